@@ -192,6 +192,7 @@ NOT_THERE = {
     "support-bundle": ["support-bundle", "support-bundle place --as-of @nosuch"],
     "timeline": ["timeline nosuch-topic-0", "timeline --since @nosuch"],
     "tokens": ["tokens --as-of @nosuch"],
+    "top": ["top /no/such/directory"],
     "topics": ["topics --where 'name ~ ('", "topics --as-of @nosuch"],
     "tree": ["tree /image/nosuch"],
     "unalias": ["unalias nosuch"],

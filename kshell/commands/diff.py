@@ -153,8 +153,19 @@ def _place(session: Session, path: str | None) -> Segments:
 
 def _operand(session: Session, word: str) -> Session:
     """What an operand stands for: an existing path or ``context:NAME`` is a source, all else a point."""
-    if session.is_confined:
+    if session.is_confined or not (
+        word.startswith(_CONTEXT) or os.sep in word or os.path.exists(os.path.expanduser(word))
+    ):
         return session.reshape(point=word)
+    return source_named(session, word, hint="an operand without a / may be a point in the log")
+
+
+def source_named(session: Session, word: str, hint: str | None = None) -> Session:
+    """A session of a path or ``context:NAME``, with the options of another one.
+
+    Raises:
+        UsageError: there is no such file (``hint`` says what to do then), or no such context.
+    """
     path = os.path.expanduser(word)
     if word.startswith(_CONTEXT):
         from kshell.sources.choose import choose, open_source
@@ -164,10 +175,8 @@ def _operand(session: Session, word: str) -> Session:
         from kshell.sources.directory.source import DirectorySource
 
         source = DirectorySource(path)
-    elif os.sep in word:
-        raise UsageError(f"{word}: no such file or directory", hint="an operand without a / may be a point in the log")
     else:
-        return session.reshape(point=word)
+        raise UsageError(f"{word}: no such file or directory", hint=hint)
     return Session(source, show_secrets=session.redaction.show_secrets, progress=session.progress)
 
 

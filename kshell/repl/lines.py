@@ -89,8 +89,8 @@ class Lines:
         tokens = words_in(line)
         resolved = resolve(self._session, tokens) if tokens else None
         # The lines of a file may be any commands.
-        # And a diff needs no source only where it is given two.
-        return resolved is not None and (resolved[0].needs_source or resolved[0].name in ("source", "diff"))
+        # And a diff needs no source only where it is given two, a full screen only where it is given one.
+        return resolved is not None and (resolved[0].needs_source or resolved[0].name in ("source", "diff", "top"))
 
     def _pages(self) -> bool:
         wanted = self._session.settings.get("pager", True)

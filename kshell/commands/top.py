@@ -1,0 +1,68 @@
+"""``top``: the cluster as a full screen, at any moment of its log."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.diff import source_named
+from kshell.engine.declaration import Arg, Command, Example, Task
+from kshell.engine.result import Nothing, Result
+from kshell.errors import UsageError
+from kshell.extras import require
+
+if TYPE_CHECKING:
+    from kshell.engine.session import Session
+
+_INSTEAD = "`status` prints one screen, `watch status` prints it again and again"
+
+
+def run(session: Session, args: Any) -> Result:
+    """Show the screen until the user leaves.
+
+    Raises:
+        UsageError: nobody is at a terminal, or the library is not installed.
+        KshellError: the source cannot be read.
+    """
+    # Whoever asks questions has a terminal: notebooks and Python have none of their own to give away.
+    if session.ask is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("top: needs a terminal for its full screen", hint=_INSTEAD)
+    require("top", "tui", "textual")
+    named = None if args.source is None else source_named(session, args.source)
+    if named is not None:
+        named.settings = session.settings
+    shown = session if named is None else named
+    try:
+        _ = shown.image  # read before the screen is taken: progress, Ctrl-C and errors are those of every command
+        # A front end is above commands: it is started by whoever asked, but here the screen is the answer.
+        importlib.import_module("kshell.top.screen").run(shown)
+    finally:
+        if named is not None:
+            named.source.close()
+        elif session.source.is_live:
+            session.reload()  # the screen has taken the news that this session would wait for
+    return Nothing()
+
+
+COMMAND = Command(
+    name="top",
+    task=Task.PROBLEMS,
+    summary="the cluster as a full screen: problems, topics, brokers, quorum and events, at any moment of the log",
+    run=run,
+    args=(Arg("source", "a directory, a file or context:NAME; the session's source if absent", arity="?"),),
+    examples=(
+        Example("top", "needs a terminal; in a script it says what to use instead", 2),
+        Example("top --as-of 100", "begins at an earlier moment", 2),
+    ),
+    description=(
+        "Needs the extra tui and a terminal. Keys: 1 to 5 choose a panel, Enter opens a row (a topic, its partitions,"
+        " the story of one as `why` tells it), Esc goes back, / filters, ? lists all keys, q and Ctrl-C quit. The"
+        " slider is the log: Left and Right go by a record, < and > by a hundredth of the log, Home to its first record"
+        " and End to now; every panel is the state as of it. The first step reads the log once; all others are quick."
+        " At now, a running cluster is asked every two seconds. Events are those of the last 500 offsets. Secrets are"
+        " redacted as everywhere. Notebooks and Python cannot show it: there, `status` and `health` answer the same"
+        " questions."
+    ),
+    needs_source=False,
+)

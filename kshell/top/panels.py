@@ -1,0 +1,270 @@
+"""What the panels of ``top`` show, and what opens behind a row. Nothing here knows the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from kshell.engine import registry
+from kshell.engine.arguments import parse
+from kshell.engine.result import Report, Result, Row, Rows, Section
+from kshell.engine.session import Session
+from kshell.errors import KshellError
+from kshell.history.records import summary, when
+from kshell.metadata.families.topics import NAMES, TOPICS
+from kshell.metadata.names import encode_name
+from kshell.metadata.partition_state import OFFLINE, ONLINE, UNDECODED, MinIsr, problems, state
+from kshell.metadata.partitions import Partition, Topic
+from kshell.metadata.records import Undecoded
+from kshell.render import render
+from kshell.render.cells import cell
+from kshell.tree.paths import join
+
+EVENTS: Final = 500
+"""Records before the moment that the panel of events has."""
+_BY_NAME: Final = "/image/topics/byName/"
+
+
+class Column(NamedTuple):
+    """A column of a panel. The one with ``fills`` takes the width that the others leave."""
+
+    name: str
+    right: bool = False
+    fills: bool = False
+
+
+class Opening(NamedTuple):
+    """What opens behind a row: its title, and what makes it on the session of the moment that is shown."""
+
+    title: str
+    make: Callable[[Session, int], Listing]
+    """(session, the screen's columns) -> what to show."""
+
+
+class Listing:
+    """Rows of which only those are made that are to be seen, or lines of text (no ``columns``)."""
+
+    def __init__(
+        self,
+        columns: tuple[Column, ...],
+        rows: Sequence[Any],
+        cells: Callable[[Any], tuple[str, ...]],
+        *,
+        tone: Callable[[Any], str] = lambda row: "",
+        opens: Callable[[Any], Opening | None] = lambda row: None,
+        note: str = "",
+    ) -> None:
+        self.columns = columns
+        self.note = note
+        self._rows = rows
+        self._cells = cells
+        self._tone = tone
+        self._opens = opens
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def cells(self, index: int) -> tuple[str, ...]:
+        """A row's cells, escaped."""
+        return self._cells(self._rows[index])
+
+    def tone(self, index: int) -> str:
+        """A row's tone: ``critical``, ``error``, ``warning`` or none."""
+        return self._tone(self._rows[index])
+
+    def opens(self, index: int) -> Opening | None:
+        """What is behind a row."""
+        return self._opens(self._rows[index])
+
+    def matching(self, text: str) -> list[int]:
+        """The rows with a cell that holds the text, in any case."""
+        wanted = text.casefold()
+        return [
+            index for index, row in enumerate(self._rows) if any(wanted in each.casefold() for each in self._cells(row))
+        ]
+
+
+def lines(text: Iterable[str], tone: str = "") -> Listing:
+    """Lines that are escaped already."""
+    return Listing((), list(text), lambda line: (line,), tone=lambda line: tone)
+
+
+def failure(error: KshellError) -> Listing:
+    """Why there is no answer, and what to do about it."""
+    return lines([cell(error.message), *([cell(error.hint)] if error.hint else [])], "error")
+
+
+def _answer(session: Session, *words: str) -> Result:
+    command = registry.get(words[0])
+    return command.run(session, parse(command, list(words[1:])))
+
+
+def _rows(session: Session, *words: str) -> list[Row]:
+    answer = _answer(session, *words)
+    assert isinstance(answer, Rows)
+    return list(answer)
+
+
+def _cells_of(*names: str) -> Callable[[Row], tuple[str, ...]]:
+    return lambda row: tuple(cell(row.get(name)) for name in names)
+
+
+def _text(result: Result, width: int) -> Listing:
+    chunks = "".join(render(result, "text", width=width))
+    return lines(chunks.removesuffix("\n").split("\n"))
+
+
+def _path(path: str) -> Opening:
+    return Opening(path, lambda session, width: _text(_answer(session, "cat", path), width))
+
+
+# --- the panels ------------------------------------------------------------------------------------------------------
+
+
+def problems_panel(session: Session, width: int) -> Listing:
+    """The findings of ``health``, the worst first."""
+
+    def cells(row: Row) -> tuple[str, ...]:
+        return (*(cell(row[name]) for name in ("level", "finding")), cell(_short(row["path"])), cell(row["evidence"]))
+
+    columns = Column("level"), Column("finding"), Column("about"), Column("evidence", fills=True)
+    rows = _rows(session, "health")
+    return Listing(
+        columns,
+        rows,
+        cells,
+        tone=lambda row: str(row["level"]),
+        opens=_finding,
+        note="" if rows else "nothing is wrong",
+    )
+
+
+def _short(path: str) -> str:
+    return path.removeprefix(_BY_NAME).removeprefix("/image/")
+
+
+def _finding(row: Row) -> Opening:
+    path = str(row["path"])
+    if path.startswith(_BY_NAME) and path.removeprefix(_BY_NAME).partition("/")[2].isdigit():
+        return _story(path)
+    whole = Report([Section("", str(row["finding"]), {name: row[name] for name in ("path", "evidence", "nextStep")})])
+    return Opening(_short(path), lambda session, width: _text(whole, width))
+
+
+def topics_panel(session: Session, width: int) -> Listing:
+    """A row per topic, as ``topics`` counts them."""
+    counts = ("partitions", "replicationFactor", "underReplicated", "offline", "underMinIsr")
+    heads = ("partitions", "factor", "under-repl", "offline", "under-min-isr")
+    return Listing(
+        (Column("topic", fills=True), *(Column(name, right=True) for name in heads)),
+        _rows(session, "topics", "--columns", ",".join(("name", *counts))),
+        _cells_of("name", *counts),
+        tone=lambda row: "error" if row["offline"] else "warning" if row["underReplicated"] else "",
+        opens=lambda row: _topic(str(row["name"])),
+    )
+
+
+def _topic(name: str) -> Opening:
+    return Opening(name, lambda session, width: _partitions(session, name))
+
+
+def _partitions(session: Session, name: str) -> Listing:
+    """The partitions of one topic. Those that are seen are looked at, so that a topic may have very many."""
+    image = session.image
+    topic_id = image[NAMES].get(name)
+    if topic_id is None:
+        return lines([f"{cell(name)}: there is no such topic at this moment"])
+    topic: Topic = image[TOPICS][topic_id]
+    least = MinIsr(image)
+
+    def found(entry: tuple[int, Partition | Undecoded]) -> str:
+        value = entry[1]
+        return state(problems(value, least.of(name, value.leader))) if isinstance(value, Partition) else UNDECODED
+
+    def cells(entry: tuple[int, Partition | Undecoded]) -> tuple[str, ...]:
+        number, value = entry
+        if not isinstance(value, Partition):
+            return (cell(number), "-", "-", "-", UNDECODED)
+        leader = "none" if value.leader == -1 else cell(value.leader)
+        return cell(number), leader, cell(value.replicas), cell(value.isr), found(entry)
+
+    def tone(entry: tuple[int, Partition | Undecoded]) -> str:
+        return {ONLINE: "", OFFLINE: "error", UNDECODED: "error"}.get(found(entry), "warning")
+
+    columns = (
+        Column("partition", right=True),
+        Column("leader", right=True),
+        Column("replicas", fills=True),
+        Column("isr"),
+        Column("state"),
+    )
+    path = join(("image", "topics", "byName", encode_name(name)))
+    return Listing(columns, topic.scan(), cells, tone=tone, opens=lambda entry: _story(f"{path}/{entry[0]}"))
+
+
+def _story(path: str) -> Opening:
+    return Opening(_short(path), lambda session, width: _text(_answer(session, "why", path), width))
+
+
+def brokers_panel(session: Session, width: int) -> Listing:
+    """A row per broker, with what it leads and holds."""
+    names = ("id", "fenced", "inControlledShutdown", "rack", "leaders", "replicas", "outOfSync")
+    heads = ("id", "fenced", "shutting down", "rack", "leaders", "replicas", "out of sync")
+    numbers = ("id", "leaders", "replicas", "outOfSync")
+    columns = (
+        Column(head, right=name in numbers, fills=name == "rack") for name, head in zip(names, heads, strict=True)
+    )
+    return Listing(
+        tuple(columns),
+        _rows(session, "brokers", "--load"),
+        _cells_of(*names),
+        tone=_broker_tone,
+        opens=lambda row: _path(f"/image/cluster/brokers/{row['id']}"),
+    )
+
+
+def _broker_tone(row: Row) -> str:
+    return "error" if row["fenced"] is True else "warning" if row["inControlledShutdown"] is True else ""
+
+
+def quorum_panel(session: Session, width: int) -> Listing:
+    """The replicas of the metadata quorum."""
+    answer = _answer(session, "quorum").for_people
+    assert isinstance(answer, Report)
+    head, replicas = (section.body for section in answer.sections)
+    assert isinstance(head, Mapping)
+    assert isinstance(replicas, Rows)
+    names = tuple(column.name for column in replicas.columns if not column.wide)
+    columns = (Column(name, right=name in ("id", "lag"), fills=name == names[-1]) for name in names)
+    note = ", ".join(f"{name} {cell(head[name])}" for name in ("leaderId", "leaderEpoch", "highWatermark"))
+    return Listing(tuple(columns), list(replicas), _cells_of(*names), note=note)
+
+
+def events_panel(session: Session, width: int) -> Listing:
+    """The last records before the moment, the newest first."""
+    loaded = session.loaded
+    last = loaded.image.provenance.offset if loaded.log_end_offset is None else loaded.log_end_offset - 1
+    # From a range, not by counting from the newest: that would read all of the log.
+    words = ("--since", str(max(last - EVENTS + 1, 0)), "--until", str(max(last, 0)))
+    return Listing(
+        (Column("offset", right=True), Column("time"), Column("record", fills=True)),
+        _rows(session, "log", *words)[::-1],
+        lambda row: (cell(row["offset"]), cell(when(row)), cell(summary(row))),
+        opens=_record,
+        note=f"the last {EVENTS} offsets up to this moment",
+    )
+
+
+def _record(row: Row) -> Opening:
+    whole = Report([Section("", f"{row['type']} at offset {row['offset']}", row)])
+    return Opening(f"offset {row['offset']}", lambda session, width: _text(whole, width))
+
+
+PANELS: Final = (
+    Opening("Problems", problems_panel),
+    Opening("Topics", topics_panel),
+    Opening("Brokers", brokers_panel),
+    Opening("Quorum", quorum_panel),
+    Opening("Events", events_panel),
+)
+"""In the order of their keys, 1 to 5."""

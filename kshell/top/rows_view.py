@@ -1,0 +1,179 @@
+"""A table of any number of rows, of which only those that are to be seen are made.
+
+textual's own ``DataTable`` holds every cell of every row; a topic may have a million partitions. Texts are drawn as
+they are: no markup is looked for in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Final
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from kshell.render.cells import blanks, cells, clip
+from kshell.top.panels import Column, Listing, lines
+
+_SAMPLE: Final = 300
+"""Rows by which columns get their widths; a wider cell further down is cut."""
+_GAP: Final = 2
+_MOST: Final = 0.3
+"""The share of a line that a column gets at most which does not fill it."""
+_TONES: Final = {
+    "critical": Style(color="red", bold=True),
+    "error": Style(color="red"),
+    "warning": Style(color="yellow"),
+}
+
+
+class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
+    """Shows a :class:`Listing`, its head line included. Posts :class:`Chosen` when a row is entered.
+
+    The keys that every scrolling widget has are left out: Left, Right, Home and End are the slider's.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "up", show=False),
+        Binding("down,j", "move(1)", "down", show=False),
+        Binding("pageup", "page(-1)", "page up", show=False),
+        Binding("pagedown,space", "page(1)", "page down", show=False),
+        Binding("g", "end(False)", "first row", show=False),
+        Binding("G", "end(True)", "last row", show=False),
+        Binding("enter", "choose", "open", show=False),
+    ]
+    DEFAULT_CSS = "RowsView { overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; }"
+
+    class Chosen(Message):
+        """Enter, or a second click, on a row.
+
+        Attributes:
+            index: of the listing, whatever the filter leaves of it.
+        """
+
+        def __init__(self, index: int) -> None:
+            super().__init__()
+            self.index = index
+
+    def __init__(self, *, colored: bool) -> None:
+        super().__init__()
+        self.cursor = 0
+        """The row of those that are shown."""
+        self._colored = colored
+        self._listing: Listing = lines(())
+        self._indexes: Sequence[int] = ()
+        self._widths: list[int] = []
+
+    def show(self, listing: Listing, indexes: Sequence[int] | None, cursor: int) -> None:
+        """Show a listing, or those of its rows that ``indexes`` name."""
+        self._listing = listing
+        self._indexes = range(len(listing)) if indexes is None else indexes
+        self.cursor = max(0, min(cursor, len(self._indexes) - 1))
+        self._lay_out()
+        if self._is_text:
+            self.scroll_to(y=cursor, animate=False)
+        else:
+            self._follow()
+
+    @property
+    def _is_text(self) -> bool:
+        return not self._listing.columns
+
+    @property
+    def position(self) -> int:
+        """Where the user is: the cursor's row, or the first line of a text."""
+        return self.scroll_offset.y if self._is_text else self.cursor
+
+    def on_resize(self) -> None:
+        """Other widths."""
+        self._lay_out()
+        self._follow()
+
+    def _lay_out(self) -> None:
+        columns = self._listing.columns
+        # The last column of the screen is the scroll bar's, whether there is one or not: nothing jumps.
+        room = max(self.size.width - 1, 1)
+        self.virtual_size = Size(room, len(self._indexes))
+        if columns:
+            sample = [self._listing.cells(index) for index in self._indexes[:_SAMPLE]]
+            self._widths = _widths(columns, sample, room)
+        self.refresh()
+
+    def head(self) -> str:
+        """The names of the columns, above what they name."""
+        columns = self._listing.columns
+        return self._row(tuple(column.name for column in columns)) if columns else ""
+
+    def _row(self, row: tuple[str, ...]) -> str:
+        parts = []
+        for column, text, width in zip(self._listing.columns, row, self._widths, strict=True):
+            cut = clip(text, width)
+            parts.append(blanks(cut, width) + cut if column.right else cut + blanks(cut, width))
+        return (" " * _GAP).join(parts)
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the screen."""
+        position, width = self.scroll_offset.y + y, self.size.width
+        if position >= len(self._indexes):
+            return Strip.blank(width, self.rich_style)
+        index = self._indexes[position]
+        row = self._listing.cells(index)
+        text = row[0] if self._is_text else self._row(row)
+        style = self.rich_style
+        if self._colored:
+            style += _TONES.get(self._listing.tone(index), Style())
+        if position == self.cursor and not self._is_text:
+            style += Style(reverse=True)
+        return Strip([Segment(text, style)]).adjust_cell_length(width, style)
+
+    # --- moving --------------------------------------------------------------------------------------------------
+
+    def action_move(self, rows: int) -> None:
+        """Up or down."""
+        if self._is_text:
+            self.scroll_to(y=self.scroll_offset.y + rows, animate=False)
+            return
+        self.cursor = max(0, min(self.cursor + rows, len(self._indexes) - 1))
+        self._follow()
+        self.refresh()
+
+    def action_page(self, pages: int) -> None:
+        """A screen up or down."""
+        self.action_move(pages * max(self.size.height - 1, 1))
+
+    def action_end(self, last: bool) -> None:
+        """To the first or the last row."""
+        self.action_move(len(self._indexes) if last else -len(self._indexes))
+
+    def action_choose(self) -> None:
+        """Open the row of the cursor."""
+        if len(self._indexes) and not self._is_text:
+            self.post_message(self.Chosen(self._indexes[self.cursor]))
+
+    def on_click(self, event: object) -> None:
+        """Move the cursor; where it is already, open the row."""
+        y = getattr(event, "y", 0) + self.scroll_offset.y
+        if y >= len(self._indexes) or self._is_text:
+            return
+        if y == self.cursor:
+            self.action_choose()
+        else:
+            self.action_move(y - self.cursor)
+
+    def _follow(self) -> None:
+        if not self._is_text:
+            self.scroll_to_region(Region(0, self.cursor, 1, 1), animate=False, force=True)
+
+
+def _widths(columns: tuple[Column, ...], sample: list[tuple[str, ...]], room: int) -> list[int]:
+    """As wide as their cells are, within limits; what fills gets the rest."""
+    most = max(round(room * _MOST), 1)
+    widths = [min(max(map(cells, texts)), most) for texts in zip([each.name for each in columns], *sample, strict=True)]
+    filling = next(number for number, column in enumerate(columns) if column.fills)
+    widths[filling] = max(room - (sum(widths) - widths[filling]) - _GAP * (len(columns) - 1), 0)
+    return widths

@@ -1,0 +1,466 @@
+"""The screen of ``top``: panels, the slider over the log's time, the line for the filter."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from typing import ClassVar, Final, TypeVar
+
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.css.query import NoMatches
+from textual.widgets import Input, Static
+from textual.worker import Worker, WorkerState
+
+from kshell.engine.session import Session
+from kshell.errors import KshellError
+from kshell.render.cells import cell, cells, clip
+from kshell.render.color import use_color
+from kshell.top.panels import PANELS, Listing, Opening, lines
+from kshell.top.rows_view import RowsView
+from kshell.top.viewer import Moment, Shown, Superseded, Viewer
+
+T = TypeVar("T")
+
+_EVERY: Final = 2.0
+"""Seconds between two looks at a live source."""
+_STEPS: Final = 100
+"""Long steps of the slider from one end to the other."""
+_KEYS: Final = "1-5 panel  ←→ time  Enter open  Esc back  / filter  ? help  q quit"
+_HELP: Final = """\
+1 to 5, Tab, Shift-Tab   another panel
+Up, Down, PgUp, PgDn     move; g and G go to the first and the last row
+Enter                    open the row: a topic, its partitions, the story of one
+Esc                      back, or end the filter
+/                        filter: rows that hold a text, in any case
+Left, Right              one record back or forward in the log
+< and >                  a hundredth of the log (also Shift-Left, Shift-Right)
+Home, End                the log's first record; now
+r                        read the source again
+q, Ctrl-C                quit
+
+The slider shows offset and time of the last record that counts: every
+panel is the state as of it. At `now` a running cluster is asked again every
+two seconds. The first step back reads the whole log once."""
+
+
+class Place:
+    """What is shown, where in it the user is, and by what it is filtered."""
+
+    def __init__(self, opening: Opening) -> None:
+        self.opening = opening
+        self.filter = ""
+        self.position = 0
+        self.listing: Listing | None = None
+        self.indexes: list[int] | None = None
+
+
+class TopApp(App[None]):
+    """The app. What ended it, other than the user's wish, is in its attributes."""
+
+    ENABLE_COMMAND_PALETTE = False
+    TITLE = "kshell top"
+    # The terminal's own colours, and none where there are to be none.
+    CSS = """
+    Screen, RowsView, Static, Input { background: ansi_default; color: ansi_default; }
+    #title, #tabs, #head, #slider, #status { height: 1; width: 1fr; }
+    #title { text-style: bold; }
+    #head { text-style: underline; }
+    RowsView {
+        height: 1fr;
+        scrollbar-color: ansi_default; scrollbar-color-hover: ansi_default; scrollbar-color-active: ansi_default;
+        scrollbar-background: ansi_default; scrollbar-background-hover: ansi_default;
+        scrollbar-background-active: ansi_default;
+    }
+    Input { border: none; height: 1; padding: 0; display: none; }
+    Input:focus { border: none; }
+    Input > .input--cursor { background: ansi_default; color: ansi_default; text-style: reverse; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+c", "interrupt", "quit", show=False, priority=True),
+        Binding("q", "leave", "quit", show=False),
+        Binding("left", "step(-1)", "back", show=False),
+        Binding("right", "step(1)", "forward", show=False),
+        Binding("shift+left,less_than_sign", "long_step(-1)", "far back", show=False),
+        Binding("shift+right,greater_than_sign", "long_step(1)", "far forward", show=False),
+        Binding("home", "first", "first", show=False),
+        Binding("end", "now", "now", show=False),
+        Binding("escape", "close", "back", show=False),
+        Binding("slash", "filter", "filter", show=False),
+        Binding("question_mark", "help", "help", show=False),
+        Binding("r", "reload", "read again", show=False),
+        Binding("tab", "turn(1)", "next panel", show=False, priority=True),
+        Binding("shift+tab", "turn(-1)", "panel before", show=False, priority=True),
+        *(Binding(str(number), f"panel({number - 1})", show=False) for number in range(1, len(PANELS) + 1)),
+    ]
+
+    def __init__(self, viewer: Viewer, *, colored: bool) -> None:
+        super().__init__(ansi_color=True)
+        self.animation_level = "none"
+        self.interrupted = False
+        """Whether Ctrl-C ended it."""
+        self.is_over_time = False
+        """Whether ``--timeout`` ended it."""
+        self.fault: BaseException | None = None
+        """What went wrong in kshell itself."""
+        self.has_limit = False
+        """Whether SIGALRM comes when time is over."""
+        self.point: int | None = viewer.start
+        """The offset that the panels are as of; ``None`` for now."""
+        self.moment: Moment | None = None
+        self.bounds: tuple[int, int] | None = None
+        self._viewer = viewer
+        self._colored = colored
+        self._stacks = [[Place(opening)] for opening in PANELS]
+        self._panel = 0
+        self._message = ""
+        self._is_reading = False
+        self._waiting: list[Callable[[], None]] | None = None
+        """Steps of the slider that wait for the log's bounds, while those are read."""
+
+    def compose(self) -> ComposeResult:
+        """The lines of the screen, from the top."""
+        yield Static(id="title", markup=False)
+        yield Static(id="tabs", markup=False)
+        yield Static(id="head", markup=False)
+        yield RowsView(colored=self._colored)
+        yield Static(id="slider", markup=False)
+        yield Static(id="status", markup=False)
+        yield Input(placeholder="filter")
+
+    def on_mount(self) -> None:
+        """The first panel; a live source is looked at from now on."""
+        if self.has_limit:
+            # Its handler raises an error wherever Python is, and here that is anywhere in textual.
+            asyncio.get_running_loop().add_signal_handler(signal.SIGALRM, self._give_up)
+        self._rows.focus()
+        self._read()
+        if self._viewer.is_live:
+            self.set_interval(_EVERY, self._look)
+
+    def on_resize(self) -> None:
+        """Texts are made for a width: what is shown is made again, once the new size has come to rest."""
+        self._draw()
+        if self._place.listing is not None and not self._place.listing.columns:
+            self._read()
+
+    # --- what is shown -------------------------------------------------------------------------------------------
+
+    @property
+    def _stack(self) -> list[Place]:
+        return self._stacks[self._panel]
+
+    @property
+    def _place(self) -> Place:
+        return self._stack[-1]
+
+    @property
+    def _rows(self) -> RowsView:
+        return self.query_one(RowsView)
+
+    async def _in_thread(self, function: Callable[..., T], *args: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._viewer.thread, function, *args)
+
+    def _work(self, work: Coroutine[None, None, None], group: str) -> None:
+        """Do what waits for the thread; the newest of a group takes the place of those before."""
+        self.run_worker(work, group=group, exclusive=True, exit_on_error=False)
+
+    def _read(self) -> None:
+        """Show the place as of the moment. What was still to be read for another one is forgotten."""
+        self._is_reading = True
+        self._work(self._show(self._place, self.point), "show")
+        self._draw()
+
+    async def _show(self, place: Place, point: int | None) -> None:
+        number, width = self._viewer.request(), max(self.size.width - 1, 20)
+        try:
+            shown: Shown = await self._in_thread(self._viewer.show, number, place.opening, point, width)
+        except Superseded:
+            return
+        place.listing = shown.listing
+        place.indexes = await self._in_thread(shown.listing.matching, place.filter) if place.filter else None
+        self.moment = shown.moment or self.moment
+        self._is_reading = False
+        self._put_up()
+
+    def _put_up(self) -> None:
+        place = self._place
+        if place.listing is not None:
+            self._rows.show(place.listing, place.indexes, place.position)
+        self._draw()
+
+    def _draw(self) -> None:
+        with contextlib.suppress(NoMatches):  # before the screen is made
+            self._draw_lines()
+
+    def _draw_lines(self) -> None:
+        width = self.size.width
+        self.query_one("#title", Static).update(Text(clip(f"kshell top: {cell(self._viewer.name)}", width)))
+        self.query_one("#tabs", Static).update(self._tabs(width))
+        self.query_one("#head", Static).update(Text(self._rows.head(), no_wrap=True))
+        self.query_one("#slider", Static).update(Text(self._slider(width), no_wrap=True))
+        self.query_one("#status", Static).update(Text(clip(self._status(), width), no_wrap=True))
+
+    def _tabs(self, width: int) -> Text:
+        if len(self._stack) > 1:
+            names = " > ".join(cell(place.opening.title) for place in self._stack)
+            return Text(clip(names, width), style="bold", no_wrap=True)
+        text = Text(no_wrap=True)
+        for number, opening in enumerate(PANELS):
+            text.append(f" {number + 1} {opening.title} ", style="reverse" if number == self._panel else "")
+        return text
+
+    def _status(self) -> str:
+        if self._message:
+            return self._message
+        place = self._place
+        if self._is_reading:
+            return "reading…"
+        if place.listing is None:
+            return _KEYS
+        count = len(place.listing)
+        if place.filter:
+            shown = len(place.indexes or ())
+            return f"{shown:,} of {count:,} with {cell(place.filter)}  Esc ends the filter"
+        told = [f"{count:,} rows"] if place.listing.columns and len(self._stack) == 1 and count != 1 else []
+        told += [place.listing.note] if place.listing.note else []
+        return f"{'; '.join(told)}  {_KEYS}" if told and self.size.width > 110 else place.listing.note or _KEYS
+
+    def _slider(self, width: int) -> str:
+        moment = self.moment
+        if moment is None:
+            return "now" if self.point is None else f"offset {self.point}"
+        # As long at now as before, so that the line keeps its length.
+        said = f"{'now' if self.point is None else '':3} offset {moment.offset}  {moment.time or 'no time known'}"
+        room = max(width - cells(said) - 4, 4)
+        first, last = self.bounds or (0, max(moment.offset, 1))
+        share = 1.0 if self.point is None else (moment.offset - first) / max(last - first, 1)
+        at = round(max(0.0, min(share, 1.0)) * (room - 1))
+        return f"├{'─' * at}●{'─' * (room - 1 - at)}┤ {said}"
+
+    # --- time ----------------------------------------------------------------------------------------------------
+
+    def action_step(self, records: int) -> None:
+        """Some records back or forward."""
+        self._with_bounds(lambda: self._go_by(records))
+
+    def action_long_step(self, hundredths: int) -> None:
+        """Hundredths of the log back or forward."""
+        self._with_bounds(lambda: self._go_by(hundredths * self._hundredth()))
+
+    def action_first(self) -> None:
+        """To the log's first record."""
+        self._with_bounds(lambda: self._go(0 if self.bounds is None else self.bounds[0]))
+
+    def action_now(self) -> None:
+        """To the newest state."""
+        self._go(None)
+
+    def _hundredth(self) -> int:
+        first, last = self.bounds or (0, 0)
+        return max(1, (last - first) // _STEPS)
+
+    def _go_by(self, records: int) -> None:
+        assert self.bounds is not None
+        first, last = self.bounds
+        at = last if self.point is None else self.point
+        if self.point is None and records > 0:
+            return
+        self._go(None if at + records > last else max(first, at + records))
+
+    def _go(self, point: int | None) -> None:
+        self._remember()
+        self.point = point
+        if point is not None:
+            self.moment = Moment(point, None) if self.moment is None else self.moment._replace(offset=point)
+        self._read()
+
+    def _with_bounds(self, then: Callable[[], None]) -> None:
+        """Do what needs the log's first and last offset, once they are known. Now they may have risen."""
+        if self._waiting is not None:
+            self._waiting.append(then)
+        elif self.bounds is None or (self.point is None and self._viewer.is_live):
+            self._waiting = [then]
+            self._message = "reading the log…"
+            self._draw()
+            self._work(self._find_bounds(), "bounds")
+        else:
+            then()
+
+    async def _find_bounds(self) -> None:
+        self._message = ""
+        try:
+            self.bounds = await self._in_thread(self._viewer.bounds)
+        except KshellError as error:
+            self._message = cell(error.message)
+        waiting, self._waiting = self._waiting or [], None
+        if self.bounds is None:
+            self._message = self._message or "this source knows its newest state only: there is no log to go back in"
+            self._draw()
+            return
+        for then in waiting:
+            then()
+
+    def _look(self) -> None:
+        """Ask a live source for news, unless the last question is still open."""
+        if self.point is None and not self._is_reading and self._waiting is None:
+            self._work(self._refresh(), "look")
+
+    async def _refresh(self) -> None:
+        try:
+            self._message = ""
+            is_new = await self._in_thread(self._viewer.refresh)
+        except KshellError as error:
+            self._message = cell(error.message)
+            self._draw()
+            return
+        # What the panel of the quorum shows changes without a record: lags, and who follows.
+        # A text is being read by the user: it stays.
+        is_table = self._place.listing is not None and bool(self._place.listing.columns)
+        if (is_new or PANELS[self._panel].title == "Quorum") and self.point is None and is_table:
+            self._remember()
+            self._read()
+
+    def action_reload(self) -> None:
+        """Read the source again."""
+        self._remember()
+        self.bounds = None
+        self._work(self._reload(), "reload")
+
+    async def _reload(self) -> None:
+        await self._in_thread(self._viewer.reload)
+        self._read()
+
+    # --- places --------------------------------------------------------------------------------------------------
+
+    def _remember(self) -> None:
+        if self._place.listing is not None:
+            self._place.position = self._rows.position
+        self._message = ""
+
+    def action_panel(self, number: int) -> None:
+        """Show a panel; the one that is shown goes back to its beginning."""
+        self._remember()
+        if number == self._panel:
+            del self._stack[1:]
+        self._panel = number
+        self._read()
+
+    def action_turn(self, by: int) -> None:
+        """The next panel."""
+        self.action_panel((self._panel + by) % len(PANELS))
+
+    def on_rows_view_chosen(self, event: RowsView.Chosen) -> None:
+        """Open what is behind a row."""
+        listing = self._place.listing
+        opening = None if listing is None or event.index >= len(listing) else listing.opens(event.index)
+        if opening is not None:
+            self._open(opening)
+
+    def _open(self, opening: Opening) -> None:
+        self._remember()
+        self._stack.append(Place(opening))
+        self._read()
+
+    def action_help(self) -> None:
+        """The keys."""
+        if self._place.opening.title != "Help":
+            self._open(Opening("Help", lambda session, width: lines(_HELP.split("\n"))))
+
+    def action_close(self) -> None:
+        """End the filter, or leave what was opened."""
+        if self._place.filter:
+            self._set_filter("")
+        elif len(self._stack) > 1:
+            self._stack.pop()
+            self._read()
+
+    # --- the filter ----------------------------------------------------------------------------------------------
+
+    def action_filter(self) -> None:
+        """Ask for the text that rows must hold."""
+        field = self.query_one(Input)
+        field.value = self._place.filter
+        field.display = True
+        self.query_one("#status", Static).display = False
+        field.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Filter while it is typed."""
+        if event.input.display and event.value != self._place.filter:
+            self._set_filter(event.value)
+
+    def on_input_submitted(self) -> None:
+        """Keep the filter."""
+        self._end_filter()
+
+    def key_escape(self) -> None:
+        """Leave the line of the filter, without one."""
+        if self.query_one(Input).display:
+            self._end_filter()
+
+    def _end_filter(self) -> None:
+        self.query_one(Input).display = False
+        self.query_one("#status", Static).display = True
+        self._rows.focus()
+
+    def _set_filter(self, text: str) -> None:
+        self._place.filter, self._place.position = text, 0
+        self._work(self._filter(self._place, text), "filter")
+
+    async def _filter(self, place: Place, text: str) -> None:
+        listing = place.listing
+        if listing is not None:
+            indexes = await self._in_thread(listing.matching, text) if text else None
+            if place.listing is listing and place.filter == text:
+                place.indexes = indexes
+        self._put_up()
+
+    # --- the end -------------------------------------------------------------------------------------------------
+
+    def action_leave(self) -> None:
+        """Quit."""
+        self.exit()
+
+    def _give_up(self) -> None:
+        self.is_over_time = True
+        self.exit()
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A fault of ours ends the screen; it is told in the terminal, as every command's."""
+        if event.state is WorkerState.ERROR:
+            self.fault = event.worker.error
+            self.exit()
+
+    def action_interrupt(self) -> None:
+        """Quit as Ctrl-C ends every command."""
+        self.interrupted = True
+        self.exit()
+
+
+def run(session: Session) -> None:
+    """Show the screen until the user leaves.
+
+    Raises:
+        KeyboardInterrupt: the user left with Ctrl-C.
+        DeadlineError: the time of ``--timeout`` is over.
+    """
+    viewer = Viewer(session)
+    app = TopApp(viewer, colored=use_color(session.settings.get("color") or "auto", sys.stdout))
+    at_alarm = signal.getsignal(signal.SIGALRM)
+    app.has_limit = callable(at_alarm)
+    try:
+        app.run()
+    finally:
+        signal.signal(signal.SIGALRM, at_alarm)
+        viewer.close()
+    if app.fault is not None:
+        raise app.fault
+    if app.interrupted:
+        raise KeyboardInterrupt
+    if app.is_over_time:
+        signal.raise_signal(signal.SIGALRM)

@@ -1,0 +1,285 @@
+"""The screen, driven by textual's pilot: its keys, and what is to be seen after them."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import shutil
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from kshell.engine.session import Session
+from kshell.errors import KshellError, SourceError
+from kshell.sources.choose import demo_directory
+from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.sources.directory.source import DirectorySource
+from kshell.tree.image import iso
+from tests import builders
+from tests.commands.shell import opened, rows
+from tests.docs_reference import sample_session
+from tests.needed import is_required
+
+if importlib.util.find_spec("textual") is None and not is_required():
+    pytest.skip("textual is not installed (extra tui)", allow_module_level=True)
+
+from textual.pilot import Pilot
+
+from kshell.top.panels import Column, Listing
+from kshell.top.rows_view import RowsView
+from kshell.top.screen import TopApp
+from kshell.top.viewer import Viewer
+
+LAST = "00000000000000000158.log"
+
+
+class Screen:
+    """A running app, and what is to be seen of it."""
+
+    def __init__(self, app: TopApp, pilot: Pilot[None]) -> None:
+        self.app = app
+        self._pilot = pilot
+
+    async def press(self, *keys: str) -> None:
+        """Press keys, each when what the one before asked for is to be seen."""
+        for key in keys:
+            await self._pilot.press(key)
+            await self.settle()
+
+    async def settle(self) -> None:
+        """Until nothing is read any more."""
+        await self._pilot.pause()
+        while not all(worker.is_finished for worker in self.app.workers):
+            await self._pilot.pause(0.005)
+        await self._pilot.pause()
+        assert self.app.fault is None
+
+    async def resize(self, columns: int, lines: int) -> None:
+        """Another size of the terminal."""
+        await self._pilot.resize_terminal(columns, lines)
+        await self.settle()
+
+    @property
+    def lines(self) -> list[str]:
+        """The screen's lines, without blanks at their ends."""
+        strips = self.app.screen._compositor.render_strips()
+        return ["".join(segment.text for segment in strip).rstrip() for strip in strips]
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return "\n".join(self.lines)
+
+    def column(self, number: int = 0) -> list[str]:
+        """The words of the rows at a place."""
+        return [line.split()[number] for line in self.lines[3:-2] if line.strip()]
+
+
+def drive(
+    session: Session,
+    steps: Callable[[Screen], Awaitable[None]],
+    *,
+    colored: bool = True,
+    size: tuple[int, int] = (80, 24),
+) -> TopApp:
+    """Run the app on a session through steps."""
+    viewer = Viewer(session)
+    app = TopApp(viewer, colored=colored)
+
+    async def main() -> None:
+        async with app.run_test(size=size) as pilot:
+            screen = Screen(app, pilot)
+            await screen.settle()
+            await steps(screen)
+
+    try:
+        asyncio.run(main())
+    finally:
+        viewer.close()
+    return app
+
+
+def test_panels_say_what_the_commands_say_at_every_moment() -> None:
+    async def steps(screen: Screen) -> None:
+        assert screen.lines[3].split()[:3] == ["critical", "offlinePartition", "legacy-import/0"]
+        await screen.press("2")
+        for keys, offset in (([], None), (["left"], 205), (["<"] * 20, 165), (["right"], 166), (["home"], 0)):
+            await screen.press(*["less_than_sign" if key == "<" else key for key in keys])
+            point = "" if offset is None else f" --as-of {offset}"
+            expected = rows(sample_session(), f"topics{point}")
+            seen = [line.split() for line in screen.lines[3:-2] if line]
+            names = ("name", "partitions", "replicationFactor", "underReplicated", "offline", "underMinIsr")
+            assert seen == [[str(row[name]) for name in names] for row in expected]
+            if offset is not None:
+                (record,) = rows(sample_session(), f"dump --from {offset} --to {offset}")
+                assert screen.lines[-2].endswith(f"offset {offset}  {iso(record['timestampMs'])}")
+        await screen.press("end", "5")
+        assert screen.lines[-2].split()[1:4] == ["now", "offset", "206"]
+        newest = [str(row["offset"]) for row in rows(sample_session(), "log --newest-first --count 19")]
+        assert screen.column() == newest
+        await screen.press("3")
+        assert screen.column(1) == ["false", "false", "true"]
+        await screen.press("tab")
+        assert screen.column(1) == ["3000", "3001", "3002"]
+
+    drive(sample_session(), steps)
+
+
+def test_a_row_opens_down_to_the_story_of_a_partition_and_escape_comes_back() -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.press("2", *["down"] * 7, "enter")
+        assert screen.lines[1] == "Topics > orders"
+        assert screen.column() == [str(number) for number in range(8)]
+        await screen.press("down", "enter")
+        assert screen.lines[1] == "Topics > orders > orders/1"
+        assert "orders-1" in screen.text
+        assert "created; broker" in screen.text
+        # The story is the one up to the moment, too.
+        await screen.press("home")
+        assert "created; broker" not in screen.text
+        await screen.press("end", "escape")
+        assert screen.app.query_one(RowsView).cursor == 1
+        await screen.press("escape")
+        assert screen.app.query_one(RowsView).cursor == 7
+        await screen.press("escape", "question_mark")
+        assert "Home, End" in screen.text
+
+    drive(sample_session(), steps)
+
+
+def test_the_filter_narrows_while_it_is_typed() -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.press("2", "slash", *"SQ")  # q is a letter here
+        assert screen.column() == []
+        await screen.press("backspace", "backspace", *"nts")
+        assert screen.column() == ["payments.v2", "shipments"]
+        await screen.press("enter")
+        assert screen.lines[-1].startswith("2 of 12 with nts")
+        await screen.press("down", "enter")
+        assert screen.lines[1] == "Topics > shipments"
+        await screen.press("escape", "escape")
+        assert len(screen.column()) == 12
+        await screen.press("q")
+
+    assert not drive(sample_session(), steps).interrupted
+
+
+def test_a_terminal_may_have_any_size_and_another_one_at_any_time() -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.press("enter")
+        for columns, lines in ((40, 8), (200, 50), (20, 5), (80, 24)):
+            await screen.resize(columns, lines)
+            assert len(screen.lines) == lines
+            assert all(len(line) <= columns for line in screen.lines)
+        assert screen.lines[3] == "legacy-import-0"
+        await screen.press("escape", "ctrl+c")
+
+    assert drive(sample_session(), steps).interrupted
+
+
+def test_names_are_shown_and_not_obeyed_and_secrets_are_not_shown(tmp_path: Path) -> None:
+    name = "[bold red]x[/] \x1b[31m\u202e$secret"
+    directory = tmp_path / METADATA_DIRECTORY
+    values = [
+        builders.value("TOPIC", name=name, topicId=builders.uuid(7)),
+        builders.value("PARTITION", partitionId=0, topicId=builders.uuid(7), replicas=[1], isr=[1], leader=1),
+        builders.value("CONFIG", resourceType=4, resourceName="1", name="ssl.key.password", value="hunter2"),
+    ]
+    builders.write_log(directory, builders.batch(values))
+
+    async def steps(screen: Screen) -> None:
+        escaped = "[bold red]x[/] \\x1b[31m\\u202e$secret"
+        await screen.press("2")
+        await screen.resize(300, 24)
+        assert screen.lines[3].startswith(escaped)
+        await screen.press("enter")
+        assert screen.lines[1] == f"Topics > {escaped}"
+        await screen.press("enter")
+        assert screen.lines[1].startswith(f"Topics > {escaped} > ")
+        await screen.press("5")
+        assert "ssl.key.password" in screen.lines[3]
+        await screen.press("enter")
+        assert "hunter2" not in screen.text
+        assert "ssl.key.password" in screen.text
+
+    drive(opened(directory), steps)
+
+
+def test_a_million_rows_scroll_and_only_those_to_be_seen_are_made() -> None:
+    made: list[int] = []
+
+    def cells(number: int) -> tuple[str, ...]:
+        made.append(number)
+        return (f"row-{number}",)
+
+    async def steps(screen: Screen) -> None:
+        view = screen.app.query_one(RowsView)
+        view.show(Listing((Column("name", fills=True),), range(1_000_000), cells), None, 0)
+        await screen.press("G")
+        assert screen.lines[-3] == "row-999999"
+        await screen.press("pageup", "pageup", "g", "pagedown")
+        assert screen.lines[3] in ("row-0", "row-1")
+
+    drive(sample_session(), steps)
+    assert len(made) < 2_000
+
+
+class Growing(DirectorySource):
+    """A directory that counts as live: news are what was appended, or an error."""
+
+    is_live = True
+    news: bool | KshellError = False
+
+    def refresh(self) -> bool:
+        if isinstance(self.news, KshellError):
+            raise self.news
+        return self.news
+
+
+def test_a_live_source_is_asked_again_and_its_errors_do_not_end_the_screen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kshell.top.screen._EVERY", 0.05)
+    directory = Path(shutil.copytree(Path(demo_directory(), METADATA_DIRECTORY), tmp_path / METADATA_DIRECTORY))
+    whole = (directory / LAST).read_bytes()
+    (directory / LAST).write_bytes(b"")
+    source = Growing(str(directory))
+
+    async def until(screen: Screen, text: str) -> None:
+        for _ in range(100):
+            await asyncio.sleep(0.05)
+            await screen.settle()
+            if text in screen.text:
+                return
+        raise AssertionError(screen.text)
+
+    async def steps(screen: Screen) -> None:
+        await screen.press("5")
+        assert screen.column()[:1] != ["205"]
+        source.news = SourceError("the [b]cluster[/] is away")
+        await until(screen, "the [b]cluster[/] is away")
+        (directory / LAST).write_bytes(whole)
+        source.news = True
+        await until(screen, "   205  2026-")
+        # A moment of the past stays as it is.
+        await screen.press("home")
+        shown = screen.text
+        await asyncio.sleep(0.2)
+        await screen.settle()
+        assert screen.text == shown
+
+    drive(Session(source), steps)
+
+
+@pytest.mark.parametrize("colored", [True, False])
+def test_only_the_terminals_own_colours_are_used_and_none_where_there_are_to_be_none(colored: bool) -> None:
+    async def steps(screen: Screen) -> None:
+        styles = [segment.style for strip in screen.app.screen._compositor.render_strips() for segment in strip]
+        colors = {style.color.name for style in styles if style is not None and style.color is not None}
+        assert colors - {"default"} == ({"red", "yellow"} if colored else set())
+        assert {style.bgcolor.name for style in styles if style is not None and style.bgcolor is not None} <= {
+            "default"
+        }
+
+    drive(sample_session(), steps, colored=colored)
