@@ -1,9 +1,9 @@
 """What the controller makes of a partition when a broker dies, or when an unclean election is requested.
 
-A broker that the controller hears nothing of is fenced (``ReplicationControlManager.handleBrokerFenced``): it leaves the
-ISR of each of its partitions, and ``PartitionChangeBuilder`` builds one change of what follows. With the ELR on
-(KIP-966), who leaves an ISR that is smaller than min.insync.replicas becomes eligible, and the ISR may become empty;
-without it the last one stays in the ISR. A leader that may stay does; whom else the controller elects is in
+A broker from which no heartbeat comes is fenced (``ReplicationControlManager.handleBrokerFenced``): it leaves the ISR
+of each of its partitions, and ``PartitionChangeBuilder`` builds one change of what follows. With the ELR on (KIP-966),
+who leaves an ISR that is smaller than min.insync.replicas becomes eligible, and the ISR may become empty; without it
+the last one stays in the ISR. A leader that may stay does; whom else the controller elects is in
 :mod:`kshell.metadata.election`. Brokers that die together are fenced one after another.
 
 Not in here, for no log says it: when followers catch up again, and what an election does to brokers that come back.
@@ -12,42 +12,58 @@ Not in here, for no log says it: when followers catch up again, and what an elec
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from kshell.metadata.election import ACTIVE, FENCED, UNCLEAN, UNREGISTERED, Leaderless
 from kshell.metadata.partition_state import effective_min_isr
 from kshell.metadata.partitions import Partition
 
-ONLINE = "online"
+ONLINE_ELECTION = "online"
 """The kind of election that the controller holds by itself: without loss, or of the last known leader."""
 KAFKA_MIN_ISR = 1
 """Kafka's default of ``min.insync.replicas``: what counts for the ELR where the log does not say more."""
 
 
-def after_crashes(case: Leaderless, brokers: Sequence[int], min_isr: int | None) -> Partition:
-    """The partition when the controller has fenced the brokers, in that order. Its epochs are left as they are.
+class Outcome(NamedTuple):
+    """What becomes of a partition. Its epochs are left as they are.
+
+    Args:
+        partition: Its value then.
+        is_clean: Whether every leader that was elected has every committed record.
+    """
+
+    partition: Partition
+    is_clean: bool = True
+
+
+def after_crashes(case: Leaderless, brokers: Sequence[int], min_isr: int | None) -> Outcome:
+    """What becomes of a partition when the controller has fenced the brokers, in that order.
 
     Args:
         case: The partition, which may have a leader, and what became of its brokers so far.
         brokers: Those that die. It makes no difference for one that is fenced, or is not registered.
         min_isr: ``min.insync.replicas`` of the topic, for the ELR; ``None`` counts as Kafka's default.
     """
+    is_clean = True
     for broker in brokers:
         if case.statuses.get(broker, UNREGISTERED) in (FENCED, UNREGISTERED):
             continue
         case = case._replace(statuses={**case.statuses, broker: FENCED})
         if broker in case.isr:
             isr = tuple(member for member in case.isr if member != broker)
-            kind = UNCLEAN if case.elects_unclean else ONLINE
-            case = case._replace(partition=_changed(case, isr, kind, min_isr))
-    return case.partition
+            kind = UNCLEAN if case.elects_unclean else ONLINE_ELECTION
+            outcome = _changed(case, isr, kind, min_isr)
+            case = case._replace(partition=outcome.partition)
+            is_clean = is_clean and outcome.is_clean
+    return Outcome(case.partition, is_clean)
 
 
-def after_unclean_election(case: Leaderless, min_isr: int | None) -> Partition:
-    """The partition, which has no leader, after an unclean election is requested (``electLeader``)."""
+def after_unclean_election(case: Leaderless, min_isr: int | None) -> Outcome:
+    """What becomes of a partition without a leader when an unclean election is requested (``electLeader``)."""
     return _changed(case, case.isr, UNCLEAN, min_isr)
 
 
-def _changed(case: Leaderless, isr: tuple[int, ...], kind: str, min_isr: int | None) -> Partition:
+def _changed(case: Leaderless, isr: tuple[int, ...], kind: str, min_isr: int | None) -> Outcome:
     """What ``PartitionChangeBuilder.build`` makes of the partition with that ISR."""
     before = case.partition
     elr = _eligible(case, isr, min_isr) if case.has_elr else ()
@@ -55,20 +71,21 @@ def _changed(case: Leaderless, isr: tuple[int, ...], kind: str, min_isr: int | N
     stays = before.leader in candidates.complete and case.statuses.get(before.leader) == ACTIVE
     elected = None if stays else candidates.elect(kind)
     leader = before.leader if stays else -1 if elected is None else elected.id
-    recovery = before.leader_recovery_state
-    if elected is not None and not elected.is_clean:
-        isr, elr, recovery = (leader,), (), "RECOVERING"
+    is_clean = elected is None or elected.is_clean
+    if not is_clean:
+        isr, elr = (leader,), ()
     elif leader != before.leader and leader in elr:
         isr, elr = (leader,), tuple(member for member in elr if member != leader)
     elif not isr and not case.has_elr:
         isr = case.isr
-    return before._replace(
+    after = before._replace(
         isr=isr,
         elr=elr,
         leader=leader,
-        leader_recovery_state=recovery,
+        leader_recovery_state=before.leader_recovery_state if is_clean else "RECOVERING",
         last_known_elr=_last_known(case, leader) if case.has_elr else before.last_known_elr,
     )
+    return Outcome(after, is_clean)
 
 
 def _eligible(case: Leaderless, isr: tuple[int, ...], min_isr: int | None) -> tuple[int, ...]:
@@ -83,7 +100,7 @@ def _eligible(case: Leaderless, isr: tuple[int, ...], min_isr: int | None) -> tu
 
 def _last_known(case: Leaderless, leader: int) -> tuple[int, ...]:
     """Who led when the leader was lost, until somebody leads again (``maybeUpdateLastKnownLeader``)."""
-    before = case.partition
-    if leader >= 0 or isinstance(before.last_known_elr, str):
+    if leader >= 0:
         return ()
+    before = case.partition
     return (before.leader,) if before.leader >= 0 else before.last_known_elr
