@@ -200,6 +200,7 @@ NOT_THERE = {
     "verify": ["verify nosuch", "verify --where 'verdict == nosuch'", "verify --as-of @nosuch"],
     "version": ["version nosuch"],
     "watch": ["watch nosuch", "watch --times 1 cat /image/nosuch"],
+    "what-if": ["what-if", "what-if --kill 99", "what-if --rack nosuch", "what-if --unclean nosuch-0"],
     "when": ["when nosuch --where true", "when topics --where nosuch", "when topics --where true --since @nosuch"],
     "why": ["why nosuch-0", "why broker-77", "why controller-77", "why orders-99", "why orders-0 --as-of @nosuch"],
 }
@@ -249,6 +250,8 @@ def test_a_program_that_fails_ends_with_2_whatever_its_own_code() -> None:
         ("grep -l RECOVERED /image/topics", EXIT_OK),
         ("drain-check 2", EXIT_FINDING),
         ("drain-check 3", EXIT_OK),
+        ("what-if --kill 2", EXIT_FINDING),
+        ("what-if --kill 3", EXIT_OK),
         ("configs check TOPIC:orders min.insync.replicas=0", EXIT_FINDING),
         ("configs check TOPIC:orders min.insync.replicas=1", EXIT_OK),
         ("watch --times 1 --until 'false' pwd", EXIT_FINDING),

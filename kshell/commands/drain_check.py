@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from kshell.cluster.broker_arguments import broker_id, complete_broker, refuse_unknown
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
 from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.result import Result
-from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError
+from kshell.errors import EXIT_FINDING, EXIT_OK
 from kshell.metadata.image import Image
 from kshell.metadata.partial import is_unreported, reported_or_none
 from kshell.metadata.partition_state import MinIsr
@@ -46,14 +47,10 @@ _FIELDS = (
 def run(session: Session, args: Any) -> Result:
     """A row a partition at risk; exit code 1 when there is one. Raises CommandError for a broker nobody knows."""
     image = image_for(session, "drain-check", ("topics", "brokers", "configs"))
-    leaving = frozenset(map(_broker_id, args.broker))
+    leaving = frozenset(map(broker_id, args.broker))
     least = min_isr_of(session, image, args)
     rows = list(at_risk(image, leaving, least))
-    unknown = leaving.difference(image["brokers"])
-    unknown -= {broker for topic in by_name(image) for broker in _placed(topic.scan())} if unknown else set()
-    if unknown:
-        there = ", ".join(map(str, sorted(image["brokers"]))) or "none"
-        raise CommandError(f"broker {min(unknown)}: no such broker", hint=f"registered: {there}")
+    refuse_unknown(image, leaving)
     return select(_FIELDS, rows, args, exit_code=EXIT_FINDING if rows else EXIT_OK)
 
 
@@ -86,23 +83,6 @@ def at_risk(image: Image, leaving: frozenset[int], least: MinIsr) -> Iterator[di
             }
 
 
-def _placed(partitions: Iterable[tuple[int, Any]]) -> Iterator[int]:
-    for _, value in partitions:
-        if isinstance(value, Partition):
-            yield from value.replicas
-
-
-def _broker_id(word: str) -> int:
-    if not (word.isascii() and word.isdigit() and len(word) < 11):
-        raise UsageError(f"drain-check: {word!r} is not the id of a broker")
-    return int(word)
-
-
-def complete_broker(session: Session, typed: str) -> Iterable[str]:
-    """The ids of the registered brokers."""
-    return [str(broker_id) for broker_id in sorted(session.image["brokers"])]
-
-
 COMMAND = Command(
     name="drain-check",
     task=Task.PROBLEMS,
@@ -118,7 +98,7 @@ COMMAND = Command(
     description=(
         "Lists the partitions that would suffer. last-in-sync: no in-sync replica would be left that is not fenced,"
         " so the partition goes offline, unless one of its elr (-o wide) runs; under-min-isr: producers with acks=all"
-        " would be refused."
+        " would be refused. `what-if --kill` tells who would lead instead."
         f" {MIN_ISR} A partition that has no replica in sync on these brokers loses nothing, and is not listed, however"
         " bad it is."
     ),

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.commands.drain_check import complete_broker
+from kshell.cluster.broker_arguments import complete_broker
 from kshell.engine.arguments import count
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result

@@ -37,7 +37,7 @@ class ElectedLeader(NamedTuple):
 
 
 class Leaderless(NamedTuple):
-    """A partition that has no leader, and all that decides who may become it.
+    """A partition that has no leader, or is to lose it, and all that decides who may become it.
 
     Args:
         partition: Its value.
@@ -154,7 +154,7 @@ def leaderless(
     Args:
         image: The state that it is part of.
         topic: The name of its topic.
-        partition: Its value; its leader is -1.
+        partition: Its value.
         controller: The active controller, whose own configs count; ``None``: not known.
         is_partial: Whether brokers reported the image.
     """

@@ -36,6 +36,7 @@ LINES = {
     "tokens": "tokens",
     "topics": "topics --sort -partitions,name --limit 5",
     "verify": "verify --deep",
+    "what-if": "what-if --kill 2 --where 'topic != orders'",
     "users": "users --where 'iterations > 4096'",
 }
 

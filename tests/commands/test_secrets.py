@@ -282,7 +282,7 @@ def test_every_command_that_shows_data_is_tried() -> None:
     silent |= {"source", "unalias", "version"}
     # What these give, tests of their own look at; watch shows the answers of other commands.
     silent |= live | {"compare-logs", "drain-check", "export", "recover", "report", "save", "strays", "support-bundle"}
-    silent |= {"mcp", "top", "watch", "why"}
+    silent |= {"mcp", "top", "watch", "what-if", "why"}
     assert {line.split()[0] for line in LINES} | silent == set(registry.names())
 
 

@@ -177,6 +177,7 @@ LINES = {
     "explain": "explain 100",
     "loggers": "loggers 1",
     "strays": "strays --log-dirs log-dirs.json",
+    "what-if": "what-if --kill 1",
 }
 LIVE = ("api-versions", "compat", "loggers")
 
@@ -184,7 +185,7 @@ LIVE = ("api-versions", "compat", "loggers")
 def test_the_row_commands_are_these() -> None:
     expected = (
         "acls api-versions brokers compat configs controllers drain-check features health loggers partitions"
-        " plan-restore quotas registrations skew strays tokens topics users"
+        " plan-restore quotas registrations skew strays tokens topics users what-if"
     )
     assert {*expected.split()} <= {command.name for command in WITH_ROWS}
 

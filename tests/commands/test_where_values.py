@@ -85,6 +85,7 @@ def refuse(line: str, session: Session | None = None) -> UsageError:
         ("plan-restore --where 'kind == topics'", "no value of kind is topics", "did you mean topic"),
         ("strays --where 'finding == lost'", "no value of finding is lost", "set-aside"),
         ("drain-check 2 --where 'risk == lastInSync'", "no value of risk is lastInSync", "did you mean last-in-sync?"),
+        ("what-if --kill 2 --where 'what == off-line'", "no value of what is off-line", "did you mean offline?"),
         ("compare-logs a b --where 'state == diverge'", "no value of state is diverge", "did you mean diverged"),
         ("loggers 1 --where 'level == debug'", "no value of level is debug", "did you mean DEBUG?"),
         ("loggers 1 --where 'source == DEFAULT'", "no value of source is DEFAULT", "DEFAULT_CONFIG"),
@@ -188,7 +189,7 @@ OPEN = frozenset(
     " evidence feature field highestSoftwareVersion host id imageTopicId incarnationId inTheWay ip key lastRelease"
     " logDir lowestSoftwareVersion metadataVersion name nextStep note owner path principal rack reason release renewers"
     " resourceName snapshot softwareName softwareVersion subject time tokenId tokenRequester topic topicId user value"
-    " changed cordonedDirectories directories configs fields hash hex file checked witness".split()
+    " changed cordonedDirectories directories configs fields hash hex file checked witness inSyncUntil".split()
 )
 """Columns of text that may hold anything: names, ids, sentences, times. Every other one declares its values."""
 
@@ -233,6 +234,7 @@ LINES = {
     "drain-check": "drain-check {broker}",
     "log": "log --noop",
     "strays": "",
+    "what-if": "what-if --all --kill {broker}",
     "api-versions": "",
     "compat": "",
     "loggers": "",

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kshell.metadata.election import ACTIVE, FENCED, PREFERRED, UNCLEAN, Leaderless
+from kshell.metadata.failover import ONLINE_ELECTION, after_crashes
 from kshell.metadata.partitions import Partition
 from kshell.protocol.primitives import Uuid
 from tests.kafka import jars
@@ -40,27 +41,36 @@ def case(rng: random.Random) -> Leaderless:
     return Leaderless(partition, statuses, has_elr=rng.random() < 0.7)
 
 
-def line(asked: Leaderless, kind: str, least: int) -> str:
-    """A case as ``Elections.java`` reads it."""
-
-    def numbers(brokers: Sequence[int]) -> str:
-        return ",".join(map(str, brokers))
-
+def line(asked: Leaderless, kind: str, least: int, isr: Sequence[int] | None = None) -> str:
+    """A case as ``Elections.java`` reads it; ``isr`` is what it becomes, if it does."""
     value = asked.partition
     active = [broker for broker, status in asked.statuses.items() if status == ACTIVE]
     lists = (value.replicas, value.isr, value.elr, value.last_known_elr, active)
-    return "\t".join((*map(numbers, lists), str(asked.has_elr).lower(), str(least), kind.upper()))
+    return "\t".join(
+        (*map(numbers, lists), str(asked.has_elr).lower(), str(least), kind.upper(), str(value.leader),
+         numbers(value.isr if isr is None else isr))
+    )  # fmt: skip
+
+
+def numbers(brokers: Sequence[int]) -> str:
+    """Broker ids as ``Elections.java`` reads and writes them."""
+    return ",".join(map(str, brokers))
+
+
+def kafkas(lines: Sequence[str]) -> list[str]:
+    """What Kafka's class makes of the cases."""
+    command = jars.java(jars.classes(jars.LATEST, "Elections"), "Elections")
+    done = subprocess.run(command, input="".join(f"{one}\n" for one in lines).encode(), capture_output=True, check=True)
+    answers = done.stdout.decode().splitlines()
+    assert len(answers) == len(lines)
+    return answers
 
 
 def test_elections_are_those_of_kafkas_own_class() -> None:
     """``PartitionChangeBuilder``, which the controller asks whenever a broker comes up and on every request."""
     rng = random.Random(23)
     asked = [(case(rng), rng.choice((PREFERRED, UNCLEAN)), rng.randint(1, 3)) for _ in range(CASES)]
-    command = jars.java(jars.classes(jars.LATEST, "Elections"), "Elections")
-    lines = "".join(f"{line(*one)}\n" for one in asked)
-    done = subprocess.run(command, input=lines.encode(), capture_output=True, check=True)
-    answers = done.stdout.decode().splitlines()
-    assert len(answers) == CASES
+    answers = ["\t".join(answer.split("\t")[:2]) for answer in kafkas([line(*one) for one in asked])]
     differ = []
     for (one, kind, least), answer in zip(asked, answers, strict=True):
         leader = one.elect(kind)
@@ -70,6 +80,45 @@ def test_elections_are_those_of_kafkas_own_class() -> None:
     assert not differ, f"{len(differ)} of {CASES} differ, such as {differ[:3]}"
     assert {answer.split("\t")[1] for answer in answers} == {"clean", "unclean"}
     assert sum(answer.startswith("-1") for answer in answers) > CASES // 10
+
+
+def test_what_a_crash_makes_of_a_partition_is_what_kafkas_own_class_makes_of_it() -> None:
+    """Leader, ISR, ELR and last known leader: of any state that Kafka can hold, led or not."""
+    rng = random.Random(29)
+    asked: list[tuple[Leaderless, int, int]] = []
+    while len(asked) < CASES:
+        one, least = case(rng), rng.randint(1, 3)
+        isr = tuple(rng.sample(one.partition.replicas, rng.randint(1, len(one.partition.replicas))))
+        others = [broker for broker in (1, 2, 3, 4) if broker not in isr]
+        elr = tuple(rng.sample(others, min(len(others), rng.choice((0, 1, 2)))))
+        victim = rng.choice(isr)
+        led = rng.random() < 0.9
+        leader = rng.choice([victim, *isr]) if led else -1
+        active = {*isr, *elr} if rng.random() < 0.7 else set(rng.sample((1, 2, 3, 4), rng.randint(0, 4)))
+        value = one.partition._replace(
+            isr=isr, elr=elr if one.has_elr else (), last_known_elr=one.partition.last_known_elr if not led else (),
+            leader=leader,
+        )  # fmt: skip
+        statuses = {broker: ACTIVE if broker in {*active, victim} else FENCED for broker in (1, 2, 3, 4)}
+        asked.append(
+            (one._replace(partition=value, statuses=statuses, elects_unclean=rng.random() < 0.3), victim, least)
+        )
+    given = []
+    for one, victim, least in asked:
+        without = one._replace(statuses={**one.statuses, victim: FENCED})
+        isr = tuple(member for member in one.isr if member != victim)
+        kind = UNCLEAN if one.elects_unclean else ONLINE_ELECTION
+        given.append(line(without, kind, min(least, len(one.partition.replicas)), isr))
+    differ = []
+    for (one, victim, least), said, answer in zip(asked, given, kafkas(given), strict=True):
+        after, is_clean = after_crashes(one, [victim], least)
+        clean = "clean" if is_clean else "unclean"
+        expected = [str(after.leader), clean, *map(numbers, (after.isr, after.elr, after.last_known_elr))]
+        found = answer.split("\t")
+        found[3] = ",".join(sorted(found[3].split(",")))  # Kafka's ELR is a set
+        if found != expected:
+            differ.append((said, expected, found))
+    assert not differ, f"{len(differ)} of {CASES} differ, such as {differ[:3]}"
 
 
 class Scene:

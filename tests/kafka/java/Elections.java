@@ -14,9 +14,10 @@ import org.apache.kafka.server.common.ApiMessageAndVersion;
 import org.apache.kafka.server.common.MetadataVersion;
 
 /**
- * Elects leaders of partitions that have none, as the controller does. Lines on standard input, fields separated by
- * tabs, lists by commas: replicas, isr, elr, lastKnownElr, brokers that are acceptable as leaders, whether the ELR is
- * on, min.insync.replicas, PREFERRED or UNCLEAN. For each line one: the leader (-1 for none) and "clean" or "unclean".
+ * Changes partitions as the controller does. Lines on standard input, fields separated by tabs, lists by commas:
+ * replicas, isr, elr, lastKnownElr, brokers that are acceptable as leaders, whether the ELR is on,
+ * min.insync.replicas, PREFERRED, ONLINE or UNCLEAN, the leader (-1 for none), and the ISR that is to be. For each line
+ * one: the leader then, "clean" or "unclean", and isr, elr and lastKnownElr then.
  */
 public class Elections {
     public static void main(String[] args) throws Exception {
@@ -29,19 +30,26 @@ public class Elections {
             Arrays.fill(directories, new Uuid(7, 7));
             PartitionRegistration partition = new PartitionRegistration.Builder().setReplicas(replicas)
                 .setDirectories(directories).setIsr(numbers(f[1])).setElr(numbers(f[2]))
-                .setLastKnownElr(numbers(f[3])).setLeader(-1).setLeaderRecoveryState(LeaderRecoveryState.RECOVERED)
+                .setLastKnownElr(numbers(f[3])).setLeader(Integer.parseInt(f[8])).setLeaderRecoveryState(LeaderRecoveryState.RECOVERED)
                 .setLeaderEpoch(1).setPartitionEpoch(1).build();
             Set<Integer> active = Arrays.stream(numbers(f[4])).boxed().collect(Collectors.toSet());
             Optional<ApiMessageAndVersion> built = new PartitionChangeBuilder(partition, new Uuid(1, 1), 0,
                 active::contains, MetadataVersion.latestProduction(), Integer.parseInt(f[6]),
                 Boolean.parseBoolean(f[5])).setElection(PartitionChangeBuilder.Election.valueOf(f[7]))
+                .setTargetIsr(Arrays.stream(numbers(f[9])).boxed().collect(Collectors.toList()))
                 .setDefaultDirProvider(broker -> new Uuid(7, 7)).build();
-            PartitionChangeRecord change = built.map(b -> (PartitionChangeRecord) b.message()).orElse(null);
-            boolean elected = change != null && change.leader() >= 0;
-            boolean unclean = elected && change.leaderRecoveryState() == LeaderRecoveryState.RECOVERING.value();
-            out.append(elected ? change.leader() : -1).append('\t').append(unclean ? "unclean" : "clean").append('\n');
+            PartitionRegistration after = built.map(b -> partition.merge((PartitionChangeRecord) b.message()))
+                .orElse(partition);
+            boolean unclean = after.leaderRecoveryState == LeaderRecoveryState.RECOVERING;
+            out.append(after.leader).append('\t').append(unclean ? "unclean" : "clean").append('\t')
+                .append(text(after.isr)).append('\t').append(text(after.elr)).append('\t')
+                .append(text(after.lastKnownElr)).append('\n');
         }
         System.out.print(out);
+    }
+
+    private static String text(int[] numbers) {
+        return Arrays.stream(numbers).mapToObj(Integer::toString).collect(Collectors.joining(","));
     }
 
     private static int[] numbers(String text) {

@@ -1,0 +1,198 @@
+"""``what-if``: who would lead when brokers die, by the rules of Kafka's controller, and what an unclean election costs.
+
+That the rules are Kafka's own is tested with its classes, and with real crashes, in ``tests/live``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kshell.engine.session import Session
+from kshell.errors import CommandError, UsageError
+from tests.builders import uuid, value
+from tests.commands import cluster
+from tests.commands.shell import lines, opened, rows, run
+
+ELR = value("FEATURE_LEVEL", name="eligible.leader.replicas.version", featureLevel=1)
+NEW = value("FEATURE_LEVEL", name="metadata.version", featureLevel=27)
+NO_ELR: dict[str, Any] = {"eligibleLeaderReplicas": [], "lastKnownElr": []}
+
+
+def brokers() -> list[bytes]:
+    """1 and 2 in rack a, 3 in b, 4 fenced."""
+    return [
+        *(cluster.broker(number, rack=rack) for number, rack in ((1, "a"), (2, "a"), (3, "b"))),
+        cluster.broker(4, fenced=True),
+    ]
+
+
+def topics() -> list[bytes]:
+    """Topics one (min ISR 1), two (2), and lossy (an unclean election is allowed)."""
+    names = {1: "lossy", 2: "one", 3: "two"}
+    return [
+        NEW,
+        *(cluster.topic(number, name) for number, name in names.items()),
+        cluster.config(cluster.TOPIC, "lossy", "min.insync.replicas", "1"),
+        cluster.config(cluster.TOPIC, "lossy", "unclean.leader.election.enable", "true"),
+        cluster.config(cluster.TOPIC, "one", "min.insync.replicas", "1"),
+        cluster.config(cluster.TOPIC, "two", "min.insync.replicas", "2"),
+        cluster.partition(1, 0, [1, 3], [1], 1, **NO_ELR),
+        cluster.partition(2, 0, [1, 2, 3], [1, 2, 3], 1, **NO_ELR),
+        cluster.partition(2, 1, [2, 1], [2], 2, **NO_ELR),
+        cluster.partition(3, 0, [3, 1], [3, 1], 1, **NO_ELR),
+        cluster.partition(3, 1, [1, 4, 2], [1, 2], 1, **NO_ELR),
+        cluster.partition(3, 2, [4, 3], [3], 3, **NO_ELR),
+    ]
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Session:
+    """Without the ELR."""
+    return cluster.cluster(tmp_path, *brokers(), *topics())
+
+
+@pytest.fixture
+def eligible(tmp_path: Path) -> Session:
+    """With the ELR."""
+    return cluster.cluster(tmp_path, ELR, *brokers(), *topics())
+
+
+def outcomes(session: Session, line: str) -> dict[str, tuple[Any, ...]]:
+    """Partition -> leader, ISR, ELR and effect after."""
+    return {
+        f"{row['topic']}-{row['partition']}": (row["leaderAfter"], row["isrAfter"], row["elrAfter"], row["what"])
+        for row in rows(session, line)
+    }
+
+
+class TestCrashes:
+    def test_one_broker(self, plain: Session) -> None:
+        assert outcomes(plain, "what-if --kill 1") == {
+            "lossy-0": (3, [3], [], "unclean-election"),
+            "one-0": (2, [2, 3], [], "leader-moves"),
+            "two-0": (3, [3], [], "under-min-isr"),
+            "two-1": (2, [2], [], "under-min-isr"),
+        }
+        assert rows(plain, "what-if --kill 1 --where 'topic == two' --limit 1")[0]["stateAfter"] == "under-min-isr"
+
+    def test_the_last_of_the_isr_stays_in_it_without_the_elr(self, plain: Session) -> None:
+        found = outcomes(plain, "what-if --kill 1,2")
+        assert found["two-1"] == (-1, [2], [], "offline")
+        assert found["one-1"] == (-1, [2], [], "offline")
+        assert outcomes(plain, "what-if --kill 2,1")["two-1"] == (-1, [1], [], "offline")
+
+    def test_who_leaves_a_small_isr_is_eligible_with_the_elr(self, eligible: Session) -> None:
+        assert outcomes(eligible, "what-if --kill 1")["two-0"] == (3, [3], [1], "under-min-isr")
+        found = outcomes(eligible, "what-if --kill 1,2")
+        assert found["two-1"] == (-1, [], [1, 2], "offline")
+        assert found["one-1"] == (-1, [], [2], "offline")
+        assert found["one-0"] == (3, [3], [], "leader-moves")
+
+    def test_a_member_of_the_elr_leads_when_the_isr_is_empty(self, tmp_path: Path) -> None:
+        """Broker 2 left the ISR and is up again, but has not caught up: Kafka elects it, for the ISR was too small."""
+        more = {"eligibleLeaderReplicas": [2], "lastKnownElr": []}
+        records = [ELR, NEW, *brokers(), cluster.topic(1, "t"),
+                   cluster.config(cluster.TOPIC, "t", "min.insync.replicas", "2"),
+                   cluster.partition(1, 0, [1, 2], [1], 1, **more)]  # fmt: skip
+        found = outcomes(cluster.cluster(tmp_path, *records), "what-if --kill 1")
+        assert found == {"t-0": (2, [2], [1], "under-min-isr")}
+
+    def test_a_broker_that_is_down_makes_no_difference(self, plain: Session) -> None:
+        assert rows(plain, "what-if --kill 4") == []
+        assert run(plain, "what-if --kill 4").exit_code == 0
+        assert any("broker 4 is fenced" in line for line in lines(plain, "what-if --kill 4"))
+
+    def test_all_shows_what_is_no_worse(self, plain: Session) -> None:
+        found = {name: outcome[3] for name, outcome in outcomes(plain, "what-if --kill 3 --all").items()}
+        assert found == {
+            "lossy-0": "no-worse", "one-0": "no-worse", "one-1": "no-worse",
+            "two-0": "under-min-isr", "two-1": "no-worse", "two-2": "offline",
+        }  # fmt: skip
+
+    def test_a_rack_is_its_brokers(self, plain: Session) -> None:
+        assert rows(plain, "what-if --rack a") == rows(plain, "what-if --kill 1,2")
+        assert "rack a (brokers 1, 2)" in lines(plain, "what-if --rack a", width=300)[-1]
+
+    def test_the_totals_and_the_exit_code(self, plain: Session) -> None:
+        result = run(plain, "what-if --kill 1 --where 'topic == nothing'")
+        assert result.exit_code == 1
+        assert lines(plain, "what-if --kill 1", width=300)[-1] == (
+            "then  without broker 1, of 6 partitions: 1 gets a leader that may lack records, 2 are under min ISR,"
+            " 1 gets another leader without loss, 2 are no worse off"
+        )
+
+    def test_another_leader_without_loss_is_no_harm(self, tmp_path: Path) -> None:
+        session = cluster.cluster(
+            tmp_path, *brokers(), cluster.topic(1, "t"), cluster.partition(1, 0, [1, 2], [1, 2], 1)
+        )
+        result = run(session, "what-if --kill 1")
+        assert [row["what"] for row in result] == ["leader-moves"]  # type: ignore[attr-defined]
+        assert result.exit_code == 0
+        assert run(session, "what-if --kill 1 --min-isr-default 2").exit_code == 1
+
+    @pytest.mark.parametrize(
+        ("line", "message", "hint"),
+        [
+            ("what-if --kill 77", "broker 77", "registered: 1, 2, 3, 4"),
+            ("what-if --rack c", "rack c", "a, b"),
+            ("what-if --unclean two", "which of its partitions", "such as two-0"),
+        ],
+    )
+    def test_what_is_not_there(self, plain: Session, line: str, message: str, hint: str) -> None:
+        with pytest.raises(CommandError) as raised:
+            run(plain, line)
+        assert message in raised.value.message and hint in (raised.value.hint or "")
+
+    @pytest.mark.parametrize("words", ["", "--kill 1 --rack a", "--kill one", "--kill 1,,2"])
+    def test_what_is_not_asked_well(self, plain: Session, words: str) -> None:
+        with pytest.raises(UsageError):
+            run(plain, f"what-if {words}")
+
+
+class TestUncleanElection:
+    """Broker 1 leads, 2 falls out of sync and comes back up, 1 dies: the log knows since when 2 lacks records."""
+
+    @pytest.fixture
+    def session(self, tmp_path: Path) -> Session:
+        def change(**fields: Any) -> bytes:
+            return value("PARTITION_CHANGE", 0, partitionId=0, topicId=uuid(1), **fields)
+
+        return opened(
+            cluster.write(
+                tmp_path, NEW, *brokers(), cluster.topic(1, "t"), cluster.topic(2, "never"),
+                cluster.partition(1, 0, [1, 2], [1, 2], 1),
+                cluster.partition(1, 1, [1, 2], [1, 2], 1),
+                cluster.partition(2, 0, [4, 3], [4], -1),
+                cluster.partition(2, 1, [4], [4], -1),
+                change(isr=[1]),
+                value("FENCE_BROKER", id=1, epoch=1),
+                change(leader=-1),
+            )
+        )  # fmt: skip
+
+    def test_who_would_lead_and_since_when_it_lacks_records(self, session: Session) -> None:
+        assert outcomes(session, "what-if --unclean t-0") == {"t-0": (2, [2], [], "unclean-election")}
+        (row,) = rows(session, "what-if --unclean t-0")
+        assert row["inSyncUntilOffset"] == 12  # the change of the ISR: 11 records and a control record are before it
+        assert row["inSyncUntil"] == "2023-11-14T22:13:20.000Z" and row["inSyncUntilMs"] == 1_700_000_000_000
+        text = " ".join(lines(session, "what-if --unclean t-0", width=300))
+        assert "broker 1 had all committed records last; broker 2 was in sync until" in text
+        assert run(session, "what-if --unclean t-0").exit_code == 1
+
+    def test_one_that_was_never_in_sync(self, session: Session) -> None:
+        text = " ".join(lines(session, "what-if --unclean never-0", width=300))
+        assert "broker 3 was never in sync, and may have none of the records" in text
+
+    def test_nobody_runs(self, session: Session) -> None:
+        result = run(session, "what-if --unclean never-1")
+        assert [row["what"] for row in result] == ["offline"]  # type: ignore[attr-defined]
+        assert result.exit_code == 1
+        assert "no replica runs" in " ".join(lines(session, "what-if --unclean never-1", width=300))
+
+    def test_kafka_refuses_where_somebody_leads(self, session: Session) -> None:
+        assert outcomes(session, "what-if --unclean t-1") == {"t-1": (1, [1, 2], [], "no-worse")}
+        assert "ElectionNotNeeded" in " ".join(lines(session, "what-if --unclean t-1", width=300))
+        assert run(session, "what-if --unclean t-1").exit_code == 0
