@@ -17,8 +17,7 @@ from kshell.errors import EXIT_DATA, UsageError
 from kshell.history.log_weight import FIELDS as WEIGHT_FIELDS
 from kshell.history.log_weight import LogWeight, draw, topic_names
 from kshell.history.records import (
-    COLUMNS,
-    FIELDS,
+    LOG_FIELDS,
     NO_OP,
     TYPE_FLAG,
     Concern,
@@ -40,6 +39,7 @@ from kshell.tables.declaration import columns
 from kshell.tables.selection import where_flag
 from kshell.tree.paths import is_under
 
+_COLUMNS = columns(LOG_FIELDS)
 _NO_OP_HEAD = b"\x01\x14\x00"
 
 
@@ -48,9 +48,9 @@ def run(session: Session, args: Any) -> Result:
     if args.stat:
         return _statistics(session, args)
     search = _Search(session, args)
-    result = Rows(COLUMNS, (), "lines", line=_line)
+    result = Rows(_COLUMNS, (), "lines", line=_line)
     result.rows = search.rows(result, named=False)
-    people = Rows(COLUMNS, (), "lines", line=_line)
+    people = Rows(_COLUMNS, (), "lines", line=_line)
     people.rows = search.rows(people, named=True)
     result.for_people = people
     return result
@@ -205,7 +205,7 @@ COMMAND = Command(
         Flag(("--until",), "end with that point", metavar="POINT", complete=complete_point, dashed=True),
         TYPE_FLAG,
         Flag(("--grep",), "only records whose type or data match (Python's)", metavar="PATTERN", convert=regex),
-        where_flag(FIELDS),
+        where_flag(LOG_FIELDS),
         Flag(("--noop",), "NoOp records as well"),
         Flag(("-r", "--newest-first", "--reverse"), "the newest first"),
         Flag(("--count",), "that many at most", metavar="N", convert=count),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kshell.engine.result import Row
 from kshell.history.diff import ADDED, CHANGE, CHANGED, REMOVED
 from kshell.history.recorded import recorded_past
-from kshell.history.records import FIELDS, Found, end_notes, malformed_records, row_of, with_paths
+from kshell.history.records import FIELDS, TIME, Found, end_notes, malformed_records, row_of, with_paths
 from kshell.history.versions import settled, states_of
 from kshell.metadata.families.configs import Resource
 from kshell.metadata.image import Image
@@ -21,12 +21,11 @@ from kshell.tree.paths import join
 if TYPE_CHECKING:
     from kshell.engine.session import Session
 
-_TIME = Field("time", "string", "the same, ISO-8601 in UTC")
 _PATH = Field("path", "string", "where the tree shows what the record touches; null for nothing")
 _RECORD = {field.name: field for field in FIELDS}
 _EVENT_FIELDS = (
     *(_RECORD[name] for name in ("offset", "epoch", "timestampMs")),
-    _TIME,
+    TIME,
     _RECORD["type"],
     _RECORD["version"],
     _PATH,
@@ -37,7 +36,7 @@ _CONFIG_CHANGE_FIELDS = (
     Field("offset", "int64", "from where on it is so: of the record; of a transaction, of its end"),
     Field("epoch", "int32", "the leader's, when that record was written"),
     Field("timestampMs", "int64", "when, in milliseconds since 1970"),
-    _TIME,
+    TIME,
     _CONFIG["resourceType"],
     _CONFIG["resourceName"],
     _CONFIG["name"],

@@ -242,6 +242,9 @@ FIELDS = (
     Field("data", "json", "the record's fields, as kafka-dump-log prints them"),
 )
 COLUMNS = columns(FIELDS)
+TIME = Field("time", "string", "the same, ISO-8601 in UTC")
+LOG_FIELDS = (*FIELDS[:3], TIME, *FIELDS[3:])
+"""Those of `log`, which people read; `dump` and `follow` are for programs, and as short as can be."""
 NO_OP = "NO_OP_RECORD"
 
 
@@ -269,7 +272,7 @@ class Touched(NamedTuple):
 
 def row_at(session: Session, record: LogRecord, touched: Touched | None) -> Row:
     """The same with where the tree shows what the record touches and what changed there, for users."""
-    row = row_of(session, record)
+    row = {**row_of(session, record), "time": iso(record.timestamp)}
     if touched is None:
         return {**row, "path": None, "change": ""}
     return {**row, "path": join(touched.path), "change": _change(session, touched)}
