@@ -27,8 +27,8 @@ pytestmark = pytest.mark.live
 TABLES = ("topics", "configs", "acls", "users", "quotas")
 RELEASES = [
     pytest.param("3.9.2", False, id="3.9.2-static"),
-    pytest.param("4.1.1", True, id="4.1.1-dynamic"),
-    pytest.param("4.3.1", True, id="4.3.1-dynamic"),
+    pytest.param("4.1.1", True, id="4.1.1-dynamic", marks=[pytest.mark.soak, pytest.mark.long]),
+    pytest.param("4.3.1", True, id="4.3.1-dynamic", marks=[pytest.mark.soak, pytest.mark.long]),
     pytest.param("4.4.0", True, id="4.4.0-dynamic"),
 ]
 

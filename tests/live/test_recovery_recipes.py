@@ -59,7 +59,7 @@ def start_empty(cluster: Cluster, node: Node, *, dynamic: bool) -> None:
 @pytest.mark.parametrize(
     ("version", "dynamic"),
     [
-        pytest.param("3.9.2", False, id="3.9.2-static", marks=pytest.mark.soak),
+        pytest.param("3.9.2", False, id="3.9.2-static", marks=[pytest.mark.soak, pytest.mark.long]),
         pytest.param("4.3.1", True, id="4.3.1-dynamic"),
     ],
 )

@@ -86,6 +86,8 @@ def in_steps(
     return warehouse
 
 
+@pytest.mark.soak
+@pytest.mark.long
 def test_a_clock_that_goes_wrong_by_days_makes_all_of_it_anew(spark: Any, tmp_path: Path) -> None:
     bad = range(BEGIN + 11 * DAY, BEGIN + 12 * DAY)
     node = churn.month(tmp_path / "one", 8, lambda ms: ms - 6 * DAY if ms in bad else ms)

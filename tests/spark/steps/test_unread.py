@@ -106,6 +106,8 @@ def run(
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.soak
+@pytest.mark.long
 @pytest.mark.usefixtures("without_gold", "at_once")
 def test_a_segment_that_goes_before_it_is_read(spark: Any, tmp_path: Path) -> None:
     directory = copy_of(ROLLED, tmp_path / "copy")
