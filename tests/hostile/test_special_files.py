@@ -184,6 +184,7 @@ OWN = {
     "client/sasl/oauth": "the user's",
     "client/key_stores": "the user's",
     "own_files": "kshell's own",
+    "unpacking": "kshell's own, out of kshell.pyz",
     "render/output": "writes",
     "repl/history": "kshell's own",
     "spark/java": "kshell's own",
