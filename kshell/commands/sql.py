@@ -70,7 +70,8 @@ COMMAND = Command(
         Example('sql "DESCRIBE quotas"', "the columns of a table"),
         Example('sql "SELECT count(*) AS topics FROM topics_at(100)"', "how many topics there were at a point"),
         Example(
-            'sql "SELECT topic, count(*) AS versions FROM history_partitions GROUP BY topic ORDER BY versions DESC, topic"',
+            'sql "SELECT topic, count(*) AS versions FROM history_partitions GROUP BY topic'
+            ' ORDER BY versions DESC, topic"',
             "whose partitions changed most",
         ),
         Example("sql \"SELECT type, change FROM changes(160, 'now')\"", "what `diff 160 now` says, as a table"),
