@@ -201,6 +201,8 @@ def wait_for_moment(tables: Tables, process: subprocess.Popen[bytes], number: in
     alive()
 
 
+@pytest.mark.soak
+@pytest.mark.long
 def test_tables_are_those_of_a_run_at_the_end_whatever_was_killed(tmp_path: Path) -> None:
     jars.require()
     need_spark()

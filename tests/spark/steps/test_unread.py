@@ -179,6 +179,8 @@ def test_a_segment_that_goes_while_damage_of_another_cluster_is_planned_anew(
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_gold", "at_once")
+@pytest.mark.soak
+@pytest.mark.long
 def test_a_cluster_that_is_refused_does_not_stop_the_others(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, two: tuple[Path, Path]
 ) -> None:

@@ -201,6 +201,8 @@ def test_statistics_leave_out_no_file_that_has_a_value(
         assert {row["number"]: row["rows"] for row in found} == dict(enumerate(counts.values())), column
 
 
+@pytest.mark.soak
+@pytest.mark.long
 def test_every_step_can_be_read_until_vacuum_removes_it(other: OtherSpark, tmp_path: Path) -> None:
     versions = [step(tmp_path, MANY_COLUMNS, CLUSTERS), step(tmp_path, MANY_COLUMNS, KEPT, REMOVED)]
     warehouse = Warehouse(None, str(tmp_path))
@@ -223,6 +225,8 @@ def test_every_step_can_be_read_until_vacuum_removes_it(other: OtherSpark, tmp_p
             other.sql(f"SELECT * FROM {known[name]} VERSION AS OF {versions[0][name]}")
 
 
+@pytest.mark.soak
+@pytest.mark.long
 def test_steps_go_on_from_the_upkeep_of_spark(other: OtherSpark, tmp_path: Path) -> None:
     names = ("records", "partitions")  # without partitions, and with
     step(tmp_path, names, CLUSTERS)
