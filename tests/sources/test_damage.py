@@ -242,6 +242,7 @@ def _files_in_use(inner: Path) -> list[Path]:
 
 
 @pytest.mark.soak
+@pytest.mark.long
 def test_flips_anywhere_in_the_recorded_directories(tmp_path: Path, soak_count: int) -> None:
     rng = random.Random()
     for node in recorded():

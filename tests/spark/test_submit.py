@@ -91,6 +91,7 @@ def test_spark_submit_with_a_zip_on_a_cluster_of_two_workers(
 @pytest.mark.skipif(
     importlib.util.find_spec("grpc") is None and not is_required(), reason="pyspark[connect] is not installed"
 )
+@pytest.mark.long
 def test_connect_with_what_the_client_ships(tmp_path: Path, expected: dict[str, list[str]], sources: list[str]) -> None:
     (tmp_path / "server").mkdir()
     with beyond.connect_server(tmp_path / "server") as url:

@@ -58,6 +58,7 @@ def test_every_kind_of_damage(seed: int, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.soak
+@pytest.mark.long
 def test_damage_again_and_again(tmp_path: Path, soak_count: int) -> None:
     for seed in range(1000, 1000 + 100 * soak_count):
         with pytest.MonkeyPatch.context() as patch:

@@ -107,7 +107,10 @@ def states(spark: Any, out: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "names",
-    [("d", "a", "b", "c", "e"), pytest.param(("b", "e", "d", "c", "a"), marks=[pytest.mark.soak, pytest.mark.long])],
+    [
+        pytest.param(("d", "a", "b", "c", "e"), marks=[pytest.mark.soak, pytest.mark.long]),
+        pytest.param(("b", "e", "d", "c", "a"), marks=[pytest.mark.soak, pytest.mark.long]),
+    ],
     ids=["stranger last", "stranger first"],
 )
 def test_three_controllers_and_a_broker_with_faults(
