@@ -62,9 +62,6 @@ def main(argv: list[str] | None = None) -> int:
     except OutputClosed:
         return EXIT_OK
     except Exception as error:
-        if isinstance(error.__cause__, KeyboardInterrupt):  # Python 3.11 wraps what interrupts the making of a class
-            print("kshell: interrupted", file=sys.stderr)
-            return EXIT_INTERRUPTED
         from kshell.render.faults import tell_own_fault  # late: nobody should need it
 
         return tell_own_fault("kshell", error, verbose="-v" in sys.argv or "--verbose" in sys.argv)

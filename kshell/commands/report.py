@@ -104,8 +104,7 @@ def run(session: Session, args: Any) -> Result:
         raise UsageError("report: where shall the page go?", hint="report --to incident.html")
     target = demand_new_file(session, args.to, force=args.force, example="report --to incident.html")
     begin = _begin(session, args.since)
-    answers = [_answer(session, chapter, begin) for chapter in CHAPTERS]
-    answers[3:3] = [_answer(session, chapter, begin) for chapter in _stories(session)]
+    answers = [_answer(session, chapter, begin) for chapter in _chapters(session)]
     # Rendering is above commands: what a command gives is rendered by whoever asked, but here a file is the answer.
     pages = importlib.import_module("kshell.report.page")
     with replacing(target, args.to) as file:
@@ -163,6 +162,14 @@ def _keep(part: Any) -> int:
     rows = iter(part.rows)
     part.rows = list(islice(rows, _MOST_ROWS))
     return sum(1 for _ in rows)
+
+
+def _chapters(session: Session) -> Iterator[Chapter]:
+    """All chapters, the stories behind the timeline."""
+    for chapter in CHAPTERS:
+        yield chapter
+        if chapter.name == "timeline":
+            yield from _stories(session)
 
 
 def _stories(session: Session) -> Iterator[Chapter]:

@@ -201,21 +201,24 @@ def _concerns(broker: int, partition: Partition | None) -> bool:
     return partition is not None and broker in everyone(partition)
 
 
-def _row(event: Event, state: Partition | None) -> dict[str, Any]:
+def event_row(event: Event) -> dict[str, Any]:
+    """The columns that the events of partitions, topics and nodes have."""
     at = event.at
-    columns = (
-        dict.fromkeys(_STATE) if state is None else {name: reported_or_none(plain(state)[name]) for name in _STATE}
-    )
     return {
         "offset": None if at.offset < 0 else at.offset,
         "time": iso(at.time),
         "timeMs": None if at.time < 0 else at.time,
         "type": at.record_type,
         "event": event.event,
-        "broker": event.broker,
         "what": event.description,
-        **columns,
     }
+
+
+def _row(event: Event, state: Partition | None) -> dict[str, Any]:
+    columns = (
+        dict.fromkeys(_STATE) if state is None else {name: reported_or_none(plain(state)[name]) for name in _STATE}
+    )
+    return {**event_row(event), "broker": event.broker, **columns}
 
 
 def ids(brokers: tuple[int, ...] | list[int]) -> str:

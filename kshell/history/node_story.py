@@ -11,7 +11,18 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kshell.engine.result import Row, typed
-from kshell.history.explain import FENCED, UNFENCED, UNREGISTERED, broker_change, broker_status, fall, since, trailing
+from kshell.history.explain import (
+    FENCED,
+    UNFENCED,
+    UNREGISTERED,
+    Event,
+    broker_change,
+    broker_status,
+    event_row,
+    fall,
+    since,
+    trailing,
+)
 from kshell.history.story import STATE, Brokers, Revision, Story, reported_ids, successive
 from kshell.metadata.families.cluster import CONTROLLERS, Broker, Controller, Listener
 from kshell.metadata.families.quorum import LEADER, QUORUM, VOTERS
@@ -20,7 +31,6 @@ from kshell.metadata.partial import is_unreported, reported_or_none
 from kshell.metadata.partitions import Partition
 from kshell.metadata.values import plain
 from kshell.sources.points import Since
-from kshell.tree.image import iso
 
 BROKER_COLUMNS = typed(
     "offset:int64 time:string timeMs:int64 type:string event:string what:string status:string",
@@ -29,28 +39,7 @@ BROKER_COLUMNS = typed(
 CONTROLLER_COLUMNS = typed("offset:int64 time:string timeMs:int64 type:string event:string what:string epoch:int32")
 
 
-class NodeEvent(NamedTuple):
-    """What a record did to a node: a stable name, and a description without the node."""
-
-    at: Revision[Any]
-    event: str
-    description: str
-
-
-def event_row(event: NodeEvent) -> dict[str, Any]:
-    """The columns that the events of all nodes and topics have."""
-    at = event.at
-    return {
-        "offset": None if at.offset < 0 else at.offset,
-        "time": iso(at.time),
-        "timeMs": None if at.time < 0 else at.time,
-        "type": at.record_type,
-        "event": event.event,
-        "what": event.description,
-    }
-
-
-def is_from(event: NodeEvent, first: Since | None) -> bool:
+def is_from(event: Event, first: Since | None) -> bool:
     """Whether an event is not from before a point."""
     return first is None or event.at.since == STATE or first.includes(event.at.offset, event.at.time)
 
@@ -77,20 +66,20 @@ def broker_rows(revisions: Brokers, first: Since | None) -> list[Row]:
     return rows
 
 
-def _broker_event(before: Revision[Broker] | None, revision: Revision[Broker]) -> NodeEvent | None:
+def _broker_event(before: Revision[Broker] | None, revision: Revision[Broker]) -> Event | None:
     if revision.since < 0:
         return _known_state(revision, broker_status(revision.value))
     old, new = None if before is None else before.value, revision.value
     changes = [(event, f"{text}{_detail(event, old, new)}") for event, text in broker_change(old, new)]
     if not changes:
         return None
-    return NodeEvent(revision, changes[0][0], ", ".join(text for _, text in changes))
+    return Event(revision, changes[0][0], ", ".join(text for _, text in changes))
 
 
-def _known_state(revision: Revision[Any], status: str) -> NodeEvent:
+def _known_state(revision: Revision[Any], status: str) -> Event:
     if revision.since == STATE:
-        return NodeEvent(revision, "state", f"as it stands: {status}; the records between are not known")
-    return NodeEvent(revision, "snapshot", f"as the log begins: {status}")
+        return Event(revision, "state", f"as it stands: {status}; the records between are not known")
+    return Event(revision, "snapshot", f"as the log begins: {status}")
 
 
 def _detail(event: str, old: Broker | None, new: Broker | None) -> str:
@@ -218,41 +207,41 @@ def controller_rows(found: ControllerStory, node_id: int, first: Since | None) -
 _OF_LEADERS = frozenset(("controller-active", "controller-inactive"))
 
 
-def _registered(revisions: list[Revision[Controller]]) -> Iterator[NodeEvent]:
+def _registered(revisions: list[Revision[Controller]]) -> Iterator[Event]:
     for before, revision in successive(revisions):
         old, new = None if before is None else before.value, revision.value
         if revision.since < 0:
             yield _known_state(revision, "registered")
         elif new is None:
-            yield NodeEvent(revision, "controller-unregistered", "unregistered")
+            yield Event(revision, "controller-unregistered", "unregistered")
         elif old is None:
-            yield NodeEvent(revision, "controller-registered", "registered")
+            yield Event(revision, "controller-registered", "registered")
         else:
             same = old.incarnation_id == new.incarnation_id
             process = "by the same process" if same else "by a new process (another incarnation)"
-            yield NodeEvent(revision, "controller-registered", f"registered again, {process}")
+            yield Event(revision, "controller-registered", f"registered again, {process}")
 
 
-def _led(revisions: list[Revision[Any]], node_id: int) -> Iterator[NodeEvent]:
+def _led(revisions: list[Revision[Any]], node_id: int) -> Iterator[Event]:
     for before, revision in successive(revisions):
         old, new = None if before is None else _leader(before), _leader(revision)
         if revision.since < 0:
             yield _known_state(revision, "the active controller" if new == node_id else f"controller {new} is active")
         elif new == node_id:
             text = "becomes the active controller" if old != node_id else "is the active controller in a new epoch"
-            yield NodeEvent(revision, "controller-active", text)
+            yield Event(revision, "controller-active", text)
         elif old == node_id:
-            yield NodeEvent(revision, "controller-inactive", f"no longer active: controller {new} is")
+            yield Event(revision, "controller-inactive", f"no longer active: controller {new} is")
 
 
-def _voted(revisions: list[Revision[Any]], node_id: int) -> Iterator[NodeEvent]:
+def _voted(revisions: list[Revision[Any]], node_id: int) -> Iterator[Event]:
     for before, revision in successive(revisions):
         was, now = before is not None and _votes(node_id, before), _votes(node_id, revision)
         if revision.since < 0:
             yield _known_state(revision, "a voter" if now else "no voter")
         elif was != now:
             name, text = ("voter-added", "becomes a voter") if now else ("voter-removed", "is no voter any more")
-            yield NodeEvent(revision, name, text)
+            yield Event(revision, name, text)
 
 
 def _leader(revision: Revision[Any]) -> int | None:

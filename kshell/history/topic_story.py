@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kshell.engine.result import Row, typed
-from kshell.history.explain import partition_events, since, trailing
-from kshell.history.node_story import NodeEvent, event_row, is_from
+from kshell.history.explain import Event, event_row, partition_events, since, trailing
+from kshell.history.node_story import is_from
 from kshell.history.story import Partitions, Revision, Story, successive
 from kshell.metadata.partial import reported_or_none
 from kshell.metadata.partition_state import ONLINE, MinIsr, problems, state
@@ -61,26 +61,26 @@ def topic_rows(found: TopicStory, redaction: Redaction, first: Since | None) -> 
     """A row per event, oldest first."""
     start = found.lifetime[0].offset if found.lifetime else -1
     end = None if found.deleted is None else found.deleted.since
-    events: list[tuple[NodeEvent, int | None]] = [(event, None) for event in _lifetime(found)]
+    events: list[tuple[Event, int | None]] = [(event, None) for event in _lifetime(found)]
     for key, revisions in found.configs.items():
         own = [revision for revision in revisions if revision.offset >= start and (end is None or revision.since < end)]
         events += [(event, None) for event in _config_events(key, own, redaction)]
     for number, partitions in found.partitions.items():
         for event in partition_events(partitions):
             if event.event in _EVENTS:
-                events.append((NodeEvent(event.at, event.event, event.description), number))
+                events.append((event, number))
     events.sort(key=lambda item: (item[0].at.offset, item[0].at.since))
     return [event_row(event) | {"partition": number} for event, number in events if is_from(event, first)]
 
 
-def _lifetime(found: TopicStory) -> Iterator[NodeEvent]:
+def _lifetime(found: TopicStory) -> Iterator[Event]:
     created = found.lifetime[0] if found.lifetime else None
     if created is not None and created.value is not None:
         initial = [number for number, revisions in found.partitions.items() if revisions[0].time == created.time]
         if created.since < 0:
-            yield NodeEvent(created, "snapshot", f"as the log begins: {_partitions(len(initial))}")
+            yield Event(created, "snapshot", f"as the log begins: {_partitions(len(initial))}")
         else:
-            yield NodeEvent(created, "created", f"created with {_partitions(len(initial))}")
+            yield Event(created, "created", f"created with {_partitions(len(initial))}")
     added: dict[int, list[int]] = {}
     for number, revisions in found.partitions.items():
         if created is not None and revisions[0].time != created.time:
@@ -88,12 +88,12 @@ def _lifetime(found: TopicStory) -> Iterator[NodeEvent]:
     for numbers in added.values():
         listed = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
         first = found.partitions[numbers[0]][0]
-        yield NodeEvent(first, "partitions-added", f"{_partitions(len(numbers))} added: {listed}")
+        yield Event(first, "partitions-added", f"{_partitions(len(numbers))} added: {listed}")
     if found.deleted is not None:
-        yield NodeEvent(found.deleted, "deleted", "the topic is deleted")
+        yield Event(found.deleted, "deleted", "the topic is deleted")
 
 
-def _config_events(key: str, revisions: list[Revision[str]], redaction: Redaction) -> Iterator[NodeEvent]:
+def _config_events(key: str, revisions: list[Revision[str]], redaction: Redaction) -> Iterator[Event]:
     for before, revision in successive(revisions):
         if revision.since < 0:
             continue
@@ -101,11 +101,11 @@ def _config_events(key: str, revisions: list[Revision[str]], redaction: Redactio
         new = revision.value
         shown = [None if value is None else redaction.config("TOPIC", key, value) for value in (old, new)]
         if new is None:
-            yield NodeEvent(revision, "config-removed", f"{key} removed, was {shown[0]}")
+            yield Event(revision, "config-removed", f"{key} removed, was {shown[0]}")
         elif old is None:
-            yield NodeEvent(revision, "config-set", f"{key} = {shown[1]}")
+            yield Event(revision, "config-set", f"{key} = {shown[1]}")
         else:
-            yield NodeEvent(revision, "config-changed", f"{key} {shown[0]} -> {shown[1]}")
+            yield Event(revision, "config-changed", f"{key} {shown[0]} -> {shown[1]}")
 
 
 def partition_states(found: TopicStory, least: MinIsr) -> list[Row]:

@@ -7,7 +7,7 @@ import sys
 import traceback
 
 from kshell import escape
-from kshell.errors import CommandError
+from kshell.errors import EXIT_INTERRUPTED, CommandError
 
 
 def own_fault(error: BaseException) -> CommandError:
@@ -21,6 +21,9 @@ def own_fault(error: BaseException) -> CommandError:
 
 def tell_own_fault(program: str, error: BaseException, *, verbose: bool) -> int:
     """Tells it on standard error, with all that Python knows where ``verbose``; returns the exit code."""
+    if isinstance(error.__cause__, KeyboardInterrupt):  # Python 3.11 wraps what interrupts the making of a class
+        sys.stderr.write(f"{program}: interrupted\n")
+        return EXIT_INTERRUPTED
     fault = own_fault(error)
     told = [f"{program}: {fault.message}"]
     if verbose:

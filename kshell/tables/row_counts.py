@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kshell.errors import DataError
 from kshell.metadata.image import EMPTY, Image
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from kshell.metadata.history import History
     from kshell.tables.declaration import Table
     from kshell.tables.where import Predicate
+
+T = TypeVar("T")
 
 _PROGRESS_EVERY = 1000
 _MOST_RECENT = 4
@@ -43,13 +45,13 @@ class Question(NamedTuple):
         where = self.where
         return sum(1 for row in self.table.rows(session, image, asked_for(self.table.fields, where)) if where(row))
 
-    def with_progress(self, names: Iterable[str]) -> Iterator[str]:
-        """The names, with progress while they are gone through."""
+    def with_progress(self, items: Iterable[T], what: str = "looked at") -> Iterator[T]:
+        """The items, with progress while they are gone through."""
         progress = self.session.progress
-        for number, name in enumerate(names):
+        for number, item in enumerate(items):
             if progress is not None and number % _PROGRESS_EVERY == 0:
-                progress(0, 0, f"{self.table.name}: {number:,} looked at")
-            yield name
+                progress(0, 0, f"{self.table.name}: {number:,} {what}")
+            yield item
 
 
 Step = tuple[int, int]
@@ -92,10 +94,8 @@ def each_key(family: str) -> Counts:
     """Of a table whose rows are each made of one value of one family."""
 
     def counts(question: Question) -> Iterator[Step]:
-        history, progress = question.history, question.session.progress
-        for number, keys in enumerate(history.every_key(family, question.until)):
-            if progress is not None and number % _PROGRESS_EVERY == 0:
-                progress(0, 0, f"{question.table.name}: {number:,} keys")
+        history = question.history
+        for keys in question.with_progress(history.every_key(family, question.until), "keys"):
             before = 0
             recent: deque[tuple[Any, int]] = deque(maxlen=_MOST_RECENT)
             for offset, value in history.timeline(family, keys, question.until):
