@@ -286,7 +286,7 @@ _DIALECT = "a dialect was asked for: does the node speak it?"
 _NOTHING: Mapping[str, frozenset[int]] = {}
 
 
-class Answer(NamedTuple):
+class Reply(NamedTuple):
     """The body of a response, and the version that was spoken."""
 
     version: int
@@ -323,11 +323,11 @@ class Connection:
 
     def request(
         self, api: Api, message: Message, *, accepted: Versions | None = None, timeout: float | None = None
-    ) -> Answer:
+    ) -> Reply:
         """Ask with the highest common version, of those that are ``accepted``. Raises NodeError."""
         api = self.api(api)
         version = choose_version(api, self.node, self.versions, self.excluded, accepted)
-        return Answer(version, self.exchange(api, version, message, timeout=timeout))
+        return Reply(version, self.exchange(api, version, message, timeout=timeout))
 
     def api(self, api: Api) -> Api:
         """The API as it is declared, or as the dialect in use has it."""

@@ -71,7 +71,7 @@ class Fetched(NamedTuple):
     version: int
 
 
-class Piece(NamedTuple):
+class SnapshotChunk(NamedTuple):
     """A part of a snapshot: ``data`` from byte ``position`` on, of ``size`` bytes in all."""
 
     quorum: QuorumState
@@ -145,7 +145,7 @@ def fetch_snapshot(
     *,
     max_bytes: int = MAX_BYTES,
     timeout: float | None = None,
-) -> Piece:
+) -> SnapshotChunk:
     """Ask for a part of a snapshot. Raises NodeError; error codes of the partition are in the answer."""
     wanted = {
         "partition": 0,
@@ -166,7 +166,7 @@ def fetch_snapshot(
     partition = _only_partition(connection, body["topics"], FETCH_SNAPSHOT.name)
     named = SnapshotId(partition["snapshotId"]["endOffset"], partition["snapshotId"]["epoch"])
     answered = _quorum_state(connection, partition, body)
-    return Piece(answered, named, partition["size"], partition["position"], partition["unalignedRecords"])
+    return SnapshotChunk(answered, named, partition["size"], partition["position"], partition["unalignedRecords"])
 
 
 def _only_partition(connection: Connection, topics: list[dict[str, Any]], api: str) -> dict[str, Any]:

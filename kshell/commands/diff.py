@@ -9,7 +9,7 @@ from typing import Any
 from kshell.cluster.snapshot_slips import sentences, slips_between
 from kshell.commands.as_of import complete_point
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
-from kshell.engine.result import Column, Difference, Page, Result, Row, Rows, Text, Value
+from kshell.engine.result import Column, Difference, PageLayout, Result, Row, Rows, Text, Value
 from kshell.engine.session import Session
 from kshell.engine.walk import one_line
 from kshell.errors import EXIT_FINDING, NoSuchPathError, UsageError
@@ -137,7 +137,7 @@ def _is_by_id(row: Row) -> bool:
     return str(row["path"]).startswith(join(BY_ID) + "/")
 
 
-_PAGE = Page(tuple(Column(name) for name in ("change", "path", "type", "value")), _on_page)
+_PAGE = PageLayout(tuple(Column(name) for name in ("change", "path", "type", "value")), _on_page)
 
 
 def _place(session: Session, path: str | None) -> Segments:

@@ -11,9 +11,9 @@ from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Row, Rows
 from kshell.engine.walk import one_line
 from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, UsageError
-from kshell.history.byte_map import TYPES, Piece, batch_pieces, record_pieces, unreadable_pieces
+from kshell.history.byte_map import TYPES, ByteRange, batch_pieces, record_pieces, unreadable_pieces
 from kshell.history.records import SNAPSHOT_FLAG, snapshot_to_read
-from kshell.sources.directory.batch_at import Found, in_log, in_snapshot
+from kshell.sources.directory.batch_at import BatchAt, in_log, in_snapshot
 from kshell.sources.directory.describe import snapshot_id
 from kshell.tables.declaration import Field
 from kshell.tables.enumeration import Enumeration
@@ -52,7 +52,7 @@ def run(session: Session, args: Any) -> Result:
         raise UsageError(f"explain: {args.offset}: not {error}", hint="explain 8 --record") from None
     found, place = _found(session, offset, args.snapshot)
     if found.batch is not None and found.fault is None:
-        pieces: Iterable[Piece] = (
+        pieces: Iterable[ByteRange] = (
             record_pieces(found.batch, offset, session.redaction)
             if args.record
             else batch_pieces(found.batch, session.redaction)
@@ -74,7 +74,7 @@ def run(session: Session, args: Any) -> Result:
     return result
 
 
-def _found(session: Session, offset: int, snapshot: str | None) -> tuple[Found, str]:
+def _found(session: Session, offset: int, snapshot: str | None) -> tuple[BatchAt, str]:
     """The batch, and its file's name. Raises CommandError."""
     for _ in range(_ATTEMPTS):
         listing = session.source.listing(full_log=True)
@@ -90,13 +90,13 @@ def _found(session: Session, offset: int, snapshot: str | None) -> tuple[Found, 
     raise CommandError(f"{offset}: its file vanishes again and again", hint="run the command again")
 
 
-def _damaged(found: Found, redaction: Redaction) -> Iterable[Piece]:
+def _damaged(found: BatchAt, redaction: Redaction) -> Iterable[ByteRange]:
     if found.batch is None:
         return unreadable_pieces(found.raw, found.start, redaction)
     return batch_pieces(found.batch, redaction, end=found.end - found.start)
 
 
-def _row(piece: Piece) -> dict[str, Any]:
+def _row(piece: ByteRange) -> dict[str, Any]:
     return {
         "position": piece.start,
         "hex": piece.hex,

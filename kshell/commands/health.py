@@ -11,7 +11,7 @@ from kshell.cluster.health import state_of
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
 from kshell.engine.declaration import Command, Example, Flag, Task
-from kshell.engine.result import Column, Page, Report, Result, Row, Rows, Section, Text, Toned
+from kshell.engine.result import Column, PageLayout, Report, Result, Row, Rows, Section, Text, Toned
 from kshell.errors import EXIT_FINDING, EXIT_OK
 from kshell.metadata.health.check import ERROR, LEVELS, Check, Finding, checks
 from kshell.metadata.health.examine import Health, examine
@@ -41,7 +41,7 @@ def run(session: Session, args: Any) -> Result:
     failed = any(row["level"] in counts and (args.where is None or args.where(row)) for row in rows)
     result = select(FIELDS, rows, args, tone=level_of, exit_code=EXIT_FINDING if failed else EXIT_OK)
     if not is_given(args):
-        result.page = Page(result.columns, fold=("level", "finding"))
+        result.page = PageLayout(result.columns, fold=("level", "finding"))
     if not is_given(args) and "wide" not in (args.output, session.settings.get("output")):
         result.for_people = _for_people(found)
     return result

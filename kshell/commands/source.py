@@ -11,7 +11,7 @@ from kshell.engine.declaration import Arg, Command, Example, Flag
 from kshell.engine.execution import prepare
 from kshell.engine.language import quote
 from kshell.engine.local_files import complete_file
-from kshell.engine.result import Many, Part, Result
+from kshell.engine.result import LineResult, Many, Result
 from kshell.engine.session import Session
 from kshell.engine.settings import value_of
 from kshell.errors import CommandError, KshellError
@@ -55,7 +55,7 @@ def _demand_own(path: str, status: os.stat_result) -> None:
         raise CommandError(f"{path}: others may write it, so its lines are not run", hint=f"chmod go-w {quote(path)}")
 
 
-def _parts(session: Session, path: str, lines: list[str], *, keep_going: bool) -> Iterator[Part]:
+def _parts(session: Session, path: str, lines: list[str], *, keep_going: bool) -> Iterator[LineResult]:
     if len(session.sourcing) >= _DEEPEST:
         raise CommandError(
             f"{path}: files that source one another, {_DEEPEST} deep", hint="does the file source itself?"
@@ -68,7 +68,7 @@ def _parts(session: Session, path: str, lines: list[str], *, keep_going: bool) -
         session.sourcing.pop()
 
 
-def _line(session: Session, line: str, place: str, *, keep_going: bool) -> Iterator[Part]:
+def _line(session: Session, line: str, place: str, *, keep_going: bool) -> Iterator[LineResult]:
     try:
         call = prepare(session, line)
         if call is None:
@@ -80,9 +80,9 @@ def _line(session: Session, line: str, place: str, *, keep_going: bool) -> Itera
         error.args = (error.message,)
         if not keep_going:
             raise
-        yield Part(None, None, error)
+        yield LineResult(None, None, error)
         return
-    yield Part(call, result)
+    yield LineResult(call, result)
     if session.announce is not None:
         session.announce()  # the next line forgets what this one leaves to say
 

@@ -10,7 +10,7 @@ from kshell.engine.arguments import count, seconds
 from kshell.engine.declaration import CONDITION, Arg, Command, Example, Flag, Task
 from kshell.engine.execution import Call, prepare_words
 from kshell.engine.language import quote
-from kshell.engine.result import Branch, Frames, Many, Nothing, Part, Report, Result, Row, Rows, Tree, Value
+from kshell.engine.result import Branch, Frames, LineResult, Many, Nothing, Report, Result, Row, Rows, Tree, Value
 from kshell.engine.session import Session
 from kshell.errors import EXIT_FINDING, EXIT_OK, DeadlineError, KshellError, SourceError, UsageError
 from kshell.tables.declaration import where_type
@@ -35,7 +35,7 @@ def run(session: Session, args: Any) -> Result:
     return frames
 
 
-def _frames(session: Session, args: Any, frames: Frames) -> Iterator[Part]:
+def _frames(session: Session, args: Any, frames: Frames) -> Iterator[LineResult]:
     source, ends, number = _Source(session), _End(), 0
     while True:
         begun = time.monotonic()
@@ -54,7 +54,7 @@ def _frames(session: Session, args: Any, frames: Frames) -> Iterator[Part]:
         ends.limit = part.call.shape.timeout if part.call is not None else ends.limit
         failed = _wait(source, ends, args.interval, spent=time.monotonic() - begun)
         if failed is not None:
-            yield Part(part.call, None, failed)
+            yield LineResult(part.call, None, failed)
 
 
 def _is_first_contact(error: KshellError, number: int) -> bool:
@@ -62,16 +62,16 @@ def _is_first_contact(error: KshellError, number: int) -> bool:
     return number == 1 and isinstance(error, SourceError)
 
 
-def _run(session: Session, words: list[str]) -> Part:
+def _run(session: Session, words: list[str]) -> LineResult:
     """One run, to its end. The line is prepared anew each time: its own session is made from what is there now."""
     call: Call | None = None
     try:
         call = prepare_words(session, words)
-        return Part(call, _whole(call, call.run()))
+        return LineResult(call, _whole(call, call.run()))
     except DeadlineError:
         raise
     except KshellError as error:
-        return Part(call, None, error)
+        return LineResult(call, None, error)
 
 
 def _whole(call: Call, result: Result) -> Result:
@@ -87,7 +87,7 @@ def _whole(call: Call, result: Result) -> Result:
     return result
 
 
-def _exit_code(part: Part) -> int:
+def _exit_code(part: LineResult) -> int:
     if part.error is not None:
         return part.error.exit_code
     return part.result.exit_code if part.result is not None else EXIT_OK

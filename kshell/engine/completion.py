@@ -13,7 +13,7 @@ from types import MappingProxyType
 from kshell.engine import registry
 from kshell.engine.arguments import flags_of, is_negative
 from kshell.engine.declaration import Arg, Command, Complete, Flag
-from kshell.engine.language import Insertion, Kind, Token, parse_line, parts, scan
+from kshell.engine.language import Insertion, Token, TokenKind, parse_line, parts, scan
 from kshell.engine.levels import level_at, top_names
 from kshell.engine.session import Session
 from kshell.errors import KshellError
@@ -53,15 +53,15 @@ def complete(session: Session, before: str, more: Mapping[str, Command] = Mappin
         completions = complete(session, last.text, more)
         return replace(completions, start=last.start + completions.start)
     word, earlier, kind = _under_cursor(before)
-    if kind is Kind.TARGET:
+    if kind is TokenKind.TARGET:
         return _files(word)
-    if kind is not Kind.WORD:
+    if kind is not TokenKind.WORD:
         return Completions(len(before))
     if not earlier:
         return _offer(word, 0, _commands(session, word.text, more))
     command = resolve(session, earlier, more)
     while command is not None and (line := _line_in(*command)):
-        command = resolve(session, [Token(Kind.WORD, 0, 0, text) for text in line])
+        command = resolve(session, [Token(TokenKind.WORD, 0, 0, text) for text in line])
     if command is None:
         return Completions(len(before))
     return _arguments(session, command[0], command[1], word)
@@ -77,21 +77,21 @@ def _line_in(command: Command, words: list[str]) -> list[str]:
     return []
 
 
-def _under_cursor(before: str) -> tuple[Token, list[Token], Kind]:
+def _under_cursor(before: str) -> tuple[Token, list[Token], TokenKind]:
     """The word that is being typed (perhaps empty), the words before it, and what kind of word it is."""
     tokens = scan(before)
-    words = [token for token in tokens if token.kind is Kind.WORD]
+    words = [token for token in tokens if token.kind is TokenKind.WORD]
     last = tokens[-1] if tokens else None
-    empty = Token(Kind.WORD, len(before), len(before))
+    empty = Token(TokenKind.WORD, len(before), len(before))
     if last is None:
-        return empty, [], Kind.WORD
-    if last.kind is Kind.WORD:
-        return (last, words[:-1], Kind.WORD) if last.end == len(before) else (empty, words, Kind.WORD)
-    if last.kind is Kind.REDIRECTION:
-        return empty, words, Kind.TARGET
-    if last.kind is Kind.TARGET and last.end == len(before):
-        return last, words, Kind.TARGET
-    return empty, words, Kind.COMMENT
+        return empty, [], TokenKind.WORD
+    if last.kind is TokenKind.WORD:
+        return (last, words[:-1], TokenKind.WORD) if last.end == len(before) else (empty, words, TokenKind.WORD)
+    if last.kind is TokenKind.REDIRECTION:
+        return empty, words, TokenKind.TARGET
+    if last.kind is TokenKind.TARGET and last.end == len(before):
+        return last, words, TokenKind.TARGET
+    return empty, words, TokenKind.COMMENT
 
 
 def resolve(

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from kshell.engine import registry
 from kshell.engine.arguments import parse
 from kshell.engine.declaration import Command
-from kshell.engine.language import Line, Part, Word, parse_line, parts
+from kshell.engine.language import Line, LineCommand, Word, parse_line, parts
 from kshell.engine.result import Result
 from kshell.engine.session import Session
 from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, DeadlineError, UsageError
@@ -70,9 +70,11 @@ def prepare(session: Session, text: str) -> Call | None:
     return _call(session, line) if line.words else None
 
 
-def commands(text: str) -> list[Part]:
+def commands(text: str) -> list[LineCommand]:
     """The commands of a line. A query is one command, whatever is in it."""
-    return [Part(text, 0, if_done=False)] if _query(text) else [part for part in parts(text) if part.text.strip()]
+    if _query(text):
+        return [LineCommand(text, 0, if_done=False)]
+    return [part for part in parts(text) if part.text.strip()]
 
 
 def run_commands(text: str, run: Callable[[str], int]) -> int:

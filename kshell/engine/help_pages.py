@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 
-class Page(NamedTuple):
+class HelpTopic(NamedTuple):
     """A topic: what ``help`` lists it with, and what makes its page, in Markdown."""
 
     summary: str
@@ -68,13 +68,13 @@ def _formats() -> str:
     return f"`-o FORMAT` chooses the format of one answer, `set output FORMAT` that of all later ones.\n\n{listed}\n"
 
 
-PAGES: dict[str, Page] = {
-    "points": Page("moments in the log's history: offsets, times, -15m, marks", lambda: POINTS),
-    "where": Page("conditions for --where", lambda: CONDITIONS.removesuffix("\n")),
-    "formats": Page("what -o takes", _formats),
-    "exit-codes": Page("what scripts and alerts go by", lambda: usage.exit_codes_page(registry.commands())),
-    "environment": Page("variables that kshell reads", lambda: ENVIRONMENT),
-    "files": Page("the files that kshell keeps for itself", lambda: FILES),
+PAGES: dict[str, HelpTopic] = {
+    "points": HelpTopic("moments in the log's history: offsets, times, -15m, marks", lambda: POINTS),
+    "where": HelpTopic("conditions for --where", lambda: CONDITIONS.removesuffix("\n")),
+    "formats": HelpTopic("what -o takes", _formats),
+    "exit-codes": HelpTopic("what scripts and alerts go by", lambda: usage.exit_codes_page(registry.commands())),
+    "environment": HelpTopic("variables that kshell reads", lambda: ENVIRONMENT),
+    "files": HelpTopic("the files that kshell keeps for itself", lambda: FILES),
 }
 """Topics by name, in the order in which `help` lists them. No command has such a name."""
 

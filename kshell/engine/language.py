@@ -21,7 +21,7 @@ from kshell.errors import UsageError
 from kshell.tree.globs import escape
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """What a token is."""
 
     WORD = "word"
@@ -47,7 +47,7 @@ class Token(NamedTuple):
         last_mark: the column of the last quote mark; -1 without one.
     """
 
-    kind: Kind
+    kind: TokenKind
     start: int
     end: int
     text: str = ""
@@ -79,34 +79,34 @@ class Line(NamedTuple):
 def scan(line: str, *, several: bool = False) -> list[Token]:
     """The tokens of a line, in order; blanks are left out. ``several``: it may have several commands."""
     tokens: list[Token] = []
-    kind = Kind.WORD
+    kind = TokenKind.WORD
     at = _after_blanks(line, 0)
     while at < len(line):
         char = line[at]
         if char == "#":
-            tokens.append(_rest(line, at, Kind.COMMENT))
+            tokens.append(_rest(line, at, TokenKind.COMMENT))
         elif several and (mark := _separator(line, at)):
-            tokens.append(Token(Kind.SEPARATOR, at, at + len(mark), mark))
-            kind = Kind.WORD
-        elif char == "|" and kind is Kind.WORD:
-            tokens.append(Token(Kind.PIPE, at, at + 1, char))
+            tokens.append(Token(TokenKind.SEPARATOR, at, at + len(mark), mark))
+            kind = TokenKind.WORD
+        elif char == "|" and kind is TokenKind.WORD:
+            tokens.append(Token(TokenKind.PIPE, at, at + 1, char))
             program = _after_blanks(line, at + 1)
             if program < len(line):
-                tokens.append(_rest(line, program, Kind.PROGRAM))
-        elif char == ">" and kind is Kind.WORD:
+                tokens.append(_rest(line, program, TokenKind.PROGRAM))
+        elif char == ">" and kind is TokenKind.WORD:
             mark = ">>" if line.startswith(">>", at) else ">"
-            tokens.append(Token(Kind.REDIRECTION, at, at + len(mark), mark))
-            kind = Kind.TARGET
+            tokens.append(Token(TokenKind.REDIRECTION, at, at + len(mark), mark))
+            kind = TokenKind.TARGET
         elif char in "|>":
-            tokens.append(Token(Kind.EXCESS, at, at + 1, char))
+            tokens.append(Token(TokenKind.EXCESS, at, at + 1, char))
         else:
             tokens.append(_WordReader(line, at, several=several).token(kind))
-            kind = Kind.EXCESS if kind is Kind.TARGET else kind
+            kind = TokenKind.EXCESS if kind is TokenKind.TARGET else kind
         at = _after_blanks(line, tokens[-1].end)
     return tokens
 
 
-class Part(NamedTuple):
+class LineCommand(NamedTuple):
     """A command of a line of several; ``if_done``: it runs only if the one before it ended with 0 (``&&``)."""
 
     text: str
@@ -114,18 +114,18 @@ class Part(NamedTuple):
     if_done: bool
 
 
-def parts(line: str) -> list[Part]:
+def parts(line: str) -> list[LineCommand]:
     """The commands of a line, which ``;`` and ``&&`` separate outside quotes; there is always one.
 
     A pipe's program is one command line of ``sh``, with its own semicolons, and so is what stands in a comment.
     """
-    commands: list[Part] = []
+    commands: list[LineCommand] = []
     start, if_done = 0, False
     for token in scan(line, several=True):
-        if token.kind is Kind.SEPARATOR:
-            commands.append(Part(line[start : token.start], start, if_done))
+        if token.kind is TokenKind.SEPARATOR:
+            commands.append(LineCommand(line[start : token.start], start, if_done))
             start, if_done = token.end, token.text == "&&"
-    return [*commands, Part(line[start:], start, if_done)]
+    return [*commands, LineCommand(line[start:], start, if_done)]
 
 
 def _separator(line: str, at: int) -> str:
@@ -135,7 +135,7 @@ def _separator(line: str, at: int) -> str:
 
 def words(line: str) -> list[Token]:
     """The tokens that are words."""
-    return [token for token in scan(line) if token.kind is Kind.WORD]
+    return [token for token in scan(line) if token.kind is TokenKind.WORD]
 
 
 def parse_line(text: str) -> Line:
@@ -143,24 +143,24 @@ def parse_line(text: str) -> Line:
     words: list[Word] = []
     tokens = iter(scan(text))
     for token in tokens:
-        if token.kind is Kind.WORD:
+        if token.kind is TokenKind.WORD:
             _check_closed(token)
             words.append(Word(token.text, token.pattern, token.start, token.quoted))
-        elif token.kind is Kind.PIPE:
+        elif token.kind is TokenKind.PIPE:
             program = next(tokens, None)
             if not words:
                 raise UsageError("there is no command before the pipe", column=token.start)
             if program is None:
                 raise UsageError("there is no program after the pipe", column=token.start)
             return Line(words, program=program.text)
-        elif token.kind is Kind.REDIRECTION:
+        elif token.kind is TokenKind.REDIRECTION:
             target, rest = next(tokens, None), next(tokens, None)
             if not words:
                 raise UsageError("there is no command before the redirection", column=token.start)
-            if target is None or target.kind is not Kind.TARGET:
+            if target is None or target.kind is not TokenKind.TARGET:
                 raise UsageError("there is no file after the redirection", column=token.start)
             _check_closed(target)
-            if rest is not None and rest.kind is not Kind.COMMENT:
+            if rest is not None and rest.kind is not TokenKind.COMMENT:
                 raise UsageError("only a comment may follow the file", column=rest.start)
             return Line(words, target=target.text, append=token.text == ">>")
     return Line(words)
@@ -179,7 +179,7 @@ def _after_blanks(line: str, at: int) -> int:
     return at
 
 
-def _rest(line: str, at: int, kind: Kind) -> Token:
+def _rest(line: str, at: int, kind: TokenKind) -> Token:
     return Token(kind, at, len(line), line[at:].rstrip())
 
 
@@ -196,7 +196,7 @@ class _WordReader:
         self._open = ""
         self._last_mark = -1
 
-    def token(self, kind: Kind) -> Token:
+    def token(self, kind: TokenKind) -> Token:
         quoted = False
         while self._at < len(self._line):
             char = self._line[self._at]

@@ -57,7 +57,7 @@ class Toned(str):
 
 
 class Difference(NamedTuple):
-    """What became of one field of a value (``""``: of the value itself); only a :class:`Page` has such."""
+    """What became of one field of a value (``""``: of the value itself); only a :class:`PageLayout` has such."""
 
     name: str
     old: Any
@@ -120,7 +120,7 @@ def typed(words: str, wide: str = "") -> tuple[Column, ...]:
     return tuple(made)
 
 
-class Page(NamedTuple):
+class PageLayout(NamedTuple):
     """How a page (``html``) shows rows that read badly as a table of their columns: by other ``columns``.
 
     ``row`` makes a row of those out of a row; a value may be a list of :class:`Difference`. Rows that a ``double`` is
@@ -174,7 +174,7 @@ class Rows(Result):
         *,
         live: bool = False,
         tone: Callable[[Row], str] | None = None,
-        page: Page | None = None,
+        page: PageLayout | None = None,
         order: tuple[tuple[str, bool], ...] | None = None,
         exit_code: int = 0,
     ) -> None:
@@ -238,7 +238,7 @@ class Report(Result):
         self.sections = sections
 
 
-class Part(NamedTuple):
+class LineResult(NamedTuple):
     """One line of several: what it called and what that gave, or why it failed. The answer's shape is the call's."""
 
     call: Call | None
@@ -253,7 +253,7 @@ class Many(Result):
     when rendering a part fails. With it, such a line is a part with an ``error``, and the highest exit code counts.
     """
 
-    def __init__(self, parts: Iterable[Part], keep_going: bool = False, *, exit_code: int = 0) -> None:
+    def __init__(self, parts: Iterable[LineResult], keep_going: bool = False, *, exit_code: int = 0) -> None:
         super().__init__(exit_code=exit_code)
         self.parts = parts
         self.keep_going = keep_going
@@ -266,7 +266,7 @@ class Frames(Many):
     often it runs; anywhere else those that differ from the one before are printed. ``exit_code`` counts at the end.
     """
 
-    def __init__(self, parts: Iterable[Part], title: str, every: float, *, exit_code: int = 0) -> None:
+    def __init__(self, parts: Iterable[LineResult], title: str, every: float, *, exit_code: int = 0) -> None:
         super().__init__(parts, keep_going=True, exit_code=exit_code)
         self.title = title
         self.every = every

@@ -1,7 +1,8 @@
 """Each byte of a batch, with the field that it belongs to: what ``explain`` prints, and Wireshark's pane of bytes.
 
-The bytes of a batch are covered once and in order, by :class:`Piece`. What cannot be taken apart is a piece, too, with
-the reason. Positions are those of the file; those of a compressed batch's records count within the decompressed data.
+The bytes of a batch are covered once and in order, by :class:`ByteRange`. What cannot be taken apart is a range, too,
+with the reason. Positions are those of the file; those of a compressed batch's records count within the decompressed
+data.
 
 The generated decoders (:mod:`kshell.protocol.decoder`) decide what is well formed. The walk along a declaration here
 only finds where each field is (docs/decisions/0043).
@@ -57,7 +58,7 @@ _Read = Callable[[Buffer, int], tuple[int, int]]
 _MAY_BE_SECRET = "not understood, and it may hold secrets: --show-secrets"
 
 
-class Piece(NamedTuple):
+class ByteRange(NamedTuple):
     """Neighbouring bytes with one meaning."""
 
     start: int
@@ -92,7 +93,7 @@ class _Cursor:
         self.buf = buf
         self.position = position
         self.end = end
-        self.pieces: list[Piece] = []
+        self.pieces: list[ByteRange] = []
         self.is_hidden = False
         """Whether pieces are hidden from here on."""
         self._origin = origin
@@ -104,7 +105,7 @@ class _Cursor:
             raise DecodeError(f"{field} runs past the end", self.position)
         raw = bytes(self.buf[self.position : end])
         at, until = self.position + self._origin, end + self._origin
-        self.pieces.append(Piece(at, until, field, kind, value, note, self.is_hidden, self._is_decompressed, raw))
+        self.pieces.append(ByteRange(at, until, field, kind, value, note, self.is_hidden, self._is_decompressed, raw))
         self.position = end
 
     def rest(self, end: int, field: str, note: str, *, hidden: bool) -> None:
@@ -140,7 +141,7 @@ class _Cursor:
         return raw
 
 
-def batch_pieces(batch: Batch, redaction: Redaction, *, end: int | None = None) -> Iterator[Piece]:
+def batch_pieces(batch: Batch, redaction: Redaction, *, end: int | None = None) -> Iterator[ByteRange]:
     """All bytes of a batch, header first.
 
     Args:
@@ -158,7 +159,7 @@ def batch_pieces(batch: Batch, redaction: Redaction, *, end: int | None = None) 
     yield from _records(batch, redaction, cursor.position, until, is_right=is_right)
 
 
-def record_pieces(batch: Batch, offset: int, redaction: Redaction) -> Iterator[Piece]:
+def record_pieces(batch: Batch, offset: int, redaction: Redaction) -> Iterator[ByteRange]:
     """The bytes of one record of a whole batch."""
     prefix = f"{_name(offset - batch.base_offset)}."
     for piece in batch_pieces(batch, redaction):
@@ -166,7 +167,7 @@ def record_pieces(batch: Batch, offset: int, redaction: Redaction) -> Iterator[P
             yield piece
 
 
-def unreadable_pieces(raw: Buffer, start: int, redaction: Redaction) -> Iterator[Piece]:
+def unreadable_pieces(raw: Buffer, start: int, redaction: Redaction) -> Iterator[ByteRange]:
     """Bytes of a file, from byte ``start`` on, that are no batch."""
     cursor = _Cursor(raw, 0, len(raw), start)
     cursor.rest(len(raw), "rest", "too few bytes for a batch's header", hidden=not redaction.show_secrets)
@@ -205,7 +206,7 @@ def _attributes(value: int) -> Iterator[str]:
 # --- records ---------------------------------------------------------------------------------------------------------
 
 
-def _records(batch: Batch, redaction: Redaction, start: int, until: int, *, is_right: bool) -> Iterator[Piece]:
+def _records(batch: Batch, redaction: Redaction, start: int, until: int, *, is_right: bool) -> Iterator[ByteRange]:
     if batch.codec == 0:
         cursor = _Cursor(batch.buf, start, until, batch.start)
         yield from _each_record(batch, cursor, redaction, is_right=is_right)
@@ -227,7 +228,7 @@ def _records(batch: Batch, redaction: Redaction, start: int, until: int, *, is_r
     yield from pieces
 
 
-def _each_record(batch: Batch, cursor: _Cursor, redaction: Redaction, *, is_right: bool) -> Iterator[Piece]:
+def _each_record(batch: Batch, cursor: _Cursor, redaction: Redaction, *, is_right: bool) -> Iterator[ByteRange]:
     """The records; where one cannot be taken apart, the rest of the batch is one piece."""
     given = 0
     for index in range(max(batch.records, 0)):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from kshell.engine import registry
 from kshell.engine.arguments import SHAPING, flags_of
 from kshell.engine.declaration import Flag
-from kshell.engine.language import Kind, Line, Word, parse_line, scan
+from kshell.engine.language import Line, TokenKind, Word, parse_line, scan
 from kshell.engine.source_flags import PROPERTIES, READING, SOURCES
 from kshell.errors import UsageError, did_you_mean
 from kshell.magic.interpolate import Evaluate, interpolate
@@ -165,7 +165,7 @@ def _without_semicolon(text: str) -> tuple[str, bool]:
     if not stripped.endswith(";") or stripped.endswith("\\;"):
         return text, False
     last = scan(stripped)[-1]
-    return (text, False) if last.kind is Kind.COMMENT or last.open else (stripped[:-1], True)
+    return (text, False) if last.kind is TokenKind.COMMENT or last.open else (stripped[:-1], True)
 
 
 def typed_line(text: str) -> str | None:

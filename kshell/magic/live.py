@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kshell import escape
 from kshell.engine.execution import Call
-from kshell.engine.result import Column, Frames, Nothing, Part, Row, Rows
+from kshell.engine.result import Column, Frames, LineResult, Nothing, Row, Rows
 from kshell.engine.result import Result as Answer
 from kshell.engine.walk import one_line
 from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, DeadlineError, KshellError
@@ -199,7 +199,7 @@ def _watched(call: Call, frames: Frames) -> Result:
     return last
 
 
-def _frame(call: Call, part: Part) -> Result:
+def _frame(call: Call, part: LineResult) -> Result:
     assert part.call is not None and part.result is not None
     output = part.call.shape.output or call.shape.output or ""
     return Result(part.result, output=output, secret=part.call.session.redaction.show_secrets)

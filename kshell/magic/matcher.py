@@ -12,7 +12,7 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMa
 from kshell.engine.arguments import SHAPING
 from kshell.engine.completion import Candidate, Completions, complete
 from kshell.engine.declaration import Command, Flag
-from kshell.engine.language import Kind, Token
+from kshell.engine.language import Token, TokenKind
 from kshell.engine.language import words as words_in
 from kshell.engine.result import Nothing
 from kshell.engine.session import Session
@@ -92,7 +92,7 @@ def _is_header(context: CompletionContext) -> bool:
 
 def _complete(notebook: Notebook, text: str, more: dict[str, Command], *, in_header: bool) -> Completions:
     tokens = words_in(text)
-    typed = tokens[-1] if tokens and tokens[-1].end == len(text) else Token(Kind.WORD, len(text), len(text))
+    typed = tokens[-1] if tokens and tokens[-1].end == len(text) else Token(TokenKind.WORD, len(text), len(text))
     own = _own_of([token for token in tokens if token is not typed])
     session = notebook.sessions.opened(own.session) or Session(NoSource())
     if own.pending is not None:

@@ -35,7 +35,7 @@ class Style(NamedTuple):
     level: int = 2
 
 
-class Stretch(NamedTuple):
+class LaneInterval(NamedTuple):
     """From ``start`` to ``end`` (epoch milliseconds; ``None``: it lasts). ``label`` is written in it if it fits."""
 
     start: float
@@ -48,7 +48,7 @@ class Lane(NamedTuple):
     """A line of the picture."""
 
     name: str
-    stretches: Sequence[Stretch]
+    stretches: Sequence[LaneInterval]
 
 
 def draw(heading: Heading, lanes: Sequence[Lane], last: float, legend: str = "") -> Figure:
@@ -96,7 +96,7 @@ def _fill(axes: Axes, lanes: Sequence[Lane], end: float, width: float) -> None:
             fill_boxes(axes, wide, f"hatch of {style.label}", **over, zorder=style.level + 0.5)
 
 
-def _label(axes: Axes, stretch: Stretch, extent: tuple[float, float], at: tuple[float, float]) -> None:
+def _label(axes: Axes, stretch: LaneInterval, extent: tuple[float, float], at: tuple[float, float]) -> None:
     start, end = extent
     middle, pixel = at
     text = theme.drawable_name(stretch.label, 40)

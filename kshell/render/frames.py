@@ -13,7 +13,7 @@ from typing import TextIO
 from kshell import escape
 from kshell.engine.execution import Call
 from kshell.engine.formats import FORMATS
-from kshell.engine.result import Frames, Part
+from kshell.engine.result import Frames, LineResult
 from kshell.errors import KshellError
 from kshell.render import render
 from kshell.render.answer import localized, terminal_width, unpaged
@@ -49,7 +49,7 @@ def show(call: Call, frames: Frames, complain: Complain, out: TextIO) -> int:
     return max(frames.exit_code, call.session.exit_code())
 
 
-def _rendered(call: Call, part: Part, *, header: bool, width: int | None, color: bool) -> Iterator[str]:
+def _rendered(call: Call, part: LineResult, *, header: bool, width: int | None, color: bool) -> Iterator[str]:
     """The chunks of a frame; the options of the watched line win over those of the line that watches."""
     if part.call is None or part.result is None:
         return iter(())
@@ -120,7 +120,7 @@ def _draw(call: Call, frames: Frames, out: TextIO) -> None:
             out.flush()
 
 
-def _body(call: Call, part: Part, columns: int, most: int, color: bool) -> tuple[list[tuple[str, str]], str]:
+def _body(call: Call, part: LineResult, columns: int, most: int, color: bool) -> tuple[list[tuple[str, str]], str]:
     """((the line without colours, the line) of what fits on the screen, what to say of the rest)."""
     if part.error is not None:
         text = describe_error(part.error, color=color).split("\n")
@@ -147,7 +147,7 @@ def _lines(chunks: Iterable[str]) -> Iterator[str]:
         yield from chunk.removesuffix("\n").split("\n")
 
 
-def _header(frames: Frames, part: Part, columns: int, color: bool) -> str:
+def _header(frames: Frames, part: LineResult, columns: int, color: bool) -> str:
     """The command on the left, when it ran and the offset of its image on the right; the command is cut first."""
     session = part.call.session if part.call is not None else None
     offset = f" · offset {session.image.provenance.offset}" if session is not None and session.is_loaded else ""

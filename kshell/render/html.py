@@ -17,7 +17,7 @@ from kshell.engine.result import (
     Column,
     Difference,
     Nothing,
-    Page,
+    PageLayout,
     Report,
     Row,
     Rows,
@@ -47,7 +47,7 @@ from kshell.render.html_style import (
     badge,
     dim,
 )
-from kshell.render.limits import Shown, cut, shares
+from kshell.render.limits import LimitedRows, cut, shares
 from kshell.render.options import Renderers, RenderOptions, nothing
 
 # --- values: cells of tables, objects as tables of their fields, long ones folded -------------------------------------
@@ -218,7 +218,7 @@ def table(rows: Rows, options: RenderOptions, title: str = "") -> Iterator[str]:
         heads = (_head(column, rows, right is True) for column, right in zip(columns, numeric, strict=True))
         head = f"<thead>{ROW}{''.join(heads)}</tr></thead>"
     yield f"{SCROLL}{TABLE}{caption(rows, title)}{head}<tbody>\n"
-    shown = Shown(rows, options.limit)
+    shown = LimitedRows(rows, options.limit)
     try:
         for row in shown:
             yield _line(rows, row, columns, numeric)
@@ -319,7 +319,7 @@ def page(rows: Rows, options: RenderOptions, title: str = "") -> Iterator[str]:
         yield note(f"{len(found) - len(kept):,} more rows say the same; .df has them")
 
 
-def _among(rows: Rows, kept: Sequence[Row], page: Page | None) -> Rows:
+def _among(rows: Rows, kept: Sequence[Row], page: PageLayout | None) -> Rows:
     """Some of the rows."""
     return Rows(rows.columns, kept, tone=rows.tone, page=page, order=rows.order)
 

@@ -12,7 +12,7 @@ _FEWEST, _PART = 3, 3
 there is room for what is in them."""
 
 
-class Shown:
+class LimitedRows:
     """The rows that are shown, to be read once; then :attr:`note` says what was left out, if anything was.
 
     Rows that are made while they are read are read one further than the limit, live ones not even that far.

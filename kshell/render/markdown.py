@@ -10,7 +10,7 @@ from kshell import escape
 from kshell.engine import plain
 from kshell.engine.result import Branch, Nothing, Report, Row, Rows, Text, Tree, Value
 from kshell.render.cells import cell
-from kshell.render.limits import Shown, cut
+from kshell.render.limits import LimitedRows, cut
 from kshell.render.options import Renderers, RenderOptions, nothing
 
 _STEP = "  "
@@ -34,7 +34,7 @@ def value(result: Value, options: RenderOptions) -> Iterator[str]:
 
 def rows(result: Rows, options: RenderOptions) -> Iterator[str]:
     """A table of all columns."""
-    shown = Shown(result, options.limit)
+    shown = LimitedRows(result, options.limit)
     yield from _table(plain.columns(result), shown, options)
     yield from _note(shown.note, options)
 

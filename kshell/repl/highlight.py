@@ -10,7 +10,7 @@ from prompt_toolkit.lexers import Lexer
 
 from kshell.engine import registry
 from kshell.engine.completion import State, resolve
-from kshell.engine.language import Kind, Token, scan
+from kshell.engine.language import Token, TokenKind, scan
 from kshell.engine.levels import node_at
 from kshell.engine.session import Session
 from kshell.repl.terminal import masked
@@ -18,12 +18,12 @@ from kshell.tree.globs import is_glob
 from kshell.tree.paths import split
 
 _PLAIN = {
-    Kind.PIPE: "class:operator",
-    Kind.PROGRAM: "class:program",
-    Kind.REDIRECTION: "class:operator",
-    Kind.TARGET: "class:file",
-    Kind.EXCESS: "class:wrong",
-    Kind.COMMENT: "class:comment",
+    TokenKind.PIPE: "class:operator",
+    TokenKind.PROGRAM: "class:program",
+    TokenKind.REDIRECTION: "class:operator",
+    TokenKind.TARGET: "class:file",
+    TokenKind.EXCESS: "class:wrong",
+    TokenKind.COMMENT: "class:comment",
 }
 
 
@@ -57,7 +57,7 @@ class LineLexer(Lexer):
         return [fragment for fragment in out if fragment[1]]
 
     def _styles(self, tokens: list[Token]) -> list[tuple[Token, str]]:
-        word_tokens = [token for token in tokens if token.kind is Kind.WORD]
+        word_tokens = [token for token in tokens if token.kind is TokenKind.WORD]
         styles = dict(zip(map(id, word_tokens), self._word_styles(word_tokens), strict=True))
         return [(token, styles.get(id(token)) or _PLAIN.get(token.kind, "")) for token in tokens]
 

@@ -106,7 +106,7 @@ _LOOK = 0.1
 """Seconds between two looks at whether DuckDB has an answer."""
 
 
-class Answer(NamedTuple):
+class QueryResult(NamedTuple):
     """The names of the columns, the rows, made while they are read, and the exit code that damage met asks for."""
 
     columns: tuple[str, ...]
@@ -114,7 +114,7 @@ class Answer(NamedTuple):
     exit_code: int
 
 
-def query(session: Session, text: str, catalog: Catalog) -> Answer:
+def query(session: Session, text: str, catalog: Catalog) -> QueryResult:
     """The answer of one SELECT. Only what it reads is made.
 
     Raises UsageError for anything else, CommandError with DuckDB's words, SourceError where a table is not told.
@@ -149,7 +149,7 @@ def query(session: Session, text: str, catalog: Catalog) -> Answer:
     for then in sessions.values():
         session.remarks += [remark for remark in (*then.problems(), *then.notes()) if remark not in session.remarks]
     code = max((then.exit_code() for then in sessions.values()), default=EXIT_OK)
-    return Answer(unique(found.schema.names), _rows(duckdb, connection, found, text, catalog), code)
+    return QueryResult(unique(found.schema.names), _rows(duckdb, connection, found, text, catalog), code)
 
 
 def named(text: str, catalog: Catalog) -> list[Table]:

@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kshell.tables.where_checks import Checker, Scope
-from kshell.tables.where_grammar import COMPARISONS, FUNCTIONS, ExpressionError, Token, parse, tokens
+from kshell.tables.where_grammar import COMPARISONS, FUNCTIONS, ExpressionError, WhereToken, parse, tokens
 from kshell.tables.where_kinds import ANY, NUMBER, OTHERS, STRING, FieldType, Kind, kind_of
 
 __all__ = ["ExpressionError", "Predicate", "compile_where", "complete_where"]
@@ -84,10 +84,10 @@ def complete_where(text: str, fields: Fields | None = None) -> list[str]:
     return [f"{before}{glue}{word}" for word in _expected(found, kinds) if word.startswith(typed)]
 
 
-def _expected(before: list[Token], row: Kinds) -> list[str]:
+def _expected(before: list[WhereToken], row: Kinds) -> list[str]:
     """The words that may come after those tokens."""
     kinds, function = _names_there(before, row)
-    last = before[-1] if before else Token("keyword", "and", 0, 0)
+    last = before[-1] if before else WhereToken("keyword", "and", 0, 0)
     if function is not None and last.value == "(":
         return [name for name in kinds if kinds[name].may_be(*(("list", "object") if function == "len" else ("list",)))]
     listed = _listed_beside(before, kinds)
@@ -127,7 +127,7 @@ def _written(text: str, kinds: Kinds) -> str:
     return text if is_word else f"'{text}'"
 
 
-def _listed_beside(before: list[Token], kinds: Kinds) -> Kind | None:
+def _listed_beside(before: list[WhereToken], kinds: Kinds) -> Kind | None:
     """The kind of the field before ``in [`` (or ``not in [``), where the next value of that list is to come."""
     at = len(before) - 1
     while at > 0 and (_is(before[at], ",") or before[at].kind in ("word", "string", "number")):
@@ -137,7 +137,7 @@ def _listed_beside(before: list[Token], kinds: Kinds) -> Kind | None:
     return _kind_at(before, at - (3 if _is(before[at - 2], "not") else 2), kinds)
 
 
-def _is(token: Token, *values: str) -> bool:
+def _is(token: WhereToken, *values: str) -> bool:
     """Whether it is one of these marks or keywords; text in quotes is none."""
     return token.kind in ("mark", "keyword") and token.value in values
 
@@ -146,7 +146,7 @@ def _fields(kinds: Kinds, *wanted: str) -> list[str]:
     return sorted(name for name, kind in kinds.items() if wanted == ("",) or kind.may_be(*wanted))
 
 
-def _names_there(before: list[Token], row: Kinds) -> tuple[Kinds, str | None]:
+def _names_there(before: list[WhereToken], row: Kinds) -> tuple[Kinds, str | None]:
     """(the fields that have names behind those tokens, the function whose argument is being written)."""
     stack: list[tuple[Kinds, str | None]] = [(row, None)]
     for at, token in enumerate(before):
@@ -163,9 +163,9 @@ def _names_there(before: list[Token], row: Kinds) -> tuple[Kinds, str | None]:
     return {name: kind for name, kind in kinds.items() if name != OTHERS}, function
 
 
-def _kind_at(before: list[Token], at: int, kinds: Kinds) -> Kind:
+def _kind_at(before: list[WhereToken], at: int, kinds: Kinds) -> Kind:
     """The kind of the field that a token is; a number's, a text's; of a call, a number: ``any(…)`` needs no more."""
-    token = before[at] if at >= 0 else Token("end", None, 0, 0)
+    token = before[at] if at >= 0 else WhereToken("end", None, 0, 0)
     if _is(token, ")"):
         return NUMBER
     return (

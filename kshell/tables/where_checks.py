@@ -26,7 +26,7 @@ from kshell.tables.where_grammar import (
     Negation,
     Node,
     Path,
-    Token,
+    WhereToken,
 )
 from kshell.tables.where_kinds import ANY, BOOLEAN, NUMBER, OTHERS, STRING, Kind, kind_of_value
 
@@ -156,7 +156,7 @@ _QUANTIFIER = re.compile(r"(?:[*+?]|\{(\d*)(,?)(\d*)\})[?+]?", re.ASCII)
 _ZERO_WIDTH = ("(?=", "(?!", "(?<=", "(?<!", "(?#")
 
 
-def pattern(token: Token, text: str) -> re.Pattern[str]:
+def pattern(token: WhereToken, text: str) -> re.Pattern[str]:
     """The pattern in a token of the expression ``text``, compiled. Raises ExpressionError at the place of the fault."""
     found: str = token.value
     if len(found) > LONGEST:
@@ -302,7 +302,7 @@ _NAMED = 12
 """Fields that a hint lists."""
 
 
-class Value(NamedTuple):
+class CheckedNode(NamedTuple):
     """A checked node: the kind of what it gives, the function that gives it, and a constant's value."""
 
     kind: Kind
@@ -368,7 +368,7 @@ class Checker:
         compare, one, other = COMPARE[node.operator], left.get, right.get
         return lambda scope: compare(one(scope), other(scope))
 
-    def _check_possible(self, field: Node, kind: Kind, node: Node, value: Value) -> None:
+    def _check_possible(self, field: Node, kind: Kind, node: Node, value: CheckedNode) -> None:
         """A constant that the field can never have would make a condition that never, or always, holds.
 
         Raises ExpressionError with what may be meant.
@@ -438,7 +438,7 @@ class Checker:
         one, other = left.get, right.get
         return lambda scope: contains(other(scope), one(scope))
 
-    def _check_part(self, node: Binary, left: Value, right: Value) -> None:
+    def _check_part(self, node: Binary, left: CheckedNode, right: CheckedNode) -> None:
         """A part of a text: one of the two is a constant, and of the other the values are known."""
         if right.kind.values is not None and isinstance(left.constant, str):
             part, values, field = left.constant, right.kind.values, node.right
@@ -475,22 +475,22 @@ class Checker:
 
     # --- values ------------------------------------------------------------------------------------------------------
 
-    def value(self, node: Node, beside: Kind | None = None, of: Node | None = None) -> Value:
+    def value(self, node: Node, beside: Kind | None = None, of: Node | None = None) -> CheckedNode:
         """A node that gives a value. ``beside`` is the kind of what it is compared with, the node ``of``: a word may be
         text then.
         """
         if isinstance(node, Literal):
             constant = node.value
-            return Value(kind_of_value(constant), lambda scope: constant, constant)
+            return CheckedNode(kind_of_value(constant), lambda scope: constant, constant)
         if isinstance(node, Path):
             return self._path(node, beside)
         if isinstance(node, Items):
             return self.items(node, beside.element if beside is not None and beside.name == "list" else ANY, of=of)
         if isinstance(node, Function) and node.body is None:
             return self._length(node)
-        return Value(BOOLEAN, self.condition(node))
+        return CheckedNode(BOOLEAN, self.condition(node))
 
-    def items(self, node: Items, beside: Kind, of: Node | None = None) -> Value:
+    def items(self, node: Items, beside: Kind, of: Node | None = None) -> CheckedNode:
         """A list that is written out, of values that are compared with such a kind, that of the field ``of``."""
         found = [self.value(item, beside=beside) for item in node.items]
         kinds = {value.kind.name: value.kind for value in found if value.kind.name != "null"}
@@ -502,31 +502,31 @@ class Checker:
                 self._check_possible(of, beside, item, value)
         element = next(iter(kinds.values())) if len(kinds) == 1 else ANY
         getters = [value.get for value in found]
-        return Value(Kind("list", of=element), lambda scope: [get(scope) for get in getters])
+        return CheckedNode(Kind("list", of=element), lambda scope: [get(scope) for get in getters])
 
-    def _length(self, node: Function) -> Value:
+    def _length(self, node: Function) -> CheckedNode:
         argument = self.value(node.argument)
         if not argument.kind.may_be("list", "object", "string"):
             raise self.fault(f"{self.said(node.argument)} is {argument.kind.said}, which has no length", node.argument)
         get = argument.get
-        return Value(NUMBER, lambda scope: length(get(scope)))
+        return CheckedNode(NUMBER, lambda scope: length(get(scope)))
 
     # --- fields ------------------------------------------------------------------------------------------------------
 
-    def _path(self, node: Path, beside: Kind | None) -> Value:
+    def _path(self, node: Path, beside: Kind | None) -> CheckedNode:
         names = names_of(node.steps)
         if names[0] == "it":
-            return Value(self._below(node, self.kinds[0], names, 1), lambda scope: follow(scope[0], names[1:]))
+            return CheckedNode(self._below(node, self.kinds[0], names, 1), lambda scope: follow(scope[0], names[1:]))
         text = self._as_text(node, beside)
         for depth, kind in enumerate(self.kinds):
             if _has(kind, names):
-                return Value(self._below(node, kind, names, 0), getter(depth, names))
+                return CheckedNode(self._below(node, kind, names, 0), getter(depth, names))
             if kind.is_open:
                 # Only each row can tell where the name belongs, and whether it is a field at all.
-                return Value(ANY, lambda scope: field_or(scope, names, text))
+                return CheckedNode(ANY, lambda scope: field_or(scope, names, text))
         if text is None:
             raise self._unknown(node, names)
-        return Value(STRING, lambda scope: text, text)
+        return CheckedNode(STRING, lambda scope: text, text)
 
     def _as_text(self, node: Path, beside: Kind | None) -> str | None:
         """The word as text without quotes, where text belongs."""

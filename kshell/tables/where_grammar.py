@@ -40,7 +40,7 @@ class ExpressionError(UsageError):
         self.text = text
 
 
-class Token(NamedTuple):
+class WhereToken(NamedTuple):
     """``kind``: number, string, word, keyword, mark or end. ``value``: what it means; ``at``, ``end``: its place."""
 
     kind: str
@@ -49,11 +49,11 @@ class Token(NamedTuple):
     end: int
 
 
-def tokens(text: str) -> list[Token]:
+def tokens(text: str) -> list[WhereToken]:
     """The words of an expression, an ``end`` after them. Raises ExpressionError."""
     if len(text) > LONGEST:
         raise ExpressionError(f"longer than {LONGEST} characters", text[:LONGEST], LONGEST)
-    found: list[Token] = []
+    found: list[WhereToken] = []
     at = 0
     while at < len(text):
         if text[at].isspace():
@@ -65,7 +65,7 @@ def tokens(text: str) -> list[Token]:
         token = _string(text, at) if match["quote"] else _token(text, match)
         found.append(token)
         at = token.end
-    found.append(Token("end", None, at, at))
+    found.append(WhereToken("end", None, at, at))
     return found
 
 
@@ -75,15 +75,15 @@ def _unexpected(text: str, at: int) -> ExpressionError:
     return ExpressionError("this means nothing in a condition", text, at, hint=hint)
 
 
-def _token(text: str, match: re.Match[str]) -> Token:
+def _token(text: str, match: re.Match[str]) -> WhereToken:
     word, at, end = match[0], match.start(), match.end()
     if match["mark"]:
-        return Token("mark", "==" if word == "=" else word, at, end)
+        return WhereToken("mark", "==" if word == "=" else word, at, end)
     if word.lower() in KEYWORDS:
-        return Token("keyword", word.lower(), at, end)
+        return WhereToken("keyword", word.lower(), at, end)
     if NUMBER_TEXT.fullmatch(word):
-        return Token("number", _number(text, word, at), at, end)
-    return Token("word", word, at, end)
+        return WhereToken("number", _number(text, word, at), at, end)
+    return WhereToken("word", word, at, end)
 
 
 def _number(text: str, word: str, at: int) -> int | float:
@@ -98,7 +98,7 @@ def _number(text: str, word: str, at: int) -> int | float:
     return value
 
 
-def _string(text: str, start: int) -> Token:
+def _string(text: str, start: int) -> WhereToken:
     """Quoted text. Before the quote mark or a backslash, a backslash makes it stand for itself; else it stays."""
     mark, at = text[start], start + 1
     out: list[str] = []
@@ -106,7 +106,7 @@ def _string(text: str, start: int) -> Token:
         char = text[at]
         at += 1
         if char == mark:
-            return Token("string", "".join(out), start, at)
+            return WhereToken("string", "".join(out), start, at)
         if char == "\\" and text[at : at + 1] in (mark, "\\") and at < len(text):
             char = text[at]
             at += 1
@@ -200,10 +200,10 @@ class _Parser:
         self.depth = 0
 
     @property
-    def next(self) -> Token:
+    def next(self) -> WhereToken:
         return self.tokens[self.at]
 
-    def take(self) -> Token:
+    def take(self) -> WhereToken:
         token = self.next
         if token.kind != "end":
             self.at += 1
@@ -213,10 +213,10 @@ class _Parser:
         """Whether a mark or keyword comes; text in quotes is neither."""
         return self.next.kind in ("mark", "keyword") and self.next.value in values
 
-    def fault(self, message: str, token: Token, hint: str | None = None) -> ExpressionError:
+    def fault(self, message: str, token: WhereToken, hint: str | None = None) -> ExpressionError:
         return ExpressionError(message, self.text, token.at, hint=hint)
 
-    def expect(self, mark: str, after: str) -> Token:
+    def expect(self, mark: str, after: str) -> WhereToken:
         if not self.is_next(mark):
             raise self.fault(f"{mark} is missing {after}", self.next)
         return self.take()
@@ -302,7 +302,7 @@ class _Parser:
             return self.items(token)
         raise self.fault("a field or a value is missing", token)
 
-    def items(self, opening: Token) -> Node:
+    def items(self, opening: WhereToken) -> Node:
         self.depth += 1
         if self.depth > DEEPEST:
             raise self.fault(f"more than {DEEPEST} lists within one another", opening)
@@ -314,7 +314,7 @@ class _Parser:
         self.depth -= 1
         return Items(found, opening.at, self.take().end)
 
-    def function(self, name: Token) -> Node:
+    def function(self, name: WhereToken) -> Node:
         self.take()
         argument = self.value()
         body = None
@@ -324,7 +324,7 @@ class _Parser:
         end = self.expect(")", f"after {name.value}(…").end
         return Function(name.value, argument, body, name.at, end)
 
-    def path(self, first: Token) -> Node:
+    def path(self, first: WhereToken) -> Node:
         """What follows without a blank belongs to the field: ``supportedFeatures["metadata.version"].max``."""
         steps: list[str | tuple[str] | int] = [first.value]
         end = first.end

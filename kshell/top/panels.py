@@ -25,7 +25,7 @@ EVENTS: Final = 500
 _BY_NAME: Final = "/image/topics/byName/"
 
 
-class Column(NamedTuple):
+class PanelColumn(NamedTuple):
     """A column of a panel. The one with ``fills`` takes the width that the others leave."""
 
     name: str
@@ -37,16 +37,16 @@ class Opening(NamedTuple):
     """What opens behind a row: its title, and what makes it on the session of the moment that is shown."""
 
     title: str
-    make: Callable[[Session, int], Listing]
+    make: Callable[[Session, int], PanelRows]
     """(session, the screen's columns) -> what to show."""
 
 
-class Listing:
+class PanelRows:
     """Rows of which only those are made that are to be seen, or lines of text (no ``columns``)."""
 
     def __init__(
         self,
-        columns: tuple[Column, ...],
+        columns: tuple[PanelColumn, ...],
         rows: Sequence[Any],
         cells: Callable[[Any], tuple[str, ...]],
         *,
@@ -84,12 +84,12 @@ class Listing:
         ]
 
 
-def lines(text: Iterable[str], tone: str = "") -> Listing:
+def lines(text: Iterable[str], tone: str = "") -> PanelRows:
     """Lines that are escaped already."""
-    return Listing((), list(text), lambda line: (line,), tone=lambda line: tone)
+    return PanelRows((), list(text), lambda line: (line,), tone=lambda line: tone)
 
 
-def failure(error: KshellError) -> Listing:
+def failure(error: KshellError) -> PanelRows:
     """Why there is no answer, and what to do about it."""
     return lines([cell(error.message), *([cell(error.hint)] if error.hint else [])], "error")
 
@@ -109,7 +109,7 @@ def _cells_of(*names: str) -> Callable[[Row], tuple[str, ...]]:
     return lambda row: tuple(cell(row.get(name)) for name in names)
 
 
-def _text(result: Result, width: int) -> Listing:
+def _text(result: Result, width: int) -> PanelRows:
     chunks = "".join(render(result, "text", width=width))
     return lines(chunks.removesuffix("\n").split("\n"))
 
@@ -121,15 +121,15 @@ def _path(path: str) -> Opening:
 # --- the panels ------------------------------------------------------------------------------------------------------
 
 
-def problems_panel(session: Session, width: int) -> Listing:
+def problems_panel(session: Session, width: int) -> PanelRows:
     """The findings of ``health``, the worst first."""
 
     def cells(row: Row) -> tuple[str, ...]:
         return (*(cell(row[name]) for name in ("level", "finding")), cell(_short(row["path"])), cell(row["evidence"]))
 
-    columns = Column("level"), Column("finding"), Column("about"), Column("evidence", fills=True)
+    columns = PanelColumn("level"), PanelColumn("finding"), PanelColumn("about"), PanelColumn("evidence", fills=True)
     rows = _rows(session, "health")
-    return Listing(
+    return PanelRows(
         columns,
         rows,
         cells,
@@ -151,12 +151,12 @@ def _finding(row: Row) -> Opening:
     return Opening(_short(path), lambda session, width: _text(whole, width))
 
 
-def topics_panel(session: Session, width: int) -> Listing:
+def topics_panel(session: Session, width: int) -> PanelRows:
     """A row per topic, as ``topics`` counts them."""
     counts = ("partitions", "replicationFactor", "underReplicated", "offline", "underMinIsr")
     heads = ("partitions", "factor", "under-repl", "offline", "under-min-isr")
-    return Listing(
-        (Column("topic", fills=True), *(Column(name, right=True) for name in heads)),
+    return PanelRows(
+        (PanelColumn("topic", fills=True), *(PanelColumn(name, right=True) for name in heads)),
         _rows(session, "topics", "--columns", ",".join(("name", *counts))),
         _cells_of("name", *counts),
         tone=lambda row: "error" if row["offline"] else "warning" if row["underReplicated"] else "",
@@ -168,7 +168,7 @@ def _topic(name: str) -> Opening:
     return Opening(name, lambda session, width: _partitions(session, name))
 
 
-def _partitions(session: Session, name: str) -> Listing:
+def _partitions(session: Session, name: str) -> PanelRows:
     """The partitions of one topic. Those that are seen are looked at, so that a topic may have very many."""
     image = session.image
     topic_id = image[NAMES].get(name)
@@ -192,29 +192,29 @@ def _partitions(session: Session, name: str) -> Listing:
         return {ONLINE: "", OFFLINE: "error", UNDECODED: "error"}.get(found(entry), "warning")
 
     columns = (
-        Column("partition", right=True),
-        Column("leader", right=True),
-        Column("replicas", fills=True),
-        Column("isr"),
-        Column("state"),
+        PanelColumn("partition", right=True),
+        PanelColumn("leader", right=True),
+        PanelColumn("replicas", fills=True),
+        PanelColumn("isr"),
+        PanelColumn("state"),
     )
     path = join(("image", "topics", "byName", encode_name(name)))
-    return Listing(columns, topic.scan(), cells, tone=tone, opens=lambda entry: _story(f"{path}/{entry[0]}"))
+    return PanelRows(columns, topic.scan(), cells, tone=tone, opens=lambda entry: _story(f"{path}/{entry[0]}"))
 
 
 def _story(path: str) -> Opening:
     return Opening(_short(path), lambda session, width: _text(_answer(session, "why", path), width))
 
 
-def brokers_panel(session: Session, width: int) -> Listing:
+def brokers_panel(session: Session, width: int) -> PanelRows:
     """A row per broker, with what it leads and holds."""
     names = ("id", "fenced", "inControlledShutdown", "rack", "leaders", "replicas", "outOfSync")
     heads = ("id", "fenced", "shutting down", "rack", "leaders", "replicas", "out of sync")
     numbers = ("id", "leaders", "replicas", "outOfSync")
     columns = (
-        Column(head, right=name in numbers, fills=name == "rack") for name, head in zip(names, heads, strict=True)
+        PanelColumn(head, right=name in numbers, fills=name == "rack") for name, head in zip(names, heads, strict=True)
     )
-    return Listing(
+    return PanelRows(
         tuple(columns),
         _rows(session, "brokers", "--load"),
         _cells_of(*names),
@@ -227,7 +227,7 @@ def _broker_tone(row: Row) -> str:
     return "error" if row["fenced"] is True else "warning" if row["inControlledShutdown"] is True else ""
 
 
-def quorum_panel(session: Session, width: int) -> Listing:
+def quorum_panel(session: Session, width: int) -> PanelRows:
     """The replicas of the metadata quorum."""
     answer = _answer(session, "quorum").for_people
     assert isinstance(answer, Report)
@@ -235,19 +235,19 @@ def quorum_panel(session: Session, width: int) -> Listing:
     assert isinstance(head, Mapping)
     assert isinstance(replicas, Rows)
     names = tuple(column.name for column in replicas.columns if not column.wide)
-    columns = (Column(name, right=name in ("id", "lag"), fills=name == names[-1]) for name in names)
+    columns = (PanelColumn(name, right=name in ("id", "lag"), fills=name == names[-1]) for name in names)
     note = ", ".join(f"{name} {cell(head[name])}" for name in ("leaderId", "leaderEpoch", "highWatermark"))
-    return Listing(tuple(columns), list(replicas), _cells_of(*names), note=note)
+    return PanelRows(tuple(columns), list(replicas), _cells_of(*names), note=note)
 
 
-def events_panel(session: Session, width: int) -> Listing:
+def events_panel(session: Session, width: int) -> PanelRows:
     """The last records before the moment, the newest first."""
     loaded = session.loaded
     last = loaded.image.provenance.offset if loaded.log_end_offset is None else loaded.log_end_offset - 1
     # From a range, not by counting from the newest: that would read all of the log.
     words = ("--since", str(max(last - EVENTS + 1, 0)), "--until", str(max(last, 0)))
-    return Listing(
-        (Column("offset", right=True), Column("time"), Column("record", fills=True)),
+    return PanelRows(
+        (PanelColumn("offset", right=True), PanelColumn("time"), PanelColumn("record", fills=True)),
         _rows(session, "log", *words)[::-1],
         lambda row: (cell(row["offset"]), cell(when(row)), cell(summary(row))),
         opens=_record,

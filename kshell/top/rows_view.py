@@ -18,7 +18,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from kshell.render.cells import blanks, cells, clip
-from kshell.top.panels import Column, Listing, lines
+from kshell.top.panels import PanelColumn, PanelRows, lines
 
 _SAMPLE: Final = 300
 """Rows by which columns get their widths; a wider cell further down is cut."""
@@ -33,7 +33,7 @@ _TONES: Final = {
 
 
 class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
-    """Shows a :class:`Listing`, its head line included. Posts :class:`Chosen` when a row is entered.
+    """Shows a :class:`PanelRows`, its head line included. Posts :class:`Chosen` when a row is entered.
 
     The keys that every scrolling widget has are left out: Left, Right, Home and End are the slider's.
     """
@@ -65,11 +65,11 @@ class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
         self.cursor = 0
         """The row of those that are shown."""
         self._colored = colored
-        self._listing: Listing = lines(())
+        self._listing: PanelRows = lines(())
         self._indexes: Sequence[int] = ()
         self._widths: list[int] = []
 
-    def show(self, listing: Listing, indexes: Sequence[int] | None, cursor: int) -> None:
+    def show(self, listing: PanelRows, indexes: Sequence[int] | None, cursor: int) -> None:
         """Show a listing, or those of its rows that ``indexes`` name."""
         self._listing = listing
         self._indexes = range(len(listing)) if indexes is None else indexes
@@ -170,7 +170,7 @@ class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
             self.scroll_to_region(Region(0, self.cursor, 1, 1), animate=False, force=True)
 
 
-def _widths(columns: tuple[Column, ...], sample: list[tuple[str, ...]], room: int) -> list[int]:
+def _widths(columns: tuple[PanelColumn, ...], sample: list[tuple[str, ...]], room: int) -> list[int]:
     """As wide as their cells are, within limits; what fills gets the rest."""
     most = max(round(room * _MOST), 1)
     widths = [min(max(map(cells, texts)), most) for texts in zip([each.name for each in columns], *sample, strict=True)]

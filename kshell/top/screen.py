@@ -20,9 +20,9 @@ from kshell.engine.session import Session
 from kshell.errors import KshellError
 from kshell.render.cells import cell, cells, clip
 from kshell.render.color import use_color
-from kshell.top.panels import PANELS, Listing, Opening, lines
+from kshell.top.panels import PANELS, Opening, PanelRows, lines
 from kshell.top.rows_view import RowsView
-from kshell.top.viewer import Moment, Shown, Superseded, Viewer
+from kshell.top.viewer import LogMoment, PanelView, Superseded, Viewer
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ class Place:
         self.opening = opening
         self.filter = ""
         self.position = 0
-        self.listing: Listing | None = None
+        self.listing: PanelRows | None = None
         self.indexes: list[int] | None = None
 
 
@@ -111,7 +111,7 @@ class TopApp(App[None]):
         """Whether SIGALRM comes when time is over."""
         self.point: int | None = viewer.start
         """The offset that the panels are as of; ``None`` for now."""
-        self.moment: Moment | None = None
+        self.moment: LogMoment | None = None
         self.bounds: tuple[int, int] | None = None
         self._viewer = viewer
         self._colored = colored
@@ -178,7 +178,7 @@ class TopApp(App[None]):
     async def _show(self, place: Place, point: int | None) -> None:
         number, width = self._viewer.request(), max(self.size.width - 1, 20)
         try:
-            shown: Shown = await self._in_thread(self._viewer.show, number, place.opening, point, width)
+            shown: PanelView = await self._in_thread(self._viewer.show, number, place.opening, point, width)
         except Superseded:
             return
         place.listing = shown.listing
@@ -276,7 +276,7 @@ class TopApp(App[None]):
         self._remember()
         self.point = point
         if point is not None:
-            self.moment = Moment(point, None) if self.moment is None else self.moment._replace(offset=point)
+            self.moment = LogMoment(point, None) if self.moment is None else self.moment._replace(offset=point)
         self._read()
 
     def _with_bounds(self, then: Callable[[], None]) -> None:

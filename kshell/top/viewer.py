@@ -10,22 +10,22 @@ from typing import NamedTuple
 
 from kshell.engine.session import Session
 from kshell.errors import KshellError
-from kshell.top.panels import Listing, Opening, failure
+from kshell.top.panels import Opening, PanelRows, failure
 from kshell.tree.image import iso
 
 
-class Moment(NamedTuple):
+class LogMoment(NamedTuple):
     """A place in the log: the offset of the last record that counts, and its time."""
 
     offset: int
     time: str | None
 
 
-class Shown(NamedTuple):
+class PanelView(NamedTuple):
     """A listing with the moment it is of."""
 
-    listing: Listing
-    moment: Moment | None
+    listing: PanelRows
+    moment: LogMoment | None
 
 
 class Superseded(BaseException):
@@ -63,7 +63,7 @@ class Viewer:
         self._newest += 1
         return self._newest
 
-    def show(self, number: int, opening: Opening, point: int | None, width: int) -> Shown:
+    def show(self, number: int, opening: Opening, point: int | None, width: int) -> PanelView:
         """What an opening shows at a moment; an error is a listing, too.
 
         Raises:
@@ -79,10 +79,10 @@ class Viewer:
                 offset = loaded.image.provenance.offset if point is None else point
                 if point is None and loaded.log_end_offset is not None:
                     offset = loaded.log_end_offset - 1
-                moment = Moment(offset, self._time(session, offset))
-            return Shown(opening.make(session, width), moment)
+                moment = LogMoment(offset, self._time(session, offset))
+            return PanelView(opening.make(session, width), moment)
         except KshellError as error:
-            return Shown(failure(error), moment)
+            return PanelView(failure(error), moment)
         finally:
             self._running = 0
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, UsageError
-from kshell.history.byte_map import TYPES, Piece, batch_pieces
+from kshell.history.byte_map import TYPES, ByteRange, batch_pieces
 from kshell.metadata.records import decode_record
 from kshell.metadata.redaction import REDACTED, Redaction
 from kshell.protocol.batches import HEADER_SIZE, Batch, iter_records, pack, read_header
@@ -32,7 +32,7 @@ def files(node: Path) -> list[Path]:
     return sorted([*directory.glob("*.log"), *directory.glob("*.checkpoint")])
 
 
-def covered(pieces: list[Piece], start: int) -> bytes:
+def covered(pieces: list[ByteRange], start: int) -> bytes:
     """The bytes of pieces, which follow each other without a gap."""
     for piece in pieces:
         assert piece.start == start, piece

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshell.engine.language import Insertion, Kind, Token, parse_line, scan
+from kshell.engine.language import Insertion, Token, TokenKind, parse_line, scan
 from kshell.errors import UsageError
 
 LINES = st.text(alphabet="ab/ '\"\\|>#*[{\t-", max_size=24)
 
 
-def of(kind: Kind, tokens: list[Token]) -> list[Token]:
+def of(kind: TokenKind, tokens: list[Token]) -> list[Token]:
     return [token for token in tokens if token.kind is kind]
 
 
@@ -24,10 +24,10 @@ def test_what_the_parser_accepts_is_scanned_alike(text: str) -> None:
         return
     tokens = scan(text)
     words = [(w.text, w.pattern, w.column, w.quoted) for w in line.words]
-    assert [(p.text, p.pattern, p.start, p.quoted) for p in of(Kind.WORD, tokens)] == words
-    assert [p.text for p in of(Kind.TARGET, tokens)] == ([line.target] if line.target is not None else [])
-    assert [p.text for p in of(Kind.PROGRAM, tokens)] == ([line.program] if line.program is not None else [])
-    assert not of(Kind.EXCESS, tokens)
+    assert [(p.text, p.pattern, p.start, p.quoted) for p in of(TokenKind.WORD, tokens)] == words
+    assert [p.text for p in of(TokenKind.TARGET, tokens)] == ([line.target] if line.target is not None else [])
+    assert [p.text for p in of(TokenKind.PROGRAM, tokens)] == ([line.program] if line.program is not None else [])
+    assert not of(TokenKind.EXCESS, tokens)
     assert not any(token.open for token in tokens)
 
 
@@ -45,7 +45,7 @@ def test_tokens_cover_the_line_in_order(text: str) -> None:
 def test_a_replacement_means_itself(text: str, new: str, whole: bool, data: st.DataObject) -> None:
     line = f"cat x{text}"
     word = scan(line)[-1]
-    if word.kind is not Kind.WORD or word.end != len(line):
+    if word.kind is not TokenKind.WORD or word.end != len(line):
         return
     cut = data.draw(st.integers(0, len(word.text)))
     place = Insertion(word, cut)

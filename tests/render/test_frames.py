@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from kshell.engine.execution import Call, prepare
-from kshell.engine.result import Column, Frames, Part, Result, Rows, Text
+from kshell.engine.result import Column, Frames, LineResult, Result, Rows, Text
 from kshell.engine.session import Session
 from kshell.errors import CommandError
 from kshell.render.cells import cells
@@ -39,12 +39,12 @@ def call(monkeypatch: pytest.MonkeyPatch) -> Call:
 def drawn(call: Call, *results: Result | BaseException) -> list[list[str]]:
     """The lines of every screen."""
 
-    def parts() -> Iterator[Part]:
+    def parts() -> Iterator[LineResult]:
         for one in results:
             if isinstance(one, CommandError):
-                yield Part(call, None, one)
+                yield LineResult(call, None, one)
             elif isinstance(one, Result):
-                yield Part(call, one)
+                yield LineResult(call, one)
             else:
                 raise one
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kshell.engine.result import Column, Difference, Page, Row, Rows
+from kshell.engine.result import Column, Difference, PageLayout, Row, Rows
 from kshell.errors import CommandError
 from kshell.render import render
 from kshell.render.html_style import TONES
@@ -167,7 +167,7 @@ def halves(row: Row) -> Row:
 
 def test_differences_are_old_and_new() -> None:
     rows = Rows((Column("old"),), [{"fields": ["isr", "x"], "old": {"isr": [1, 2]}, "new": {"isr": [1], "x": "<"}}])
-    rows.page = Page((Column("what"),), halves)
+    rows.page = PageLayout((Column("what"),), halves)
     page = page_of(rows)
     assert [div.text for div in page.find("td")[0].find("div")] == ["isr: 1, 2 → 1", "x: - → <"]
     assert [one.text for one in page.find("del")] == ["1, 2", "-"]
@@ -179,7 +179,7 @@ def is_odd(row: Row) -> bool:
 
 
 def test_doubles_are_left_out_and_counted() -> None:
-    rows = Rows((Column("n"),), [{"n": n} for n in range(5)], page=Page((Column("n"),), double=is_odd))
+    rows = Rows((Column("n"),), [{"n": n} for n in range(5)], page=PageLayout((Column("n"),), double=is_odd))
     page = page_of(rows)
     assert page.rows() == [["n"], ["0"], ["2"], ["4"]]
     assert page.text.endswith("2 more rows say the same; .df has them")
@@ -189,7 +189,7 @@ def findings() -> Rows:
     found = [("critical", "offline", "/a", "x"), *(("warning", "thin", f"/{n}", "y") for n in range(30))]
     columns = tuple(map(Column, ("level", "finding", "path", "next")))
     rows = [dict(zip(("level", "finding", "path", "next"), one, strict=True)) for one in found]
-    return Rows(columns, rows, tone=tone, page=Page(columns, fold=("level", "finding")))
+    return Rows(columns, rows, tone=tone, page=PageLayout(columns, fold=("level", "finding")))
 
 
 def test_folded_rows() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kshell.engine.result import Branch, Column, Row, Rows
-from kshell.render.limits import Shown, count, cut, shares
+from kshell.render.limits import LimitedRows, count, cut, shares
 
 COLUMNS = (Column("n"),)
 
@@ -32,7 +32,7 @@ def numbers(count: int) -> list[Row]:
     ],
 )
 def test_rows(rows: Rows, limit: int | None, shown: int, note: str) -> None:
-    found = Shown(rows, limit)
+    found = LimitedRows(rows, limit)
     assert (len(list(found)), found.note) == (shown, note)
 
 
@@ -47,7 +47,7 @@ def test_rows_are_not_read_beyond_need(live: bool, read: int) -> None:
             made += 1
             yield {"n": made}
 
-    shown = Shown(Rows(COLUMNS, rows(), live=live), 2)
+    shown = LimitedRows(Rows(COLUMNS, rows(), live=live), 2)
     assert len(list(shown)) == 2
     assert made == read
     assert shown.note.startswith("the first 2 rows")

@@ -26,7 +26,7 @@ if importlib.util.find_spec("textual") is None and not is_required():
 
 from textual.pilot import Pilot
 
-from kshell.top.panels import Column, Listing
+from kshell.top.panels import PanelColumn, PanelRows
 from kshell.top.rows_view import RowsView
 from kshell.top.screen import TopApp
 from kshell.top.viewer import Viewer
@@ -215,7 +215,7 @@ def test_a_million_rows_scroll_and_only_those_to_be_seen_are_made() -> None:
 
     async def steps(screen: Screen) -> None:
         view = screen.app.query_one(RowsView)
-        view.show(Listing((Column("name", fills=True),), range(1_000_000), cells), None, 0)
+        view.show(PanelRows((PanelColumn("name", fills=True),), range(1_000_000), cells), None, 0)
         await screen.press("G")
         assert screen.lines[-3] == "row-999999"
         await screen.press("pageup", "pageup", "g", "pagedown")

@@ -6,7 +6,7 @@ from collections import Counter
 
 from kshell.engine.result import Row
 from kshell.plots import intervals, panels, theme, times
-from kshell.plots.intervals import Lane, Stretch, Style
+from kshell.plots.intervals import Lane, LaneInterval, Style
 from kshell.plots.picture import Drawn, NothingToDraw, number, picture
 
 _STYLES = {
@@ -31,7 +31,7 @@ def draw(rows: list[Row]) -> Drawn:
     longest = sorted(lanes, key=lambda name: -max(_end(row, start) - start for row, start in lanes[name]))
     selected = [name for name in lanes if name in set(longest[: intervals.MOST])]
     drawn = [
-        Lane(name, [Stretch(start, number(row["toMs"]), _style(row), _changes(row)) for row, start in lanes[name]])
+        Lane(name, [LaneInterval(start, number(row["toMs"]), _style(row), _changes(row)) for row, start in lanes[name]])
         for name in selected
     ]
     ends = Counter(_style(row).label for row, _ in timed)

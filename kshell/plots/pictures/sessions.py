@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kshell.engine.result import Row
 from kshell.plots import intervals, panels, theme, times
-from kshell.plots.intervals import Lane, Stretch, Style
+from kshell.plots.intervals import Lane, LaneInterval, Style
 from kshell.plots.picture import Drawn, NothingToDraw, number, picture
 
 _STYLES = {
@@ -32,7 +32,9 @@ def draw(rows: list[Row]) -> Drawn:
     names = list(states_by_broker)
     selected = [names[place] for place in panels.worst(len(names), bad)][: intervals.MOST]
     lanes = [
-        Lane(name, [Stretch(start, end, _STYLES.get(str(row["state"]), _OTHER_STATE)) for row, start, end in states])
+        Lane(
+            name, [LaneInterval(start, end, _STYLES.get(str(row["state"]), _OTHER_STATE)) for row, start, end in states]
+        )
         for name, states in states_by_broker.items()
         if name in selected
     ]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kshell.engine.result import Row
 from kshell.plots import intervals, panels, theme, times
-from kshell.plots.intervals import Lane, Stretch, Style
+from kshell.plots.intervals import Lane, LaneInterval, Style
 from kshell.plots.picture import Drawn, NothingToDraw, number, picture
 
 _COLORS = (theme.BLUE, theme.SKY, theme.GREEN, theme.ORANGE, theme.PURPLE, theme.YELLOW)
@@ -41,10 +41,10 @@ def draw(rows: list[Row]) -> Drawn:
     return Drawn(figure, f"{title}. {'; '.join(facts)}.")
 
 
-def _stretches(changes: Sequence[tuple[Row, float]], levels: Sequence[str]) -> list[Stretch]:
+def _stretches(changes: Sequence[tuple[Row, float]], levels: Sequence[str]) -> list[LaneInterval]:
     ends = [at for _, at in changes[1:]]
     return [
-        Stretch(
+        LaneInterval(
             at, end, Style(_level_name(row), _COLORS[levels.index(_level_name(row)) % len(_COLORS)]), _level_name(row)
         )
         for (row, at), end in zip(changes, [*ends, None], strict=True)

@@ -17,7 +17,7 @@ MOST_BYTES = 1 << 16
 """Bytes that are shown of what has no whole batch."""
 
 
-class Found(NamedTuple):
+class BatchAt(NamedTuple):
     """A batch, or the bytes where it should be."""
 
     file: str
@@ -33,7 +33,7 @@ class Found(NamedTuple):
     """What is wrong with the batch; ``None`` for a whole one."""
 
 
-def in_log(listing: Listing, offset: int) -> Found | None:
+def in_log(listing: Listing, offset: int) -> BatchAt | None:
     """The batch of the log that has an offset; where that is damaged, what is there instead.
 
     Raises:
@@ -41,7 +41,7 @@ def in_log(listing: Listing, offset: int) -> Found | None:
         SourceError: a segment cannot be read.
     """
     reader = LogReader(listing, offset, resume=True)
-    found: Found | None = None
+    found: BatchAt | None = None
     for path, batch in reader:
         if batch.base_offset <= offset <= batch.last_offset:
             return _whole(path, batch)
@@ -51,7 +51,7 @@ def in_log(listing: Listing, offset: int) -> Found | None:
     else:
         torn = reader.torn
         if torn is not None:
-            found = Found(torn[0], torn[1].position, None, b"", 0, -1, torn[1].reason)
+            found = BatchAt(torn[0], torn[1].position, None, b"", 0, -1, torn[1].reason)
         else:
             found = _damaged(reader.damage, "", -1)
     if found is None:
@@ -61,7 +61,7 @@ def in_log(listing: Listing, offset: int) -> Found | None:
         return _bytes_of(found, source)
 
 
-def in_snapshot(file: SnapshotFile, offset: int) -> Found | None:
+def in_snapshot(file: SnapshotFile, offset: int) -> BatchAt | None:
     """As :func:`in_log`; in a snapshot, offsets count within the file."""
     reader = snapshot.SnapshotReader(file)
     try:
@@ -73,28 +73,28 @@ def in_snapshot(file: SnapshotFile, offset: int) -> Found | None:
         with snapshot.opened(file) as source:
             if error.position >= source.size:
                 return None
-            return _bytes_of(Found(file.path, error.position, None, b"", 0, -1, error.reason), source)
+            return _bytes_of(BatchAt(file.path, error.position, None, b"", 0, -1, error.reason), source)
     return None
 
 
-def _whole(path: str, batch: Batch) -> Found:
+def _whole(path: str, batch: Batch) -> BatchAt:
     # The bytes are copied: those of a mapped file go away with it.
     raw = batch.raw()
     own = read_header(raw, 0, batch.position)
-    return Found(path, batch.position, own, raw, batch.position, batch.end, None)
+    return BatchAt(path, batch.position, own, raw, batch.position, batch.end, None)
 
 
-def _damaged(damage: Iterable[DataError], path: str, following: int) -> Found | None:
+def _damaged(damage: Iterable[DataError], path: str, following: int) -> BatchAt | None:
     """The last damage; ``following``: the first byte of the whole batch behind it in a file, -1 where there is none."""
     faults = [error for error in damage if isinstance(error, CorruptDataError)]
     if not faults:
         return None
     last = faults[-1]
     end = following if path == last.file and following > last.position else -1
-    return Found(last.file, last.position, None, b"", 0, end, last.reason)
+    return BatchAt(last.file, last.position, None, b"", 0, end, last.reason)
 
 
-def _bytes_of(found: Found, source: Windowed) -> Found:
+def _bytes_of(found: BatchAt, source: Windowed) -> BatchAt:
     """What is in the file where the damage is: up to the claimed end, the next whole batch, or the file's end."""
     limit = source.size if found.end < 0 else found.end
     raw = _read(source, found.position, min(limit, found.position + MOST_BYTES))

@@ -15,7 +15,7 @@ from typing import IO
 
 from kshell.client import codes
 from kshell.client.connection import Connection
-from kshell.client.leader import MAX_BYTES, Piece, SnapshotId, fetch_snapshot
+from kshell.client.leader import MAX_BYTES, SnapshotChunk, SnapshotId, fetch_snapshot
 from kshell.errors import ConnectError, NodeError, ProtocolError, ServerError, SourceTimeoutError
 from kshell.protocol.messages.quorum import FETCH_SNAPSHOT
 from kshell.protocol.names import UNKNOWN_SERVER_ERROR, error_name
@@ -119,7 +119,7 @@ def _without_a_reason(error: ServerError, partial: _Partial) -> NodeError:
     return ConnectError(error.node, f"does not hand out the snapshot ({error_name(error.code)})", api=error.api)
 
 
-def _raise_for(piece: Piece) -> None:
+def _raise_for(piece: SnapshotChunk) -> None:
     code, node = piece.quorum.error, piece.quorum.node
     if code in codes.EPOCH_CODES:
         reason = f"is not the leader now ({error_name(code)})"
@@ -137,7 +137,7 @@ class _Pace:
         self._bytes = 0
         self._small = 0
 
-    def check(self, piece: Piece, node: str) -> None:
+    def check(self, piece: SnapshotChunk, node: str) -> None:
         """After each piece. Raises ProtocolError, SourceTimeoutError."""
         self._bytes += len(piece.data)
         is_last = piece.position + len(piece.data) == piece.size
@@ -186,7 +186,7 @@ class _Partial:
         """Kafka's name for the file."""
         return f"{self.snapshot.end_offset:020d}-{self.snapshot.epoch:010d}.checkpoint"
 
-    def add(self, piece: Piece, node: str) -> None:
+    def add(self, piece: SnapshotChunk, node: str) -> None:
         """Add a piece. Raises ProtocolError for one that does not fit, NodeError where there is no room for it."""
         fault = self._fault(piece)
         if fault is not None:
@@ -204,7 +204,7 @@ class _Partial:
             raise _no_room(self.name, piece.size, node, error.strerror or type(error).__name__) from None
         self.position, self.refused = self.position + len(piece.data), 0
 
-    def _fault(self, piece: Piece) -> str | None:
+    def _fault(self, piece: SnapshotChunk) -> str | None:
         position, size, data = piece.position, piece.size, piece.data
         if piece.snapshot != self.snapshot:
             return f"a piece of snapshot {tuple(piece.snapshot)} came, {tuple(self.snapshot)} was asked for"
