@@ -5,14 +5,14 @@ What both images share is not looked into, let alone decoded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.result import Row
 from kshell.engine.walk import nested, walk
 from kshell.metadata.delta import Touch
 from kshell.metadata.families.topics import NAMES, TOPICS
-from kshell.metadata.image import Image, Table, families
+from kshell.metadata.image import Image, Table, families, keys_of_both
 from kshell.metadata.names import encode_name, sort_key
 from kshell.metadata.partial import MISSING, NOT_AVAILABLE
 from kshell.metadata.partitions import Topic
@@ -58,7 +58,7 @@ def unknown_subtrees(old: Image, new: Image) -> list[Segments]:
 def _changed_keys(old: Table, new: Table) -> Iterator[tuple[Any, ...]]:
     if old is new:
         return
-    for key in _union(old, new):
+    for key in keys_of_both(old, new):
         mine, theirs = old.get(key), new.get(key)
         if mine is theirs:
             continue
@@ -68,16 +68,11 @@ def _changed_keys(old: Table, new: Table) -> Iterator[tuple[Any, ...]]:
             yield (key,)
 
 
-def _union(old: Table, new: Table) -> Iterable[Any]:
-    yield from old
-    yield from (key for key in new if key not in old)
-
-
 def _changed_topics(old: Image, new: Image) -> Iterator[Segments]:
     before, after = old[TOPICS], new[TOPICS]
     by_id: dict[Uuid, list[str]] = {}
     """What differs below topics that are in both."""
-    for topic_id in _union(before, after):
+    for topic_id in keys_of_both(before, after):
         mine, theirs = before.get(topic_id), after.get(topic_id)
         if mine is None or theirs is None:
             yield (*_TOPICS, "byId", str(topic_id))
@@ -86,7 +81,7 @@ def _changed_topics(old: Image, new: Image) -> Iterator[Segments]:
             yield from ((*_TOPICS, "byId", str(topic_id), name) for name in by_id[topic_id])
     if old[NAMES] is new[NAMES] and not by_id:
         return
-    for name in _union(old[NAMES], new[NAMES]):
+    for name in keys_of_both(old[NAMES], new[NAMES]):
         was, now = old[NAMES].get(name), new[NAMES].get(name)
         path = (*_TOPICS, "byName", encode_name(name))
         if was is None or now is None:

@@ -8,12 +8,12 @@ snapshot and the log after it, so a replay that passes a snapshot takes over wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from kshell.metadata.delta import Delta, Touch
 from kshell.metadata.families.topics import NAMES, TOPICS
-from kshell.metadata.image import Image, Table, families
+from kshell.metadata.image import Image, Table, families, keys_of_both
 from kshell.metadata.partitions import Topic
 from kshell.metadata.records import Undecoded
 from kshell.metadata.values import Entry, Provenance
@@ -71,7 +71,7 @@ def _difference(here: object, there: object) -> str:
 
 def _table(delta: Delta, family: str, snapshot: Table) -> list[Disagreement]:
     differences: list[Disagreement] = []
-    for key in list(_union(delta.peek(family), snapshot)):
+    for key in list(keys_of_both(delta.peek(family), snapshot)):
         here, there = delta.peek(family).get(key), snapshot.get(key)
         if isinstance(here or there, Entry):
             if here != there:
@@ -79,7 +79,7 @@ def _table(delta: Delta, family: str, snapshot: Table) -> list[Disagreement]:
                 differences.append(Disagreement(Touch(family, (key,)), _difference(here, there)))
             continue
         below, above = here or {}, there or {}
-        for name in list(_union(below, above)):
+        for name in list(keys_of_both(below, above)):
             if below.get(name) != above.get(name):
                 differences.append(
                     Disagreement(Touch(family, (key, name)), _difference(below.get(name), above.get(name)))
@@ -104,7 +104,7 @@ def _set_inner(delta: Delta, family: str, key: Any, name: Any, entry: Entry[Any]
 
 def _topics(delta: Delta, snapshot: Image) -> Iterator[Disagreement]:
     """A topic that differs becomes the snapshot's own, with all its partitions."""
-    for topic_id in list(_union(delta.peek(TOPICS), snapshot[TOPICS])):
+    for topic_id in list(keys_of_both(delta.peek(TOPICS), snapshot[TOPICS])):
         here: Topic | None = delta.peek(TOPICS).get(topic_id)
         there: Topic | None = snapshot[TOPICS].get(topic_id)
         if here is not None and there is not None and here.agrees(there):
@@ -130,8 +130,3 @@ def _drop_topic(delta: Delta, topic: Topic) -> None:
     delta.drop(TOPICS, topic.id)
     if delta.peek(NAMES).get(topic.name) == topic.id:
         delta.drop(NAMES, topic.name)
-
-
-def _union(mine: Mapping[Any, Any], theirs: Mapping[Any, Any]) -> Iterable[Any]:
-    yield from mine
-    yield from (key for key in theirs if key not in mine)

@@ -6,7 +6,7 @@ that did not change with the one before it (Kafka's ``MetadataImage``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kshell.metadata.records import load_families
@@ -77,3 +77,9 @@ class Image:
 
 
 EMPTY = Image({}, Provenance(-1, -1, -1))
+
+
+def keys_of_both(mine: Mapping[Any, Any], theirs: Mapping[Any, Any]) -> Iterable[Any]:
+    """Every key once: mine, then those that only theirs has."""
+    yield from mine
+    yield from (key for key in theirs if key not in mine)

@@ -28,7 +28,7 @@ _DIGITS = 19
 _LARGEST = 2**63 - 1
 _MOST = 6
 """Stretches of points that an error names."""
-_AGO = re.compile(r"-(\d{1,12})(ms|s|m|h|d|w)\Z")
+_DURATION = re.compile(r"(\d{1,10}(?:\.\d{1,3})?)(ms|s|m|h|d|w)", re.ASCII)
 _CLOCK = re.compile(r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?", re.ASCII)
 """A time of today."""
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
@@ -83,14 +83,13 @@ def parse_point(text: str, *, zone: datetime.tzinfo | None = None, from_end: boo
         return Point()
     if text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text) <= _LARGEST:
         return Point(offset=int(text))
-    ago = _AGO.match(text)
-    if ago:
-        return Point(time_ms=int(time.time() * 1000) - int(ago[1]) * _UNITS[ago[2]])
-    before_end = _AGO.match(text.removeprefix("end")) if text.startswith("end-") else None
-    if before_end:
+    counted, dash, duration = text.partition("-")
+    if dash and counted in ("", "end") and _DURATION.fullmatch(duration):
+        if not counted:
+            return Point(time_ms=int(time.time() * 1000) - duration_ms(duration))
         if not from_end:
             raise UsageError(f"{text}: only the points of one log can be counted from its end", hint="name a time")
-        return Point(before_end_ms=int(before_end[1]) * _UNITS[before_end[2]])
+        return Point(before_end_ms=duration_ms(duration))
     try:
         return Point(time_ms=int(_moment(text, zone).timestamp() * 1000))
     except (ValueError, OverflowError):
@@ -115,7 +114,15 @@ def _moment(text: str, zone: datetime.tzinfo | None) -> datetime.datetime:
 
 def is_ago(text: str) -> bool:
     """Whether a point is relative to now, so that it is another one later."""
-    return _AGO.match(text) is not None
+    return text.startswith("-") and _DURATION.fullmatch(text[1:]) is not None
+
+
+def duration_ms(text: str) -> int:
+    """Milliseconds of ``500ms``, ``1.5s``, ``5m``, ``2h``, ``7d``, ``1w``. Raises ValueError."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError("a duration: 500ms, 30s, 5m, 2h, 7d, 1w")
+    return int(float(match[1]) * _UNITS[match[2]])
 
 
 def end_time(listing: Listing) -> int:

@@ -12,7 +12,8 @@ from kshell.spark.session import NAME
 from kshell.spark.tables import catalog
 from kshell.spark.tables.steps import BEGIN_PHASE, DONE_PHASE, VACUUM
 from kshell.spark.verbs import Verb
-from kshell.spark.verbs.warehouse.flags import OUT, time_of
+from kshell.spark.verbs.warehouse.flags import OUT
+from kshell.tree.image import iso
 
 _STEPS = typed("step:int64 time:string action:string state:string changedTables:int64", "timeMs:int64 tables:[string]")
 _VERSIONS = typed("version:int64 time:string step:int64 operation:string counts:boolean", "timeMs:int64")
@@ -39,7 +40,7 @@ def run(args: Any) -> Rows:
     rows = [
         {
             "version": commit.version,
-            "time": time_of(commit.time_ms),
+            "time": iso(commit.time_ms),
             "timeMs": commit.time_ms,
             "step": commit.step,
             "operation": commit.operation,
@@ -68,7 +69,7 @@ def _steps(rows: Sequence[Row]) -> Iterator[Row]:
 def _step(row: Row, state: str, tables: list[str]) -> Row:
     return {
         "step": row["step"],
-        "time": time_of(row["timeMs"]),
+        "time": iso(row["timeMs"]),
         "timeMs": row["timeMs"],
         "action": row["action"],
         "state": state,

@@ -11,14 +11,13 @@ from typing import Any
 from kshell.engine.declaration import Arg, Example, Flag
 from kshell.engine.result import Report
 from kshell.errors import EXIT_INTERRUPTED, UsageError
-from kshell.sources.points import Point
+from kshell.sources.points import Point, duration_ms
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
 from kshell.spark.verbs.warehouse.flags import OUT, RETAIN, SINCE, SOURCE_FLAGS, sources_of
 
 _FEW = 8 << 20
 """Bytes of logs that are not worth what makes Spark quick on much."""
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -55,11 +54,8 @@ def _options(paths: list[str], most: int | None) -> dict[str, str]:
     return options if most is None else options | {"maxBytesPerTrigger": str(most)}
 
 
-def _duration(text: str) -> float:
-    match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h)", text, re.ASCII)
-    if match is None:
-        raise ValueError("a duration: 500ms, 30s, 5m, 1h")
-    return float(match[1]) * _SECONDS[match[2]]
+def _seconds(text: str) -> float:
+    return duration_ms(text) / 1000
 
 
 def _size(text: str) -> int:
@@ -80,7 +76,7 @@ VERB = Verb(
         SINCE,
         Flag(("--checkpoint",), "a directory, local or a URI, where the stream notes how far it is", "DIR"),
         Flag(("--available-now",), "end when all that is there now is in the tables"),
-        Flag(("--every",), "a micro-batch every so often: 500ms, 30s, 5m (30s)", "TIME", convert=_duration),
+        Flag(("--every",), "a micro-batch every so often: 500ms, 30s, 5m (30s)", "TIME", convert=_seconds),
         Flag(
             ("--max-bytes",),
             "about so many bytes of logs in one micro-batch: 64m (all there is)",

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime
 from typing import Any
 
 from kshell.engine.declaration import Flag
 from kshell.errors import UsageError
-from kshell.sources.points import Point, parse_point
+from kshell.sources.points import Point, duration_ms, parse_point
 from kshell.sources.remote import plain
 from kshell.spark.tables.delta import RETAINED_HOURS
 
@@ -16,10 +14,10 @@ OUT = Flag(("--out",), "the directory of the tables, local or a URI", "DIR")
 
 
 def _hours(text: str) -> int:
-    match = re.fullmatch(r"([0-9]{1,6})(h|d)", text, re.ASCII)
-    if match is None:
-        raise ValueError("a duration in hours or days: 0h, 48h, 7d")
-    return int(match[1]) * (24 if match[2] == "d" else 1)
+    hours, rest = divmod(duration_ms(text), 3_600_000)
+    if rest:
+        raise ValueError("a duration of whole hours: 0h, 48h, 7d")
+    return hours
 
 
 RETAIN = Flag(
@@ -84,8 +82,3 @@ def out_of(args: Any) -> str:
     if not args.out:
         raise UsageError("no --out", hint="--out DIR is where the tables are")
     return str(args.out)
-
-
-def time_of(time_ms: int) -> str:
-    """A time in milliseconds since 1970 as ISO 8601, in UTC."""
-    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
