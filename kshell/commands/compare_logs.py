@@ -27,6 +27,7 @@ from kshell.metadata.image import Image
 from kshell.sources.copies.agreement import (
     BEHIND,
     CONSISTENT,
+    DAMAGED,
     DIVERGED,
     NOT_COMPARED,
     OTHER_CLUSTER,
@@ -173,8 +174,6 @@ _RECORD = {"offset": "int64", "epoch": "int32", "timestampMs": "int64", "type": 
            "data": "json"}  # fmt: skip
 
 
-DAMAGED = "damaged"
-"""State of a copy that agrees as far as it can be read, which is not all of it."""
 _FIELDS = (
     Field("copy", "string", "the directory or file, as it was given"),
     Field(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,16 @@ from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, UsageError
 from kshell.history.records import row_of
 from kshell.metadata.families.quorum import KRAFT_VERSION, QUORUM
 from kshell.metadata.metadata_version import FEATURE, version_name
-from kshell.sources.copies.agreement import OTHER_CLUSTER, CopyVerdict, reason, which_to_keep
-from kshell.sources.copies.logs import Copy
+from kshell.sources.copies.agreement import (
+    BEHIND,
+    DAMAGED,
+    OTHER_CLUSTER,
+    SAME,
+    CopyVerdict,
+    reason,
+    which_to_keep,
+)
+from kshell.sources.copies.joined import LogRange
 from kshell.sources.copies.recovery import Survivors, Voter, parse_voter, survey, write
 from kshell.sources.directory.describe import snapshot_id, voters
 from kshell.sources.directory.files import is_inside
@@ -31,6 +39,8 @@ _COPIES = typed(
     "copy:string state:string nodeId:int32 endOffset:int64 lastEpoch:int32 snapshot:string reason:string",
     wide="damage:json clusterId:string",
 )
+_DAMAGE = typed("copy:string damage:string")
+_TAKEN = typed("copy:string fromOffset:int64 toOffset:int64")
 _RECORDS = typed("copy:string offset:int64 epoch:int32 type:string data:json", wide="timestampMs:int64 version:int16")
 _MOST = 1000
 """Records that are named one by one."""
@@ -59,7 +69,7 @@ def run(session: Session, args: Any) -> Result:
     chosen = None if args.voters is None else _voters(args.voters)
     with without_collector():
         survivors = survey(args.directory, session.progress)
-    loaded = survivors.reference.source.load(progress=session.progress)
+    loaded = survivors.log.load(session.progress)
     plan = _Plan(session, survivors, loaded, chosen)
     written = None if args.to is None or chosen is None else _written(args, plan, chosen[0])
     session.remarks += [note for copy in survivors.copies for note in copy.notes]
@@ -84,14 +94,13 @@ def _written(args: Any, plan: _Plan, voter: Voter) -> dict[str, Any]:
         raise CommandError(f"{args.to}: is in a copy, where kshell writes nothing", hint="choose another directory")
     demand_empty(args.to, target, "choose a new directory: nothing is ever written over")
     with new_directory(args.to, target) as place:
-        recovery = write(place, survivors, voter, plan.kraft_version, plan.listener, plan.session.progress)
-    plan.session.remarks += recovery.notes
+        end = write(place, survivors, voter, plan.kraft_version, plan.listener, plan.session.progress)
     return {
         "directory": args.to,
         "nodeId": voter.id,
         "directoryId": str(voter.directory_id),
         "clusterId": survivors.reference.cluster_id,
-        "endOffset": recovery.end,
+        "endOffset": end,
     }
 
 
@@ -116,17 +125,26 @@ class _Plan:
 
     def sections(self) -> list[Section]:
         """All but what was written and the steps."""
-        reference, comparison = self.survivors.reference, self.survivors.comparison
         rows = [self._copy(verdict) for verdict in self.survivors.verdicts]
-        end = reference.end or 0
-        uncertain = list(islice(self._records(reference, comparison.committed, end), _MOST))
+        log, comparison = self.survivors.log, self.survivors.comparison
+        uncertain = list(islice(self._records(log.ranges, comparison.committed, log.end), _MOST))
         lacking = list(islice(self._lacking(), _MOST))
+        damage = [
+            {"copy": copy.path, "damage": error.message} for copy in self.survivors.copies for error in copy.damage
+        ]
+        helpers = [{"copy": part.copy.path, "fromOffset": part.start, "toOffset": part.end - 1} for part in log.helpers]
         return [
             Section("copies", "Copies", Rows(_COPIES, rows)),
+            *([Section("damage", "Damage", Rows(_DAMAGE, damage))] if damage else []),
             Section("keep", "Keep", self._keep()),
+            *(
+                [Section("taken", "Taken from other copies, where it is damaged", Rows(_TAKEN, helpers))]
+                if helpers
+                else []
+            ),
             Section(
                 "uncertain",
-                f"Records that may not be committed: {max(end - comparison.committed, 0)}",
+                f"Records that may not be committed: {max(log.end - comparison.committed, 0)}",
                 Rows(_RECORDS, uncertain),
             ),
             Section(
@@ -139,7 +157,7 @@ class _Plan:
         copy, newest = verdict.copy, verdict.copy.newest
         return {
             "copy": copy.path,
-            "state": verdict.state,
+            "state": DAMAGED if copy.damage and verdict.state in (SAME, BEHIND) else verdict.state,
             "nodeId": copy.node_id,
             "endOffset": copy.end,
             "lastEpoch": copy.last_epoch if copy.end is not None else None,
@@ -151,33 +169,52 @@ class _Plan:
 
     def _keep(self) -> dict[str, Any]:
         reference, comparison = self.survivors.reference, self.survivors.comparison
-        why = which_to_keep(comparison, [verdict.state for verdict in self.survivors.verdicts])
+        repair = self._repaired() if reference.damage else None
+        why = which_to_keep(comparison, [verdict.state for verdict in self.survivors.verdicts], repair)
         if len(self.survivors.copies) == 1:
-            why = "it is the only copy given; brokers have one, too, and so may old backups"
+            alone = "it is the only copy given; brokers have one, too, and so may old backups"
+            why = "; ".join(filter(None, (alone, repair)))
         last = self._loaded.image.provenance
         return {
             "copy": reference.path,
             "why": why,
             "clusterId": reference.cluster_id,
             "metadataVersion": self._release,
-            "endOffset": reference.end,
+            "endOffset": self.survivors.log.end,
             "lastOffset": last.offset,
             "epoch": reference.last_epoch,
-            "committedBelow": comparison.committed or None,
+            "committedBelow": min(comparison.committed, self.survivors.log.end) or None,
             "openTransaction": self._loaded.open_transaction,
         }
 
-    def _records(self, copy: Copy, start: int, end: int | None = None) -> Iterator[Row]:
-        if end is not None and start >= end:
-            return
-        for record in log_records(copy.source, start=start, until=None if end is None else end - 1):
-            yield {"copy": copy.path, **row_of(self.session, record)}
+    def _repaired(self) -> str:
+        """What becomes of the damage of the kept copy."""
+        reference, log = self.survivors.reference, self.survivors.log
+        if log.end < (reference.end or 0):
+            return (
+                f"it is damaged, and nothing that was given has what comes at offset {log.end}: the new log ends there"
+            )
+        if log.helpers:
+            return "it is damaged: the other copies have what it lacks, and the new log is whole"
+        return "it is damaged before its newest snapshot, or in a snapshot: the new log does without that"
+
+    def _records(self, ranges: Iterable[LogRange], start: int, end: int) -> Iterator[Row]:
+        for copy, first, last in ranges:
+            if max(first, start) < min(last, end):
+                for record in log_records(copy.source, start=max(first, start), until=min(last, end) - 1):
+                    yield {"copy": copy.path, **row_of(self.session, record)}
 
     def _lacking(self) -> Iterator[Row]:
-        """What other copies have and the kept one does not: an election had replaced it, or their logs are at odds."""
+        """What copies have and the new log does not.
+
+        An election had replaced it, their logs are at odds, or it comes behind what no copy has whole.
+        """
+        log = self.survivors.log
+        yield from self._records(log.behind, log.end, self.survivors.reference.end or 0)
         for verdict in self.survivors.verdicts:
             if verdict.parted is not None and verdict.state != OTHER_CLUSTER:
-                yield from self._records(verdict.copy, verdict.parted.offset)
+                parted = [LogRange(verdict.copy, verdict.parted.offset, verdict.copy.log_end or 0)]
+                yield from self._records(parted, 0, verdict.copy.log_end or 0)
 
     def steps(self, to: str | None) -> list[str]:
         """What to do, in order, for this release."""
@@ -262,11 +299,11 @@ COMMAND = Command(
     description=(
         "For a quorum that cannot elect a leader any more, because most of its controllers lost their disks. Reads"
         " every copy that is left (brokers have one, too), keeps the one that would win an election, and says what it"
-        " lacks and which of its records no copy proves to be committed. With --to it writes a new directory from that"
-        " copy; the copies stay unchanged. With kraft.version 1 the voters are written into the log (KIP-853); with"
-        " kraft.version 0 they are in server.properties, and the steps say how. Only one controller starts from the"
-        " directory, the first that --voters names: the others are formatted and join it. docs/recovery.md has the"
-        " recipes."
+        " lacks and which of its records no copy proves to be committed. What is damaged in it is taken from the"
+        " others, as far as one of them has it whole. With --to it writes a new directory; the copies stay unchanged."
+        " With kraft.version 1 the voters are written into the log (KIP-853); with kraft.version 0 they are in"
+        " server.properties, and the steps say how. Only one controller starts from the directory, the first that"
+        " --voters names: the others are formatted and join it. docs/recovery.md has the recipes."
     ),
     needs_source=False,
 )

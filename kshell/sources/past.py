@@ -73,7 +73,8 @@ class Past:
     @property
     def damage(self) -> list[DataError]:
         """What of the log is damaged or missing, as far as it was met."""
-        return [] if self._recorded is None else self._recorded.stepped_over + self._recorded.damage
+        recorded = self._recorded
+        return [] if recorded is None else recorded.bridged + recorded.stepped_over + recorded.damage
 
     def offset_by(self, time_ms: int, progress: Progress | None = None) -> int | None:
         """The offset of the last record written by then; ``None`` where the clocks of the log leave it open."""
@@ -113,9 +114,12 @@ class _Recorded:
         self.listing = listing
         with without_collector():
             self._begin(progress, None)
+            self.bridged: list[DataError] = []
+            """What ended the log before a snapshot from which it goes on."""
             end = -1
             while end < self.history.log.end < self._newest():
                 end = self.history.log.end
+                self.bridged += self.damage
                 self._begin(progress, self._last_before(end))
 
     def _newest(self) -> int:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +117,45 @@ def test_a_damaged_copy_is_written_up_to_the_damage(tmp_path: Path) -> None:
     assert plan["exitCode"] == 4
     assert plan["copies"][0]["damage"]
     assert values(opened(tmp_path / "new")) == values(opened(copy))
+
+
+def damaged(log: bytes, batches: Collection[int]) -> bytes:
+    """The log with one byte of some of its batches flipped, by number."""
+    raw = bytearray(log)
+    for number, batch in enumerate(builders.batches(log)):
+        if number in batches:
+            raw[batch.position + 70] ^= 0x55  # a record's own bytes
+    return bytes(raw)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_damaged_in_one_copy_comes_from_another(seed: int, tmp_path: Path) -> None:
+    """Whole batches of all copies make one log, up to the first batch that no copy has whole."""
+    rng = random.Random(seed)
+    name = f"{METADATA_DIRECTORY}/{0:020d}.log"
+    whole = (DYNAMIC / "controller-3001" / name).read_bytes()
+    batches = builders.batches(whole)
+    lost = [set(rng.sample(range(len(batches)), rng.choice((1, 3, 40)))) for _ in range(3)]
+    ends = [rng.randrange(len(batches) // 2, len(batches)) for _ in lost]
+    for number, (bad, end) in enumerate(zip(lost, ends, strict=True)):
+        copy = tmp_path / str(number) / METADATA_DIRECTORY
+        copy.mkdir(parents=True)
+        (copy / os.path.basename(name)).write_bytes(damaged(whole, bad)[: batches[end].end])
+    held = [any(at <= end and at not in bad for bad, end in zip(lost, ends, strict=True)) for at in range(len(batches))]
+    usable = held.index(False)
+    plan = recover(
+        *(str(tmp_path / str(n)) for n in range(3)), "--to", str(tmp_path / "new"), "--voters", "3000@h:9093"
+    )
+    end = plan["keep"]["endOffset"]
+    assert end == batches[usable - 1].last_offset + 1
+    assert {row["offset"] for row in plan["lost"]} == {
+        offset
+        for at, batch in enumerate(batches)
+        if at > usable and held[at]
+        for offset in range(batch.base_offset, batch.last_offset + 1)
+    }
+    original = opened(DYNAMIC / "controller-3001", until=end - 1)
+    assert values(opened(tmp_path / "new", until=end - 1)) == values(original)
 
 
 @pytest.mark.parametrize(

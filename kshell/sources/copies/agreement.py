@@ -19,6 +19,8 @@ from kshell.sources.copies.logs import Copy, Pair
 REFERENCE, SAME, BEHIND, DIVERGED = "reference", "same", "behind", "diverged"
 OTHER_CLUSTER, NOT_COMPARED = "other-cluster", "not-compared"
 STATES = (REFERENCE, SAME, BEHIND, DIVERGED, OTHER_CLUSTER, NOT_COMPARED)
+DAMAGED = "damaged"
+"""State of a copy that agrees as far as it can be read, which is not all of it."""
 CONSISTENT = frozenset((REFERENCE, SAME, BEHIND))
 
 
@@ -153,12 +155,13 @@ def reason(verdict: CopyVerdict, reference: Copy) -> str | None:
     )
 
 
-def which_to_keep(found: Agreement, states: Sequence[str]) -> str:
+def which_to_keep(found: Agreement, states: Sequence[str], repair: str | None = None) -> str:
     """Say which copy to keep, and why.
 
     Args:
         found: what the copies say together.
         states: the state of each copy, in the order of the standings; snapshots may have changed them.
+        repair: what becomes of the damage of that copy; advice if nobody has looked at it yet.
 
     Returns:
         A sentence for the user.
@@ -175,10 +178,12 @@ def which_to_keep(found: Agreement, states: Sequence[str]) -> str:
         f"keep {reference.path}: its last record has epoch {reference.last_epoch}, and {why} (it ends at offset"
         f" {reference.end})"
     ]
-    if reference.damage and alike:
+    if reference.damage and repair:
+        sentences.append(repair)
+    elif reference.damage and alike:
         sentences.append(f"it is damaged: {alike[0]} has the same records and is whole, keep that one")
     elif reference.damage:
-        sentences.append("it is damaged: keep the others, too, until what it lacks was taken from them")
+        sentences.append("it is damaged: keep the others, too; `kshell recover` takes from them what it lacks")
     elif alike:
         sentences.append(f"{_listed(alike)} {'has' if len(alike) == 1 else 'have'} the same records")
     if parted:

@@ -32,6 +32,7 @@ class Copy:
 
     ``start``, ``log_end``: the offsets of the log's first record and after its last; ``None`` where it has none.
     ``epochs``: (epoch, its first offset) along the log; offsets that are missing count to the epoch before them.
+    ``runs``: offsets (the second exclusive) that follow each other without a gap.
     ``voters``: id -> directory id, as the last control record that names them says. ``snapshots``: those that are
     whole. Raises SourceError where nothing can be read.
     """
@@ -52,6 +53,7 @@ class Copy:
         self.start: int | None = None
         self.log_end: int | None = None
         self.epochs: list[tuple[int, int]] = []
+        self.runs: list[tuple[int, int]] = []
         self.voters: dict[int, str | None] = {}
         self.snapshots: list[SnapshotFile] = []
         self.damage: list[DataError] = []
@@ -108,8 +110,13 @@ class Copy:
 
     def noted(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """The batches as they are; what they say of epochs and voters is known afterwards, and where the log ends."""
-        batch, epoch = None, None
+        batch, epoch, first, end = None, None, -1, -1
         for batch in batches:
+            if batch.base_offset != end:
+                if first >= 0:
+                    self.runs.append((first, end))
+                first = batch.base_offset
+            end = batch.last_offset + 1
             if batch.epoch != epoch:
                 epoch = batch.epoch
                 self.epochs.append((epoch, batch.base_offset))
@@ -117,7 +124,8 @@ class Copy:
                 self._note_voters(batch)
             yield batch
         if batch is not None:
-            self.start, self.log_end = self.epochs[0][1], batch.last_offset + 1
+            self.start, self.log_end = self.epochs[0][1], end
+            self.runs.append((first, end))
 
     def verify(self, file: SnapshotFile) -> None:
         """Add the complete ones; what is wrong with others is damage."""

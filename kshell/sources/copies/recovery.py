@@ -23,6 +23,7 @@ from kshell.protocol.control import CONTROL_TYPES, KRAFT_VOTERS, control_key
 from kshell.protocol.encoder import encode
 from kshell.protocol.primitives import ZERO_UUID, Uuid
 from kshell.sources.copies.agreement import Agreement, CopyVerdict, agreement
+from kshell.sources.copies.joined import JoinedLog
 from kshell.sources.copies.logs import Copy, read_together
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.sources.directory.log import Progress
@@ -77,10 +78,11 @@ def new_directory_id() -> Uuid:
 
 
 class Survivors(NamedTuple):
-    """The copies that are left, and how they relate; ``reference`` is the one that a new quorum is to start from."""
+    """The copies that are left, how they relate, and the log that a new quorum is to start from."""
 
     copies: list[Copy]
     comparison: Agreement
+    log: JoinedLog
 
     @property
     def reference(self) -> Copy:
@@ -107,22 +109,16 @@ def survey(paths: Sequence[str], progress: Progress | None) -> Survivors:
         DataError: none has a record.
     """
     copies = [Copy(os.path.expanduser(path)) for path in paths]
-    survivors = Survivors(copies, agreement(copies, read_together(copies, progress)))
-    if not survivors.reference.end:
+    pairs = read_together(copies, progress)
+    comparison = agreement(copies, pairs)
+    if not comparison.reference.end:
         raise DataError("recover: none of the copies has a record", hint="give other copies: brokers have one, too")
-    return survivors
-
-
-class Recovery(NamedTuple):
-    """What was written: the offset behind the last record, and what a user should know of the copy."""
-
-    end: int
-    notes: list[str]
+    return Survivors(copies, comparison, JoinedLog(copies, pairs, comparison))
 
 
 def write(
     place: str, survivors: Survivors, voter: Voter, kraft_version: int, listener: str, progress: Progress | None
-) -> Recovery:
+) -> int:
     """Write the log directory from which the voter starts as a quorum of one.
 
     Args:
@@ -133,18 +129,18 @@ def write(
         listener: the name of the controllers' listener.
         progress: hears of the bytes that were read.
 
+    Returns:
+        The offset after the last record that was written.
+
     Raises:
-        DataError: the kept copy is damaged before its newest snapshot, so that nothing can start from it.
+        DataError: a snapshot is not what it was when the copies were compared.
         OSError: what the operating system refuses.
     """
     reference = survivors.reference
-    listing = reference.source.listing()
     writer = MetadataWriter(place)
-    notes = writer.snapshots(listing, None, progress)
-    damage = writer.log(listing, None, progress)
-    if not writer.end:
-        raise damage[0] if damage else DataError(f"{reference.path}: has no record that can be written")
-    notes += [f"{error.message}: written up to there" for error in damage]
+    for file in survivors.log.snapshots:
+        writer.snapshot(file, progress)
+    writer.segments(survivors.log.batches(progress))
     if kraft_version > 0:
         writer.append(_voters_batch(writer, voter, listener), writer.last_epoch, 1)
     writer.finish()
@@ -157,8 +153,8 @@ def write(
             "directory.id": str(voter.directory_id),
         }
     )
-    writer.bootstrap(listing)
-    return Recovery(writer.end, notes)
+    writer.bootstrap(reference.source.listing())
+    return writer.end
 
 
 def _voters_batch(writer: MetadataWriter, voter: Voter, listener: str) -> bytes:

@@ -10,7 +10,7 @@ import contextlib
 import gc
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError, OutOfReachError
 from kshell.metadata.replay import Replayer
@@ -113,7 +113,9 @@ def _load(listing: Listing, until: int | None, progress: Progress | None, from_o
     joined = _check_start(listing, facts, until, damage)
     reader = LogReader(listing, start, until=until, progress=progress)
     skips = listing.on_corruption == SKIP
-    end, last_timestamp = _replay_log(reader, replayer, start, until, skips=skips) if joined else (None, -1)
+    end, last_timestamp = (
+        replay_log(reader, replayer, start, until, reader.damage, reader.notes, skips=skips) if joined else (None, -1)
+    )
     if until is not None:
         _check_end(listing, until, max(end or 0, facts.end_offset if facts else 0), damage + reader.damage)
     image = replayer.image()
@@ -237,17 +239,26 @@ def _oldest(listing: Listing) -> int:
     return min(ends) - 1 if ends else 0
 
 
-def _replay_log(
-    reader: LogReader, replayer: Replayer, start: int, until: int | None, *, skips: bool
+def replay_log(
+    batches: Iterable[FileBatch],
+    replayer: Replayer,
+    start: int,
+    until: int | None,
+    damage: list[DataError],
+    notes: list[str],
+    *,
+    skips: bool,
 ) -> tuple[int | None, int]:
-    """Feed the log to the replayer; ``skips``: go on behind a batch that cannot be decoded.
+    """Feed a log's records from ``start`` to ``until`` to the replayer.
+
+    What cannot be decoded is added to ``damage``; with ``skips`` the log goes on behind it, and ``notes`` says so.
 
     Returns:
         The offset after the last record, and the last timestamp.
     """
     end: int | None = None
     timestamp = -1
-    for file, batch in reader:
+    for file, batch in batches:
         if until is not None and batch.base_offset > until:
             break
         try:
@@ -255,15 +266,15 @@ def _replay_log(
                 replayer.log_batch(batch, os.path.basename(file), start)
                 replayer.release()
         except DecodeError as error:
-            reader.damage.append(CorruptDataError(file, batch.position, str(error)))
+            damage.append(CorruptDataError(file, batch.position, str(error)))
             if not skips:
                 break
-            reader.notes.append(
+            notes.append(
                 f"{file}: bytes {batch.position} to {batch.end - 1} are skipped: offsets {batch.base_offset} to"
                 f" {batch.last_offset} are not in the answer, or not all of them"
             )
         except MissingCodecError as error:
-            reader.damage.append(error.at(file, batch.position))
+            damage.append(error.at(file, batch.position))
             break
         end = (batch.last_offset if until is None else min(batch.last_offset, until)) + 1
         timestamp = batch.max_timestamp
@@ -283,9 +294,21 @@ def add_notes(loaded: Loaded) -> None:
     lone = loaded.listing.segments[0] if loaded.listing.directory is None and loaded.listing.segments else None
     if lone is not None and lone.base_offset:
         notes.append(f"{lone.path}: a lone segment: what was before offset {lone.base_offset} is not known")
+    if loaded.snapshot and loaded.until is None and _lacks_log(loaded.listing, loaded.snapshot.end_offset):
+        notes.append(
+            f"no log follows the snapshot {os.path.basename(loaded.snapshot.path)}: if newer records were written, they"
+            " are not here; look at the other controllers' copies (`compare-logs`)"
+        )
     is_empty = loaded.snapshot is None or (loaded.listing.directory is not None and not _has_records(loaded.listing))
     if is_empty and loaded.image.provenance.offset < 0:
         _note_empty(loaded)
+
+
+def _lacks_log(listing: Listing, end: int) -> bool:
+    """Whether a directory has no segment at a snapshot's end. A server leaves an empty one there, named so."""
+    if listing.directory is None or not end:
+        return False
+    return not listing.segments or (not listing.segments[-1].size and (listing.segments[-1].base_offset or 0) < end)
 
 
 def _has_records(listing: Listing) -> bool:

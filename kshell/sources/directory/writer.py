@@ -75,12 +75,13 @@ class MetadataWriter:
             if until is not None and (file.end_offset or 0) > until + 1:
                 continue
             try:
-                self._snapshot(file, progress)
+                self.snapshot(file, progress)
             except DataError as error:
                 notes.append(f"{error.message}: the snapshot is left out")
         return notes
 
-    def _snapshot(self, file: SnapshotFile, progress: Progress | None) -> None:
+    def snapshot(self, file: SnapshotFile, progress: Progress | None) -> None:
+        """Write a snapshot, byte for byte. Raises DataError where it is not whole."""
         reader = SnapshotReader(file, progress=progress)
         for _ in reader:
             pass  # damage shows before anything is written
@@ -102,7 +103,7 @@ class MetadataWriter:
         """
         start = self.end if self.end and self._breaks_before_the_end(listing, until) else 0
         reader = LogReader(listing, start, until=until, progress=progress)
-        self._segments(reader, start, until)
+        self.segments(reader, start, until)
         return reader.damage
 
     def _breaks_before_the_end(self, listing: Listing, until: int | None) -> bool:
@@ -111,7 +112,11 @@ class MetadataWriter:
         reached = max((batch.last_offset + 1 for _, batch in reader), default=0)
         return bool(reader.damage) and reached <= self.end
 
-    def _segments(self, batches: Iterable[FileBatch], start: int, until: int | None) -> None:
+    def segments(self, batches: Iterable[FileBatch], start: int = 0, until: int | None = None) -> None:
+        """Write batches that follow each other, from those with offset ``start`` on; a segment for each of their files.
+
+        The batch in which ``until`` lies is written again without its later records.
+        """
         rest = iter(batches)
         first = next((file_batch for file_batch in rest if file_batch.batch.last_offset >= start), None)
         while first is not None:

@@ -1,0 +1,160 @@
+"""The log that copies of one history make together: the kept copy's, and what is damaged there from the others.
+
+Nodes take batches over as they are, so a batch that is damaged in one copy has the same bytes in every other. Another
+copy's batch may stand in a gap if both logs have a batch in common behind it (Raft's log matching), or if the kept log
+has its epoch before and behind the gap, because an epoch has one leader and so one batch at an offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from kshell.errors import DataError
+from kshell.metadata.replay import Replayer
+from kshell.sources.copies.agreement import CONSISTENT, Agreement
+from kshell.sources.copies.logs import Copy, Pair
+from kshell.sources.directory.files import SnapshotFile
+from kshell.sources.directory.log import FileBatch, LogReader, Progress
+from kshell.sources.directory.snapshot import load_snapshot
+from kshell.sources.directory.source import replay_log, without_collector
+from kshell.sources.source import Loaded
+
+
+class LogRange(NamedTuple):
+    """Offsets (``end`` exclusive) whose batches are whole in ``copy``, one following the other."""
+
+    copy: Copy
+    start: int
+    end: int
+
+
+class JoinedLog:
+    """The records that a new quorum can start from, without one missing: a snapshot, and the log that joins it.
+
+    Attributes:
+        snapshots: the whole ones of the kept copy, and of the others where they reach further, oldest first.
+        ranges: the log, in order; empty where only a snapshot is left.
+        end: the offset after the last record.
+        behind: whole batches behind ``end``, which cannot be used because something before them is in no copy.
+    """
+
+    def __init__(self, copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair], comparison: Agreement) -> None:
+        reference = comparison.reference
+        place = next(index for index, copy in enumerate(copies) if copy is reference)
+        self._donors = [
+            (verdict.copy, pairs[min(index, place), max(index, place)])
+            for index, verdict in enumerate(comparison.standings)
+            if verdict.state in CONSISTENT and index != place
+        ]
+        self._reference = reference
+        self.snapshots = self._usable_snapshots()
+        newest = self.snapshots[-1] if self.snapshots else None
+        base = (newest.end_offset if newest else None) or 0
+        runs = _runs(self._filled())
+        self.ranges = next((run for run in runs if run[0].start <= base <= run[-1].end), [])
+        self.end = max(base, self.ranges[-1].end if self.ranges else 0)
+        self._start = 0 if runs and self.ranges is runs[0] else base
+        if self._start:  # what is older than the gap is of no use
+            self.snapshots = self.snapshots[-1:]
+        self.behind = [part for run in runs for part in run if part.start >= self.end]
+
+    @property
+    def helpers(self) -> list[LogRange]:
+        """What comes from other copies than the kept one."""
+        return [part for part in self.ranges if part.copy is not self._reference]
+
+    def batches(self, progress: Progress | None = None) -> Iterator[FileBatch]:
+        """The batches of the log, in order. Raises SourceError."""
+        for copy, start, end in self.ranges:
+            reader = LogReader(copy.source.listing(full_log=True), start, until=end - 1, resume=True, progress=progress)
+            for file_batch in reader:
+                batch = file_batch.batch
+                if start <= batch.base_offset and self._start <= batch.last_offset < end:
+                    yield file_batch
+
+    def load(self, progress: Progress | None) -> Loaded:
+        """The image at :attr:`end`. Raises DataError where nothing can be started from."""
+        if not self.end:
+            self._reference.source.load(progress=progress)  # says why
+            raise DataError(f"{self._reference.path}: has no record that a quorum can start from")
+        with without_collector():
+            replayer, damage, notes = Replayer(), list[DataError](), list[str]()
+            facts = load_snapshot(self.snapshots[-1], replayer, progress) if self.snapshots else None
+            start = facts.end_offset if facts else 0
+            end, timestamp = replay_log(self.batches(progress), replayer, start, None, damage, notes, skips=False)
+            image = replayer.image()
+        return Loaded(
+            image=image,
+            listing=self._reference.source.listing(),
+            snapshot=facts,
+            log_end_offset=end,
+            last_timestamp=max(timestamp, image.provenance.timestamp),
+            problems=replayer.problems,
+            torn=None,
+            open_transaction=replayer.open_transaction,
+            damage=damage,
+            notes=notes,
+        )
+
+    def _usable_snapshots(self) -> list[SnapshotFile]:
+        mine = self._reference.snapshots
+        newest, limit = self._reference.newest, self._reference.end or 0
+        reached = (newest.end_offset if newest else None) or 0
+        others = {
+            file.end_offset: file
+            for copy, _ in self._donors
+            for file in copy.snapshots
+            if file.end_offset is not None and reached < file.end_offset <= limit
+        }
+        return [*mine, *(others[end] for end in sorted(others))]
+
+    def _filled(self) -> Iterator[LogRange]:
+        """The kept copy's batches, and in its gaps those of others."""
+        reference = self._reference
+        segments = reference.source.listing(full_log=True).segments
+        position = segments[0].base_offset if segments else None
+        for start, end in reference.runs:
+            if position is not None and position < start:
+                yield from self._fill(position, start)
+            yield LogRange(reference, start, end)
+            position = end
+
+    def _fill(self, start: int, end: int) -> Iterator[LogRange]:
+        """What other copies have of a gap."""
+        parts = [
+            LogRange(copy, max(first, start), min(last, end))
+            for copy, pair in self._donors
+            for first, last in copy.runs
+            if max(first, start) < min(last, end) and self._is_certain(copy, pair, start, end)
+        ]
+        position = start
+        while position < end:
+            covering = [part for part in parts if part.start <= position < part.end]
+            if covering:
+                longest = max(covering, key=lambda part: part.end)
+                yield longest._replace(start=position)
+                position = longest.end
+            else:
+                position = min((part.start for part in parts if part.start > position), default=end)
+
+    def _is_certain(self, copy: Copy, pair: Pair, start: int, end: int) -> bool:
+        """Whether what a copy has of a gap is what the kept copy had there."""
+        if pair.to is not None and pair.to > end:
+            return True
+        epoch = self._reference.epoch_at(end)
+        epochs = {copy.epoch_at(offset) for offset in (start, min(end, copy.log_end or 0) - 1)}
+        return epochs == {epoch} and (not start or self._reference.epoch_at(start - 1) == epoch)
+
+
+def _runs(parts: Iterator[LogRange]) -> list[list[LogRange]]:
+    """Parts that follow each other without a gap."""
+    every = list(parts)
+    runs = [[part] for part in every[:1]]
+    for before, part in pairwise(every):
+        if part.start == before.end:
+            runs[-1].append(part)
+        else:
+            runs.append([part])
+    return runs
