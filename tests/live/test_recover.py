@@ -1,7 +1,8 @@
 """A cluster that lost two of three controllers comes back from what is left, with a static and a dynamic quorum.
 
-The disks of two controllers are deleted, and each copy that is left is damaged in another place. ``recover`` plans, and writes the directory from which the third starts as a
-quorum of one; every topic, config, ACL and credential is there, a producer writes, and the quorum grows to three again.
+The disks of two controllers are deleted, and each copy that is left is damaged in another place. ``recover`` plans, and
+writes the directory from which the third starts as a quorum of one; every topic, config, ACL and credential is there, a
+producer writes, and the quorum grows to three again.
 """
 
 from __future__ import annotations
