@@ -138,7 +138,7 @@ class Calls:
             with deadline(self._timeout):
                 command = tools.get(tool)
                 limit = tools.limit_of(arguments)
-                words = tools.words(command, arguments)
+                words = tools.command_tokens(command, arguments)
                 opened = self._source(arguments)
                 session = opened.session
                 if command.needs_source:
