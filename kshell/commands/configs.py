@@ -52,7 +52,7 @@ def run(session: Session, args: Any) -> Result:
 def _rows(session: Session, resources: list[Resource], args: Any) -> list[dict[str, Any]]:
     from kshell.cluster.configs import ask, failure_of
     from kshell.sources.brokers.config_entries import UNKNOWN
-    from kshell.tables.configs import rows_of_log, rows_told
+    from kshell.tables.configs import rows_of_log, rows_of_node
 
     nodes = session.source.nodes
     extended = args.docs or args.effective or args.overridden
@@ -66,7 +66,7 @@ def _rows(session: Session, resources: list[Resource], args: Any) -> list[dict[s
     for described in ask(session, nodes, resources, docs=args.docs):
         failure = failure_of(described)
         if failure is None:
-            rows += rows_told(described, session.redaction, overridden=args.overridden, effective=args.effective)
+            rows += rows_of_node(described, session.redaction, overridden=args.overridden, effective=args.effective)
             _note_old(session, described)
             continue
         failures.append(failure)
