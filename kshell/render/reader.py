@@ -51,7 +51,7 @@ def _fileno(stream: IO[str]) -> int | None:
 
 
 def _wait(fd: int, stop_read: int, thread: int) -> None:
-    """Until the pipe's reader is gone, or ``told`` is closed."""
+    """Until the pipe's reader is gone, or the writing end of ``stop_read`` is closed."""
     poll = select.poll()
     poll.register(fd, 0)
     poll.register(stop_read, 0)

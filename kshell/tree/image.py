@@ -50,7 +50,7 @@ class PartialDirectory(Directory):
 
 
 def partial_directory(directory: Directory, image: Image, redaction: Redaction) -> Directory:
-    """``directory`` with the sentences of the table ``missing`` in it, and ACLs whose ids are not known beside ``byId``."""
+    """The directory with the sentences of the table ``missing``, and ACLs without known ids beside ``byId``."""
     placed: dict[Segments, Callable[[], Node]] = {
         path: leaf(UNAVAILABLE, sentence) for path, sentence in image[MISSING].items()
     }
