@@ -21,19 +21,19 @@ class Session:
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
 
-    def run(self, line: str, *words: object) -> Result:
+    def run(self, line: str, *arguments: object) -> Result:
         """Run a command.
 
         Args:
-            line: a line of the command language; or, with ``words``, the command's name alone.
-            words: its arguments and options, one each. They need no quotes, and are taken literally: no globs.
+            line: a line of the command language; or, with ``arguments``, the command's name alone.
+            arguments: its arguments and options, one each. They need no quotes, and are taken literally: no globs.
 
         Raises:
             UsageError: there is no such command, or the line pipes or redirects, which is not for Python.
             KshellError: whatever else goes wrong.
         """
-        if words:
-            return _result(prepare_words(self._shell, [line, *map(str, words)]))
+        if arguments:
+            return _result(prepare_words(self._shell, [line, *map(str, arguments)]))
         call = prepare(self._shell, line)
         if call is None:
             raise UsageError("there is no command in the line")
@@ -57,8 +57,8 @@ class Session:
 
     def diff(self, a: str | int, b: str | int, path: str = "/image", *, ignore_epochs: bool = False) -> Result:
         """What changed from ``a`` to ``b``: points, directories, files or ``context:NAME``. Raises KshellError."""
-        words = ["diff", str(a), str(b), path, *(["--ignore-epochs"] if ignore_epochs else [])]
-        return _result(prepare_words(self._shell, words))
+        tokens = ["diff", str(a), str(b), path, *(["--ignore-epochs"] if ignore_epochs else [])]
+        return _result(prepare_words(self._shell, tokens))
 
     def __getattr__(self, name: str) -> Callable[..., Result]:
         """Every command is a method: ``topics(where="offline > 0")``, ``can("User:alice", "READ", "TOPIC:orders")``.
@@ -70,10 +70,10 @@ class Session:
         if name.startswith("_") or command not in registry.names():
             raise AttributeError(f"a session has no attribute {name!r}, and there is no command {command}")
 
-        def run(*words: object, **options: object) -> Result:
+        def run(*arguments: object, **options: object) -> Result:
             return (
-                self.run(command, *words, *option_words(registry.get(command), options))
-                if words or options
+                self.run(command, *arguments, *option_words(registry.get(command), options))
+                if arguments or options
                 else self.run(command)
             )
 

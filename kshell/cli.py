@@ -81,7 +81,7 @@ def _main(argv: list[str]) -> int:
     progress = _progress()
     runner = Runner(_session(options, command, scripted, progress), progress)
     if command:
-        return runner.words(command)
+        return runner.run_tokens(command)
     runner.session.travels()
     if scripted:
         is_given = bool(options.c or options.f)
@@ -92,9 +92,9 @@ def _main(argv: list[str]) -> int:
     return run(runner.session)
 
 
-def _served(options: SimpleNamespace, words: list[str]) -> SimpleNamespace:
+def _served(options: SimpleNamespace, tokens: list[str]) -> SimpleNamespace:
     """What a server is started with: its sources may stand before its name and after it."""
-    own = parse(registry.get(_SERVER), words)
+    own = parse(registry.get(_SERVER), tokens)
     for name, value in vars(options).items():
         after = getattr(own, name, None)
         both = [*value, *after] if isinstance(value, list) and isinstance(after, list) else None
@@ -105,8 +105,8 @@ def _served(options: SimpleNamespace, words: list[str]) -> SimpleNamespace:
 
 def complain(error: KshellError, line: str | None = None) -> None:
     """Tells a person what went wrong, on standard error."""
-    said = describe_error(error, line=line, color=use_color("auto", sys.stderr))
-    print(f"kshell: {said}", file=sys.stderr)
+    message = describe_error(error, line=line, color=use_color("auto", sys.stderr))
+    print(f"kshell: {message}", file=sys.stderr)
 
 
 def _progress() -> Progress | None:
@@ -134,14 +134,14 @@ def _session(options: SimpleNamespace, command: list[str], scripted: bool, progr
             raise
         source = NoSource()
     session = Session(source, show_secrets=options.show_secrets, progress=progress)
-    given = {
+    settings = {
         "output": options.output,
         "color": options.color,
         "header": False if options.no_header else None,
         "keep-going": options.keep_going or None,
         "timeout": options.timeout,
     }
-    session.settings |= {name: value for name, value in given.items() if value is not None}
+    session.settings |= {name: value for name, value in settings.items() if value is not None}
     if options.as_of is None:
         return session
     then = session.reshape(point=options.as_of)
@@ -161,9 +161,9 @@ class Runner:
         self._progress = progress
         self._engine = Engine(session, self, asker(self.finish))
 
-    def words(self, words: list[str]) -> int:
-        """One command in words that the operating system's shell has split."""
-        return self._engine.run(prepare_words(self.session, words))
+    def run_tokens(self, tokens: list[str]) -> int:
+        """One command in tokens that the operating system's shell has split."""
+        return self._engine.run(prepare_words(self.session, tokens))
 
     def lines(self, lines: Iterable[str], *, live: bool = False) -> int:
         """Lines of the command language; the first that does not end with 0 is the last, unless told to keep going.

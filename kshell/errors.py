@@ -60,7 +60,7 @@ EXIT_CODES: tuple[tuple[int, str], ...] = (
 
 
 def did_you_mean(
-    word: str,
+    name: str,
     names: Iterable[str],
     otherwise: str | None = None,
     *,
@@ -70,15 +70,15 @@ def did_you_mean(
     """The hint for a name that does not exist.
 
     Args:
-        word: what was typed.
+        name: what was typed.
         names: the names that exist.
-        otherwise: the hint where no name is spelled like the word.
+        otherwise: the hint where no name is spelled like it.
         limit: names that are proposed at most.
         write: how a name is written in the hint.
     """
     from difflib import get_close_matches  # late: only mistakes need it
 
-    matches = dict.fromkeys(get_close_matches(word, names, limit))
+    matches = dict.fromkeys(get_close_matches(name, names, limit))
     return f"did you mean {' or '.join(map(write, matches))}?" if matches else otherwise
 
 
@@ -94,10 +94,10 @@ class KshellError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as it is, whatever its class is made with: errors come from other processes, too."""
-        return _again, (type(self), *self.args), self.__dict__
+        return _from_pickle, (type(self), *self.args), self.__dict__
 
 
-def _again(kind: type[KshellError], *args: Any) -> KshellError:
+def _from_pickle(kind: type[KshellError], *args: Any) -> KshellError:
     """One without its attributes: those are set by whoever unpickles it."""
     return kind.__new__(kind, *args)
 
@@ -168,9 +168,9 @@ class NodeError(SourceError):
     """
 
     def __init__(self, node: str, reason: str, *, api: str | None = None, hint: str | None = None) -> None:
-        what = f"{api}: " if api else ""
+        prefix = f"{api}: " if api else ""
         reason, hint = _shortened(reason), hint and _shortened(hint)
-        super().__init__(f"{node}: {what}{reason}", hint=hint)
+        super().__init__(f"{node}: {prefix}{reason}", hint=hint)
         self.node = node
         self.api = api
         self.reason = reason

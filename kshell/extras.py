@@ -15,10 +15,10 @@ DISTRIBUTION = "kraft-shell"
 
 def require(purpose: str, extra: str, *packages: str) -> tuple[Any, ...]:
     """The packages, imported. Raises UsageError for the first that is not there; ``purpose`` needs it."""
-    found = []
+    modules = []
     for package in packages:
         try:
-            found.append(importlib.import_module(package))
+            modules.append(importlib.import_module(package))
         except ModuleNotFoundError as error:
             if error.name != package.partition(".")[0]:
                 raise
@@ -27,7 +27,7 @@ def require(purpose: str, extra: str, *packages: str) -> tuple[Any, ...]:
             raise UsageError(
                 f"{purpose} needs the package {package}, which cannot be loaded: {error}", hint=install_command(extra)
             ) from None
-    return tuple(found)
+    return tuple(modules)
 
 
 def missing(purpose: str, extra: str, package: str) -> UsageError:

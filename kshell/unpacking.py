@@ -56,8 +56,8 @@ def _make_private(folder: str) -> None:
     with suppress(FileExistsError):
         os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
         os.mkdir(folder, 0o700)
-    found = os.lstat(folder)  # a link is nobody's promise of where it leads tomorrow
-    if not stat.S_ISDIR(found.st_mode) or not _is_private(found):
+    status = os.lstat(folder)  # a link is nobody's promise of where it leads tomorrow
+    if not stat.S_ISDIR(status.st_mode) or not _is_private(status):
         raise PermissionError(folder)
 
 
@@ -70,17 +70,17 @@ def _check_way(folder: str) -> None:
     while not os.path.lexists(parent):  # what is made below a safe directory is safe
         parent = os.path.dirname(parent)
     while True:
-        found = os.stat(parent)
-        others_write = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not found.st_mode & stat.S_ISVTX
-        if found.st_uid not in (0, os.geteuid()) or others_write:
+        status = os.stat(parent)
+        others_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX
+        if status.st_uid not in (0, os.geteuid()) or others_write:
             raise PermissionError(parent)
         if parent == os.path.dirname(parent):
             return
         parent = os.path.dirname(parent)
 
 
-def _is_private(found: os.stat_result) -> bool:
-    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+def _is_private(status: os.stat_result) -> bool:
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _put(folder: str, name: str, content: bytes) -> None:
@@ -111,5 +111,5 @@ def _holds(path: str, content: bytes) -> bool:
     except OSError:
         return False
     with open(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        return stat.S_ISREG(found.st_mode) and _is_private(found) and file.read(len(content) + 1) == content
+        status = os.fstat(descriptor)
+        return stat.S_ISREG(status.st_mode) and _is_private(status) and file.read(len(content) + 1) == content

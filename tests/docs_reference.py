@@ -312,7 +312,7 @@ def table_columns() -> str:
         "`offset` is a word of SQL's own: in a query it stands in double quotes.\n",
     ]
     for name, one in made.items():
-        rows = "".join(f"| `{field.name}` | `{tables.said(field.type)}` | {field.doc} |\n" for field in one.fields)
+        rows = "".join(f"| `{field.name}` | `{tables.type_text(field.type)}` | {field.doc} |\n" for field in one.fields)
         summary = one.summary[:1].upper() + one.summary[1:]
         parts.append(f"## {name}\n\n{summary}.\n\n| column | type | |\n| --- | --- | --- |\n{rows}")
     return "\n".join(parts)
@@ -342,7 +342,7 @@ def pipeline() -> str:
         _rules(),
     ]
     for name, one in made.items():
-        rows = "".join(f"| `{field.name}` | `{tables.said(field.type)}` | {field.doc} |\n" for field in one.fields)
+        rows = "".join(f"| `{field.name}` | `{tables.type_text(field.type)}` | {field.doc} |\n" for field in one.fields)
         summary = f"{one.summary[:1].upper()}{one.summary[1:]}"
         expect = ", ".join(f"`{expectation.name}`" for expectation in one.expect)
         rows += f"\nExpectations: {expect}.\n" if expect else ""

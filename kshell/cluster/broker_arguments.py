@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 
-def broker_id(word: str) -> int:
-    """The id that a word is. Raises UsageError."""
-    if not (word.isascii() and word.isdigit() and len(word) < 11):
-        raise UsageError(f"{word!r} is not the id of a broker")
-    return int(word)
+def broker_id(text: str) -> int:
+    """The id in an argument's text. Raises UsageError."""
+    if not (text.isascii() and text.isdigit() and len(text) < 11):
+        raise UsageError(f"{text!r} is not the id of a broker")
+    return int(text)
 
 
 def refuse_unknown(image: Image, brokers: Collection[int]) -> None:

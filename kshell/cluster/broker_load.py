@@ -29,18 +29,18 @@ class Load:
 
 def loads(image: Image) -> defaultdict[int, Load]:
     """Broker id -> its load; brokers that are not registered, too, where partitions name them."""
-    found: defaultdict[int, Load] = defaultdict(Load)
+    loads_by_broker: defaultdict[int, Load] = defaultdict(Load)
     for topic in image[TOPICS].values():
         for _, value in topic.scan():
             if isinstance(value, Partition):
-                _add(found, value)
-    return found
+                _add(loads_by_broker, value)
+    return loads_by_broker
 
 
-def _add(found: defaultdict[int, Load], value: Partition) -> None:
+def _add(loads_by_broker: defaultdict[int, Load], value: Partition) -> None:
     leader, in_sync = value.leader, value.isr
     for place, broker in enumerate(value.replicas):
-        load = found[broker]
+        load = loads_by_broker[broker]
         load.replicas += 1
         load.preferred += place == 0
         load.leaders += broker == leader

@@ -45,10 +45,14 @@ def expand(session: Session, text: str) -> list[Resource]:
             raise CommandError(f"{text}: the image has no such {kind.lower().replace('_', ' ')}")
         return [(kind, name)]
     matches = component(name).fullmatch
-    found = [(kind, one) for one in sorted(set(_names(session, kind)), key=sort_key) if matches(one)]
-    if not found:
+    resources = [
+        (kind, resource_name)
+        for resource_name in sorted(set(_names(session, kind)), key=sort_key)
+        if matches(resource_name)
+    ]
+    if not resources:
         raise CommandError(f"{text}: nothing matches")
-    return found
+    return resources
 
 
 def exists(session: Session, resource: Resource) -> bool:
@@ -63,15 +67,15 @@ def _names(session: Session, kind: str) -> Iterator[str]:
         yield from image[NAMES]
     elif kind in _OF_ONE_NODE:
         yield from map(str, image["brokers"])
-    yield from (name for found, name in image["configs"] if found == kind and name)
+    yield from (name for resource_type, name in image["configs"] if resource_type == kind and name)
 
 
 def complete_entity(session: Session, typed: str) -> Iterable[str]:
     """Resources that have configs, topics and brokers without any, then the types."""
     named = {*session.image["configs"], *(("TOPIC", name) for name in session.image[NAMES])}
     named |= {("BROKER", str(number)) for number in session.image["brokers"]}
-    known = [":".join(filter(None, resource)) for resource in named]
-    return [word for word in (*sorted(known), *(f"{kind}:" for kind in KINDS)) if word.startswith(typed)]
+    entities = [":".join(filter(None, resource)) for resource in named]
+    return [entity for entity in (*sorted(entities), *(f"{kind}:" for kind in KINDS)) if entity.startswith(typed)]
 
 
 def ask(session: Session, nodes: Nodes, resources: Iterable[Resource], *, docs: bool) -> Iterator[Described]:

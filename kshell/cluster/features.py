@@ -32,13 +32,13 @@ def standing(session: Session, *, ask: bool = False) -> ClusterFeatures:
     if isinstance(kraft, int):
         finalized[KRAFT_VERSION] = kraft
     leader = quorum["leaderId"][1]
-    voters = [int(one) for one in quorum["voters"]] if isinstance(quorum["voters"], dict) else []
+    voters = [int(voter) for voter in quorum["voters"]] if isinstance(quorum["voters"], dict) else []
     nodes = tuple(registered(image, voters))
-    told = {one.kind for one in nodes if one.supported is not None}
-    is_unknown = CONTROLLER not in told or any(one.supported is None for one in nodes)
+    reporting_kinds = {node.kind for node in nodes if node.supported is not None}
+    is_unknown = CONTROLLER not in reporting_kinds or any(node.supported is None for node in nodes)
     live = session.source.nodes
     if ask and is_unknown and live is not None:
-        nodes = _asked(session, live, nodes, finalized)
+        nodes = _ask_controllers(session, live, nodes, finalized)
     state = image[ZK_MIGRATION].get(ZK_MIGRATION)
     migrating = state is not None and state.value in _MIGRATING
     return ClusterFeatures(finalized, nodes, leader if isinstance(leader, int) else None, migrating)
@@ -46,18 +46,20 @@ def standing(session: Session, *, ask: bool = False) -> ClusterFeatures:
 
 def registered(image: Image, voters: list[int]) -> list[NodeFeatures]:
     """The image's brokers and controllers by id, and voters of which it has no registration."""
-    found = [NodeFeatures(BROKER, number, _ranges(entry.value)) for number, entry in sorted(image["brokers"].items())]
+    nodes = [NodeFeatures(BROKER, number, _ranges(entry.value)) for number, entry in sorted(image["brokers"].items())]
     table = image["controllers"]
     is_reported = CONTROLLERS.path not in image[MISSING]
     for number in sorted({*table, *voters}):
         supported = _ranges(table[number].value) if number in table else None
-        found.append(NodeFeatures(CONTROLLER, number, supported, number in table if is_reported else None))
-    return found
+        nodes.append(NodeFeatures(CONTROLLER, number, supported, number in table if is_reported else None))
+    return nodes
 
 
 def _ranges(registration: Any) -> Mapping[str, Range] | None:
-    told = registration.supported_features
-    return {name: (span["min"], span["max"]) for name, span in told.items()} if isinstance(told, dict) else None
+    supported = registration.supported_features
+    return (
+        {name: (span["min"], span["max"]) for name, span in supported.items()} if isinstance(supported, dict) else None
+    )
 
 
 def _of_log(session: Session) -> dict[str, Any]:
@@ -66,7 +68,7 @@ def _of_log(session: Session) -> dict[str, Any]:
     return describe.quorum(session.loaded)
 
 
-def _asked(
+def _ask_controllers(
     session: Session, live: Nodes, nodes: tuple[NodeFeatures, ...], finalized: Mapping[str, int]
 ) -> tuple[NodeFeatures, ...]:
     """The same nodes, with what those say of which no registration is known. Who does not answer stays unknown."""
@@ -76,29 +78,35 @@ def _asked(
     if live.kind == CONTROLLER and finalized.get(METADATA_VERSION, 0) >= CONTROLLERS_REGISTER:
         return nodes  # a controller that does not register is in the way, whatever it supports
     try:
-        found = survey(session, live, everyone=live.kind == BROKER)
+        node_survey = survey(session, live, everyone=live.kind == BROKER)
     except NodeError as error:
         session.remarks.append(f"controllers were not asked: {error.message}")
         return nodes
-    told = [
-        NodeFeatures(CONTROLLER, found.members[name].name, versions.supported)
-        for name, versions in found.told.items()
-        if found.members[name].kind == CONTROLLER
+    answers = [
+        NodeFeatures(CONTROLLER, node_survey.members[name].name, versions.supported)
+        for name, versions in node_survey.versions.items()
+        if node_survey.members[name].kind == CONTROLLER
     ]
-    members = [member for name, member in found.members.items() if name in found.silent and member.address is not None]
+    members = [
+        member
+        for name, member in node_survey.members.items()
+        if name in node_survey.silent and member.address is not None
+    ]
     silent = {(member.kind, member.name) for member in members}
     nodes = tuple(
         node._replace(is_silent=node.supported is None and (node.kind, str(node.id)) in silent) for node in nodes
     )
-    by_id = {str(one.id): one for one in told}
-    kept = [one._replace(supported=by_id.pop(str(one.id)).supported) if _is_in(one, by_id) else one for one in nodes]
+    by_id = {str(answer.id): answer for answer in answers}
+    merged = [
+        node._replace(supported=by_id.pop(str(node.id)).supported) if _is_in(node, by_id) else node for node in nodes
+    ]
     # Below 3.7 nobody tells controllers' ids: those that answered stand for as many voters.
-    for one in by_id.values():
-        unknown = next((one for one in kept if one.kind == CONTROLLER and one.supported is None), None)
-        if unknown is not None and not str(one.id).isdigit():
-            kept.remove(unknown)
-    return (*kept, *by_id.values())
+    for answer in by_id.values():
+        unknown = next((node for node in merged if node.kind == CONTROLLER and node.supported is None), None)
+        if unknown is not None and not str(answer.id).isdigit():
+            merged.remove(unknown)
+    return (*merged, *by_id.values())
 
 
-def _is_in(node: NodeFeatures, told: Mapping[str, NodeFeatures]) -> bool:
-    return node.kind == CONTROLLER and node.supported is None and str(node.id) in told
+def _is_in(node: NodeFeatures, answers: Mapping[str, NodeFeatures]) -> bool:
+    return node.kind == CONTROLLER and node.supported is None and str(node.id) in answers

@@ -33,9 +33,9 @@ def state_of(session: Session, least: MinIsr) -> CheckedState:
     """Everything that checks look at. What cannot be asked for is left in the remarks. Raises KshellError."""
     loaded = session.loaded
     nodes = session.source.nodes if session.until is None else None
-    told = None if nodes is None else _quorum(session, nodes)
-    if told is not None:
-        voters = tuple(sorted(one["id"] for one in told["voters"]))
+    quorum = None if nodes is None else _quorum(session, nodes)
+    if quorum is not None:
+        voters = tuple(sorted(voter["id"] for voter in quorum["voters"]))
     else:
         voters = tuple(sorted(voter["voterId"] for voter in describe.voters(loaded)))
     session.remarks += [f"not checked: {name}: {why}" for name, why in _refused(loaded.image)]
@@ -45,8 +45,8 @@ def state_of(session: Session, least: MinIsr) -> CheckedState:
         min_isr=least,
         now=_moment(loaded) if nodes is None else int(time.time() * 1000),
         voters=voters,
-        quorum=told,
-        snapshots=_told_snapshots(session, loaded) if session.source.is_live else _snapshots(session, loaded),
+        quorum=quorum,
+        snapshots=_reported_snapshots(session, loaded) if session.source.is_live else _snapshots(session, loaded),
         slips=_slips(session, loaded),
         is_partial=not session.source.has_log,
     )
@@ -63,8 +63,8 @@ def _refused(image: Image) -> list[tuple[str, str]]:
 
 def _moment(loaded: Loaded) -> int | None:
     """A directory's state is of the last record's time: a copy may be looked at long after."""
-    found = max(loaded.last_timestamp, loaded.image.provenance.timestamp)
-    return found if found > 0 else None
+    timestamp = max(loaded.last_timestamp, loaded.image.provenance.timestamp)
+    return timestamp if timestamp > 0 else None
 
 
 def _quorum(session: Session, nodes: Nodes) -> Mapping[str, Any] | None:
@@ -78,7 +78,7 @@ def _quorum(session: Session, nodes: Nodes) -> Mapping[str, Any] | None:
         return None
 
 
-def _told_snapshots(session: Session, loaded: Loaded) -> SnapshotAge | None:
+def _reported_snapshots(session: Session, loaded: Loaded) -> SnapshotAge | None:
     """What the leader of a running quorum says now; brokers know nothing of snapshots."""
     from kshell.sources.quorum.newest_snapshot import snapshot_age
     from kshell.sources.quorum.source import QuorumSource
@@ -99,7 +99,7 @@ def _snapshots(session: Session, loaded: Loaded) -> SnapshotAge | None:
         return None
     until = session.until
     # The one at offset 0 was made when the directory was formatted: it tells the first voters, not how servers fare.
-    ends = [(one.end_offset or 0, one.path) for one in listing.snapshots]
+    ends = [(snapshot.end_offset or 0, snapshot.path) for snapshot in listing.snapshots]
     there = [path for end, path in ends if end > 0 and (until is None or end <= until + 1)]
     used = None
     if there:
@@ -107,7 +107,7 @@ def _snapshots(session: Session, loaded: Loaded) -> SnapshotAge | None:
             return None
         used = loaded.snapshot.timestamp
     first = _first_timestamp(listing)
-    size = sum(one.size for one in listing.segments)
+    size = sum(segment.size for segment in listing.segments)
     return SnapshotAge(used, loaded.last_timestamp if first is None else first, loaded.last_timestamp, size)
 
 

@@ -64,13 +64,13 @@ def live_nodes(session: Session, command: str) -> Nodes:
 def own_members(nodes: Nodes) -> list[Member]:
     """The nodes of the kind that the source talks to, by id. Raises NodeError when none can be reached."""
     connection = nodes.any()
-    told = None
+    description = None
     if nodes.kind == BROKER:
-        told = nodes.describe(connection, fenced=True)
+        description = nodes.describe(connection, fenced=True)
     else:
         with contextlib.suppress(UnsupportedVersionError, AuthorizationError):
-            told = nodes.describe(connection)
-    if told is not None and nodes.by_id:
+            description = nodes.describe(connection)
+    if description is not None and nodes.by_id:
         return [Member(nodes.kind, node.id, node.address) for _, node in sorted(nodes.by_id.items())]
     if nodes.kind == CONTROLLER and connection.offers(DESCRIBE_QUORUM, _WITH_NODES):
         with contextlib.suppress(NodeError):
@@ -83,14 +83,14 @@ def controllers_of_quorum(nodes: Nodes) -> list[Member]:
     """Voters, and observers that are controllers, as DescribeQuorum tells them. Raises NodeError."""
     from kshell.sources.quorum.facts import describe_quorum
 
-    told = describe_quorum(nodes)
-    found = []
-    for replica in [*told["voters"], *(one for one in told["observers"] if one["endpoints"])]:
+    quorum = describe_quorum(nodes)
+    members = []
+    for replica in [*quorum["voters"], *(observer for observer in quorum["observers"] if observer["endpoints"])]:
         point = next(iter(replica["endpoints"]), None)
         address = (point["host"], point["port"]) if point else None
         trouble = None if point else "DescribeQuorum tells no endpoint (3.9 and later do)"
-        found.append(Member(CONTROLLER, replica["id"], address, trouble))
-    return found
+        members.append(Member(CONTROLLER, replica["id"], address, trouble))
+    return members
 
 
 def other_members(session: Session, nodes: Nodes) -> list[Member]:
@@ -103,21 +103,21 @@ def other_members(session: Session, nodes: Nodes) -> list[Member]:
 def _registered(session: Session, nodes: Nodes, kind: str) -> list[Member]:
     """By their registrations in the image: the listener whose security protocol is ours."""
     protocol = nodes.settings.security_protocol
-    found = []
+    members = []
     for node_id, entry in sorted(session.image[f"{kind}s"].items()):
         listeners: Iterable[Any] = entry.value.listeners
-        fits = next((one for one in listeners if one.security_protocol == protocol), None)
+        fits = next((listener for listener in listeners if listener.security_protocol == protocol), None)
         address = (fits.host, fits.port) if fits else None
-        found.append(Member(kind, node_id, address, None if fits else f"it has no listener with {protocol}"))
-    return found
+        members.append(Member(kind, node_id, address, None if fits else f"it has no listener with {protocol}"))
+    return members
 
 
 def find_member(session: Session, nodes: Nodes, node_id: int) -> Member:
     """The node with that id. Raises NodeError; ConnectError names the ids that are known."""
-    found = find_members(session, nodes, node_id)
-    if found[0].id is None:
-        raise _not_known(node_id, found)
-    return found[0]
+    members = find_members(session, nodes, node_id)
+    if members[0].id is None:
+        raise _not_known(node_id, members)
+    return members[0]
 
 
 def find_members(session: Session, nodes: Nodes, node_id: int) -> list[Member]:
@@ -125,25 +125,25 @@ def find_members(session: Session, nodes: Nodes, node_id: int) -> list[Member]:
 
     Raises NodeError; ConnectError names the ids that are known.
     """
-    known = own_members(nodes)
-    for member in known:
+    members = own_members(nodes)
+    for member in members:
         if member.id == node_id:
             return [member]
     with contextlib.suppress(AuthorizationError, UnsupportedVersionError):
-        known += other_members(session, nodes)
+        members += other_members(session, nodes)
     if nodes.kind == CONTROLLER and session.is_loaded:
-        known += _registered(session, nodes, CONTROLLER)
-    for member in known:
+        members += _registered(session, nodes, CONTROLLER)
+    for member in members:
         if member.id == node_id:
             return [member]
-    nameless = [member for member in known if member.id is None]
+    nameless = [member for member in members if member.id is None]
     if not nameless:
-        raise _not_known(node_id, known)
+        raise _not_known(node_id, members)
     return nameless
 
 
-def _not_known(node_id: int, known: Iterable[Member]) -> ConnectError:
-    there = ", ".join(sorted({member.title for member in known})) or "none"
+def _not_known(node_id: int, members: Iterable[Member]) -> ConnectError:
+    there = ", ".join(sorted({member.title for member in members})) or "none"
     return ConnectError(f"node {node_id}", "no node with this id is known", hint=f"known: {there}")
 
 
@@ -162,22 +162,22 @@ _METADATA_VERSION = "metadata.version"
 
 
 class Survey(NamedTuple):
-    """What was told, by the members' names; ``silent`` are the others, each with the reason."""
+    """The versions that nodes offer, by the members' names; ``silent`` are those without an answer, with the reason."""
 
-    told: dict[str, NodeVersions]
+    versions: dict[str, NodeVersions]
     members: dict[str, Member]
     silent: dict[str, str]
 
     @property
     def ranges(self) -> dict[str, Mapping[int, Range]]:
         """API key -> (lowest, highest), by node."""
-        return {name: versions.ranges for name, versions in self.told.items()}
+        return {name: versions.ranges for name, versions in self.versions.items()}
 
     @property
     def finalized(self) -> Mapping[str, int] | None:
         """Feature -> finalized level, as a node told it; ``None``: none did (KRaft always has metadata.version)."""
-        told = (versions.finalized for versions in self.told.values())
-        return next((levels for levels in told if _METADATA_VERSION in levels), None)
+        finalized_levels = (versions.finalized for versions in self.versions.values())
+        return next((levels for levels in finalized_levels if _METADATA_VERSION in levels), None)
 
 
 def survey(session: Session, nodes: Nodes, *, node_id: int | None = None, everyone: bool = False) -> Survey:
@@ -190,23 +190,25 @@ def survey(session: Session, nodes: Nodes, *, node_id: int | None = None, everyo
     else:
         members = own_members(nodes)
         if everyone:
-            members += _others(session, nodes)
+            members += _try_other_members(session, nodes)
     names = _names(members)
     answers = ask_versions([member.address for member in members if member.address is not None], nodes.settings)
-    found = Survey({}, names, {})
+    node_survey = Survey({}, names, {})
     for name, member in names.items():
-        told = answers[member.address] if member.address is not None else None
-        if told is not None and told.versions is not None:
-            found.told[name] = told.versions
+        reply = answers[member.address] if member.address is not None else None
+        if reply is not None and reply.versions is not None:
+            node_survey.versions[name] = reply.versions
         else:
-            found.silent[name] = _why(member, told)
-    if not found.told:
+            node_survey.silent[name] = _why(member, reply)
+    if not node_survey.versions:
         raise _none(members, answers.values())
-    session.remarks += [f"{names[name].kind} {name} was not asked: {reason}" for name, reason in found.silent.items()]
-    return found
+    session.remarks += [
+        f"{names[name].kind} {name} was not asked: {reason}" for name, reason in node_survey.silent.items()
+    ]
+    return node_survey
 
 
-def _others(session: Session, nodes: Nodes) -> list[Member]:
+def _try_other_members(session: Session, nodes: Nodes) -> list[Member]:
     try:
         return other_members(session, nodes)
     except NodeError as error:
@@ -218,13 +220,13 @@ def _names(members: Iterable[Member]) -> dict[str, Member]:
     """A node that is both has two listeners, and the same id at both: then the kind tells them apart."""
     members = list(members)
     often = Counter(member.name for member in members)
-    return {f"{one.kind}-{one.name}" if often[one.name] > 1 else one.name: one for one in members}
+    return {f"{member.kind}-{member.name}" if often[member.name] > 1 else member.name: member for member in members}
 
 
-def _why(member: Member, told: VersionsReply | None) -> str:
-    if told is None or told.failure is None:
+def _why(member: Member, reply: VersionsReply | None) -> str:
+    if reply is None or reply.failure is None:
         return member.trouble or "its address is not known"
-    return told.failure.message
+    return reply.failure.message
 
 
 def _none(members: list[Member], answers: Iterable[VersionsReply]) -> NodeError:
@@ -257,15 +259,15 @@ def add_software(session: Session, rows: list[dict[str, Any]]) -> None:
     """Adds the software to the brokers' rows, by their ids. Raises SourceError on a directory."""
     nodes = live_nodes(session, "brokers --software")
     members = own_members(nodes) if nodes.kind == "broker" else other_members(session, nodes)
-    found = dict(zip((member.id for member in members), _ask_all(nodes, members), strict=True))
-    lowest, highest = span((software.lowest, software.highest) for software in found.values())
+    software_by_id = dict(zip((member.id for member in members), _ask_all(nodes, members), strict=True))
+    lowest, highest = span((software.lowest, software.highest) for software in software_by_id.values())
     for row in rows:
-        told = found.get(row["id"], Software(None, None, UNKNOWN, ["its address is not known"]))
+        software = software_by_id.get(row["id"], Software(None, None, UNKNOWN, ["its address is not known"]))
         row |= {
-            "softwareName": told.name,
-            "softwareVersion": told.version,
-            "softwareSource": told.source,
-            "evidence": told.evidence,
+            "softwareName": software.name,
+            "softwareVersion": software.version,
+            "softwareSource": software.source,
+            "evidence": software.evidence,
             "lowestSoftwareVersion": lowest,
             "highestSoftwareVersion": highest,
         }
@@ -285,8 +287,8 @@ def _ask(nodes: Nodes, member: Member) -> Software:
             if "kip-885" in nodes.settings.dialects:
                 from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
 
-                told = connection.request(DESCRIBE_CLUSTER, {}).body
-                name, version = told.get("brokerSoftwareName"), told.get("brokerSoftwareVersion")
+                description = connection.request(DESCRIBE_CLUSTER, {}).body
+                name, version = description.get("brokerSoftwareName"), description.get("brokerSoftwareVersion")
         finally:
             connection.close()
     except NodeError as error:
@@ -306,10 +308,10 @@ def inferred(versions: NodeVersions) -> Software:
     """The release that the offered APIs and features speak for, or the shortest range of them."""
     from kshell.client.inference import infer
 
-    found = infer(versions.ranges, versions.supported, "broker")
-    if found.lowest is None:
-        return Software(None, None, UNKNOWN, found.evidence)
-    return Software(None, found.text, INFERRED, found.evidence, *found.bounds)
+    inference = infer(versions.ranges, versions.supported, "broker")
+    if inference.lowest is None:
+        return Software(None, None, UNKNOWN, inference.evidence)
+    return Software(None, inference.text, INFERRED, inference.evidence, *inference.bounds)
 
 
 def span(bounds: Iterable[tuple[str | None, str | None]]) -> tuple[str | None, str | None]:
@@ -317,9 +319,9 @@ def span(bounds: Iterable[tuple[str | None, str | None]]) -> tuple[str | None, s
 
     One bound that is open above leaves the cluster's highest version open as well.
     """
-    known = list(bounds)
-    lows = [(numbers, low) for low, _ in known if low and (numbers := _numbers(low))]
-    highs = [(numbers, high) for _, high in known if high and (numbers := _numbers(high))]
+    node_bounds = list(bounds)
+    lows = [(numbers, low) for low, _ in node_bounds if low and (numbers := _numbers(low))]
+    highs = [(numbers, high) for _, high in node_bounds if high and (numbers := _numbers(high))]
     lowest, highest = min(lows, default=((), None))[1], max(highs, default=((), None))[1]
     if highest is not None and any(high.endswith(_OR_LATER) for _, high in highs):
         highest = highest.removesuffix(_OR_LATER) + _OR_LATER

@@ -47,7 +47,9 @@ def slips(session: Session, *, lasting: bool = False) -> list[Slip]:
     if past is not None and past.is_recorded:
         history = past.history(session.progress)
         passed = [] if history is None else history[0].checkpoints
-        return list(_slips_of(one for one in passed if until is None or one.provenance.offset <= until))
+        return list(
+            _slips_of(checkpoint for checkpoint in passed if until is None or checkpoint.provenance.offset <= until)
+        )
     listing = session.loaded.listing
     if not checkpoints.log_before(listing):
         return []
@@ -83,10 +85,10 @@ def slips_between(older: Session, newer: Session) -> list[Slip]:
         return []
 
 
-def sentences(found: list[Slip], place: Segments) -> Iterator[str]:
+def sentences(slips: list[Slip], place: Segments) -> Iterator[str]:
     """One sentence a snapshot, about what concerns a place of the tree."""
-    for snapshot in dict.fromkeys(slip.snapshot for slip in found):
-        concerned = [slip for slip in found if slip.snapshot == snapshot and is_under(slip.path, place)]
+    for snapshot in dict.fromkeys(slip.snapshot for slip in slips):
+        concerned = [slip for slip in slips if slip.snapshot == snapshot and is_under(slip.path, place)]
         if concerned:
             named = ", ".join(f"{join(slip.path)} ({slip.difference})" for slip in concerned[:_NAMED])
             more = f" and {len(concerned) - _NAMED} more" if len(concerned) > _NAMED else ""

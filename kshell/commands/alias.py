@@ -16,13 +16,13 @@ _NAME = re.compile(r"[\w.+-][\w.+:@-]*\Z")
 
 def run(session: Session, args: Any) -> Result:
     """Without words it shows, with some it defines; ``name=line`` is understood too."""
-    name, words = args.name, args.line
-    if name is not None and "=" in name and not words:
+    name, tokens = args.name, args.line
+    if name is not None and "=" in name and not tokens:
         name, _, line = name.partition("=")
-        words = [line]
-    if not words:
-        return _shown(session, name)
-    line = words[0] if len(words) == 1 else " ".join(map(quote, words))
+        tokens = [line]
+    if not tokens:
+        return _alias_rows(session, name)
+    line = tokens[0] if len(tokens) == 1 else " ".join(map(quote, tokens))
     if not _NAME.match(name) or name.startswith("-"):
         raise UsageError(f"alias: {name!r} cannot be a name", hint="letters, digits, and . + - _ : @")
     meaning = parse_line(line)
@@ -32,10 +32,14 @@ def run(session: Session, args: Any) -> Result:
     return Nothing()
 
 
-def _shown(session: Session, name: str | None) -> Rows:
+def _alias_rows(session: Session, name: str | None) -> Rows:
     if name is not None and name not in session.aliases:
         raise CommandError(f"{name}: no such alias", hint=did_you_mean(name, session.aliases))
-    rows = [{"name": one, "line": line} for one, line in sorted(session.aliases.items()) if name is None or one == name]
+    rows = [
+        {"name": alias, "line": line}
+        for alias, line in sorted(session.aliases.items())
+        if name is None or alias == name
+    ]
     return Rows(columns=typed("name:string line:string"), rows=rows)
 
 

@@ -35,12 +35,12 @@ def run(session: Session, args: Any) -> Result:
     from kshell.client.compatibility import shared
     from kshell.cluster.nodes import live_nodes, survey
 
-    found = survey(session, live_nodes(session, "api-versions"), node_id=args.node, everyone=args.all)
-    ranges = found.ranges
+    node_survey = survey(session, live_nodes(session, "api-versions"), node_id=args.node, everyone=args.all)
+    ranges = node_survey.ranges
     common = shared(ranges)
     result = select(_FIELDS, [_row(key, span, ranges) for key, span in common.items()], args)
     if args.columns is None:
-        kinds = {name: member.kind for name, member in found.members.items()}
+        kinds = {name: member.kind for name, member in node_survey.members.items()}
         result.for_people = _for_people(result, ranges, kinds)
     return result
 
@@ -64,9 +64,9 @@ def _for_people(chosen: Iterable[Row], ranges: Mapping[str, Mapping[int, Range]]
         for kind in {kind for kind, _ in groups}
     }
     rows = []
-    for one in chosen:
-        key, low, high = one["apiKey"], one["minVersion"], one["maxVersion"]
-        row = {"apiKey": key, "apiName": one["apiName"], "shared": "none" if low is None else _text((low, high))}
+    for api in chosen:
+        key, low, high = api["apiKey"], api["minVersion"], api["maxVersion"]
+        row = {"apiKey": key, "apiName": api["apiName"], "shared": "none" if low is None else _text((low, high))}
         for (kind, _), names in groups.items():
             row[",".join(names)] = _cell(ranges[names[0]].get(key), of_kind[kind].get(key))
         rows.append(row)
@@ -85,8 +85,8 @@ def _text(span: Range) -> str:
 
 def complete_node(session: Session, typed: str) -> Iterable[str]:
     """The ids of the controllers and brokers in the image."""
-    known = {*session.image["controllers"], *session.image["brokers"]}
-    return [str(node_id) for node_id in sorted(known)]
+    node_ids = {*session.image["controllers"], *session.image["brokers"]}
+    return [str(node_id) for node_id in sorted(node_ids)]
 
 
 COMMAND = Command(

@@ -22,15 +22,15 @@ def run(session: Session, args: Any) -> Result:
     last = then.image.provenance
     facts = {"offset": last.offset, "epoch": last.epoch, "time": iso(last.timestamp), "timeMs": last.timestamp}
     result = Report([Section("", "", {"asOf": "now" if then.until is None else then.until} | facts)])
-    words = "now" if then.until is None else f"as of offset {then.until}"
-    result.for_people = Text(f"{words}: the last record is {last.offset}, of {iso(last.timestamp) or 'no time known'}")
+    point = "now" if then.until is None else f"as of offset {then.until}"
+    result.for_people = Text(f"{point}: the last record is {last.offset}, of {iso(last.timestamp) or 'no time known'}")
     return result
 
 
 def complete_point(session: Session, typed: str) -> Iterable[str]:
     """``now``, the marks, and ways to say how far back."""
     marks = [f"@{mark.name}" for mark in session.marks.all()]
-    return [word for word in ("now", "-15m", "-1h", "-1d", *marks) if word.startswith(typed)]
+    return [point for point in ("now", "-15m", "-1h", "-1d", *marks) if point.startswith(typed)]
 
 
 COMMAND = Command(

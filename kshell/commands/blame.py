@@ -43,55 +43,55 @@ def run(session: Session, args: Any) -> Result:
     else:
         removed = blame.removed(place)
         leaves = () if removed and not blame.exists(place) else blame.leaves(place)
-        every = chain((blame.leaf_row(*one) for one in leaves), _removals(session, blame, removed))
+        every = chain((blame.leaf_row(*path_and_leaf) for path_and_leaf in leaves), _removals(session, blame, removed))
         rows = list(islice(filter(args.where, every), args.limit + 1))
         if len(rows) > args.limit:
             rows.pop()
             session.remarks.append(f"only the first {args.limit} leaves of {join(place)}: --limit N shows more")
     code = EXIT_DATA if session.found_damage else EXIT_OK
     result = Rows(columns(FIELDS), rows, exit_code=code)
-    shown = [_shown(row) for row in rows]
+    formatted = [_format_row(row) for row in rows]
     if leaf is not None:
-        result.for_people = Rows(_OF_LEAF, shown, exit_code=code)
+        result.for_people = Rows(_OF_LEAF, formatted, exit_code=code)
     else:
-        result.for_people = Rows(_OF_DIRECTORY, shown, "lines", line=_line, exit_code=code)
+        result.for_people = Rows(_OF_DIRECTORY, formatted, "lines", line=_line, exit_code=code)
     return result
 
 
 def _removals(session: Session, blame: Blame, removed: list[Removed]) -> Iterator[Row]:
     """A row for each entry that is gone. The records that removed them are read in one walk over the log."""
-    offsets = {one.effective for one in removed if one.snapshot is None}
+    offsets = {removal.effective for removal in removed if removal.snapshot is None}
     if not removed:
         return
     records: dict[int, LogRecord] = {}
     if offsets:
-        found = log_records(
+        walk = log_records(
             session.source, start=min(offsets), until=max(offsets), wanted=lambda raw, control: raw.offset in offsets
         )
-        records = {record.offset: record for record in found}
-    for one in removed:
-        yield blame.row_of_removal(one, records.get(one.effective))
+        records = {record.offset: record for record in walk}
+    for removal in removed:
+        yield blame.row_of_removal(removal, records.get(removal.effective))
 
 
-def _shown(row: Row) -> Row:
+def _format_row(row: Row) -> Row:
     """A row as people read it: values on one line, the record in words, and what changed."""
-    shown: dict[str, Any] = {
+    cells: dict[str, Any] = {
         **row,
         "value": one_line(row["value"]),
         "old": None if row["change"] == ADDED else one_line(row["old"]),
         "changes": ", ".join(changed_parts(row["old"], row["value"])) if row["change"] == CHANGED else "",
     }
     if row["change"] == REMOVED:
-        shown["value"] = None
+        cells["value"] = None
     if row["snapshot"] is not None or row["notLaterThan"] is not None:
-        shown["time"] = f"not later than offset {row['notLaterThan']}"
+        cells["time"] = f"not later than offset {row['notLaterThan']}"
         absent = "not in" if row["change"] == REMOVED else "in"
-        shown["record"] = f"{absent} snapshot {row['snapshot']}" if row["snapshot"] else None
-        shown["old"] = one_line(row["old"]) if row["change"] == REMOVED else None
-        return shown
+        cells["record"] = f"{absent} snapshot {row['snapshot']}" if row["snapshot"] else None
+        cells["old"] = one_line(row["old"]) if row["change"] == REMOVED else None
+        return cells
     record = (row["type"] or "the last record") if row["offset"] is not None else "by no record"
     removed = " (removed)" if row["change"] == REMOVED else ""
-    return {**shown, "record": f"{record}{removed}", "time": iso(row["timestampMs"] or -1)}
+    return {**cells, "record": f"{record}{removed}", "time": iso(row["timestampMs"] or -1)}
 
 
 def _line(row: Row) -> str:

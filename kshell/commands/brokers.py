@@ -38,7 +38,7 @@ _LOAD = (
 )
 _AFTER = tuple(field.name for field in BROKER_FIELDS).index("listeners") + 1
 _FIELDS = (*BROKER_FIELDS[:_AFTER], *_SOFTWARE, *BROKER_FIELDS[_AFTER:], *_LOAD)
-_CARRYING = tuple(one._replace(wide=one.wide or one.name in ("epoch", "listeners")) for one in _FIELDS)
+_CARRYING = tuple(field._replace(wide=field.wide or field.name in ("epoch", "listeners")) for field in _FIELDS)
 """With what each broker carries, which people see in the place of its addresses."""
 _OF_CLUSTER = ("lowestSoftwareVersion", "highestSoftwareVersion")
 
@@ -51,8 +51,8 @@ def run(session: Session, args: Any) -> Result:
     if args.load:
         from kshell.cluster.broker_load import loads
 
-        carried = loads(image)
-        rows = [{**row, **carried[row["id"]].row()} for row in rows]
+        loads_by_broker = loads(image)
+        rows = [{**row, **loads_by_broker[row["id"]].row()} for row in rows]
     if args.software:
         from kshell.cluster.nodes import add_software
 
@@ -78,7 +78,7 @@ def _page(result: Rows, *, software: bool) -> Result:
 
 
 def _for_people(row: Row) -> Row:
-    listeners = [f"{one['name'] or '?'}://{_address(one)}" for one in row["listeners"]]
+    listeners = [f"{listener['name'] or '?'}://{_address(listener)}" for listener in row["listeners"]]
     features = row["supportedFeatures"]
     ranges = [f"{name} {span['min']}-{span['max']}" for name, span in features.items()] if features else features
     return {**row, "listeners": listeners, "supportedFeatures": ranges}

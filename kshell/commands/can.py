@@ -34,7 +34,7 @@ _CLUSTER = "kafka-cluster"
 """The name of the only resource of the type CLUSTER."""
 _KINDS = tuple(name for code, name in RESOURCE_TYPES.items() if code > 1)
 _ABLE = tuple(name for code, name in OPERATIONS.items() if code > 1)
-_SAID = {
+_RULE_SENTENCES = {
     SUPER_USER: "a super user may do anything",
     DEFAULT: "no ACL of the resource is about this: denied by default",
 }
@@ -50,35 +50,37 @@ def run(session: Session, args: Any) -> Result:
         principal(args.principal), _operation(args.operation), *_resource(args.resource), _host(args.host)
     )
     # As super.users has them: several with a semicolon between them.
-    listed = [one.strip() for text in args.super_user or () for one in text.split(";")]
-    supers = [principal(one) for one in listed if one]
+    listed = [name.strip() for text in args.super_user or () for name in text.split(";")]
+    supers = [principal(name) for name in listed if name]
     image = session.image
     untold = image[MISSING].get(("acls",))
     if untold is not None:
         raise SourceError(f"/image/acls: {untold}")
     is_by_range, by_range = _range_brokers(image)
 
-    def decision(*, ranges: bool) -> Decision:
+    def evaluate(*, ranges: bool) -> Decision:
         return decide(image["acls"], request, super_users=supers, allow_if_no_acl=args.allow_if_no_acl, ranges=ranges)
 
-    found = decision(ranges=is_by_range)
-    _remark(session, request, found, supers)
-    if not is_by_range and (otherwise := decision(ranges=True)) != found:
+    decision = evaluate(ranges=is_by_range)
+    _remark(session, request, decision, supers)
+    if not is_by_range and (otherwise := evaluate(ranges=True)) != decision:
         session.remarks.append(_range_remark(otherwise, by_range))
-    return Report([Section("", "", _told(request, found))], exit_code=EXIT_OK if found.allowed else EXIT_FINDING)
+    return Report(
+        [Section("", "", _decision_facts(request, decision))], exit_code=EXIT_OK if decision.allowed else EXIT_FINDING
+    )
 
 
-def _told(request: AccessRequest, found: Decision) -> dict[str, Any]:
+def _decision_facts(request: AccessRequest, decision: Decision) -> dict[str, Any]:
     return {
-        "allowed": found.allowed,
-        "reason": _reason(found),
+        "allowed": decision.allowed,
+        "reason": _reason(decision),
         "principal": request.principal,
         "operation": request.operation,
         "resource": f"{request.resource_type}:{request.resource_name}",
         "host": request.host,
-        "rule": found.rule,
-        "aclId": None if found.acl_id is None else str(found.acl_id),
-        "acl": None if found.acl is None else plain(found.acl),
+        "rule": decision.rule,
+        "aclId": None if decision.acl_id is None else str(decision.acl_id),
+        "acl": None if decision.acl is None else plain(decision.acl),
     }
 
 
@@ -102,26 +104,26 @@ def _range_brokers(image: Image) -> tuple[bool, list[int]]:
 
 def _range_remark(otherwise: Decision, by_range: list[int]) -> str:
     """What brokers that know ranges make of it, where the others compare texts."""
-    said = f"{'allowed' if otherwise.allowed else 'denied'}: {_reason(otherwise)}"
+    outcome = f"{'allowed' if otherwise.allowed else 'denied'}: {_reason(otherwise)}"
     if by_range:
         listed = f"broker{'s' if len(by_range) > 1 else ''} {', '.join(map(str, by_range))}"
-        return f"not at {listed}, of Kafka 4.4 or later, where hosts of ACLs may be ranges: {said}"
-    return f"before Kafka 4.4 brokers take no host of an ACL for a range; after an upgrade it will be {said}"
+        return f"not at {listed}, of Kafka 4.4 or later, where hosts of ACLs may be ranges: {outcome}"
+    return f"before Kafka 4.4 brokers take no host of an ACL for a range; after an upgrade it will be {outcome}"
 
 
-def _reason(found: Decision) -> str:
-    acl = found.acl
+def _reason(decision: Decision) -> str:
+    acl = decision.acl
     if acl is None:
-        return _NONE[found.allowed] if found.rule == NO_ACL else _SAID[found.rule]
+        return _NONE[decision.allowed] if decision.rule == NO_ACL else _RULE_SENTENCES[decision.rule]
     verb = "allows" if acl.permission_type == "ALLOW" else "denies"
     about = f"{acl.resource_type}:{acl.resource_name} ({acl.pattern_type})"
     host = "any host" if acl.host == "*" else f"{'hosts' if host_range(acl.host) else 'host'} {acl.host}"
-    return f"ACL {found.acl_id} {verb} {acl.principal} {acl.operation} on {about} from {host}"
+    return f"ACL {decision.acl_id} {verb} {acl.principal} {acl.operation} on {about} from {host}"
 
 
-def _remark(session: Session, request: AccessRequest, found: Decision, supers: list[str]) -> None:
+def _remark(session: Session, request: AccessRequest, decision: Decision, supers: list[str]) -> None:
     """What the answer leaves open: entries of single hosts and ranges, and what only servers' properties hold."""
-    named = other_hosts(session.image["acls"], request) if request.host is None and found.rule != SUPER_USER else []
+    named = other_hosts(session.image["acls"], request) if request.host is None and decision.rule != SUPER_USER else []
     ranges = [host for host in named if host_range(host)]
     hosts = [host for host in named if "/" not in host]
     if hosts:
@@ -131,7 +133,7 @@ def _remark(session: Session, request: AccessRequest, found: Decision, supers: l
         session.remarks.append(
             f"there are ACLs for this from ranges of hosts, {', '.join(ranges[:3])}{more}: --host names an address"
         )
-    if not found.allowed and found.rule != ACL and not supers:
+    if not decision.allowed and decision.rule != ACL and not supers:
         session.remarks.append("super.users and allow.everyone.if.no.acl.found are not in the log: --super-user and"
                                " --allow-if-no-acl say what the servers have")  # fmt: skip
 
@@ -176,18 +178,18 @@ def _host(text: str | None) -> str | None:
     import ipaddress  # late: few lines name a host
 
     try:
-        found = ipaddress.ip_address(text)
+        address = ipaddress.ip_address(text)
     except ValueError:
         raise UsageError(
             f"--host: {text} is no IP address", hint="ACLs are compared with addresses, not names"
         ) from None
-    if found.version == 4:
-        return str(found)
-    if found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
+    if address.version == 4:
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
     # As Java writes them, and so as ACLs must: 0:0:0:0:0:0:0:1, fe80:0:0:0:0:0:0:1%2.
-    groups = ":".join(f"{int(found) >> shift & 0xFFFF:x}" for shift in range(112, -1, -16))
-    return f"{groups}%{found.scope_id}" if found.scope_id else groups
+    groups = ":".join(f"{int(address) >> shift & 0xFFFF:x}" for shift in range(112, -1, -16))
+    return f"{groups}%{address.scope_id}" if address.scope_id else groups
 
 
 def _principals(session: Session, typed: str) -> Iterable[str]:

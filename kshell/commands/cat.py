@@ -15,21 +15,21 @@ from kshell.tree.paths import Segments, join
 
 def run(session: Session, args: Any) -> Result:
     """One leaf is its value, one directory a tree of values, several paths are rows."""
-    found = [hit for pattern in args.path for hit in session.find(pattern)]
-    if len(found) == 1:
-        return _one(*found[0])
+    matches = [hit for pattern in args.path for hit in session.find(pattern)]
+    if len(matches) == 1:
+        return _value_or_tree(*matches[0])
     columns = typed("path:string type:string value:json")
-    return Rows(columns=columns, rows=_rows(found), style="values")
+    return Rows(columns=columns, rows=_rows(matches), style="values")
 
 
-def _one(segments: Segments, node: Node) -> Result:
+def _value_or_tree(segments: Segments, node: Node) -> Result:
     if isinstance(node, Leaf):
         return Value(join(segments), node.type, node.value())
     return Tree(branch(join(segments), node, values=True), values=True)
 
 
-def _rows(found: list[tuple[Segments, Node]]) -> Iterator[Row]:
-    for segments, node in found:
+def _rows(matches: list[tuple[Segments, Node]]) -> Iterator[Row]:
+    for segments, node in matches:
         value = nested(node) if isinstance(node, Leaf | Directory) else None
         yield {"path": join(segments), "type": kind(node), "value": value}
 

@@ -16,10 +16,10 @@ from kshell.tree.paths import join
 def run(session: Session, args: Any) -> Result:
     """``-`` is the directory before this one; without a word it is ``~``, ``/image``."""
     pattern = escape(join(session.previous)) if args.path == "-" else args.path or "~"
-    found = session.find(pattern)
-    if len(found) > 1:
-        raise CommandError(f"cd: {args.path} stands for {len(found)} paths, and one is needed")
-    segments, node = found[0]
+    matches = session.find(pattern)
+    if len(matches) > 1:
+        raise CommandError(f"cd: {args.path} stands for {len(matches)} paths, and one is needed")
+    segments, node = matches[0]
     if not isinstance(node, Directory):
         raise NotADirectoryNodeError(f"{join(segments)}: not a directory", hint=f"cat {join(segments)} shows its value")
     session.change_directory(segments)

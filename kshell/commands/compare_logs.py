@@ -69,25 +69,25 @@ class Snapshots(NamedTuple):
     difference: str | None
 
 
-def compare_snapshots(one: CopyVerdict, reference: Copy, progress: Progress | None) -> Snapshots:
+def compare_snapshots(verdict: CopyVerdict, reference: Copy, progress: Progress | None) -> Snapshots:
     """Holds the snapshots of a copy against those of the copy that it was compared with, else of the reference.
 
     Where they share neither offsets nor snapshots, one is held against what the other copy's log makes of its offset.
     Raises SourceError for a file that cannot be read.
     """
-    other = one.peer or reference
+    peer = verdict.peer or reference
     compared = False
-    for mine, theirs in _shared(one.copy, other):
+    for mine, theirs in _shared(verdict.copy, peer):
         try:
             difference = _difference(mine, theirs, progress)
         except (FileNotFoundError, SourceNotFoundError):
             continue  # deleted meanwhile: a running server does that
         if difference is not None:
-            return Snapshots(DIVERGED, f"{difference} {other.path}")
+            return Snapshots(DIVERGED, f"{difference} {peer.path}")
         compared = True
-    if one.state != NOT_COMPARED:
-        return Snapshots(one.state, None)
-    return _by_state(one.copy, other, progress, compared=compared)
+    if verdict.state != NOT_COMPARED:
+        return Snapshots(verdict.state, None)
+    return _by_state(verdict.copy, peer, progress, compared=compared)
 
 
 def _difference(mine: SnapshotFile, theirs: SnapshotFile, progress: Progress | None) -> str | None:
@@ -97,24 +97,24 @@ def _difference(mine: SnapshotFile, theirs: SnapshotFile, progress: Progress | N
         return f"{name} is {theirs.end_offset}-{theirs.epoch} in"
     if _same_bytes(mine, theirs):
         return None
-    found = _differing(_image(mine, progress), _image(theirs, progress))
-    return f"{name} holds other metadata ({_said(found)}) than that of" if found else None
+    paths = _differing(_image(mine, progress), _image(theirs, progress))
+    return f"{name} holds other metadata ({_join_paths(paths)}) than that of" if paths else None
 
 
-def _by_state(copy: Copy, other: Copy, progress: Progress | None, *, compared: bool) -> Snapshots:
+def _by_state(copy: Copy, peer: Copy, progress: Progress | None, *, compared: bool) -> Snapshots:
     """Of copies whose logs share nothing: a snapshot of either, against what the other's log makes of its offset."""
-    ahead_of_it = SAME if copy.end == other.end else BEHIND
+    ahead_of_it = SAME if copy.end == peer.end else BEHIND
     if compared:
         return Snapshots(ahead_of_it, None)
-    for file, holder in ((_newest(copy, other.end), other), (_newest(other, copy.end), copy)):
-        made = None if file is None else _image_at(holder, file, progress)
-        if file is None or made is None:
+    for file, holder in ((_newest(copy, peer.end), peer), (_newest(peer, copy.end), copy)):
+        log_image = None if file is None else _image_at(holder, file, progress)
+        if file is None or log_image is None:
             continue
-        found = _differing(_image(file, progress), made)
-        if found:
-            name = f"snapshot {file.end_offset}-{file.epoch} of {(copy if holder is other else other).path}"
+        paths = _differing(_image(file, progress), log_image)
+        if paths:
+            name = f"snapshot {file.end_offset}-{file.epoch} of {(copy if holder is peer else peer).path}"
             return Snapshots(
-                DIVERGED, f"{name} holds other metadata ({_said(found)}) than the log of {holder.path} makes"
+                DIVERGED, f"{name} holds other metadata ({_join_paths(paths)}) than the log of {holder.path} makes"
             )
         return Snapshots(ahead_of_it, None)
     return Snapshots(NOT_COMPARED, None)
@@ -136,18 +136,18 @@ def _image_at(copy: Copy, file: SnapshotFile, progress: Progress | None) -> Imag
     return None if then.damage or then.image.provenance.offset != file.end_offset - 1 else then.image
 
 
-def _shared(copy: Copy, other: Copy) -> Iterator[tuple[SnapshotFile, SnapshotFile]]:
+def _shared(copy: Copy, peer: Copy) -> Iterator[tuple[SnapshotFile, SnapshotFile]]:
     """Snapshots of the same end offset, oldest first. The one at offset 0 holds what a cluster was begun with."""
-    theirs = {file.end_offset: file for file in other.snapshots if file.end_offset}
+    theirs = {file.end_offset: file for file in peer.snapshots if file.end_offset}
     for file in copy.snapshots:
         if file.end_offset in theirs:
             yield file, theirs[file.end_offset]
 
 
-def _same_bytes(one: SnapshotFile, other: SnapshotFile) -> bool:
-    if one.size != other.size:
+def _same_bytes(file: SnapshotFile, peer_file: SnapshotFile) -> bool:
+    if file.size != peer_file.size:
         return False
-    with FileWindows(one.path) as mine, FileWindows(other.path) as theirs:
+    with FileWindows(file.path) as mine, FileWindows(peer_file.path) as theirs:
         position = 0
         while mine.size == theirs.size and position < mine.size:
             piece, its_piece = mine.window(position, 1), theirs.window(position, 1)
@@ -161,11 +161,11 @@ def _image(file: SnapshotFile, progress: Progress | None) -> Image:
     return DirectorySource(file.path).load(progress=progress).image
 
 
-def _differing(one: Image, other: Image) -> list[Segments]:
-    return [path for path in changed_places(one, other) if path != PROVENANCE]
+def _differing(image: Image, peer_image: Image) -> list[Segments]:
+    return [path for path in changed_places(image, peer_image) if path != PROVENANCE]
 
 
-def _said(paths: list[Segments]) -> str:
+def _join_paths(paths: list[Segments]) -> str:
     more = f" and {len(paths) - _MOST_PATHS} more" if len(paths) > _MOST_PATHS else ""
     return ", ".join(map(join, paths[:_MOST_PATHS])) + more
 
@@ -213,70 +213,71 @@ def run(session: Session, args: Any) -> Result:
         raise UsageError("compare-logs: one copy alone", hint="give two or more: compare-logs DIR DIR …")
     copies = [Copy(os.path.expanduser(path)) for path in args.copy]
     with without_collector():
-        found = agreement(copies, read_together(copies, session.progress))
+        comparison = agreement(copies, read_together(copies, session.progress))
     standings, differences = [], []
-    for one in found.standings:
-        told = Snapshots(one.state, None)
-        if one.state not in (REFERENCE, OTHER_CLUSTER):
-            told = compare_snapshots(one, found.reference, session.progress)
-        state = DAMAGED if one.copy.damage and told.state in (SAME, BEHIND) else told.state
-        standings.append(one._replace(state=state))
-        differences.append(told.difference)
+    for verdict in comparison.standings:
+        snapshots = Snapshots(verdict.state, None)
+        if verdict.state not in (REFERENCE, OTHER_CLUSTER):
+            snapshots = compare_snapshots(verdict, comparison.reference, session.progress)
+        state = DAMAGED if verdict.copy.damage and snapshots.state in (SAME, BEHIND) else snapshots.state
+        standings.append(verdict._replace(state=state))
+        differences.append(snapshots.difference)
     offset = _shared_offset(standings)
     rows = [
-        _row(one, found, difference, session.redaction)
-        | {"hash": _hash_at(one, offset, args, session.progress), "hashOffset": offset}
-        for one, difference in zip(standings, differences, strict=True)
+        _row(verdict, comparison, difference, session.redaction)
+        | {"hash": _hash_at(verdict, offset, args, session.progress), "hashOffset": offset}
+        for verdict, difference in zip(standings, differences, strict=True)
     ]
     code = EXIT_OK if all(row["state"] in CONSISTENT for row in rows) else EXIT_FINDING
     code = EXIT_DATA if any(row["damage"] for row in rows) else code
     _remark(session, copies)
     result = select(_FIELDS, rows, args, exit_code=code)
     if not is_given(args):
-        result.for_people = _page(rows, found, which_to_keep(found, [one.state for one in standings]))
+        result.for_people = _page(rows, comparison, which_to_keep(comparison, [verdict.state for verdict in standings]))
     return result
 
 
 def _shared_offset(standings: list[CopyVerdict]) -> int | None:
     """The greatest offset that all copies which were compared reach."""
-    ends = [one.copy.end or 0 for one in standings if one.state not in (OTHER_CLUSTER, NOT_COMPARED)]
+    ends = [verdict.copy.end or 0 for verdict in standings if verdict.state not in (OTHER_CLUSTER, NOT_COMPARED)]
     shared = min(ends, default=0)
     return shared - 1 if shared else None
 
 
-def _hash_at(one: CopyVerdict, offset: int | None, args: Any, progress: Progress | None) -> str | None:
+def _hash_at(verdict: CopyVerdict, offset: int | None, args: Any, progress: Progress | None) -> str | None:
     """The hash of what a copy makes of an offset; ``None`` where nobody asks for it, or the copy does not tell."""
-    needed = wanted(_FIELDS, args)
-    if offset is None or one.state in (OTHER_CLUSTER, NOT_COMPARED) or (needed is not None and "hash" not in needed):
+    wanted_columns = wanted(_FIELDS, args)
+    is_unwanted = wanted_columns is not None and "hash" not in wanted_columns
+    if offset is None or verdict.state in (OTHER_CLUSTER, NOT_COMPARED) or is_unwanted:
         return None
     try:
-        then = one.copy.source.load(until=offset, progress=progress)
+        then = verdict.copy.source.load(until=offset, progress=progress)
     except (DataError, SourceError):
         return None  # its own columns say what is damaged, or that it does not reach back so far
     return None if then.damage else image_hash(then.image)
 
 
-def _row(one: CopyVerdict, found: Agreement, difference: str | None, redaction: Redaction) -> dict[str, Any]:
-    copy, parted, newest = one.copy, one.parted, one.copy.newest
+def _row(verdict: CopyVerdict, comparison: Agreement, difference: str | None, redaction: Redaction) -> dict[str, Any]:
+    copy, parted, newest = verdict.copy, verdict.parted, verdict.copy.newest
     return {
         "copy": copy.path,
-        "state": one.state,
+        "state": verdict.state,
         "nodeId": copy.node_id,
         "startOffset": copy.start,
         "endOffset": copy.end,
         "lastEpoch": copy.last_epoch if copy.end is not None else None,
         "snapshot": snapshot_id(newest) if newest else None,
-        "sameTo": one.to,
+        "sameTo": verdict.to,
         "divergesAt": parted.offset if parted else None,
-        "uncommittedFrom": one.uncommitted,
-        "reason": "; ".join(filter(None, (reason(one, found.reference), difference, _left_out(copy)))) or None,
+        "uncommittedFrom": verdict.uncommitted,
+        "reason": "; ".join(filter(None, (reason(verdict, comparison.reference), difference, _left_out(copy)))) or None,
         "damage": [error.message for error in copy.damage],
         "clusterId": copy.cluster_id,
         "directoryId": copy.directory_id,
-        "comparedWith": one.peer.path if one.peer else None,
-        "sameFrom": one.since,
+        "comparedWith": verdict.peer.path if verdict.peer else None,
+        "sameFrom": verdict.since,
         "records": list(_records(parted, redaction)) if parted else [],
-        "otherRecords": list(_records(parted, redaction, other=True)) if parted else [],
+        "otherRecords": list(_records(parted, redaction, from_peer=True)) if parted else [],
     }
 
 
@@ -284,7 +285,7 @@ def _left_out(copy: Copy) -> str | None:
     return "what is damaged was not compared" if copy.damage else None
 
 
-def _records(parted: Parted, redaction: Redaction, *, other: bool = False) -> Iterator[dict[str, Any]]:
+def _records(parted: Parted, redaction: Redaction, *, from_peer: bool = False) -> Iterator[dict[str, Any]]:
     """The records of the batch at which two logs part, from the first one that differs on."""
     from kshell.metadata.records import decode_record
 
@@ -292,7 +293,7 @@ def _records(parted: Parted, redaction: Redaction, *, other: bool = False) -> It
     skipped = 0
     if parted.batch.epoch == parted.other_batch.epoch:
         skipped = next((n for n, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), 0)
-    batch, raws = (parted.other_batch, theirs) if other else (parted.batch, mine)
+    batch, raws = (parted.other_batch, theirs) if from_peer else (parted.batch, mine)
     for raw in islice(raws, skipped, skipped + _MOST):
         decoded = decode_record(raw, control=batch.is_control)
         yield {
@@ -326,36 +327,38 @@ def _remark(session: Session, copies: list[Copy]) -> None:
                 f"{path}: byte {torn.position}: torn tail ({torn.reason}); normal while it is written"
             )
         real = os.path.realpath(copy.source.path)
-        twin = next((one for one in copies[:at] if os.path.realpath(one.source.path) == real), None)
+        twin = next((earlier for earlier in copies[:at] if os.path.realpath(earlier.source.path) == real), None)
         if twin is not None:
             session.remarks.append(f"{twin.path} and {copy.path} are the same files")
         elif copy.end is None:
             session.remarks.append(f"{copy.path}: the metadata log is empty")
 
 
-def _page(rows: list[dict[str, Any]], found: Agreement, advice: str) -> Report:
+def _page(rows: list[dict[str, Any]], comparison: Agreement, advice: str) -> Report:
     """The table, and below it what a cell is too narrow for."""
     sections = [Section("copies", "", Rows(columns(_FIELDS), rows))]
-    said = {row["copy"]: row["reason"] for row in rows if row["reason"]}
-    if said:
-        sections.append(Section("findings", "Findings", said))
+    reasons = {row["copy"]: row["reason"] for row in rows if row["reason"]}
+    if reasons:
+        sections.append(Section("findings", "Findings", reasons))
     parted: list[Row] = []
     for row in rows:
         sides = ((row["records"], row["copy"]), (row["otherRecords"], row["comparedWith"]))
         parted += [
-            {**one, "copy": path, "data": one_line(one["data"])} for side, path in sides for one in side[:_PEOPLE]
+            {**record, "copy": path, "data": one_line(record["data"])}
+            for side, path in sides
+            for record in side[:_PEOPLE]
         ]
     if parted:
         sections.append(Section("records", "First Records That Differ", Rows(_PARTING, parted)))
     damage = {row["copy"]: row["damage"] for row in rows if row["damage"]}
     if damage:
         sections.append(Section("damage", "Damage", damage))
-    end = found.reference.end or 0
-    committed = f"below offset {found.committed}, as far as these copies prove it"
-    committed = committed if found.committed < end else "every record"
+    end = comparison.reference.end or 0
+    committed = f"below offset {comparison.committed}, as far as these copies prove it"
+    committed = committed if comparison.committed < end else "every record"
     summary = {
-        "reference": found.reference.path,
-        "committed": committed if found.committed else "not known",
+        "reference": comparison.reference.path,
+        "committed": committed if comparison.committed else "not known",
         "keep": advice,
     }
     return Report([*sections, Section("summary", "Together", summary)])

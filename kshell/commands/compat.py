@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 
-def _known() -> Mapping[str, Feature]:
+def _features() -> Mapping[str, Feature]:
     from kshell.client.compatibility import features
 
     return features()
@@ -28,8 +28,8 @@ def _known() -> Mapping[str, Feature]:
 
 _SPANS = {"*": {"min": "int16", "max": "int16"}}
 _FIELDS = (
-    Field("feature", Enumeration(_known), "the feature's name"),
-    Field("kip", Enumeration(lambda: (one.kip for one in _known().values())), "the KIP that brought it"),
+    Field("feature", Enumeration(_features), "the feature's name"),
+    Field("kip", Enumeration(lambda: (feature.kip for feature in _features().values())), "the KIP that brought it"),
     Field("usable", "boolean", "whether it can be used; null where that is not known"),
     Field("required", _SPANS, "versions of APIs and levels of features that it needs", True),
     Field("shared", _SPANS, "those that all nodes have; null where there are none", True),
@@ -46,53 +46,53 @@ def run(session: Session, args: Any) -> Result:
     from kshell.client.compatibility import check
     from kshell.cluster.nodes import live_nodes, survey
 
-    found = survey(session, live_nodes(session, "compat"), everyone=True)
-    verdicts = [check(feature, found.ranges, found.finalized) for feature in wanted]
-    rows = [_row(verdict, found) for verdict in verdicts]
-    one = args.feature is not None
-    code = code_of(row["usable"] for row in rows) if one else EXIT_OK
+    node_survey = survey(session, live_nodes(session, "compat"), everyone=True)
+    verdicts = [check(feature, node_survey.ranges, node_survey.finalized) for feature in wanted]
+    rows = [_row(verdict, node_survey) for verdict in verdicts]
+    is_single_feature = args.feature is not None
+    code = code_of(row["usable"] for row in rows) if is_single_feature else EXIT_OK
     result = select(_FIELDS, rows, args, people=_for_people, exit_code=code)
-    if one and not is_given(args):
+    if is_single_feature and not is_given(args):
         result.for_people = _page(rows)
     return result
 
 
-def _wanted(word: str | None) -> list[Feature]:
+def _wanted(name_or_kip: str | None) -> list[Feature]:
     from kshell.client.compatibility import features, find
 
-    if word is None:
+    if name_or_kip is None:
         return list(features().values())
-    found = find(word)
-    if not found:
-        hint = did_you_mean(word.lower(), [*features(), *_kips()], "`compat` without a name lists all features")
-        raise UsageError(f"compat: {word} is no feature or KIP that is known", hint=hint)
-    return found
+    matches = find(name_or_kip)
+    if not matches:
+        hint = did_you_mean(name_or_kip.lower(), [*features(), *_kips()], "`compat` without a name lists all features")
+        raise UsageError(f"compat: {name_or_kip} is no feature or KIP that is known", hint=hint)
+    return matches
 
 
-def _row(verdict: Compatibility[str], found: Survey) -> dict[str, Any]:
+def _row(verdict: Compatibility[str], node_survey: Survey) -> dict[str, Any]:
     feature = verdict.feature
     blockers = verdict.blockers
     # A level that is too low is in the way whoever was asked.
     usable = False if blockers else verdict.usable
     reasons = _reasons(blockers)
     # Who was not asked may be in the way: yes would be a guess, no would not.
-    silent = [name for name in found.silent if found.members[name].kind in feature.kinds]
+    silent = [name for name in node_survey.silent if node_survey.members[name].kind in feature.kinds]
     if usable is True and silent:
         usable = None
     if usable is None:
-        reasons += [f"{what} is not told" for what in verdict.unknown]
-        reasons += [f"{found.members[name].kind} {name} was not asked" for name in silent]
+        reasons += [f"{requirement} is not told" for requirement in verdict.unknown]
+        reasons += [f"{node_survey.members[name].kind} {name} was not asked" for name in silent]
         if not verdict.nodes and not silent:
             reasons.append(f"no {' or '.join(sorted(feature.kinds))} is known")
     levels = {name: {"min": level, "max": None} for name, level in feature.levels.items()}
-    finalized = {name: _level(found.finalized, name) for name in feature.levels}
+    finalized = {name: _level(node_survey.finalized, name) for name in feature.levels}
     return {
         "feature": feature.name,
         "kip": feature.kip,
         "usable": usable,
         "required": {api_name(key): _span(span) for key, span in feature.requires.items()} | levels,
-        "shared": {one.api_name: _span(one.shared) for one in verdict.requirements} | finalized,
-        "inTheWay": list(dict.fromkeys(one.node for one in blockers if one.node is not None)),
+        "shared": {requirement.api_name: _span(requirement.shared) for requirement in verdict.requirements} | finalized,
+        "inTheWay": list(dict.fromkeys(blocker.node for blocker in blockers if blocker.node is not None)),
         "reason": "; ".join(reasons) or None,
         "about": feature.about,
     }
@@ -108,18 +108,18 @@ def _span(span: tuple[int, int | None] | None) -> dict[str, int | None] | None:
 
 def _reasons(blockers: Iterable[Blocker[str]]) -> list[str]:
     """Each reason once, with the nodes that it holds for."""
-    found: dict[str, list[str]] = {}
-    for one in blockers:
-        found.setdefault(one.reason, []).extend([one.node] if one.node is not None else [])
-    return [f"{', '.join(nodes)}: {reason}" if nodes else reason for reason, nodes in found.items()]
+    nodes_by_reason: dict[str, list[str]] = {}
+    for blocker in blockers:
+        nodes_by_reason.setdefault(blocker.reason, []).extend([blocker.node] if blocker.node is not None else [])
+    return [f"{', '.join(nodes)}: {reason}" if nodes else reason for reason, nodes in nodes_by_reason.items()]
 
 
 def _for_people(row: Row) -> Row:
     return {
         **row,
         "usable": _USABLE[row["usable"]],
-        "required": [f"{name} {_words(span)}" for name, span in row["required"].items()],
-        "shared": [f"{name} {_words(span)}" for name, span in row["shared"].items()],
+        "required": [f"{name} {_format_span(span)}" for name, span in row["required"].items()],
+        "shared": [f"{name} {_format_span(span)}" for name, span in row["shared"].items()],
         "inTheWay": row["inTheWay"] or None,
     }
 
@@ -132,14 +132,14 @@ def _page(rows: Iterable[Mapping[str, Any]]) -> Report:
         facts = {"about": row["about"], "usable": _USABLE[row["usable"]], "inTheWay": row["inTheWay"] or None}
         sections.append(Section(row["feature"], f"{row['feature']} ({row['kip']})", facts | {"reason": row["reason"]}))
         needs = [
-            {"name": name, "required": _words(span), "shared": _words(row["shared"][name])}
+            {"name": name, "required": _format_span(span), "shared": _format_span(row["shared"][name])}
             for name, span in row["required"].items()
         ]
         sections.append(Section("needs", f"What {row['feature']} needs", Rows(columns, needs)))
     return Report(sections)
 
 
-def _words(span: Mapping[str, int | None] | None) -> str:
+def _format_span(span: Mapping[str, int | None] | None) -> str:
     if span is None:
         return "none"
     if span["max"] is None:

@@ -37,16 +37,22 @@ def run(session: Session, args: Any) -> Result:
     from kshell.cluster.configs import expand
     from kshell.tables.configs import for_people
 
-    words: list[str] = args.entity or []
-    resources = [one for word in words for one in expand(session, word)] if words else sorted(session.image["configs"])
-    fields = [one._replace(wide=False) if args.docs and one.name == "documentation" else one for one in CONFIG_FIELDS]
+    entities: list[str] = args.entity or []
+    resources = (
+        [resource for entity in entities for resource in expand(session, entity)]
+        if entities
+        else sorted(session.image["configs"])
+    )
+    fields = [
+        field._replace(wide=False) if args.docs and field.name == "documentation" else field for field in CONFIG_FIELDS
+    ]
     return select(fields, _rows(session, resources, args), args, people=for_people)
 
 
 def _rows(session: Session, resources: list[Resource], args: Any) -> list[dict[str, Any]]:
     from kshell.cluster.configs import ask, failure_of
     from kshell.sources.brokers.config_entries import UNKNOWN
-    from kshell.tables.configs import rows_of_log, rows_told
+    from kshell.tables.configs import rows_of_log, rows_of_node
 
     nodes = session.source.nodes
     extended = args.docs or args.effective or args.overridden
@@ -60,7 +66,7 @@ def _rows(session: Session, resources: list[Resource], args: Any) -> list[dict[s
     for described in ask(session, nodes, resources, docs=args.docs):
         failure = failure_of(described)
         if failure is None:
-            rows += rows_told(described, session.redaction, overridden=args.overridden, effective=args.effective)
+            rows += rows_of_node(described, session.redaction, overridden=args.overridden, effective=args.effective)
             _note_old(session, described)
             continue
         failures.append(failure)
@@ -81,54 +87,54 @@ def _rows(session: Session, resources: list[Resource], args: Any) -> list[dict[s
 def _note_old(session: Session, described: Described) -> None:
     if described.origin.version < _TELLS_TYPES:
         node = described.origin.place.file
-        said = f"{node}: too old to tell types and documentation (Kafka 2.6 and later do): they are unknown"
-        if said not in session.remarks:
-            session.remarks.append(said)
+        remark = f"{node}: too old to tell types and documentation (Kafka 2.6 and later do): they are unknown"
+        if remark not in session.remarks:
+            session.remarks.append(remark)
 
 
 # --- check -----------------------------------------------------------------------------------------------------------
 
 
-def _check(session: Session, words: list[str]) -> Rows:
+def _check(session: Session, arguments: list[str]) -> Rows:
     from kshell.cluster.configs import parse_entity
     from kshell.metadata.redaction import REDACTED, config_is_secret
     from kshell.tables.configs import check
 
-    if len(words) < 2:
+    if len(arguments) < 2:
         raise UsageError(
             "configs check: an entity and KEY=VALUE are needed", hint="configs check TOPIC:orders retention.ms=1"
         )
-    kind, name = resource = parse_entity(words[0])
-    told = _told_keys(session, resource)
+    kind, name = resource = parse_entity(arguments[0])
+    reported_entry = _reported_entries(session, resource)
     rows = []
-    for word in words[1:]:
-        key, equals, value = word.partition("=")
+    for assignment in arguments[1:]:
+        key, equals, value = assignment.partition("=")
         if not equals or not key:
             raise UsageError(f"{key or '='}: not KEY=VALUE")
-        verdict = check(kind, key, value, told(key))
+        verdict = check(kind, key, value, reported_entry(key))
         hidden = not session.redaction.show_secrets and config_is_secret(kind, key)
         facts = {"resourceType": kind, "resourceName": name, "name": key, "value": REDACTED if hidden else value}
         rows.append(facts | verdict._asdict())
     return Rows(_CHECKED, rows, exit_code=EXIT_OK if all(row["valid"] for row in rows) else EXIT_FINDING)
 
 
-def _told_keys(session: Session, resource: Resource) -> Callable[[str], Any]:
+def _reported_entries(session: Session, resource: Resource) -> Callable[[str], Any]:
     """Key -> what a node says of it, where one can be asked; a remark says when our tables alone judge."""
     from kshell.cluster.configs import ask, failure_of
 
     nodes = session.source.nodes
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     if nodes is None:
         session.remarks.append(f"{_BY_TABLES}; a running cluster (-q, -b) also says what it has")
-        return found.get
+        return entries.get
     for described in ask(session, nodes, [resource], docs=False):
         failure = failure_of(described)
         if isinstance(failure, NodeError):
             session.remarks.append(f"{_BY_TABLES}: {failure.message}")
         elif failure is not None:
             raise failure
-        found |= {entry.name: entry for entry in described.entries}
-    return found.get
+        entries |= {entry.name: entry for entry in described.entries}
+    return entries.get
 
 
 def _complete(session: Session, typed: str) -> Iterable[str]:

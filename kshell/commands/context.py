@@ -35,36 +35,43 @@ def run(session: Session, args: Any) -> Result:
         raise UsageError("context: list takes no name", hint=f"context show {args.name}")
     if action != "list" and args.name is None:
         raise UsageError(f"context: {action} needs a name")
-    given = {DIRECTORY: args.directory, CONTROLLERS: args.bootstrap_controllers, SERVERS: args.bootstrap_servers}
-    if action != "add" and (args.config or any(given.values())):
+    source_options = {
+        DIRECTORY: args.directory,
+        CONTROLLERS: args.bootstrap_controllers,
+        SERVERS: args.bootstrap_servers,
+    }
+    if action != "add" and (args.config or any(source_options.values())):
         raise UsageError(f"context: {action} takes no options", hint="only add does")
-    known = contexts.load(os.environ)
+    saved_contexts = contexts.load(os.environ)
     if action == "list":
-        return _list(known)
+        return _list(saved_contexts)
     if action == "show":
-        return _show(known, args.name)
+        return _show(saved_contexts, args.name)
     if action == "add":
-        known.add(_new(args.name, args.config, given))
+        saved_contexts.add(_new(args.name, args.config, source_options))
     elif action == "use":
-        known.use(args.name)
+        saved_contexts.use(args.name)
     else:
-        known.remove(args.name)
-    known.save()
+        saved_contexts.remove(args.name)
+    saved_contexts.save()
     return Nothing()
 
 
-def _list(known: Contexts) -> Rows:
-    rows = [contexts.described(one) | {"current": one.name == known.current} for one in known.named.values()]
+def _list(saved_contexts: Contexts) -> Rows:
+    rows = [
+        contexts.described(context) | {"current": context.name == saved_contexts.current}
+        for context in saved_contexts.named.values()
+    ]
     return Rows(columns=_COLUMNS, rows=sorted(rows, key=lambda row: str(row["name"])))
 
 
-def _show(known: Contexts, name: str) -> Report:
+def _show(saved_contexts: Contexts, name: str) -> Report:
     """The context, and of its properties file what is no secret: which keys it sets, and how it connects."""
-    found = known.get(name)
-    shown: dict[str, Any] = contexts.described(found) | {"current": known.current == name}
-    if found.config is not None:
-        shown |= _of_properties(found.config)
-    return Report([Section("", found.name, shown)])
+    context = saved_contexts.get(name)
+    facts: dict[str, Any] = contexts.described(context) | {"current": saved_contexts.current == name}
+    if context.config is not None:
+        facts |= _of_properties(context.config)
+    return Report([Section("", context.name, facts)])
 
 
 def _of_properties(path: str) -> dict[str, Any]:
@@ -81,13 +88,13 @@ def _of_properties(path: str) -> dict[str, Any]:
     }
 
 
-def _new(name: str, config: str | None, given: dict[str, str | None]) -> Context:
+def _new(name: str, config: str | None, source_options: dict[str, str | None]) -> Context:
     """Checked now as far as no connection is needed: a context that cannot work is not kept."""
     from kshell.client.address import addresses
     from kshell.client.properties import read
     from kshell.client.settings import Settings, source_of
 
-    sources = [(kind, value) for kind, value in given.items() if value]
+    sources = [(kind, value) for kind, value in source_options.items() if value]
     if len(sources) > 1:
         raise UsageError("context: one source is needed, and there are two: -d, -q and -b exclude each other")
     if not sources and config is None:
@@ -112,9 +119,9 @@ def _complete_action(session: Session, typed: str) -> Iterable[str]:
     return [action for action in _ACTIONS if action.startswith(typed)]
 
 
-def _names(words: list[str]) -> Iterable[str]:
+def _names(tokens: list[str]) -> Iterable[str]:
     """The contexts there are, after an action that takes one of them."""
-    if not words or words[-1] not in ("use", "show", "remove"):
+    if not tokens or tokens[-1] not in ("use", "show", "remove"):
         return ()
     try:
         return sorted(contexts.load(os.environ).named)

@@ -22,10 +22,14 @@ def run(session: Session, args: Any) -> Result:
 
 def _for_people(row: Row) -> Row:
     points = row.get("listeners")
-    shown = [f"{one['name']}://{name_of(one['host'], one['port'])}" for one in points] if points else points
+    listeners = (
+        [f"{listener['name']}://{name_of(listener['host'], listener['port'])}" for listener in points]
+        if points
+        else points
+    )
     features = row.get("supportedFeatures")
     ranges = [f"{name} {span['min']}-{span['max']}" for name, span in features.items()] if features else features
-    return {**row, "listeners": shown, "supportedFeatures": ranges}
+    return {**row, "listeners": listeners, "supportedFeatures": ranges}
 
 
 COMMAND = Command(

@@ -55,9 +55,9 @@ def run(session: Session, args: Any) -> Result:
         result.exit_code = max(result.exit_code, old.exit_code(), new.exit_code())
         return result
     finally:
-        for one in (old, new):
-            if one.source is not session.source:
-                one.source.close()
+        for side in (old, new):
+            if side.source is not session.source:
+                side.source.close()
 
 
 def _is_content(session: Session, args: Any, old: Session, new: Session, place: Segments) -> bool:
@@ -65,12 +65,14 @@ def _is_content(session: Session, args: Any, old: Session, new: Session, place: 
     needs_ids = args.json_patch or place[: len(BY_ID)] == BY_ID
     if args.by is not None:
         if args.by == _BY_CONTENT and needs_ids:
-            what = "a patch" if args.json_patch else join(BY_ID)
-            raise UsageError(f"diff: {what} is about ids, which --by content leaves out", hint="--by id compares them")
+            subject = "a patch" if args.json_patch else join(BY_ID)
+            raise UsageError(
+                f"diff: {subject} is about ids, which --by content leaves out", hint="--by id compares them"
+            )
         return bool(args.by == _BY_CONTENT)
     if needs_ids or old.source is new.source:
         return False
-    clusters = [_cluster_id(one) for one in (old, new)]
+    clusters = [_cluster_id(side) for side in (old, new)]
     if None in clusters or clusters[0] == clusters[1]:
         return False
     session.remarks.append(
@@ -151,50 +153,52 @@ def _place(session: Session, path: str | None) -> Segments:
     return place
 
 
-def _operand(session: Session, word: str) -> Session:
+def _operand(session: Session, operand: str) -> Session:
     """What an operand stands for: an existing path or ``context:NAME`` is a source, all else a point."""
     if session.is_confined or not (
-        word.startswith(_CONTEXT) or os.sep in word or os.path.exists(os.path.expanduser(word))
+        operand.startswith(_CONTEXT) or os.sep in operand or os.path.exists(os.path.expanduser(operand))
     ):
-        return session.reshape(point=word)
-    return source_named(session, word, hint="an operand without a / may be a point in the log")
+        return session.reshape(point=operand)
+    return source_named(session, operand, hint="an operand without a / may be a point in the log")
 
 
-def source_named(session: Session, word: str, hint: str | None = None) -> Session:
+def source_named(session: Session, name: str, hint: str | None = None) -> Session:
     """A session of a path or ``context:NAME``, with the options of another one.
 
     Raises:
         UsageError: there is no such file (``hint`` says what to do then), or no such context.
     """
-    path = os.path.expanduser(word)
-    if word.startswith(_CONTEXT):
+    path = os.path.expanduser(name)
+    if name.startswith(_CONTEXT):
         from kshell.sources.choose import choose, open_source
 
-        source = open_source(choose({"context": word.removeprefix(_CONTEXT)}, os.environ))
+        source = open_source(choose({"context": name.removeprefix(_CONTEXT)}, os.environ))
     elif os.path.exists(path):
         from kshell.sources.directory.source import DirectorySource
 
         source = DirectorySource(path)
     else:
-        raise UsageError(f"{word}: no such file or directory", hint=hint)
+        raise UsageError(f"{name}: no such file or directory", hint=hint)
     return Session(source, show_secrets=session.redaction.show_secrets, progress=session.progress)
 
 
 def _remark(session: Session, old: Session, new: Session, place: Segments) -> None:
     """What a person should know of either side, and of a snapshot between them."""
-    said: list[str] = []
-    for one in dict.fromkeys((old, new)):
-        words = [*one.problems(), *(note for note in one.loaded.notes)]
-        known = one.source is session.source
-        said += [text if known or one.source.name in text else f"{one.source.name}: {text}" for text in words]
-    said += [
+    remarks: list[str] = []
+    for side in dict.fromkeys((old, new)):
+        messages = [*side.problems(), *(note for note in side.loaded.notes)]
+        is_own_source = side.source is session.source
+        remarks += [
+            text if is_own_source or side.source.name in text else f"{side.source.name}: {text}" for text in messages
+        ]
+    remarks += [
         f"not compared: {join(path)}, which one of both does not know"
         for path in unknown_subtrees(old.image, new.image)
     ]
     if old.source is new.source and new.source.has_log:
-        older, newer = sorted((old, new), key=lambda one: one.image.provenance.offset)
-        said += sentences(slips_between(older, newer), place)
-    session.remarks += said
+        older, newer = sorted((old, new), key=lambda side: side.image.provenance.offset)
+        remarks += sentences(slips_between(older, newer), place)
+    session.remarks += remarks
 
 
 def _line(row: Row) -> str:

@@ -14,10 +14,10 @@ _HIGHEST = 255
 
 def run(session: Session, args: Any) -> Result:
     """Raises Exit, which is for the front end."""
-    word = args.code or "0"
-    if not (word.isascii() and word.isdigit() and len(word) < 5 and int(word) <= _HIGHEST):
-        raise UsageError(f"exit: {word!r} is no exit code", hint=f"a number from 0 to {_HIGHEST}")
-    raise Exit(int(word))
+    code = args.code or "0"
+    if not (code.isascii() and code.isdigit() and len(code) < 5 and int(code) <= _HIGHEST):
+        raise UsageError(f"exit: {code!r} is no exit code", hint=f"a number from 0 to {_HIGHEST}")
+    raise Exit(int(code))
 
 
 COMMAND = Command(

@@ -50,50 +50,50 @@ def run(session: Session, args: Any) -> Result:
         offset = count(args.offset)
     except ValueError as error:
         raise UsageError(f"explain: {args.offset}: not {error}", hint="explain 8 --record") from None
-    found, place = _found(session, offset, args.snapshot)
-    if found.batch is not None and found.fault is None:
+    located, place = _locate(session, offset, args.snapshot)
+    if located.batch is not None and located.fault is None:
         pieces: Iterable[ByteRange] = (
-            record_pieces(found.batch, offset, session.redaction)
+            record_pieces(located.batch, offset, session.redaction)
             if args.record
-            else batch_pieces(found.batch, session.redaction)
+            else batch_pieces(located.batch, session.redaction)
         )
     else:
         if args.record:
             raise CommandError(
-                f"explain: the batch at byte {found.position} of {place} is damaged ({found.fault})",
+                f"explain: the batch at byte {located.position} of {place} is damaged ({located.fault})",
                 hint=f"explain {offset}, without --record, shows what is there",
             )
-        pieces = _damaged(found, session.redaction)
-    session.remarks.append(f"{place}: bytes {found.position} to {found.end - 1}")
-    if found.fault is not None:
-        session.remarks.append(f"byte {found.position}: {found.fault}")
+        pieces = _damaged(located, session.redaction)
+    session.remarks.append(f"{place}: bytes {located.position} to {located.end - 1}")
+    if located.fault is not None:
+        session.remarks.append(f"byte {located.position}: {located.fault}")
     rows = [_row(piece) for piece in pieces]
-    result = select(_FIELDS, rows, args, exit_code=EXIT_OK if found.fault is None else EXIT_DATA)
+    result = select(_FIELDS, rows, args, exit_code=EXIT_OK if located.fault is None else EXIT_DATA)
     if not is_given(args):
         result.for_people = Rows(result.columns, list(_lines(rows)), style="lines", line=_line)
     return result
 
 
-def _found(session: Session, offset: int, snapshot: str | None) -> tuple[BatchAt, str]:
+def _locate(session: Session, offset: int, snapshot: str | None) -> tuple[BatchAt, str]:
     """The batch, and its file's name. Raises CommandError."""
     for _ in range(_ATTEMPTS):
         listing = session.source.listing(full_log=True)
         file = snapshot_to_read(listing, snapshot)
         try:
-            found = in_log(listing, offset) if file is None else in_snapshot(file, offset)
+            located = in_log(listing, offset) if file is None else in_snapshot(file, offset)
         except FileNotFoundError:
             continue  # a running server deleted it: it is listed again
-        if found is None:
+        if located is None:
             where = "the log" if file is None else f"snapshot {snapshot_id(file)}"
             raise CommandError(f"{offset}: no batch of {where} has that offset", hint="`info` lists the offsets")
-        return found, os.path.basename(found.file)
+        return located, os.path.basename(located.file)
     raise CommandError(f"{offset}: its file vanishes again and again", hint="run the command again")
 
 
-def _damaged(found: BatchAt, redaction: Redaction) -> Iterable[ByteRange]:
-    if found.batch is None:
-        return unreadable_pieces(found.raw, found.start, redaction)
-    return batch_pieces(found.batch, redaction, end=found.end - found.start)
+def _damaged(located: BatchAt, redaction: Redaction) -> Iterable[ByteRange]:
+    if located.batch is None:
+        return unreadable_pieces(located.raw, located.start, redaction)
+    return batch_pieces(located.batch, redaction, end=located.end - located.start)
 
 
 def _row(piece: ByteRange) -> dict[str, Any]:

@@ -47,26 +47,28 @@ def _written(session: Session, writer: Any, chosen: Iterable[Table]) -> Iterator
 
     for table in chosen:
         try:
-            made = iter(table.rows(session, image_for(session, table.name, table.parts), None))
-            first = list(islice(made, 1))
+            table_rows = iter(table.rows(session, image_for(session, table.name, table.parts), None))
+            first = list(islice(table_rows, 1))
         except SourceError as error:
             session.remarks.append(f"{error.message}: left out")
             continue
         count = [0]
-        rows = told_rows(session, table, chain(first, made))
+        rows = told_rows(session, table, chain(first, table_rows))
         file = writer.write(table, counted(rows, count))
         yield {"table": table.name, "rows": count[0], "file": file}
 
 
 def _chosen(names: list[str] | None, *, with_past: bool) -> list[Table]:
     """The tables that are named, else all: those of the past only with ``--history``."""
-    known = {**tables(), **past_tables()}
+    tables_by_name = {**tables(), **past_tables()}
     for name in names or ():
-        if name not in known:
-            hint = did_you_mean(name, known, f"tables: {', '.join(tables())}; `help export` has those of --history")
+        if name not in tables_by_name:
+            hint = did_you_mean(
+                name, tables_by_name, f"tables: {', '.join(tables())}; `help export` has those of --history"
+            )
             raise UsageError(f"export: there is no table {name}", hint=hint)
-    every = known if with_past else tables()
-    return [known[name] for name in sorted(set(names or every))]
+    every = tables_by_name if with_past else tables()
+    return [tables_by_name[name] for name in sorted(set(names or every))]
 
 
 def complete_table(session: Session, typed: str) -> Iterable[str]:

@@ -43,14 +43,14 @@ def _place(session: Session, path: str | None) -> Segments | None:
 
 def _some(rows: Iterator[Row], most: int) -> Iterator[Row]:
     """Up to ``most`` rows; records that change nothing come along and do not count."""
-    left = most
+    remaining = most
     for row in rows:
         if row["type"] != NO_OP:
-            left -= 1
-        if left < 0:
+            remaining -= 1
+        if remaining < 0:
             return
         yield row
-        if left == 0:
+        if remaining == 0:
             return
 
 
@@ -73,9 +73,9 @@ class _Events:
         else:
             start = (session.until or 0) + 1 if start is None else start
             self._knows_what_is_before(start)
-        for found in session.source.follow(start):
-            if found is not None:
-                yield from self._batch(found, since or Since(start or 0))
+        for file_batch in session.source.follow(start):
+            if file_batch is not None:
+                yield from self._batch(file_batch, since or Since(start or 0))
             elif session.announce is not None:
                 session.announce()
 
@@ -90,8 +90,8 @@ class _Events:
             if self._place is not None:
                 raise
 
-    def _batch(self, found: FileBatch, since: Since) -> Iterator[Row]:
-        file, batch = found
+    def _batch(self, file_batch: FileBatch, since: Since) -> Iterator[Row]:
+        file, batch = file_batch
         for raw in iter_records(batch):
             if raw.offset < since.offset:
                 continue
@@ -105,7 +105,7 @@ class _Events:
         if self._types and name not in self._types:
             return False
         place = self._place
-        return place is None or any(is_under(one.path, place) for one in touched)
+        return place is None or any(is_under(change.path, place) for change in touched)
 
 
 def _line(row: Row) -> str:

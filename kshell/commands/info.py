@@ -38,11 +38,11 @@ def type_rows(types: Types) -> Rows:
         {
             "type": name,
             "version": version,
-            "count": found.count,
-            "undecoded": found.undecoded,
-            "unknownTags": found.unknown_tags,
+            "count": type_survey.count,
+            "undecoded": type_survey.undecoded,
+            "unknownTags": type_survey.unknown_tags,
         }
-        for (name, version), found in sorted(types.items())
+        for (name, version), type_survey in sorted(types.items())
     ]
     return Rows(columns=_COLUMNS, rows=rows)
 
@@ -56,7 +56,7 @@ def problem_rows(
     slips: list[Slip],
 ) -> Rows:
     """Everything that is not as it should be, the worst first; what a person is only told of comes last."""
-    damage = [failure, *log.damage, *(found.damage for found in snapshots), *(loaded.damage if loaded else ())]
+    damage = [failure, *log.damage, *(survey.damage for survey in snapshots), *(loaded.damage if loaded else ())]
     messages = dict.fromkeys(error.message for error in damage if error is not None)
     rows = [_row("damage", reason=message) for message in messages]
     rows += _of_types(log.types, "log")
@@ -70,17 +70,17 @@ def problem_rows(
         path, torn = log.torn
         reason = f"{path}: byte {torn.position}: {torn.reason}; normal while a server writes"
         rows.append(_row("torn tail", reason=reason))
-    told = [row["reason"].split(":")[0] for row in rows if row["kind"] == "torn tail"]
+    torn_paths = [row["reason"].split(":")[0] for row in rows if row["kind"] == "torn tail"]
     notes = loaded.notes if loaded else []
-    rows += [_row("note", reason=note) for note in notes if not any(note.startswith(path) for path in told)]
+    rows += [_row("note", reason=note) for note in notes if not any(note.startswith(path) for path in torn_paths)]
     return Rows(columns=_PROBLEM_COLUMNS, rows=rows, style="lines", line=_problem_line)
 
 
 def _problem_line(row: Row) -> str:
-    what = f" {row['record']} v{row['version']}" if row["record"] else ""
+    record = f" {row['record']} v{row['version']}" if row["record"] else ""
     times = f" x{row['count']}" if row["count"] > 1 else ""
     where = f" ({row['place']})" if row["place"] else ""
-    return f"{row['kind']}{what}{times}: {row['reason']}{where}"
+    return f"{row['kind']}{record}{times}: {row['reason']}{where}"
 
 
 def _row(
@@ -93,14 +93,14 @@ def _row(
 def _of_types(types: Types, where: str) -> list[dict[str, Any]]:
     """Records that stayed bytes, and records with tags that their declaration does not know."""
     rows = []
-    for (name, version), found in sorted(types.items()):
-        if found.undecoded:
-            kind = "malformed" if found.malformed else "unknown"
-            place = f"{where}: from offset {found.first_undecoded}"
-            rows.append(_row(kind, found.undecoded, name, version, place=place, reason=found.reason))
-        if found.unknown_tags:
+    for (name, version), type_survey in sorted(types.items()):
+        if type_survey.undecoded:
+            kind = "malformed" if type_survey.malformed else "unknown"
+            place = f"{where}: from offset {type_survey.first_undecoded}"
+            rows.append(_row(kind, type_survey.undecoded, name, version, place=place, reason=type_survey.reason))
+        if type_survey.unknown_tags:
             reason = "tagged fields that this kshell does not know; they are kept"
-            rows.append(_row("unknown tags", found.unknown_tags, name, version, place=where, reason=reason))
+            rows.append(_row("unknown tags", type_survey.unknown_tags, name, version, place=where, reason=reason))
     return rows
 
 
@@ -141,11 +141,11 @@ def run(session: Session, args: Any) -> Result:
     log = survey_log(session.source, session.until, session.progress)
     used = loaded.snapshot.path if loaded and loaded.snapshot else None
     snapshots = [
-        found
+        survey
         for file in listing.snapshots
-        if (found := survey_snapshot(listing, file, decode=file.path == used, progress=session.progress))
+        if (survey := survey_snapshot(listing, file, decode=file.path == used, progress=session.progress))
     ]
-    inside = next((found for found in snapshots if found.file.path == used), None)
+    inside = next((survey for survey in snapshots if survey.file.path == used), None)
     offsets = _log(session, listing, log)
     sections = [
         Section("source", "Source", _source(session, listing, notes)),
@@ -164,9 +164,9 @@ def run(session: Session, args: Any) -> Result:
     problems = problem_rows(loaded, failure, log, snapshots, inside, slips(session) if loaded else [])
     faulty = bool(list(problems))
     sections.append(Section("problems", "Problems" if faulty else "Problems: none", problems))
-    damaged = failure is not None or log.damage or any(found.damage for found in snapshots)
+    damaged = failure is not None or log.damage or any(survey.damage for survey in snapshots)
     counted = [*log.types.values(), *(inside.types.values() if inside else ())]
-    damaged = damaged or any(found.malformed for found in counted)
+    damaged = damaged or any(type_survey.malformed for type_survey in counted)
     return Report(sections, exit_code=EXIT_DATA if damaged else EXIT_OK)
 
 
@@ -191,7 +191,9 @@ def _meta_properties(paths: list[str]) -> Result:
     result = Rows(_DIRECTORIES, rows, exit_code=EXIT_DATA if any(problems) else EXIT_OK)
     sections = [Section("directories", "", Rows(_DIRECTORIES[:-1], rows))]
     if any(problems):
-        faulty = {one.path: sentences for one, sentences in zip(directories, problems, strict=True) if sentences}
+        faulty = {
+            directory.path: sentences for directory, sentences in zip(directories, problems, strict=True) if sentences
+        }
         sections.append(Section("problems", "Problems", faulty))
     result.for_people = Report(sections)
     return result
@@ -204,8 +206,8 @@ def _load(session: Session) -> tuple[Loaded | None, DataError | None]:
         return None, error
 
 
-_WORDS = ("file", "id", "lastTime", "firstTime", "lastContainedTime", "damage")
-_TYPES = dict.fromkeys(_WORDS, "string") | {"complete": "boolean", "epoch": "int32", "epochs": "json"}
+_TEXT_COLUMNS = ("file", "id", "lastTime", "firstTime", "lastContainedTime", "damage")
+_TYPES = dict.fromkeys(_TEXT_COLUMNS, "string") | {"complete": "boolean", "epoch": "int32", "epochs": "json"}
 
 
 def _table(names: tuple[str, ...], rows: list[dict[str, Any]], wide: tuple[str, ...] = ()) -> Rows:
@@ -260,15 +262,15 @@ def _counts(image: Image) -> dict[str, int]:
 def _quorum(session: Session, loaded: Loaded | None, listing: Listing) -> dict[str, Any]:
     if session.source.is_live and loaded is not None and session.until is None:
         facts = session.source.quorum(loaded)
-        told = {"leaderId": facts["leaderId"][1], "leaderEpoch": facts["leaderEpoch"][1]}
-        return told | {"voters": [_replica(fact[1]) for fact in facts["voters"].values()]}
+        leader = {"leaderId": facts["leaderId"][1], "leaderEpoch": facts["leaderEpoch"][1]}
+        return leader | {"voters": [_replica(fact[1]) for fact in facts["voters"].values()]}
     if loaded is None:
         state = quorum_state(listing) if session.until is None else {}
         return {"leaderId": state.get("leaderId"), "leaderEpoch": state.get("leaderEpoch"), "voters": []}
-    known = describe.quorum(loaded)
+    quorum = describe.quorum(loaded)
     return {
-        "leaderId": known["leaderId"][1],
-        "leaderEpoch": known["leaderEpoch"][1],
+        "leaderId": quorum["leaderId"][1],
+        "leaderEpoch": quorum["leaderEpoch"][1],
         "voters": [_voter(voter) for voter in describe.voters(loaded)],
     }
 
@@ -298,41 +300,41 @@ def _log(session: Session, listing: Listing, log: LogSurvey) -> dict[str, Any]:
 
 
 def _segments(listing: Listing, log: LogSurvey) -> Rows:
-    surveyed = {found.file: found for found in log.segments}
+    surveyed = {survey.file: survey for survey in log.segments}
     rows = []
     for segment in listing.segments:
         name = os.path.basename(segment.path)
-        found = surveyed.get(name) or SegmentSurvey(name, segment.base_offset or 0, segment.base_offset or 0)
+        survey = surveyed.get(name) or SegmentSurvey(name, segment.base_offset or 0, segment.base_offset or 0)
         rows.append({
             "file": name,
-            "baseOffset": found.base_offset if segment.base_offset is None else segment.base_offset,
-            "endOffset": found.end_offset,
+            "baseOffset": survey.base_offset if segment.base_offset is None else segment.base_offset,
+            "endOffset": survey.end_offset,
             "sizeBytes": segment.size,
-            "batches": found.batches,
-            "epochs": found.epochs,
-            "firstTime": iso(found.first_timestamp),
-            "lastTime": iso(found.last_timestamp),
-            "firstTimeMs": found.first_timestamp if found.batches else None,
-            "lastTimeMs": found.last_timestamp if found.batches else None,
+            "batches": survey.batches,
+            "epochs": survey.epochs,
+            "firstTime": iso(survey.first_timestamp),
+            "lastTime": iso(survey.last_timestamp),
+            "firstTimeMs": survey.first_timestamp if survey.batches else None,
+            "lastTimeMs": survey.last_timestamp if survey.batches else None,
         })  # fmt: skip
     return _table(_SEGMENTS, rows, ("lastTimeMs", "firstTime", "firstTimeMs", "file"))
 
 
 def _snapshots(snapshots: list[SnapshotSurvey]) -> Rows:
     rows = []
-    for found in snapshots:
-        facts = found.facts
+    for survey in snapshots:
+        facts = survey.facts
         rows.append({
-            "id": describe.snapshot_id(found.file),
-            "sizeBytes": found.file.size,
+            "id": describe.snapshot_id(survey.file),
+            "sizeBytes": survey.file.size,
             "complete": facts is not None,
             "records": facts.records if facts else None,
             "lastContainedTime": iso(facts.timestamp) if facts else None,
             "lastContainedTimeMs": facts.timestamp if facts else None,
-            "damage": found.damage.message if found.damage else None,
-            "endOffset": found.file.end_offset,
-            "epoch": found.file.epoch,
-            "file": os.path.basename(found.file.path),
+            "damage": survey.damage.message if survey.damage else None,
+            "endOffset": survey.file.end_offset,
+            "epoch": survey.file.epoch,
+            "file": os.path.basename(survey.file.path),
         })  # fmt: skip
     return _table(_SNAPSHOTS, rows, ("endOffset", "epoch", "lastContainedTimeMs", "file"))
 
@@ -340,10 +342,10 @@ def _snapshots(snapshots: list[SnapshotSurvey]) -> Rows:
 def _epochs(session: Session, listing: Listing, log: LogSurvey) -> Rows:
     """What ``leader-epoch-checkpoint`` says, beside the first record that was read of each epoch."""
     until = session.until
-    stated = {epoch: start for epoch, start in leader_epochs(listing) if until is None or start <= until}
+    checkpoint = {epoch: start for epoch, start in leader_epochs(listing) if until is None or start <= until}
     rows = [
-        {"epoch": epoch, "startOffset": stated.get(epoch), "firstRecordOffset": log.epochs.get(epoch)}
-        for epoch in sorted(stated.keys() | log.epochs.keys())
+        {"epoch": epoch, "startOffset": checkpoint.get(epoch), "firstRecordOffset": log.epochs.get(epoch)}
+        for epoch in sorted(checkpoint.keys() | log.epochs.keys())
     ]
     return _table(("epoch", "startOffset", "firstRecordOffset"), rows)
 
@@ -358,16 +360,16 @@ def _commit(session: Session, snapshots: list[SnapshotSurvey], log: dict[str, An
         end = following.end_offset
         note = "everything that is shown is committed"
         return {"highWatermark": end + following.lag, "committedEndOffset": end, "logEndOffset": end, "note": note}
-    ends = [found.file.end_offset for found in snapshots if found.facts and found.file.end_offset is not None]
+    ends = [survey.file.end_offset for survey in snapshots if survey.facts and survey.file.end_offset is not None]
     committed = max([*ends, log["startOffset"] or 0])
     end = max(log["endOffset"] or 0, committed)
-    known = f"offsets below {committed} are committed" if committed else "no offset is known to be committed"
+    commit_note = f"offsets below {committed} are committed" if committed else "no offset is known to be committed"
     rest = f"{committed} to {end - 1}: commit status unknown" if end > committed else "nothing follows"
     return {
         "highWatermark": None,
         "committedEndOffset": committed,
         "logEndOffset": end,
-        "note": f"{known}; {rest} (the high watermark is not on disk)",
+        "note": f"{commit_note}; {rest} (the high watermark is not on disk)",
     }
 
 

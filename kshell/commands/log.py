@@ -59,12 +59,12 @@ def run(session: Session, args: Any) -> Result:
 def _statistics(session: Session, args: Any) -> Result:
     """Count the records in place of showing them. Raises UsageError together with what chooses single records."""
     alone = {"PATH": args.path, "--grep": args.grep, "--where": args.where, "--count": args.count}
-    given = [
+    conflicts = [
         name for name, value in {**alone, "--newest-first": args.newest_first or None}.items() if value is not None
     ]
-    if given:
+    if conflicts:
         hint = "`--since`, `--until` and `--type` choose what is counted"
-        raise UsageError(f"log: --stat counts records and shows none, so it takes no {given[0]}", hint=hint)
+        raise UsageError(f"log: --stat counts records and shows none, so it takes no {conflicts[0]}", hint=hint)
     since, until = _bounds(session, args)
     records = log_records(session.source, until=until, progress=session.progress)
     weight = LogWeight(_names_before(session), since, until, frozenset(args.type or ()))
@@ -127,10 +127,10 @@ class _Search:
             select=None if concern is None else concern.select,
             progress=session.progress,
         )
-        found: Found = ((record, []) for record in records)
+        touching_records: Found = ((record, []) for record in records)
         if named or concern is not None:
-            found = with_paths(session, records, self._since.offset, concern, values=named)
-        rows = self._matching(found)
+            touching_records = with_paths(session, records, self._since.offset, concern, values=named)
+        rows = self._matching(touching_records)
         if self._newest_first:
             rows = reversed(deque(rows, self._count))
             self._finish(records, result)
@@ -149,15 +149,15 @@ class _Search:
             return only(self._types)
         return None if self._noop else _not_no_op
 
-    def _matching(self, found: Found) -> Iterator[Row]:
+    def _matching(self, touching_records: Found) -> Iterator[Row]:
         place, types, grep, where = self._place, self._types, self._grep, self._where
-        for record, touched in found:
+        for record, touched in touching_records:
             name = record.decoded.name
             if (types and name not in types) or (name == NO_OP and not self._noop):
                 continue
             if not self._since.includes(record.offset, record.timestamp):
                 continue
-            near = touched if place is None else [one for one in touched if is_under(one.path, place)]
+            near = touched if place is None else [change for change in touched if is_under(change.path, place)]
             if place is not None and not near:
                 continue
             row = row_at(self._session, record, next(iter(near), None))

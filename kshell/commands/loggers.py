@@ -54,17 +54,18 @@ def run(session: Session, args: Any) -> Result:
     nodes = live_nodes(session, "loggers")
     if args.action is not None and not args.yes and session.ask is None:
         raise UsageError("loggers: nobody is at a terminal to be asked", hint="--yes changes the level without asking")
-    member, connection, known = _found(session, nodes, node_id)
+    member, connection, node_loggers = _connect(session, nodes, node_id)
     with contextlib.closing(connection):
         if args.action is not None:
-            return _change(session, args, member, connection, known, level)
+            return _change(session, args, member, connection, node_loggers, level)
     rows = [
-        {"name": one.name, "level": one.level, "source": one.source, "isReadOnly": one.is_read_only} for one in known
+        {"name": logger.name, "level": logger.level, "source": logger.source, "isReadOnly": logger.is_read_only}
+        for logger in node_loggers
     ]
     return select(_FIELDS, rows, args)
 
 
-def _found(session: Session, nodes: Nodes, node_id: int) -> tuple[Member, Connection, list[Logger]]:
+def _connect(session: Session, nodes: Nodes, node_id: int) -> tuple[Member, Connection, list[Logger]]:
     """The node, a connection to it, and its loggers.
 
     Where the cluster does not say who has that id (the principal may not ask it), every address that was given is asked
@@ -116,12 +117,12 @@ def _checked(args: Any) -> tuple[int, str | None]:
 
 
 def _change(
-    session: Session, args: Any, member: Member, connection: Connection, known: list[Logger], level: str | None
+    session: Session, args: Any, member: Member, connection: Connection, node_loggers: list[Logger], level: str | None
 ) -> Rows:
     """What the node had and what it has now; it is asked again, not believed to have done it."""
     from kshell.client.loggers import loggers, set_level
 
-    before = _level_of(known, args.name, member)
+    before = _level_of(node_loggers, args.name, member)
     if not args.yes:
         assert session.ask is not None  # seen before anything was connected to
         to = f"to {level}" if level is not None else "back to what it inherits"
@@ -135,8 +136,8 @@ def _change(
     return Rows(_CHANGE, [{"node": member.id, "name": args.name, "before": before, "after": after}])
 
 
-def _level_of(known: Iterable[Logger], name: str, member: Member) -> str | None:
-    levels = {logger.name: logger.level for logger in known}
+def _level_of(node_loggers: Iterable[Logger], name: str, member: Member) -> str | None:
+    levels = {logger.name: logger.level for logger in node_loggers}
     if name in levels:
         return levels[name]
     hint = did_you_mean(name, levels, f"`loggers {member.name}` lists those there are")
@@ -147,8 +148,8 @@ def _complete_action(session: Session, typed: str) -> Iterable[str]:
     return [_SET, _UNSET]
 
 
-def _levels(words: list[str]) -> Iterable[str]:
-    return _LEVELS if _SET in words else ()
+def _levels(tokens: list[str]) -> Iterable[str]:
+    return _LEVELS if _SET in tokens else ()
 
 
 COMMAND = Command(

@@ -31,11 +31,11 @@ _LONG = (
 
 def run(session: Session, args: Any) -> Result:
     """Directories are listed, leaves stand for themselves; several directories get a heading each."""
-    found = [hit for pattern in args.path or ["."] for hit in session.find(pattern)]
-    several = len(found) > 1 or args.recursive
+    matches = [hit for pattern in args.path or ["."] for hit in session.find(pattern)]
+    several = len(matches) > 1 or args.recursive
     return Rows(
         columns=_LONG if args.long else _NAMES,
-        rows=_rows(session, found, args),
+        rows=_rows(session, matches, args),
         style="table" if args.long else "names",
         one_per_line=args.n1,
         group="directory" if several else None,
@@ -43,11 +43,11 @@ def run(session: Session, args: Any) -> Result:
     )
 
 
-def _rows(session: Session, found: list[tuple[Segments, Node]], args: Any) -> Iterator[Row]:
-    leaves = [hit for hit in found if not isinstance(hit[1], Directory)]
+def _rows(session: Session, matches: list[tuple[Segments, Node]], args: Any) -> Iterator[Row]:
+    leaves = [hit for hit in matches if not isinstance(hit[1], Directory)]
     for segments, node in leaves:
         yield _row(session if args.long else None, segments, node, "", join(segments))
-    for segments, node in found:
+    for segments, node in matches:
         if isinstance(node, Directory):
             yield from _directory(session, segments, node, args)
 

@@ -30,53 +30,61 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 
 def page(session: Session, name: str) -> Result:
     """An object for each type of resource that has the config. Raises CommandError where none has."""
-    told = dict(_told(session, name))
-    found = {kind: _facts(kind, name, told.get(kind)) for kind in KINDS if kind in told or known_key(kind, name)}
-    if not found:
+    reported = dict(_reported_entries(session, name))
+    facts_by_type = {
+        kind: _facts(kind, name, reported.get(kind)) for kind in KINDS if kind in reported or known_key(kind, name)
+    }
+    if not facts_by_type:
         raise CommandError(f"{name}: no Kafka from 3.3 to {NEWEST} has such a config", hint=_near(name))
-    if not any(one["from"] == "node" for one in found.values()):
+    if not any(facts["from"] == "node" for facts in facts_by_type.values()):
         session.remarks.append(f"this is what Kafka 3.3 to {NEWEST} define; a running cluster (-q, -b) documents it")
-    sections = [Section(kind if len(found) > 1 else "", kind, facts) for kind, facts in found.items()]
+    sections = [Section(kind if len(facts_by_type) > 1 else "", kind, facts) for kind, facts in facts_by_type.items()]
     result = Report(sections)
-    result.for_people = Text("\n\n".join(_page(facts) for facts in found.values()), markdown=True)
+    result.for_people = Text("\n\n".join(_page(facts) for facts in facts_by_type.values()), markdown=True)
     return result
 
 
-def _facts(kind: str, name: str, told: ConfigEntry | None) -> dict[str, Any]:
-    known = known_key(kind, name)
-    typed = told is not None and told.type != UNKNOWN
+def _facts(kind: str, name: str, reported: ConfigEntry | None) -> dict[str, Any]:
+    definition = known_key(kind, name)
+    typed = reported is not None and reported.type != UNKNOWN
     facts: dict[str, Any] = {
         "resourceType": kind,
         "name": name,
-        "type": told.type if told and typed else known.type if known else UNKNOWN,
-        "default": known.default if known else None,
-        "validValues": valid_values(known),
+        "type": reported.type if reported and typed else definition.type if definition else UNKNOWN,
+        "default": definition.default if definition else None,
+        "validValues": valid_values(definition),
         "synonyms": None,
-        "isSensitive": known.type == "PASSWORD" if known else None,
+        "isSensitive": definition.type == "PASSWORD" if definition else None,
         "isReadOnly": None,
         "documentation": None,
-        "from": "node" if told else f"Kafka {NEWEST}",
+        "from": "node" if reported else f"Kafka {NEWEST}",
     }
-    if told is None:
+    if reported is None:
         return facts
-    own = next((one for one in told.synonyms if one.source == DEFAULT and one.name == name), None)
-    if own is not None or told.source == DEFAULT:  # a synonym's default may be in another unit: log.retention.hours
-        facts["default"] = own.value if own else told.value
-    if told.valid_values is not None:
-        facts["validValues"] = "one of " + ", ".join(told.valid_values)
-    names = list(dict.fromkeys(one.name for one in told.synonyms if one.name != name))
-    read_only = told.is_read_only if kind == "BROKER" else None
-    documented = {"documentation": told.documentation, "isReadOnly": read_only, "isSensitive": told.is_sensitive}
+    own = next((synonym for synonym in reported.synonyms if synonym.source == DEFAULT and synonym.name == name), None)
+    if own is not None or reported.source == DEFAULT:  # a synonym's default may be in another unit: log.retention.hours
+        facts["default"] = own.value if own else reported.value
+    if reported.valid_values is not None:
+        facts["validValues"] = "one of " + ", ".join(reported.valid_values)
+    names = list(dict.fromkeys(synonym.name for synonym in reported.synonyms if synonym.name != name))
+    read_only = reported.is_read_only if kind == "BROKER" else None
+    documented = {
+        "documentation": reported.documentation,
+        "isReadOnly": read_only,
+        "isSensitive": reported.is_sensitive,
+    }
     return facts | documented | {"synonyms": names}
 
 
-def _told(session: Session, name: str) -> Iterator[tuple[str, ConfigEntry]]:
+def _reported_entries(session: Session, name: str) -> Iterator[tuple[str, ConfigEntry]]:
     """What nodes say, by type of resource; remarks say what cannot be asked."""
     nodes = session.source.nodes
     if nodes is None:
         return
     try:
-        resources = [one for one in _resources(session, nodes) if known_key(one[0], name) or not _is_known(name)]
+        resources = [
+            resource for resource in _resources(session, nodes) if known_key(resource[0], name) or not _is_known(name)
+        ]
     except NodeError as error:
         session.remarks.append(f"no node can be asked: {error.message}")
         return
@@ -115,7 +123,7 @@ def _near(name: str) -> str | None:
 def _page(facts: Mapping[str, Any]) -> str:
     """As ``man`` shows a command."""
     default = "none" if facts["default"] is None else f"`{facts['default']}`" if facts["default"] else '`""`'
-    synonyms = ", ".join(f"`{one}`" for one in facts["synonyms"] or ())
+    synonyms = ", ".join(f"`{synonym}`" for synonym in facts["synonyms"] or ())
     read_only = {True: "yes: only a restart of the broker changes it", False: "no"}.get(facts["isReadOnly"], "")
     sections = {
         "NAME": f"{facts['name']} - a config of {facts['resourceType']}",
@@ -124,12 +132,12 @@ def _page(facts: Mapping[str, Any]) -> str:
         "VALID VALUES": facts["validValues"],
         "SYNONYMS": synonyms and f"{synonyms} (where it is not set, the first of these that is)",
         "READ-ONLY": read_only,
-        "DOCUMENTATION": facts["documentation"] and _words(facts["documentation"]),
+        "DOCUMENTATION": facts["documentation"] and _plain_text(facts["documentation"]),
     }
     return "\n\n".join(f"## {title}\n\n{text}" for title, text in sections.items() if text)
 
 
-def _words(documentation: str) -> str:
+def _plain_text(documentation: str) -> str:
     """Kafka documents in HTML; what a server says is text all the same, and no markup of ours."""
     text = " ".join(html.unescape(_TAG.sub("", documentation)).split())
     return text if text[:1].isalnum() else f"\N{LEFT DOUBLE QUOTATION MARK}{text}\N{RIGHT DOUBLE QUOTATION MARK}"
@@ -162,9 +170,9 @@ def _complete(session: Session, typed: str) -> Iterable[str]:
     return [*complete_subject(session, typed), *([_CONFIG] if _CONFIG.startswith(typed) else [])]
 
 
-def _configs(words: list[str]) -> Iterable[str]:
+def _configs(tokens: list[str]) -> Iterable[str]:
     """The configs that Kafka defines, after the word that is about them."""
-    if words[-1:] != [_CONFIG]:
+    if tokens[-1:] != [_CONFIG]:
         return ()
     return sorted({key for kind in TABLE for key in known_types(kind)})
 

@@ -20,7 +20,7 @@ from kshell.tables.state.topics import partition_rows
 if TYPE_CHECKING:
     from kshell.engine.session import Session
 
-_SAID = {
+_PROBLEM_DESCRIPTIONS = {
     "offline": "without a leader",
     "under-replicated": "with fewer in-sync replicas than replicas",
     "under-min-isr": "with fewer in-sync replicas than min.insync.replicas, or without a leader",
@@ -31,19 +31,19 @@ _SAID = {
 }
 _MOVING = ("addingReplicas", "removingReplicas")
 _REASSIGNING = TABLE._replace(
-    fields=tuple(one._replace(wide=False, spare=0) if one.name in _MOVING else one for one in TABLE.fields)
+    fields=tuple(field._replace(wide=False, spare=0) if field.name in _MOVING else field for field in TABLE.fields)
 )
 """The table for people who ask for reassignments."""
 
 
 def run(session: Session, args: Any) -> Result:
     """All partitions, or with flags those that have one at least of the problems."""
-    asked = frozenset(one for one in PROBLEMS if getattr(args, one.replace("-", "_")))
-    needed = not asked.isdisjoint((UNDER_MIN_ISR, AT_MIN_ISR))
+    problems = frozenset(problem for problem in PROBLEMS if getattr(args, problem.replace("-", "_")))
+    needs_min_isr = not problems.isdisjoint((UNDER_MIN_ISR, AT_MIN_ISR))
 
     def make(session: Session, image: Image, wanted: Wanted) -> Iterable[Row]:
-        least = min_isr_of(session, image, args, needed=needed)
-        return partition_rows(session, image, wanted, least, asked, args.where)
+        least = min_isr_of(session, image, args, is_needed=needs_min_isr)
+        return partition_rows(session, image, wanted, least, problems, args.where)
 
     return table_answer(session, args, _REASSIGNING if args.reassigning else TABLE, make=make)
 
@@ -54,7 +54,7 @@ COMMAND = Command(
     summary="the partitions of all topics, or those with certain problems",
     run=run,
     flags=(
-        *(Flag((f"--{name}",), f"those {words}") for name, words in _SAID.items()),
+        *(Flag((f"--{name}",), f"those {description}") for name, description in _PROBLEM_DESCRIPTIONS.items()),
         MIN_ISR_DEFAULT,
         *row_flags(TABLE.fields),
     ),

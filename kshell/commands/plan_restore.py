@@ -66,16 +66,16 @@ class Tools:
         self._server = server
         self._more = option("--command-config", command_config) if command_config is not None else ()
 
-    def line(self, tool: str, *words: str) -> str:
+    def line(self, tool: str, *arguments: str) -> str:
         """``kafka-topics.sh --bootstrap-server … WORD …``, each word quoted as the shell needs it."""
-        return f"{tool} --bootstrap-server {self._server} {command_line((*self._more, *words))}"
+        return f"{tool} --bootstrap-server {self._server} {command_line((*self._more, *arguments))}"
 
 
 def steps(image: Image, tools: Tools) -> Iterator[Step]:
     """Everything, in an order in which it can be run: defaults before topics, topics before what is set for others."""
     configs = image["configs"]
-    brokers = [one for one in sorted(configs) if one[0] == "BROKER"]
-    others = [one for one in sorted(configs) if one[0] not in ("BROKER", "TOPIC")]
+    brokers = [resource for resource in sorted(configs) if resource[0] == "BROKER"]
+    other_resources = [resource for resource in sorted(configs) if resource[0] not in ("BROKER", "TOPIC")]
     kinds = families()
     needless = {("provenance",), kinds["acls"].path, *(kinds[name].path for name in LEFT_OUT)}
     for path, sentence in sorted(image[MISSING].items()):
@@ -85,12 +85,12 @@ def steps(image: Image, tools: Tools) -> Iterator[Step]:
         yield from _config_steps(resource, _values(configs[resource]), tools)
     for topic in by_name(image):
         yield from _topic_steps(topic, _values(configs.get(("TOPIC", topic.name), {})), tools)
-    for resource in others:
+    for resource in other_resources:
         yield from _config_steps(resource, _values(configs[resource]), tools)
-    for entity in sorted(image["clientQuotas"], key=lambda one: sort_key(entity_segment(one))):
+    for entity in sorted(image["clientQuotas"], key=lambda entity: sort_key(entity_segment(entity))):
         yield _quota_step(entity, _values(image["clientQuotas"][entity]), tools)
     acls = [(acl_id, entry.value) for acl_id, entry in image["acls"].items()]
-    for _, acl in sorted(acls, key=lambda one: (*one[1][:4], str(one[0]))):
+    for _, acl in sorted(acls, key=lambda id_and_acl: (*id_and_acl[1][:4], str(id_and_acl[0]))):
         yield _acl_step(acl, tools)
     yield from _secrets(image)
     yield from _unplanned(image)
@@ -111,23 +111,23 @@ def _values(entries: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _topic_steps(topic: Topic, configs: dict[str, str], tools: Tools) -> Iterator[Step]:
-    held = dict(topic.scan())
-    assigned = [_target(value) for value in held.values() if isinstance(value, Partition)]
-    if sorted(held) != list(range(len(held))) or len(assigned) != len(held) or not assigned:
+    partitions = dict(topic.scan())
+    assigned = [_target(value) for value in partitions.values() if isinstance(value, Partition)]
+    if sorted(partitions) != list(range(len(partitions))) or len(assigned) != len(partitions) or not assigned:
         yield Step("topic", topic.name, None, "its partitions cannot all be read, or leave a gap: create it by hand")
         return
-    words = ["--create", *option("--topic", topic.name)]
+    arguments = ["--create", *option("--topic", topic.name)]
     note = None
     if len({len(replicas) for replicas in assigned}) == 1:
-        words += ["--replica-assignment", ",".join(":".join(map(str, replicas)) for replicas in assigned)]
+        arguments += ["--replica-assignment", ",".join(":".join(map(str, replicas)) for replicas in assigned)]
     else:
-        words += ["--partitions", str(len(assigned)), "--replication-factor", str(len(assigned[0]))]
+        arguments += ["--partitions", str(len(assigned)), "--replication-factor", str(len(assigned[0]))]
         note = "its partitions differ in replication factor: kafka-reassign-partitions.sh is needed after this"
-    shown, hidden = _split("TOPIC", configs)
-    simple = {key: value for key, value in shown.items() if value and "=" not in value and _is_plain(value)}
+    visible, hidden = _split("TOPIC", configs)
+    simple = {key: value for key, value in visible.items() if value and "=" not in value and _is_plain(value)}
     for key, value in simple.items():
-        words += ["--config", f"{key}={value}"]
-    yield Step("topic", topic.name, tools.line("kafka-topics.sh", *words), note)
+        arguments += ["--config", f"{key}={value}"]
+    yield Step("topic", topic.name, tools.line("kafka-topics.sh", *arguments), note)
     rest = {key: value for key, value in configs.items() if key not in simple}
     if rest or hidden:
         yield from _config_steps(("TOPIC", topic.name), rest, tools)
@@ -145,14 +145,14 @@ def _target(value: Partition) -> list[int]:
 def _config_steps(resource: Resource, configs: dict[str, str], tools: Tools) -> Iterator[Step]:
     kind, name = resource
     subject = resource_segment(resource)
-    shown, hidden = _split(kind, configs)
+    visible, hidden = _split(kind, configs)
     if kind not in _ENTITY_TYPES:
         yield Step("config", subject, None, f"kafka-configs.sh has no entities of type {kind}")
         return
-    if shown:
+    if visible:
         entity = option("--entity-name", name) if name else ("--entity-default",)
-        words = ("--alter", "--entity-type", _ENTITY_TYPES[kind], *entity)
-        yield Step("config", subject, tools.line("kafka-configs.sh", *words) + " " + _added(shown))
+        arguments = ("--alter", "--entity-type", _ENTITY_TYPES[kind], *entity)
+        yield Step("config", subject, tools.line("kafka-configs.sh", *arguments) + " " + _added(visible))
     for key in hidden:
         yield Step("config", subject, None, f"{key}: its value is secret, or its key unknown: set it by hand")
 
@@ -200,14 +200,14 @@ def _quota_step(entity: Entity, limits: Mapping[str, float], tools: Tools) -> St
     parts = dict(entity)
     if not set(parts) <= set(_QUOTA_TYPES):
         return Step("quota", subject, None, "kafka-configs.sh has no entities of this kind")
-    words = ["--alter"]
+    arguments = ["--alter"]
     for kind in _QUOTA_ORDER:
         if kind in parts:
             name = parts[kind]
-            words += ["--entity-type", _QUOTA_TYPES[kind]]
-            words += ["--entity-default"] if name is None else option("--entity-name", name)
-    words += ["--add-config", ",".join(f"{key}={value!r}" for key, value in limits.items())]
-    return Step("quota", subject, tools.line("kafka-configs.sh", *words))
+            arguments += ["--entity-type", _QUOTA_TYPES[kind]]
+            arguments += ["--entity-default"] if name is None else option("--entity-name", name)
+    arguments += ["--add-config", ",".join(f"{key}={value!r}" for key, value in limits.items())]
+    return Step("quota", subject, tools.line("kafka-configs.sh", *arguments))
 
 
 # --- access ----------------------------------------------------------------------------------------------------------
@@ -215,20 +215,22 @@ def _quota_step(entity: Entity, limits: Mapping[str, float], tools: Tools) -> St
 
 def _acl_step(acl: Any, tools: Tools) -> Step:
     subject = f"{acl.permission_type} {acl.principal} {acl.operation} {acl.resource_type}:{acl.resource_name}"
-    known = acl.pattern_type in _PATTERNS and acl.permission_type in ("ALLOW", "DENY") and "(" not in acl.operation
+    is_expressible = (
+        acl.pattern_type in _PATTERNS and acl.permission_type in ("ALLOW", "DENY") and "(" not in acl.operation
+    )
     verb = acl.permission_type.lower()
-    words = ["--add", *option(f"--{verb}-principal", acl.principal), *option(f"--{verb}-host", acl.host)]
-    words += ["--operation", _pascal(acl.operation)]
+    arguments = ["--add", *option(f"--{verb}-principal", acl.principal), *option(f"--{verb}-host", acl.host)]
+    arguments += ["--operation", _pascal(acl.operation)]
     if acl.resource_type == "CLUSTER" and acl.resource_name == _CLUSTER and acl.pattern_type == "LITERAL":
-        words += ["--cluster"]
+        arguments += ["--cluster"]
     elif acl.resource_type in _RESOURCE_FLAGS:
-        words += option(_RESOURCE_FLAGS[acl.resource_type], acl.resource_name)
-        words += ["--resource-pattern-type", acl.pattern_type.lower()]
+        arguments += option(_RESOURCE_FLAGS[acl.resource_type], acl.resource_name)
+        arguments += ["--resource-pattern-type", acl.pattern_type.lower()]
     else:
-        known = False
-    if not known or any(text != text.strip() for text in (acl.principal, acl.host, acl.resource_name)):
+        is_expressible = False
+    if not is_expressible or any(text != text.strip() for text in (acl.principal, acl.host, acl.resource_name)):
         return Step("acl", subject, None, "kafka-acls.sh cannot say this entry")
-    return Step("acl", subject, tools.line("kafka-acls.sh", *words))
+    return Step("acl", subject, tools.line("kafka-acls.sh", *arguments))
 
 
 def _pascal(name: str) -> str:
@@ -264,8 +266,8 @@ def run(session: Session, args: Any) -> Result:
     """A row a command; as text, a script to read, edit and run."""
     image = image_for(session, "plan-restore", RESTORED)
     server = quote(args.bootstrap_server) if args.bootstrap_server is not None else _SERVER
-    made = steps(image, Tools(server, args.command_config))
-    result = select(_FIELDS, [step._asdict() for step in made], args)
+    restore_steps = steps(image, Tools(server, args.command_config))
+    result = select(_FIELDS, [step._asdict() for step in restore_steps], args)
     if args.columns is None:
         result.for_people = Rows((), _Script(result, with_server=args.bootstrap_server is None), "lines", "line")
     return result

@@ -12,12 +12,12 @@ from kshell.errors import KshellError
 
 def run(session: Session, args: Any) -> Result:
     """Reads at once, so that what is wrong is said now; what was shown before stays when reading fails."""
-    kept: dict[str, Any] = {name: session.__dict__[name] for name in ("loaded", "root") if name in session.__dict__}
+    previous: dict[str, Any] = {name: session.__dict__[name] for name in ("loaded", "root") if name in session.__dict__}
     session.reload()
     try:
         session.image  # noqa: B018  # reading it is the point
     except KshellError:
-        session.__dict__.update(kept)
+        session.__dict__.update(previous)
         raise
     return Nothing()
 

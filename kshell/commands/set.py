@@ -16,24 +16,26 @@ _COLUMNS = typed("name:string value:json default:json help:string")
 def run(session: Session, args: Any) -> Result:
     """Without a value it shows, with one it sets."""
     if args.name is None:
-        return _shown(session, list(SETTINGS))
+        return _setting_rows(session, list(SETTINGS))
     if args.unset:
         if args.value is not None:
             raise UsageError("set: --unset takes no value")
         session.settings.pop(setting(args.name).name, None)
         return Nothing()
     if args.value is None:
-        return _shown(session, [setting(args.name).name])
+        return _setting_rows(session, [setting(args.name).name])
     assign(session, args.name, args.value)
     return Nothing()
 
 
-def _shown(session: Session, names: list[str]) -> Rows:
+def _setting_rows(session: Session, names: list[str]) -> Rows:
     rows = []
     for name in names:
-        one = SETTINGS[name]
-        value = one.shown(value_of(session, name))
-        rows.append({"name": name, "value": value, "default": one.shown(one.default), "help": one.help})
+        setting = SETTINGS[name]
+        value = setting.format_value(value_of(session, name))
+        rows.append(
+            {"name": name, "value": value, "default": setting.format_value(setting.default), "help": setting.help}
+        )
     return Rows(columns=_COLUMNS, rows=rows)
 
 

@@ -73,41 +73,41 @@ def run(session: Session, args: Any) -> Result:
 
 def _places(image: Image, *, by_rack: bool) -> list[_Place]:
     """Every registered broker, and every one that partitions name; or their racks."""
-    carried = loads(image)
+    loads_by_broker = loads(image)
     brokers = {broker_id: entry.value for broker_id, entry in image["brokers"].items()}
-    found: dict[Any, _Place] = {}
-    for broker_id in sorted({*carried, *brokers}):
+    places: dict[Any, _Place] = {}
+    for broker_id in sorted({*loads_by_broker, *brokers}):
         broker = brokers.get(broker_id)
         rack = broker.rack if broker else None
         if by_rack:
-            place = found.setdefault(rack, _Place({"rack": rack, "brokers": 0}))
+            place = places.setdefault(rack, _Place({"rack": rack, "brokers": 0}))
             place.facts["brokers"] += broker is not None
         else:
             facts = {"broker": broker_id, "rack": rack, "fenced": broker.fenced if broker else None}
-            place = found[broker_id] = _Place(facts)
-        place.add(carried[broker_id])
+            place = places[broker_id] = _Place(facts)
+        place.add(loads_by_broker[broker_id])
         place.members += broker is not None
         place.active += broker is not None and not broker.fenced
-    return sorted(found.values(), key=lambda place: place.facts["rack"] or "") if by_rack else list(found.values())
+    return sorted(places.values(), key=lambda place: place.facts["rack"] or "") if by_rack else list(places.values())
 
 
 def _sole_racks(image: Image) -> Counter[str | None]:
     """Rack -> partitions of several replicas that are all in it: one rack lost is all lost."""
     racks = {broker_id: entry.value.rack for broker_id, entry in image["brokers"].items()}
-    found: Counter[str | None] = Counter()
+    partitions_by_rack: Counter[str | None] = Counter()
     for topic in image[TOPICS].values():
         for _, value in topic.scan():
             if isinstance(value, Partition) and len(value.replicas) > 1:
                 over = {racks.get(broker) for broker in value.replicas}
                 if len(over) == 1 and None not in over:
-                    found.update(over)
-    return found
+                    partitions_by_rack.update(over)
+    return partitions_by_rack
 
 
 def _row(place: _Place, places: Iterable[_Place]) -> dict[str, Any]:
-    active, members = sum(one.active for one in places), sum(one.members for one in places)
-    leaders = sum(one.load.leaders for one in places) * place.active / active if active else 0
-    replicas = sum(one.load.replicas for one in places) * place.members / members if members else 0
+    active, members = sum(peer.active for peer in places), sum(peer.members for peer in places)
+    leaders = sum(peer.load.leaders for peer in places) * place.active / active if active else 0
+    replicas = sum(peer.load.replicas for peer in places) * place.members / members if members else 0
     skews = {"leaderSkew": _by(place.load.leaders, leaders), "replicaSkew": _by(place.load.replicas, replicas)}
     return {**place.facts, **place.load.row(), **skews}
 
@@ -118,18 +118,18 @@ def _by(count: int, share: float) -> float | None:
 
 def _spread(rows: Iterable[Row]) -> dict[str, Any]:
     """Over the places that have an even share: the most, the least, and the deviation relative to the mean."""
-    said = {}
+    spread = {}
     for name in ("leaders", "replicas"):
         counted = [row[name] for row in rows if row[f"{name.removesuffix('s')}Skew"] is not None]
         mean = sum(counted) / len(counted) if counted else 0
-        deviation = (sum((one - mean) ** 2 for one in counted) / len(counted)) ** 0.5 if counted else 0
-        said[name] = {
+        deviation = (sum((count - mean) ** 2 for count in counted) / len(counted)) ** 0.5 if counted else 0
+        spread[name] = {
             "least": min(counted, default=0),
             "mean": round(mean, 1),
             "most": max(counted, default=0),
             "deviation": f"{deviation / mean:.0%}" if mean else None,
         }
-    return said
+    return spread
 
 
 COMMAND = Command(

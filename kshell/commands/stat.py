@@ -18,10 +18,10 @@ from kshell.tree.paths import Segments, join
 
 def run(session: Session, args: Any) -> Result:
     """One path is one object, several are an object each, under their paths."""
-    found = [hit for pattern in args.path for hit in session.find(pattern)]
-    if len(found) == 1:
-        return Report([Section("", "", _facts(session, *found[0]))])
-    return Report([Section(join(at), join(at), _facts(session, at, node)) for at, node in found])
+    matches = [hit for pattern in args.path for hit in session.find(pattern)]
+    if len(matches) == 1:
+        return Report([Section("", "", _facts(session, *matches[0]))])
+    return Report([Section(join(at), join(at), _facts(session, at, node)) for at, node in matches])
 
 
 _FIELDS = tuple("written record version offset epoch time timeMs snapshot snapshotOffset file position".split())
@@ -37,8 +37,8 @@ def _facts(session: Session, segments: Segments, node: Node) -> dict[str, Any]:
     place = origin.place
     if is_node_reported(origin):
         api = f"{origin.record_type} v{origin.version}"
-        told = f"not known: {place.file} told the value ({api})"
-        return facts | dict.fromkeys(_FIELDS) | {"written": told}
+        written = f"not known: {place.file} told the value ({api})"
+        return facts | dict.fromkeys(_FIELDS) | {"written": written}
     facts |= _in_snapshot(session, origin) if place.in_snapshot else _in_log(origin)
     if session.source.is_live:
         return facts | {"file": None, "position": None}  # its batch came over the wire

@@ -34,14 +34,14 @@ _MOST = 8
 def run(session: Session, args: Any) -> Result:
     """Ids, versions, quorum, counts, and findings of ``health`` from warning up, by kind. Raises KshellError."""
     state = state_of(session, min_isr_of(session, session.image, args))
-    found = examine(state, session.progress)
+    health = examine(state, session.progress)
     sections = [
         Section("cluster", "Cluster", _cluster(session, state)),
         Section("versions", "Versions", _versions(session, state)),
         Section("quorum", "Quorum", _quorum(session, state)),
-        Section("counts", "Counts", _counts(state, found)),
+        Section("counts", "Counts", _counts(state, health)),
     ]
-    problems = _problems(found)
+    problems = _problems(health)
     result = Report([*sections, Section("problems", "Problems", Rows(_PROBLEMS, problems, tone=level_of))])
     result.for_people = Report([*sections, _for_people(problems)])
     return result
@@ -49,9 +49,9 @@ def run(session: Session, args: Any) -> Result:
 
 def _cluster(session: Session, state: CheckedState) -> dict[str, Any]:
     source = session.source
-    told = state.quorum["clusterId"] if state.quorum else None
+    quorum_cluster_id = state.quorum["clusterId"] if state.quorum else None
     listing, notes = session.loaded.listing, session.loaded.notes
-    cluster = told or cluster_id(listing, notes)
+    cluster = quorum_cluster_id or cluster_id(listing, notes)
     last = provenance(state.image) if not state.is_partial else dict.fromkeys(("offset", "epoch", "time", "timeMs"))
     return {
         "clusterId": None if cluster == "unknown" else cluster,
@@ -96,67 +96,79 @@ def _inferred(session: Session, nodes: Nodes) -> list[tuple[str | None, str | No
     from kshell.cluster.nodes import survey
 
     try:
-        found = survey(session, nodes)
+        node_survey = survey(session, nodes)
     except NodeError:
         return []
-    return [infer(node.ranges, node.supported, found.members[name].kind).bounds for name, node in found.told.items()]
+    return [
+        infer(node.ranges, node.supported, node_survey.members[name].kind).bounds
+        for name, node in node_survey.versions.items()
+    ]
 
 
 def _quorum(session: Session, state: CheckedState) -> dict[str, Any]:
-    told = state.quorum
-    if told is None:
+    quorum = state.quorum
+    if quorum is None:
         if state.is_partial:
             facts = dict.fromkeys(("leaderId", "leaderEpoch"))
         else:
-            known = describe.quorum(session.loaded)
-            facts = {name: known[name][1] for name in ("leaderId", "leaderEpoch")}
+            quorum_facts = describe.quorum(session.loaded)
+            facts = {name: quorum_facts[name][1] for name in ("leaderId", "leaderEpoch")}
         voters = list(state.voters) if state.voters else None
         return {**facts, "highWatermark": None, "voters": voters, "observers": None, "maxLag": None}
-    replicas = [*told["voters"], *told["observers"]]
-    lags = [one["lag"] for one in replicas if one["lag"] is not None and one["id"] >= 0]
+    replicas = [*quorum["voters"], *quorum["observers"]]
+    lags = [replica["lag"] for replica in replicas if replica["lag"] is not None and replica["id"] >= 0]
     return {
-        "leaderId": told["leaderId"],
-        "leaderEpoch": told["leaderEpoch"],
-        "highWatermark": told["highWatermark"],
+        "leaderId": quorum["leaderId"],
+        "leaderEpoch": quorum["leaderEpoch"],
+        "highWatermark": quorum["highWatermark"],
         "voters": list(state.voters),
-        "observers": sorted(one["id"] for one in told["observers"] if one["id"] >= 0),
+        "observers": sorted(replica["id"] for replica in quorum["observers"] if replica["id"] >= 0),
         "maxLag": max(lags, default=None),
     }
 
 
-def _counts(state: CheckedState, found: Health) -> dict[str, Any]:
+def _counts(state: CheckedState, health: Health) -> dict[str, Any]:
     brokers = [entry.value for entry in state.image["brokers"].values()]
-    fenced = sum(one.fenced is True for one in brokers)
+    fenced = sum(broker.fenced is True for broker in brokers)
     controllers = state.voters if state.is_partial else {*state.image["controllers"], *state.voters}
     return {
         "brokers": len(brokers),
         "brokersFenced": fenced,
-        "brokersShuttingDown": sum(one.in_controlled_shutdown is True and one.fenced is not True for one in brokers),
+        "brokersShuttingDown": sum(
+            broker.in_controlled_shutdown is True and broker.fenced is not True for broker in brokers
+        ),
         "controllers": len(controllers),
-        "topics": found.topics,
-        "partitions": found.partitions,
-        "offline": found.counts[OFFLINE],
-        "underMinIsr": found.counts[UNDER_MIN_ISR],
-        "underReplicated": found.counts[UNDER_REPLICATED],
+        "topics": health.topics,
+        "partitions": health.partitions,
+        "offline": health.counts[OFFLINE],
+        "underMinIsr": health.counts[UNDER_MIN_ISR],
+        "underReplicated": health.counts[UNDER_REPLICATED],
     }
 
 
-def _problems(found: Health) -> list[dict[str, Any]]:
-    worst = [one for one in found.findings if one.check.level in (CRITICAL, ERROR, WARNING)]
-    counts = Counter(one.check.name for one in worst)
-    firsts = [next(group) for _, group in groupby(worst, key=lambda one: one.check.name)]
+def _problems(health: Health) -> list[dict[str, Any]]:
+    worst = [finding for finding in health.findings if finding.check.level in (CRITICAL, ERROR, WARNING)]
+    counts = Counter(finding.check.name for finding in worst)
+    firsts = [next(group) for _, group in groupby(worst, key=lambda finding: finding.check.name)]
     return [
-        {"level": one.check.level, "finding": one.check.name, "count": counts[one.check.name], "first": one.path}
-        for one in firsts
+        {
+            "level": finding.check.level,
+            "finding": finding.check.name,
+            "count": counts[finding.check.name],
+            "first": finding.path,
+        }
+        for finding in firsts
     ]
 
 
 def _for_people(problems: list[dict[str, Any]]) -> Section:
     if not problems:
         return Section("problems", "Problems: none", {})
-    shown: list[Mapping[str, Any]] = [one | {"level": Toned(one["level"], one["level"])} for one in problems[:_MOST]]
+    rows: list[Mapping[str, Any]] = [
+        problem | {"level": Toned(problem["level"], problem["level"])} for problem in problems[:_MOST]
+    ]
     more = f", {len(problems) - _MOST} more kinds in health" if len(problems) > _MOST else ""
-    return Section("problems", f"Problems{more}", Rows(_PROBLEMS, shown))
+    return Section("problems", f"Problems{more}", Rows(_PROBLEMS, rows))
 
 
 COMMAND = Command(

@@ -39,8 +39,8 @@ _SMALL = 1 << 16
 """Bytes of ``partition.metadata`` and ``meta.properties``."""
 
 
-class Found(NamedTuple):
-    """A partition in a log directory. ``state`` is ``""``, ``delete``, ``future`` or ``stray``."""
+class LogDirReplica(NamedTuple):
+    """A replica of a partition in a log directory. ``state`` is ``""``, ``delete``, ``future`` or ``stray``."""
 
     broker: int
     log_dir: str | None
@@ -51,15 +51,15 @@ class Found(NamedTuple):
     size: int | None
 
 
-class Held(NamedTuple):
+class LogDirContents(NamedTuple):
     """What was found, of which brokers, and of which of them not everything could be seen: broker -> why."""
 
-    found: list[Found]
+    replicas: list[LogDirReplica]
     brokers: frozenset[int]
     partial: dict[int, str]
 
 
-def read(file: str, broker: int | None) -> Held:
+def read(file: str, broker: int | None) -> LogDirContents:
     """What a file (``-``: standard input) or log directory tells; ``broker`` is whose listing it is.
 
     Raises CommandError where it cannot be read, is none of those, or does not say whose it is.
@@ -70,19 +70,23 @@ def read(file: str, broker: int | None) -> Held:
     text = _text(file, path)
     start = text.find('{"')
     if start >= 0 and '"logDirs"' in text:
-        return _told(file, text[start:])
+        return _parse_tool_output(file, text[start:])
     if broker is None:
         raise CommandError(f"{file}: a listing does not say whose it is", hint="--broker ID says so")
-    found = list(dict.fromkeys(_listed(text.splitlines(), broker)))
-    if not found:
+    replicas = list(dict.fromkeys(_listed(text.splitlines(), broker)))
+    if not replicas:
         raise CommandError(
             f"{file}: no partitions in it",
             hint="it should be kafka-log-dirs.sh's output, or list directories: orders-0",
         )
     # The same directory may be there twice, of which one line has the id.
-    with_id = {(one.topic, one.partition, one.state) for one in found if one.topic_id}
-    kept = [one for one in found if one.topic_id or (one.topic, one.partition, one.state) not in with_id]
-    return Held(kept, frozenset((broker,)), {})
+    with_id = {(replica.topic, replica.partition, replica.state) for replica in replicas if replica.topic_id}
+    distinct = [
+        replica
+        for replica in replicas
+        if replica.topic_id or (replica.topic, replica.partition, replica.state) not in with_id
+    ]
+    return LogDirContents(distinct, frozenset((broker,)), {})
 
 
 def _text(file: str, path: str) -> str:
@@ -98,41 +102,41 @@ def _text(file: str, path: str) -> str:
 # --- kafka-log-dirs.sh -----------------------------------------------------------------------------------------------
 
 
-def _told(file: str, text: str) -> Held:
+def _parse_tool_output(file: str, text: str) -> LogDirContents:
     """``kafka-log-dirs.sh --describe``: two lines for people, then one of JSON."""
     import json
 
     try:
-        told, _ = json.JSONDecoder().raw_decode(text)
-        found, brokers, partial = list[Found](), set[int](), dict[int, str]()
-        for one in told["brokers"]:
-            broker = int(one["broker"])
+        output, _ = json.JSONDecoder().raw_decode(text)
+        replicas, brokers, partial = list[LogDirReplica](), set[int](), dict[int, str]()
+        for broker_entry in output["brokers"]:
+            broker = int(broker_entry["broker"])
             brokers.add(broker)
-            for log_dir in one["logDirs"]:
+            for log_dir in broker_entry["logDirs"]:
                 if log_dir.get("error"):
                     partial[broker] = f"{log_dir['logDir']}: {log_dir['error']}"
-                found += [_of_tool(broker, str(log_dir["logDir"]), item) for item in log_dir["partitions"]]
+                replicas += [_of_tool(broker, str(log_dir["logDir"]), item) for item in log_dir["partitions"]]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         reason = f"{type(error).__name__}: {error}"[:200]
         raise CommandError(f"{file}: not what kafka-log-dirs.sh --describe prints ({reason})") from None
-    return Held(found, frozenset(brokers), partial)
+    return LogDirContents(replicas, frozenset(brokers), partial)
 
 
-def _of_tool(broker: int, log_dir: str, item: dict[str, Any]) -> Found:
+def _of_tool(broker: int, log_dir: str, item: dict[str, Any]) -> LogDirReplica:
     topic, _, number = str(item["partition"]).rpartition("-")
     state = MOVED if item.get("isFuture") else ""
     size = item.get("size")
-    return Found(broker, log_dir, topic, int(number), None, state, size if isinstance(size, int) else None)
+    return LogDirReplica(broker, log_dir, topic, int(number), None, state, size if isinstance(size, int) else None)
 
 
 # --- listings --------------------------------------------------------------------------------------------------------
 
 
-def _listed(lines: Iterable[str], broker: int) -> Iterator[Found]:
+def _listed(lines: Iterable[str], broker: int) -> Iterator[LogDirReplica]:
     """Lines of ``ls``, ``ls -l``, ``ls -R``, ``find``, or ``grep -r topic_id``."""
     below = None
-    for whole in lines:
-        line = whole.strip()
+    for raw_line in lines:
+        line = raw_line.strip()
         match = _TOPIC_ID.fullmatch(line)
         topic_id = match["id"] if match else None
         path = match["path"] if match else line
@@ -146,7 +150,7 @@ def _listed(lines: Iterable[str], broker: int) -> Iterator[Found]:
             *above, name = above
         if directory is not None and directory["topic"] != METADATA_TOPIC:
             log_dir = "/".join(above) or below
-            yield Found(
+            yield LogDirReplica(
                 broker,
                 log_dir,
                 directory["topic"],
@@ -157,12 +161,12 @@ def _listed(lines: Iterable[str], broker: int) -> Iterator[Found]:
             )
 
 
-def _directory(file: str, path: str, broker: int | None) -> Held:
+def _directory(file: str, path: str, broker: int | None) -> LogDirContents:
     """A log directory of this machine, with the ids in its ``partition.metadata`` files."""
     owner = broker if broker is not None else _owner(path)
     if owner is None:
         raise CommandError(f"{file}: has no meta.properties that says whose it is", hint="--broker ID says so")
-    found = []
+    replicas = []
     try:
         names = sorted(os.listdir(path))
     except OSError as error:
@@ -172,8 +176,10 @@ def _directory(file: str, path: str, broker: int | None) -> Held:
         if match is None or match["topic"] == METADATA_TOPIC or not os.path.isdir(os.path.join(path, name)):
             continue
         topic_id = _properties(os.path.join(path, name, "partition.metadata"), ": ").get("topic_id")
-        found.append(Found(owner, file, match["topic"], int(match["partition"]), topic_id, match["state"] or "", None))
-    return Held(found, frozenset((owner,)), {})
+        replicas.append(
+            LogDirReplica(owner, file, match["topic"], int(match["partition"]), topic_id, match["state"] or "", None)
+        )
+    return LogDirContents(replicas, frozenset((owner,)), {})
 
 
 def _owner(path: str) -> int | None:
@@ -187,7 +193,7 @@ def _properties(path: str, mark: str) -> dict[str, str]:
     except (FileNotFoundError, SourceError):
         return {}
     pairs = [line.partition(mark) for line in text.splitlines()]
-    return {name.strip(): value.strip() for name, found, value in pairs if found}
+    return {name.strip(): value.strip() for name, separator, value in pairs if separator}
 
 
 UNKNOWN_TOPIC = "unknown-topic"
@@ -219,67 +225,67 @@ def run(session: Session, args: Any) -> Result:
             hint="kafka-log-dirs.sh --describe > FILE; or a listing, with --broker",
         )
 
-    held = read(args.log_dirs, args.broker)
+    contents = read(args.log_dirs, args.broker)
     image = image_for(session, "strays", ("topics",))
-    rows = [*_strays(image, held.found), *_missing(session, image, held)]
+    rows = [*_strays(image, contents.replicas), *_missing(session, image, contents)]
     rows.sort(key=lambda row: (row["broker"], row["topic"], row["partition"], row["finding"]))
     return select(_FIELDS, rows, args, exit_code=EXIT_FINDING if rows else EXIT_OK)
 
 
-def _strays(image: Image, found: Iterable[Found]) -> Iterator[dict[str, Any]]:
+def _strays(image: Image, replicas: Iterable[LogDirReplica]) -> Iterator[dict[str, Any]]:
     """What is on disk and has no place in the image. What is being deleted is on its way already."""
-    for one in found:
-        if one.state == "delete":
+    for replica in replicas:
+        if replica.state == "delete":
             continue
-        topic, placed = _of_image(image, one)
-        finding = SET_ASIDE if one.state == "stray" else _finding(one, topic, placed)
+        topic, placed = _of_image(image, replica)
+        finding = SET_ASIDE if replica.state == "stray" else _finding(replica, topic, placed)
         if finding is not None:
             yield {
-                "broker": one.broker,
-                "topic": one.topic,
-                "partition": one.partition,
+                "broker": replica.broker,
+                "topic": replica.topic,
+                "partition": replica.partition,
                 "finding": finding,
-                "logDir": one.log_dir,
-                "size": one.size,
+                "logDir": replica.log_dir,
+                "size": replica.size,
                 "replicas": placed,
-                "topicId": one.topic_id,
+                "topicId": replica.topic_id,
                 "imageTopicId": str(topic.id) if topic else None,
             }
 
 
-def _of_image(image: Image, one: Found) -> tuple[Topic | None, list[int] | None]:
+def _of_image(image: Image, replica: LogDirReplica) -> tuple[Topic | None, list[int] | None]:
     """(the topic of that name, the brokers that are to have the partition)."""
-    topic: Topic | None = image[TOPICS].get(image[NAMES].get(one.topic))
-    entry = topic.partition(one.partition) if topic is not None else None
+    topic: Topic | None = image[TOPICS].get(image[NAMES].get(replica.topic))
+    entry = topic.partition(replica.partition) if topic is not None else None
     value = entry.value if entry is not None else None
     return topic, list(value.replicas) if isinstance(value, Partition) else None
 
 
-def _finding(one: Found, topic: Topic | None, placed: list[int] | None) -> str | None:
+def _finding(replica: LogDirReplica, topic: Topic | None, placed: list[int] | None) -> str | None:
     if topic is None:
         return UNKNOWN_TOPIC
-    if one.topic_id is not None and one.topic_id != str(topic.id):
+    if replica.topic_id is not None and replica.topic_id != str(topic.id):
         return OTHER_TOPIC_ID
     if placed is None:
-        return None if one.partition in topic else NO_SUCH_PARTITION
-    return None if one.broker in placed else NOT_A_REPLICA
+        return None if replica.partition in topic else NO_SUCH_PARTITION
+    return None if replica.broker in placed else NOT_A_REPLICA
 
 
-def _missing(session: Session, image: Image, held: Held) -> Iterator[dict[str, Any]]:
+def _missing(session: Session, image: Image, contents: LogDirContents) -> Iterator[dict[str, Any]]:
     """What the image places on a broker of which everything was seen, and that is not there."""
-    for broker, why in sorted(held.partial.items()):
+    for broker, why in sorted(contents.partial.items()):
         session.remarks.append(f"broker {broker}: what is missing there is not known: {why}")
-    seen = held.brokers.difference(held.partial)
+    complete_brokers = contents.brokers.difference(contents.partial)
     there: dict[tuple[int, str, int], set[str | None]] = {}
-    for one in held.found:
-        if one.state == "":
-            there.setdefault((one.broker, one.topic, one.partition), set()).add(one.topic_id)
-    for topic in image[TOPICS].values() if seen else ():
+    for replica in contents.replicas:
+        if replica.state == "":
+            there.setdefault((replica.broker, replica.topic, replica.partition), set()).add(replica.topic_id)
+    for topic in image[TOPICS].values() if complete_brokers else ():
         topic_id = str(topic.id)
         for number, value in topic.scan():
             if not isinstance(value, Partition):
                 continue
-            for broker in seen.intersection(value.replicas):
+            for broker in complete_brokers.intersection(value.replicas):
                 ids = there.get((broker, topic.name, number), set())
                 if None in ids or topic_id in ids:
                     continue

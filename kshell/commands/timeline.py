@@ -28,7 +28,7 @@ COLUMNS = typed(
 )
 _MOST = 40
 """Partitions that are drawn; the rows have all."""
-Told = tuple[str, int, Partitions]
+PartitionPast = tuple[str, int, Partitions]
 
 
 def run(session: Session, args: Any) -> Result:
@@ -44,14 +44,14 @@ def run(session: Session, args: Any) -> Result:
     first = since(session, story, args.since)
     last = story.end()[0]
 
-    def made() -> Iterator[Row]:
-        return (row for one in _chosen(then, story, args) for row in _rows(one, first, last))
+    def read_rows() -> Iterator[Row]:
+        return (row for past in _chosen(then, story, args) for row in _rows(past, first, last))
 
     if args.target is not None:
         target(then, story, args.target)  # a word that means nothing is said before anything is printed
-    result = Rows(COLUMNS, made())
+    result = Rows(COLUMNS, read_rows())
     result.for_people = Drawing(
-        lambda width: _plot(session, story, made(), first, width, plain=args.ascii or _is_plain())
+        lambda width: _plot(session, story, read_rows(), first, width, plain=args.ascii or _is_plain())
     )
     if then is not session:
         session.remarks += then.problems()
@@ -59,60 +59,60 @@ def run(session: Session, args: Any) -> Result:
     return result
 
 
-def _chosen(session: Session, story: Story, args: Any) -> Iterator[Told]:
+def _chosen(session: Session, story: Story, args: Any) -> Iterator[PartitionPast]:
     """The partitions that were asked for; without a word, those whose leader or ISR changed."""
     if args.target is None:
         for name in sorted(story.names(), key=sort_key):
-            yield from (one for one in _of(story, name) if args.all or _moved(one[2]))
+            yield from (past for past in _of(story, name) if args.all or _moved(past[2]))
         return
-    found = target(session, story, args.target)
-    yield from (one for one in _of(story, found.topic) if found.partition in (None, one[1]))
+    chosen = target(session, story, args.target)
+    yield from (past for past in _of(story, chosen.topic) if chosen.partition in (None, past[1]))
 
 
-def _of(story: Story, name: str) -> Iterator[Told]:
+def _of(story: Story, name: str) -> Iterator[PartitionPast]:
     topic_id = story.topic_id(name)
-    for number, held in sorted(story.partitions(topic_id).items()) if topic_id is not None else ():
-        yield name, number, held
+    for number, revisions in sorted(story.partitions(topic_id).items()) if topic_id is not None else ():
+        yield name, number, revisions
 
 
-def _moved(held: Partitions) -> bool:
+def _moved(revisions: Partitions) -> bool:
     """Whether a leader or an ISR ever changed: what was only created is left out."""
-    return len({_shape(one.value) for one in held if one.value is not None}) > 1
+    return len({_shape(revision.value) for revision in revisions if revision.value is not None}) > 1
 
 
 def _shape(value: Partition | None) -> tuple[Any, ...] | None:
     return None if value is None else (value.leader, tuple(sorted(reported_ids(value.isr))), value.replicas)
 
 
-def _rows(one: Told, first: Since | None, last: int) -> Iterator[Row]:
+def _rows(past: PartitionPast, first: Since | None, last: int) -> Iterator[Row]:
     """One partition's stretches, oldest first; the last one is open: its end is null unless the topic was deleted."""
-    topic, number, held = one
-    begun: Revision[Partition] | None = None
-    for change in held:
-        if begun is not None and _shape(change.value) == _shape(begun.value):
+    topic, number, revisions = past
+    start: Revision[Partition] | None = None
+    for change in revisions:
+        if start is not None and _shape(change.value) == _shape(start.value):
             continue
         if (
-            begun is not None
-            and begun.value is not None
+            start is not None
+            and start.value is not None
             and (first is None or first.reaches(change.offset, change.time))
         ):
-            yield _row(topic, number, begun, begun.value, change)
-        begun = change
+            yield _row(topic, number, start, start.value, change)
+        start = change
     if (
-        begun is not None
-        and begun.value is not None
+        start is not None
+        and start.value is not None
         and (first is None or first.offset <= last or first.time_ms is not None)
     ):
-        yield _row(topic, number, begun, begun.value, None)
+        yield _row(topic, number, start, start.value, None)
 
 
-def _row(topic: str, number: int, begun: Revision[Partition], value: Partition, end: Revision[Partition] | None) -> Row:
+def _row(topic: str, number: int, start: Revision[Partition], value: Partition, end: Revision[Partition] | None) -> Row:
     return {
         "topic": topic,
         "partition": number,
-        "fromOffset": begun.offset,
-        "fromTime": iso(begun.time),
-        "fromTimeMs": begun.time,
+        "fromOffset": start.offset,
+        "fromTime": iso(start.time),
+        "fromTimeMs": start.time,
         "toOffset": None if end is None else end.offset,
         "toTime": None if end is None else iso(end.time),
         "toTimeMs": None if end is None else end.time,

@@ -32,11 +32,12 @@ def run(session: Session, args: Any) -> Result:
     named = None if args.source is None else source_named(session, args.source)
     if named is not None:
         named.settings = session.settings
-    shown = session if named is None else named
+    screen_session = session if named is None else named
     try:
-        _ = shown.image  # read before the screen is taken: progress, Ctrl-C and errors are those of every command
+        # Read before the screen is taken: progress, Ctrl-C and errors are those of every command.
+        _ = screen_session.image
         # A front end is above commands: it is started by whoever asked, but here the screen is the answer.
-        importlib.import_module("kshell.top.screen").run(shown)
+        importlib.import_module("kshell.top.screen").run(screen_session)
     finally:
         if named is not None:
             named.source.close()

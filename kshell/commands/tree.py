@@ -14,8 +14,8 @@ from kshell.tree.paths import join
 
 def run(session: Session, args: Any) -> Result:
     """One path is the root; several become trees below each other."""
-    found = [hit for pattern in args.path or ["."] for hit in session.find(pattern)]
-    trees = [branch(join(at), node, values=args.values, depth=args.level) for at, node in found]
+    matches = [hit for pattern in args.path or ["."] for hit in session.find(pattern)]
+    trees = [branch(join(at), node, values=args.values, depth=args.level) for at, node in matches]
     root = trees[0] if len(trees) == 1 else Branch("", children=trees)
     return Tree(root, values=args.values)
 

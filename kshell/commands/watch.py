@@ -29,7 +29,7 @@ def run(session: Session, args: Any) -> Result:
         raise UsageError(f"watch: {call.command.name} gives no answer that could change")
     if getattr(call.arguments, "action", None) is not None:
         raise UsageError(f"watch: {call.command.name} {call.arguments.action} changes something: run it once")
-    title = " ".join(quote(word) if " " in word or not word else str(word) for word in args.command)
+    title = " ".join(quote(token) if " " in token or not token else str(token) for token in args.command)
     frames = Frames((), title, args.interval)
     frames.parts = _frames(session, args, frames)
     return frames
@@ -38,7 +38,7 @@ def run(session: Session, args: Any) -> Result:
 def _frames(session: Session, args: Any, frames: Frames) -> Iterator[LineResult]:
     source, ends, number = _Source(session), _End(), 0
     while True:
-        begun = time.monotonic()
+        started = time.monotonic()
         part = _run(session, args.command)
         number += 1
         if part.error is not None and (isinstance(part.error, UsageError) or _is_first_contact(part.error, number)):
@@ -52,7 +52,7 @@ def _frames(session: Session, args: Any, frames: Frames) -> Iterator[LineResult]
             frames.exit_code = _exit_code(part) if args.until is None else EXIT_FINDING
             return
         ends.limit = part.call.shape.timeout if part.call is not None else ends.limit
-        failed = _wait(source, ends, args.interval, spent=time.monotonic() - begun)
+        failed = _wait(source, ends, args.interval, spent=time.monotonic() - started)
         if failed is not None:
             yield LineResult(part.call, None, failed)
 
@@ -62,19 +62,19 @@ def _is_first_contact(error: KshellError, number: int) -> bool:
     return number == 1 and isinstance(error, SourceError)
 
 
-def _run(session: Session, words: list[str]) -> LineResult:
+def _run(session: Session, tokens: list[str]) -> LineResult:
     """One run, to its end. The line is prepared anew each time: its own session is made from what is there now."""
     call: Call | None = None
     try:
-        call = prepare_words(session, words)
-        return LineResult(call, _whole(call, call.run()))
+        call = prepare_words(session, tokens)
+        return LineResult(call, _materialize(call, call.run()))
     except DeadlineError:
         raise
     except KshellError as error:
         return LineResult(call, None, error)
 
 
-def _whole(call: Call, result: Result) -> Result:
+def _materialize(call: Call, result: Result) -> Result:
     """The result with all its rows read, so that errors come here, and each row can be looked at twice."""
     if isinstance(result, Many | Nothing) or (isinstance(result, Rows) and result.live):
         raise UsageError(f"watch: {call.command.name} gives no answer that could change")
@@ -173,7 +173,7 @@ def _fulfils(until: Predicate, result: Result) -> bool:
 
 def _declared(rows: Rows) -> dict[str, Kind]:
     """The columns that declare which values they can have: what can never be is not waited for."""
-    kinds = {one.name: kind_of(where_type(one.type)) for one in rows.columns if one.type is not None}
+    kinds = {column.name: kind_of(where_type(column.type)) for column in rows.columns if column.type is not None}
     return {name: kind for name, kind in kinds.items() if (kind.of or kind).values is not None}
 
 
@@ -211,10 +211,10 @@ def _report(report: Report) -> dict[str, Any]:
 
 def _times(text: str) -> int:
     """A whole number, 1 or more."""
-    found = count(text)
-    if not found:
+    number = count(text)
+    if not number:
         raise ValueError("a number of 1 or more")
-    return found
+    return number
 
 
 COMMAND = Command(

@@ -71,10 +71,11 @@ _VERBS = {
 
 def run(session: Session, args: Any) -> Result:
     """A row per partition that changes for clients, or of all. Raises KshellError."""
-    asked = [name for name in ("kill", "rack", "unclean") if getattr(args, name) is not None]
-    if len(asked) != 1:
+    scenarios = [name for name in ("kill", "rack", "unclean") if getattr(args, name) is not None]
+    if len(scenarios) != 1:
         raise UsageError(
-            "what-if: of --kill, --rack and --unclean " + ("one is needed" if not asked else "only one can be given"),
+            "what-if: of --kill, --rack and --unclean "
+            + ("one is needed" if not scenarios else "only one can be given"),
             hint="such as `what-if --kill 2`, `what-if --rack r1` or `what-if --unclean orders-0`",
         )
     if args.unclean is not None:
@@ -188,9 +189,9 @@ def _brokers_of_rack(image: Image, rack: str) -> list[int]:
     racks = {broker_id: entry.value.rack for broker_id, entry in sorted(image["brokers"].items())}
     brokers = [broker for broker, name in racks.items() if name == rack]
     if not brokers:
-        known = sorted({name for name in racks.values() if name is not None})
-        listed = f"racks: {', '.join(known)}" if known else "no registered broker has a rack"
-        raise CommandError(f"rack {rack}: no registered broker is in it", hint=did_you_mean(rack, known, listed))
+        known_racks = sorted({name for name in racks.values() if name is not None})
+        listed = f"racks: {', '.join(known_racks)}" if known_racks else "no registered broker has a rack"
+        raise CommandError(f"rack {rack}: no registered broker is in it", hint=did_you_mean(rack, known_racks, listed))
     return brokers
 
 
@@ -240,20 +241,24 @@ def _unclean(session: Session, args: Any) -> Result:
 def _loss(row: dict[str, Any], before: Leaderless, elected: int, revisions: Partitions) -> str:
     """Who has all committed records, and since when the new leader need not. Writes the latter into the row."""
     complete = before.isr or before.elr or _last_in_sync(revisions)
-    held = f"{_named(complete)} had all committed records last" if complete else "who had all records is not in the log"
+    holders = (
+        f"{_named(complete)} had all committed records last" if complete else "who had all records is not in the log"
+    )
     fell = None
     for revision in reversed(revisions):
         if revision.value is not None and elected in _complete(revision.value):
             break
         fell = revision
     else:
-        return f"{held}; as far as the log goes, broker {elected} was never in sync, and may have none of the records"
+        return (
+            f"{holders}; as far as the log goes, broker {elected} was never in sync, and may have none of the records"
+        )
     if fell is None or fell.since <= IN_SNAPSHOT:
-        return f"{held}; when broker {elected} fell out of sync is not in the log"
+        return f"{holders}; when broker {elected} fell out of sync is not in the log"
     row |= {"inSyncUntilOffset": fell.offset, "inSyncUntil": iso(fell.time), "inSyncUntilMs": fell.time}
     return (
-        f"{held}; broker {elected} was in sync until {iso(fell.time)} (offset {fell.offset} of the metadata log): what"
-        " was written since then may be lost"
+        f"{holders}; broker {elected} was in sync until {iso(fell.time)} (offset {fell.offset} of the metadata log):"
+        " what was written since then may be lost"
     )
 
 
@@ -274,20 +279,20 @@ def _answer(rows: list[Row], args: Any, closing: dict[str, str]) -> Rows:
     is_harmful = any(row["what"] in _HARMFUL for row in rows)
     result = select(_FIELDS, rows, args, exit_code=EXIT_FINDING if is_harmful else EXIT_OK)
     if args.columns is None:
-        shown = select(_FIELDS, rows, args, people=_shown).for_people
-        assert isinstance(shown, Rows)
-        table = [Section("rows", "Partitions", shown)] if rows else []
+        formatted = select(_FIELDS, rows, args, people=_format_row).for_people
+        assert isinstance(formatted, Rows)
+        table = [Section("rows", "Partitions", formatted)] if rows else []
         result.for_people = Report([*table, Section("answer", "", closing)])
     return result
 
 
-def _shown(row: Row) -> Row:
+def _format_row(row: Row) -> Row:
     """Lists as words, and what is bad in colour."""
     lists = {
         name: ",".join(map(str, value)) if value else "-" for name, value in row.items() if isinstance(value, list)
     }
-    what = Toned(row["what"], "error") if row["what"] in _HARMFUL else row["what"]
-    return {**row, **lists, "what": what}
+    effect = Toned(row["what"], "error") if row["what"] in _HARMFUL else row["what"]
+    return {**row, **lists, "what": effect}
 
 
 def _totals(who: str, counts: Counter[str]) -> str:
@@ -303,7 +308,7 @@ def _named(brokers: Sequence[int]) -> str:
 
 
 def _ids(text: str) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(broker_id(word.strip()) for word in text.split(",")))
+    return tuple(dict.fromkeys(broker_id(broker.strip()) for broker in text.split(",")))
 
 
 def _complete_rack(session: Session, typed: str) -> list[str]:

@@ -111,78 +111,78 @@ def option_words(command: Command, options: Mapping[str, object]) -> Iterator[st
             yield f"{option}={value}"
 
 
-def parse(command: Command, words: list[str]) -> SimpleNamespace:
-    """The typed arguments in ``words``, flags and others in any order. Raises UsageError.
+def parse(command: Command, tokens: list[str]) -> SimpleNamespace:
+    """The typed arguments in ``tokens``, flags and others in any order. Raises UsageError.
 
-    Where the last argument is a command line (``watch``), its first word ends the flags: the rest are that line's.
+    Where the last argument is a command line (``watch``), its first token ends the flags: the rest are that line's.
     """
     hint = f"`help {command.name}` shows how it is used"
     reader = _Reader(command.name, flags_of(command), hint)
-    rest = reader.read(words, intermixed=not command.takes_line)
+    rest = reader.read(tokens, intermixed=not command.takes_line)
     missing = None
     for arg in command.args:
         if arg.arity in "1?":
             value: Any = rest.pop(0) if rest else None
         else:
             value, rest = rest, []
-        setattr(reader.found, arg.name, value)
+        setattr(reader.namespace, arg.name, value)
         if not value and value != "" and arg.arity in "1+":
             missing = missing or arg.name.upper()
     # Counts matter only without `--help`, so that `ls --help` needs no arguments.
-    if not getattr(reader.found, "help", False):
+    if not getattr(reader.namespace, "help", False):
         if missing:
             raise UsageError(f"{command.name}: {missing} is missing", hint=hint)
         if rest:
             raise UsageError(f"{command.name}: more than it takes: {' '.join(rest)}", hint=hint)
-    return reader.found
+    return reader.namespace
 
 
-def parse_options(program: str, flags: Iterable[Flag], words: list[str]) -> tuple[SimpleNamespace, list[str]]:
-    """(what the flags at the front say, the first word that is none with all that follow it). Raises UsageError."""
+def parse_options(program: str, flags: Iterable[Flag], tokens: list[str]) -> tuple[SimpleNamespace, list[str]]:
+    """(what the flags at the front say, the first token that is none, with all that follow it). Raises UsageError."""
     reader = _Reader("", flags, f"`{program} --help` lists the options")
-    return reader.found, reader.read(words, intermixed=False)
+    return reader.namespace, reader.read(tokens, intermixed=False)
 
 
 class _Reader:
-    """One pass over the words. ``found`` has an attribute for every flag, given or not."""
+    """One pass over the tokens. ``namespace`` has an attribute for every flag, given or not."""
 
     def __init__(self, owner: str, flags: Iterable[Flag], hint: str) -> None:
-        self.found = SimpleNamespace()
+        self.namespace = SimpleNamespace()
         self._owner = owner
         self._hint = hint
         self._flags: dict[str, Flag] = {}
         for flag in flags:
-            setattr(self.found, flag.dest, flag.default if flag.metavar is not None else bool(flag.default))
+            setattr(self.namespace, flag.dest, flag.default if flag.metavar is not None else bool(flag.default))
             for name in flag.names:
                 self._flags[name] = flag
 
-    def read(self, words: Iterable[str], *, intermixed: bool) -> list[str]:
-        """Takes the flags, and returns the other words; the first of those ends the flags unless ``intermixed``."""
-        queue, rest = iter(words), list[str]()
-        for word in queue:
-            if word == "--":
+    def read(self, tokens: Iterable[str], *, intermixed: bool) -> list[str]:
+        """Takes the flags, and returns the other tokens; the first of those ends the flags unless ``intermixed``."""
+        queue, rest = iter(tokens), list[str]()
+        for token in queue:
+            if token == "--":
                 rest.extend(queue)
-            elif self._is_flag(word):
-                self._take(word, queue)
+            elif self._is_flag(token):
+                self._take(token, queue)
             else:
-                rest.append(word)
+                rest.append(token)
                 if not intermixed:
                     rest.extend(queue)
         return rest
 
-    def _is_flag(self, word: str) -> bool:
+    def _is_flag(self, token: str) -> bool:
         """What begins with a dash, but for a number, a while ago or several words: those are names or values."""
-        if len(word) < 2 or word[0] != "-":
+        if len(token) < 2 or token[0] != "-":
             return False
-        if word.partition("=")[0] in self._flags or word[:2] in self._flags:
+        if token.partition("=")[0] in self._flags or token[:2] in self._flags:
             return True
-        return " " not in word and not (is_negative(word) and not any(map(_is_number, self._flags)))
+        return " " not in token and not (is_negative(token) and not any(map(_is_number, self._flags)))
 
-    def _take(self, word: str, queue: Iterator[str]) -> None:
-        name, equals, value = word.partition("=")
+    def _take(self, token: str, queue: Iterator[str]) -> None:
+        name, equals, value = token.partition("=")
         flag = self._flags.get(name)
         if flag is None:
-            self._take_bundle(word, queue)
+            self._take_bundle(token, queue)
         elif not equals:
             self._set(flag, name, self._next(flag, name, queue))
         elif flag.metavar is None:
@@ -190,22 +190,22 @@ class _Reader:
         else:
             self._set(flag, name, value)
 
-    def _take_bundle(self, word: str, queue: Iterator[str]) -> None:
+    def _take_bundle(self, token: str, queue: Iterator[str]) -> None:
         """``-lR``, ``-ojson``, ``-lo json``."""
-        if word[:2] not in self._flags:
-            raise self._unknown(word)
-        for at, char in enumerate(word[1:], 1):
-            name, rest = f"-{char}", word[at + 1 :]
+        if token[:2] not in self._flags:
+            raise self._unknown(token)
+        for at, char in enumerate(token[1:], 1):
+            name, rest = f"-{char}", token[at + 1 :]
             flag = self._flags.get(name)
             if flag is None:
-                raise self._unknown(name, f" (in {word})")
+                raise self._unknown(name, f" (in {token})")
             if flag.metavar is not None and rest:
                 self._set(flag, name, rest.removeprefix("="))
                 return
             self._set(flag, name, self._next(flag, name, queue))
 
     def _next(self, flag: Flag, name: str, queue: Iterator[str]) -> str:
-        """The word that is the flag's value; none for a switch."""
+        """The token that is the flag's value; none for a switch."""
         if flag.metavar is None:
             return ""
         value = next(queue, None)
@@ -213,21 +213,21 @@ class _Reader:
             raise self._fault(f"{name} needs a value, {flag.metavar}")
         return value
 
-    def _set(self, flag: Flag, name: str, word: str) -> None:
-        value = True if flag.metavar is None else self._converted(flag, name, word)
-        if flag.once and getattr(self.found, flag.dest) is not None:
+    def _set(self, flag: Flag, name: str, text: str) -> None:
+        value = True if flag.metavar is None else self._converted(flag, name, text)
+        if flag.once and getattr(self.namespace, flag.dest) is not None:
             raise self._fault(f"{name} is given twice", "join conditions: --where 'A and B'")
         if flag.repeat:
-            value = [*(getattr(self.found, flag.dest) or ()), value]
-        setattr(self.found, flag.dest, value)
+            value = [*(getattr(self.namespace, flag.dest) or ()), value]
+        setattr(self.namespace, flag.dest, value)
 
-    def _converted(self, flag: Flag, name: str, word: str) -> Any:
+    def _converted(self, flag: Flag, name: str, text: str) -> Any:
         try:
-            value = flag.convert(word)
+            value = flag.convert(text)
         except ValueError as error:
-            raise self._fault(f"{name}: {word!r} is not {error}") from None
+            raise self._fault(f"{name}: {text!r} is not {error}") from None
         if flag.choices and value not in flag.choices:
-            raise self._fault(f"{name}: {word!r} is none of {', '.join(flag.choices)}")
+            raise self._fault(f"{name}: {text!r} is none of {', '.join(flag.choices)}")
         return value
 
     def _fault(self, message: str, hint: str | None = None) -> UsageError:
@@ -238,10 +238,10 @@ class _Reader:
         return self._fault(f"there is no option {name}{where}", did_you_mean(name, self._flags))
 
 
-def _is_number(word: str) -> bool:
-    return word[:1] == "-" and word[1:].replace(".", "", 1).isdigit()
+def _is_number(token: str) -> bool:
+    return token[:1] == "-" and token[1:].replace(".", "", 1).isdigit()
 
 
-def is_negative(word: str) -> bool:
-    """Whether a word that begins with a dash is a number, or a while ago: ``-15m``."""
-    return _is_number(word) or re.fullmatch(r"-[0-9]+(ms|[smhdw])", word) is not None
+def is_negative(token: str) -> bool:
+    """Whether a token that begins with a dash is a number, or a while ago: ``-15m``."""
+    return _is_number(token) or re.fullmatch(r"-[0-9]+(ms|[smhdw])", token) is not None

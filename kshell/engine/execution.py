@@ -18,7 +18,7 @@ from kshell.engine.result import Result
 from kshell.engine.session import Session
 from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, DeadlineError, UsageError
 
-_AGAIN: Final = 1.0  # seconds
+_ALARM_INTERVAL: Final = 1.0  # seconds
 
 
 class Typed(str):
@@ -28,9 +28,9 @@ class Typed(str):
     pattern: str
 
     @classmethod
-    def of(cls, word: Word) -> Typed:
-        typed = cls(word.text)
-        typed.pattern = word.pattern
+    def of(cls, shell_word: Word) -> Typed:
+        typed = cls(shell_word.text)
+        typed.pattern = shell_word.pattern
         return typed
 
 
@@ -106,70 +106,70 @@ def prepare_line(session: Session, line: Line, *, point: str | None = None) -> C
     return _call(session, line, point)
 
 
-def prepare_words(session: Session, words: list[str]) -> Call:
+def prepare_words(session: Session, tokens: list[str]) -> Call:
     """A command whose words the operating system's shell has split; pipes and redirections are its business.
 
     A word of a line that was parsed (:class:`Typed`) keeps its pattern.
     """
-    return _call(session, Line([Word(word, getattr(word, "pattern", word), 0) for word in words]))
+    return _call(session, Line([Word(token, getattr(token, "pattern", token), 0) for token in tokens]))
 
 
 def _call(session: Session, line: Line, point: str | None = None) -> Call:
-    words = _named(session, _unalias(session, line.words))
-    command = registry.get(words[0].text)
-    found = parse(command, [Typed.of(word) for word in words[1:]])
+    shell_words = _named(session, _unalias(session, line.words))
+    command = registry.get(shell_words[0].text)
+    arguments = parse(command, [Typed.of(shell_word) for shell_word in shell_words[1:]])
     for arg in command.args:
         if arg.kind == "path":
-            setattr(found, arg.name, _patterns(getattr(found, arg.name)))
-    return Call(command, found, _session(session, found, point), _shape(found, session.settings), line)
+            setattr(arguments, arg.name, _patterns(getattr(arguments, arg.name)))
+    return Call(command, arguments, _session(session, arguments, point), _shape(arguments, session.settings), line)
 
 
-def _unalias(session: Session, words: list[Word]) -> list[Word]:
+def _unalias(session: Session, shell_words: list[Word]) -> list[Word]:
     """An alias stands for words; it is not looked up again in its own meaning, so it may wrap a command's name."""
-    seen: set[str] = set()
-    while not words[0].quoted and words[0].text in session.aliases and words[0].text not in seen:
-        seen.add(words[0].text)
-        meaning = parse_line(session.aliases[words[0].text])
+    expanded: set[str] = set()
+    while not shell_words[0].quoted and shell_words[0].text in session.aliases and shell_words[0].text not in expanded:
+        expanded.add(shell_words[0].text)
+        meaning = parse_line(session.aliases[shell_words[0].text])
         if meaning.target or meaning.program or not meaning.words:
-            raise UsageError(f"the alias {words[0].text} is not a command with arguments")
-        words = [*meaning.words, *words[1:]]
-    return words
+            raise UsageError(f"the alias {shell_words[0].text} is not a command with arguments")
+        shell_words = [*meaning.words, *shell_words[1:]]
+    return shell_words
 
 
-def _named(session: Session, words: list[Word]) -> list[Word]:
+def _named(session: Session, shell_words: list[Word]) -> list[Word]:
     """A path where a command should be is shown: the directory is listed, the value printed."""
-    path = words[0]
-    if not path.text.startswith("/") or (len(words) > 1 and not words[1].text.startswith("-")):
-        return words
+    path = shell_words[0]
+    if not path.text.startswith("/") or (len(shell_words) > 1 and not shell_words[1].text.startswith("-")):
+        return shell_words
     hits = session.find(path.pattern)
     name = "ls" if hits[0][1].is_directory else "cat"
-    return [Word(name, name, path.column), *words]
+    return [Word(name, name, path.column), *shell_words]
 
 
 def _patterns(value: Any) -> Any:
     if isinstance(value, list):
-        return [_patterns(one) for one in value]
+        return [_patterns(element) for element in value]
     return value.pattern if isinstance(value, Typed) else value
 
 
-def _session(session: Session, found: Any, point: str | None) -> Session:
-    show = True if getattr(found, "show_secrets", False) else None
-    point = getattr(found, "as_of", None) or point
-    zone = getattr(found, "tz", None)
+def _session(session: Session, arguments: Any, point: str | None) -> Session:
+    show = True if getattr(arguments, "show_secrets", False) else None
+    point = getattr(arguments, "as_of", None) or point
+    zone = getattr(arguments, "tz", None)
     if show is None and point is None and zone is None:
         return session
     return session.reshape(show_secrets=show, point=point, zone=zone)
 
 
-def _shape(found: Any, settings: dict[str, Any]) -> Shape:
+def _shape(arguments: Any, settings: dict[str, Any]) -> Shape:
     """What the line says, else what the session's settings (``set``) say."""
     return Shape(
-        output=getattr(found, "output", None) or settings.get("output"),
-        color=getattr(found, "color", None) or settings.get("color"),
-        no_header=bool(getattr(found, "no_header", False)) or not settings.get("header", True),
-        timeout=getattr(found, "timeout", None) or settings.get("timeout"),
+        output=getattr(arguments, "output", None) or settings.get("output"),
+        color=getattr(arguments, "color", None) or settings.get("color"),
+        no_header=bool(getattr(arguments, "no_header", False)) or not settings.get("header", True),
+        timeout=getattr(arguments, "timeout", None) or settings.get("timeout"),
         width=settings.get("width"),
-        timezone=getattr(found, "tz", None) or settings.get("timezone"),
+        timezone=getattr(arguments, "tz", None) or settings.get("timezone"),
     )
 
 
@@ -248,7 +248,7 @@ def deadline(seconds: float | None) -> Iterator[None]:
 
     before = signal.signal(signal.SIGALRM, expired)
     # Python drops what is raised inside a finalizer or a callback of its own: then it is raised again, a second later.
-    signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
+    signal.setitimer(signal.ITIMER_REAL, seconds, _ALARM_INTERVAL)
     try:
         yield
     finally:

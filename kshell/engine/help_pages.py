@@ -79,10 +79,10 @@ PAGES: dict[str, HelpTopic] = {
 """Topics by name, in the order in which `help` lists them. No command has such a name."""
 
 
-def unknown(word: str) -> UsageError:
+def unknown(name: str) -> UsageError:
     """The error for a word that is neither a command nor a subject; it proposes some of both."""
-    hint = did_you_mean(word, (*registry.names(), *PAGES), f"`help` lists the commands; also {', '.join(PAGES)}")
-    return UsageError(f"{word}: no such command", hint=hint)
+    hint = did_you_mean(name, (*registry.names(), *PAGES), f"`help` lists the commands; also {', '.join(PAGES)}")
+    return UsageError(f"{name}: no such command", hint=hint)
 
 
 def complete_subject(session: Session, typed: str) -> Iterable[str]:

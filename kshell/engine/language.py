@@ -140,30 +140,30 @@ def words(line: str) -> list[Token]:
 
 def parse_line(text: str) -> Line:
     """A line that is to be run. Raises UsageError with the column of the fault."""
-    words: list[Word] = []
+    shell_words: list[Word] = []
     tokens = iter(scan(text))
     for token in tokens:
         if token.kind is TokenKind.WORD:
             _check_closed(token)
-            words.append(Word(token.text, token.pattern, token.start, token.quoted))
+            shell_words.append(Word(token.text, token.pattern, token.start, token.quoted))
         elif token.kind is TokenKind.PIPE:
             program = next(tokens, None)
-            if not words:
+            if not shell_words:
                 raise UsageError("there is no command before the pipe", column=token.start)
             if program is None:
                 raise UsageError("there is no program after the pipe", column=token.start)
-            return Line(words, program=program.text)
+            return Line(shell_words, program=program.text)
         elif token.kind is TokenKind.REDIRECTION:
             target, rest = next(tokens, None), next(tokens, None)
-            if not words:
+            if not shell_words:
                 raise UsageError("there is no command before the redirection", column=token.start)
             if target is None or target.kind is not TokenKind.TARGET:
                 raise UsageError("there is no file after the redirection", column=token.start)
             _check_closed(target)
             if rest is not None and rest.kind is not TokenKind.COMMENT:
                 raise UsageError("only a comment may follow the file", column=rest.start)
-            return Line(words, target=target.text, append=token.text == ">>")
-    return Line(words)
+            return Line(shell_words, target=target.text, append=token.text == ">>")
+    return Line(shell_words)
 
 
 def _check_closed(token: Token) -> None:
@@ -245,11 +245,11 @@ class _WordReader:
 _SPECIAL = frozenset("'\"\\|>#*?[]{}")
 
 
-def quote(word: str) -> str:
-    """The word as it must be typed to mean itself."""
-    if word and not any(char.isspace() or char in _SPECIAL for char in word):
-        return word
-    return "'" + word.replace("'", "'\\''") + "'"
+def quote(text: str) -> str:
+    """The text as it must be typed to mean itself."""
+    if text and not any(char.isspace() or char in _SPECIAL for char in text):
+        return text
+    return "'" + text.replace("'", "'\\''") + "'"
 
 
 class Insertion:
@@ -259,21 +259,21 @@ class Insertion:
     the whole word is written again.
     """
 
-    def __init__(self, word: Token, cut: int) -> None:
-        """``cut`` is where in ``word.text`` the replaced text begins."""
-        end = word.end - (word.open == "\\")
-        self.start = word.columns[cut] if cut < len(word.columns) else end
-        self._quote = word.open.strip("\\")
+    def __init__(self, token: Token, cut: int) -> None:
+        """``cut`` is where in ``token.text`` the replaced text begins."""
+        end = token.end - (token.open == "\\")
+        self.start = token.columns[cut] if cut < len(token.columns) else end
+        self._quote = token.open.strip("\\")
         self._opening = self._before = ""
-        if word.last_mark >= self.start:
-            self.start, self._before, self._opening = word.start, word.text[:cut], self._quote
-        elif self._quote == '"' and cut and word.text[cut - 1] == "\\" and self.start - word.columns[cut - 1] == 1:
+        if token.last_mark >= self.start:
+            self.start, self._before, self._opening = token.start, token.text[:cut], self._quote
+        elif self._quote == '"' and cut and token.text[cut - 1] == "\\" and self.start - token.columns[cut - 1] == 1:
             # A single backslash would escape what is written behind it, so it is written again as well.
-            self.start, self._before = word.columns[cut - 1], "\\"
+            self.start, self._before = token.columns[cut - 1], "\\"
 
-    def written(self, text: str, *, whole: bool) -> str:
-        """``text`` as it must be typed; ``whole`` when the word ends with it."""
-        return self._opening + _inside(self._before + text, self._quote) + (self._quote if whole else "")
+    def written(self, text: str, *, ends_word: bool) -> str:
+        """``text`` as it must be typed; ``ends_word``: an open quote is closed after it."""
+        return self._opening + _inside(self._before + text, self._quote) + (self._quote if ends_word else "")
 
 
 def _inside(text: str, mark: str) -> str:

@@ -15,7 +15,7 @@ from kshell.metadata.names import sort_key
 from kshell.tree.node import Directory, Node
 from kshell.tree.paths import Segments
 
-_KEPT = 32
+_MOST_LEVELS = 32
 """Levels whose names are remembered."""
 
 
@@ -59,7 +59,7 @@ class _Levels:
             if directory is None:
                 return None
             level = self.levels[segments] = Level(directory)
-            if len(self.levels) > _KEPT:
+            if len(self.levels) > _MOST_LEVELS:
                 self.levels.popitem(last=False)
         return level
 
@@ -78,10 +78,10 @@ def level_at(session: Session, segments: Segments) -> Level | None:
     """The directory at ``segments``; ``None`` where there is none, or none can be known before the image is loaded."""
     if not session.is_loaded:
         return None
-    held = _remembered.get(session)
-    if held is None or held.root is not session.root:
-        held = _remembered[session] = _Levels(session.root)
-    return held.at(segments)
+    levels = _remembered.get(session)
+    if levels is None or levels.root is not session.root:
+        levels = _remembered[session] = _Levels(session.root)
+    return levels.at(segments)
 
 
 def node_at(session: Session, segments: Segments) -> Node | None:

@@ -20,8 +20,8 @@ FAIL_IF_ANY = Flag(("--fail-if-any",), "exit code 1 when a row is left, 0 when n
 
 def code_of(verdicts: Iterable[bool | None]) -> int:
     """The exit code of several verdicts: 1 if one is no, else 3 if one is unknown (``None``), else 0."""
-    given = set(verdicts)
-    return EXIT_FINDING if False in given else EXIT_SOURCE if None in given else EXIT_OK
+    answers = set(verdicts)
+    return EXIT_FINDING if False in answers else EXIT_SOURCE if None in answers else EXIT_OK
 
 
 def exit_code_of(result: Result, session: Session) -> int:

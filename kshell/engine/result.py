@@ -48,9 +48,9 @@ class Toned(str):
     tone: str
 
     def __new__(cls, text: str, tone: str) -> Toned:
-        made = super().__new__(cls, text)
-        made.tone = tone
-        return made
+        toned = super().__new__(cls, text)
+        toned.tone = tone
+        return toned
 
     def __reduce__(self) -> tuple[type[Toned], tuple[str, str]]:
         return Toned, (str(self), self.tone)
@@ -111,13 +111,13 @@ class Column(NamedTuple):
     prose: bool = False
 
 
-def typed(words: str, wide: str = "") -> tuple[Column, ...]:
+def typed(declarations: str, wide: str = "") -> tuple[Column, ...]:
     """Columns out of words ``name:type`` (``[type]`` for a list of it); the ``wide`` ones come last."""
-    made = []
-    for word in (*words.split(), *wide.split()):
-        name, _, kind = word.partition(":")
-        made.append(Column(name, word in wide.split(), [kind[1:-1]] if kind.startswith("[") else kind))
-    return tuple(made)
+    columns = []
+    for declaration in (*declarations.split(), *wide.split()):
+        name, _, kind = declaration.partition(":")
+        columns.append(Column(name, declaration in wide.split(), [kind[1:-1]] if kind.startswith("[") else kind))
+    return tuple(columns)
 
 
 class PageLayout(NamedTuple):

@@ -121,8 +121,8 @@ class Session(SourceView):
         older = walk(self._from_oldest.root, segments)
         if isinstance(older, Leaf) and isinstance(node, Leaf) and older.value() != node.value():
             return origin  # the snapshot and the log before it disagree
-        found = older.origin() if isinstance(older, Directory | Leaf) else None
-        return origin if found is None or found.place.in_snapshot else found
+        older_origin = older.origin() if isinstance(older, Directory | Leaf) else None
+        return origin if older_origin is None or older_origin.place.in_snapshot else older_origin
 
     @property
     def knows_more(self) -> bool:
@@ -204,12 +204,12 @@ class Session(SourceView):
         """The nodes that a path pattern stands for. Raises NoSuchPathError when there is none."""
         if not is_glob(pattern):
             return [self.node(unescape(pattern))]
-        found = list(expand(self.root, self.cwd, pattern))
-        if not found:
+        matches = list(expand(self.root, self.cwd, pattern))
+        if not matches:
             from kshell.errors import NoSuchPathError
 
             raise NoSuchPathError(f"{pattern}: nothing matches")
-        return found
+        return matches
 
     def change_directory(self, segments: Segments) -> None:
         """Makes ``segments`` the working directory; the caller has seen that it is one. It outlives a session that was
@@ -230,25 +230,25 @@ class Session(SourceView):
         if not self.is_loaded:
             return []
         loaded = self.loaded
-        said = [error.message for error in loaded.damage]
+        messages = [error.message for error in loaded.damage]
         for problem in loaded.problems:
             if not problem.unknown:
                 where = f"{problem.origin.place.file}: offset {problem.origin.offset}"
-                said.append(f"{where}: {problem.origin.record_type} skipped: {problem.reason}")
+                messages.append(f"{where}: {problem.origin.record_type} skipped: {problem.reason}")
         unlisted = sum(len(loaded.problems.unlisted.get(kind, ())) for kind in (MALFORMED, SKIPPED))
         if unlisted:
-            said.append(
+            messages.append(
                 f"at least {unlisted} more records are skipped: only the first {MOST_PROBLEMS} of each kind are listed"
             )
-        return said
+        return messages
 
     def notes(self) -> list[str]:
         """What a person should know though nothing is wrong: a torn tail, unknown records, an old copy."""
-        known = [error.message for error in self.loaded.damage] if self.is_loaded else []
+        damage_messages = [error.message for error in self.loaded.damage] if self.is_loaded else []
         notes = self.source.notes()
         if checksum.was_in_python():
             notes.append("checksums are computed in plain Python here: all is checked, but large logs take longer")
-        notes += [error.message for error in self.found_damage if error.message not in (*known, *notes)]
+        notes += [error.message for error in self.found_damage if error.message not in (*damage_messages, *notes)]
         if not self.is_loaded:
             return notes + self.remarks
         notes += self.loaded.notes + [remark for remark in self.remarks if remark not in self.loaded.notes]
@@ -258,13 +258,13 @@ class Session(SourceView):
             number = len(unknown) + len(self.loaded.problems.unlisted.get(NEWER, ()))
             count = "1 record is" if number == 1 else f"{number} records are"
             notes.append(f"{count} newer than this kshell and not in the image: {', '.join(kinds)}")
-        notes += self._worth()
+        notes += self._state_notes()
         age = self.age()
         if age is not None and age > OLD_AFTER and not (self.source.is_sample or self.source.is_live):
             notes.append(f"last record {ago(age)}")
         return notes
 
-    def _worth(self) -> list[str]:
+    def _state_notes(self) -> list[str]:
         """What the image is worth where it is not what was asked for: damaged, or not written yet."""
         offset = self.image.provenance.offset
         if self.loaded.damage:
@@ -272,8 +272,8 @@ class Session(SourceView):
                 f"answers are the state at offset {offset} ({iso(self.image.provenance.timestamp) or 'no time known'})"
             ]
         if self.until is not None and self.until > max(offset, (self.loaded.log_end_offset or 0) - 1):
-            told = "is not written yet" if self.loaded.listing.has_log else "is after the end of the snapshot"
-            return [f"offset {self.until} {told}: answers are the state at offset {offset}"]
+            reason = "is not written yet" if self.loaded.listing.has_log else "is after the end of the snapshot"
+            return [f"offset {self.until} {reason}: answers are the state at offset {offset}"]
         return []
 
     def age(self) -> float | None:

@@ -19,31 +19,31 @@ _ON = ("on", "true", "yes", "1")
 _OFF = ("off", "false", "no", "0")
 
 
-def _switch(word: str) -> bool:
-    if word.lower() in _ON:
+def _switch(text: str) -> bool:
+    if text.lower() in _ON:
         return True
-    if word.lower() in _OFF:
+    if text.lower() in _OFF:
         return False
     raise ValueError("on or off")
 
 
 def _one_of(choices: Collection[str]) -> Callable[[str], str]:
-    def convert(word: str) -> str:
-        if word not in choices:
+    def convert(text: str) -> str:
+        if text not in choices:
             raise ValueError(f"one of {', '.join(choices)}")
-        return word
+        return text
 
     return convert
 
 
-def _columns(word: str) -> int:
+def _columns(text: str) -> int:
     try:
-        found = count(word)
+        number = count(text)
     except ValueError:
-        found = 0
-    if not found:
+        number = 0
+    if not number:
         raise ValueError("a number of columns, 1 or more")
-    return found
+    return number
 
 
 class Setting(NamedTuple):
@@ -55,7 +55,7 @@ class Setting(NamedTuple):
     default: Any
     choices: Collection[str] = ()
 
-    def shown(self, value: Any) -> Any:
+    def format_value(self, value: Any) -> Any:
         """A value as it would be typed."""
         return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
 
@@ -78,20 +78,20 @@ SETTINGS = {
 
 def setting(name: str) -> Setting:
     """The setting of that name. Raises UsageError, which proposes names that exist."""
-    found = SETTINGS.get(name)
-    if found is None:
+    match = SETTINGS.get(name)
+    if match is None:
         hint = did_you_mean(name, SETTINGS, f"settings: {', '.join(SETTINGS)}")
         raise UsageError(f"set: there is no setting {name}", hint=hint)
-    return found
+    return match
 
 
-def assign(session: Session, name: str, word: str) -> None:
+def assign(session: Session, name: str, text: str) -> None:
     """Sets one. Raises UsageError for a name or a word that is not right."""
     chosen = setting(name)
     try:
-        session.settings[name] = chosen.convert(word)
+        session.settings[name] = chosen.convert(text)
     except ValueError as error:
-        raise UsageError(f"set {name}: {word!r} is not {error}") from None
+        raise UsageError(f"set {name}: {text!r} is not {error}") from None
 
 
 def value_of(session: Session, name: str) -> Any:
@@ -104,7 +104,7 @@ def complete_name(session: Session, typed: str) -> Iterable[str]:
     return [name for name in SETTINGS if name.startswith(typed)]
 
 
-def words_after(words: list[str]) -> Iterable[str]:
+def words_after(tokens: list[str]) -> Iterable[str]:
     """What the setting that was named last may become."""
-    named = SETTINGS.get(words[-1]) if words else None
+    named = SETTINGS.get(tokens[-1]) if tokens else None
     return tuple(named.choices) if named else ()

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 _SAFE = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
 
 
-def command_line(words: Iterable[str]) -> str:
+def command_line(arguments: Iterable[str]) -> str:
     """The words, each quoted as the shell needs it."""
-    return " ".join(map(quote, words))
+    return " ".join(map(quote, arguments))
 
 
 def option(name: str, value: str) -> tuple[str, ...]:
@@ -18,13 +18,13 @@ def option(name: str, value: str) -> tuple[str, ...]:
     return (f"{name}={value}",) if value.startswith("-") else (name, value)
 
 
-def quote(word: str) -> str:
+def quote(argument: str) -> str:
     """A word in single quotes where it needs any; in ``$'…'`` where it holds what a terminal would not show."""
-    if _SAFE.fullmatch(word):
-        return word
-    if word.isprintable():
-        return "'" + word.replace("'", "'\"'\"'") + "'"
-    return "$'" + "".join(map(_escaped, word)) + "'"
+    if _SAFE.fullmatch(argument):
+        return argument
+    if argument.isprintable():
+        return "'" + argument.replace("'", "'\"'\"'") + "'"
+    return "$'" + "".join(map(_escaped, argument)) + "'"
 
 
 def _escaped(char: str) -> str:

@@ -46,12 +46,16 @@ def given_sources(options: SimpleNamespace) -> dict[str, str | None]:
     }
 
 
-def _only(*given: list[str] | str | None) -> str | None:
+def _only(*values_and_flags: list[str] | str | None) -> str | None:
     """The one value in (values, name of the flag) pairs. Raises UsageError for two: they are two sources."""
-    found = [(given[at + 1], value) for at in range(0, len(given), 2) for value in given[at] or ()]
-    if len(found) > 1:
-        raise UsageError(f"{' and '.join(str(name) for name, _ in found)} are two sources: give one")
-    return found[0][1] if found else None
+    pairs = [
+        (values_and_flags[at + 1], value)
+        for at in range(0, len(values_and_flags), 2)
+        for value in values_and_flags[at] or ()
+    ]
+    if len(pairs) > 1:
+        raise UsageError(f"{' and '.join(str(name) for name, _ in pairs)} are two sources: give one")
+    return pairs[0][1] if pairs else None
 
 
 def sources_of(options: SimpleNamespace) -> list[tuple[str, str]]:

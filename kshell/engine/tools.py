@@ -175,17 +175,17 @@ def takes_several(flag: Flag) -> bool:
     return flag.repeat or (flag.metavar or "").endswith(",…")
 
 
-def words(command: Command, arguments: Mapping[str, Any]) -> list[str]:
-    """A call of a tool as the words of its command, without ``source``, ``limit``.
+def command_tokens(command: Command, arguments: Mapping[str, Any]) -> list[str]:
+    """A call of a tool as the tokens of its command, without ``source``, ``limit``.
 
     Raises:
         UsageError: an argument that is not offered, or is no text, number, truth value or list of those.
     """
     flags = {flag.dest: flag for flag in command.flags if is_offered(flag)}
-    known = {arg.name for arg in command.args} | set(flags) | {SOURCE, AS_OF, LIMIT}
+    names = {arg.name for arg in command.args} | set(flags) | {SOURCE, AS_OF, LIMIT}
     for name, value in arguments.items():
-        if name not in known:
-            hint = did_you_mean(name, known, f"arguments: {', '.join(sorted(known))}")
+        if name not in names:
+            hint = did_you_mean(name, names, f"arguments: {', '.join(sorted(names))}")
             raise UsageError(f"{command.name}: there is no argument {name}", hint=hint)
         for item in value if isinstance(value, list) else [value]:
             if item is not None and not isinstance(item, str | int | float):
@@ -197,7 +197,7 @@ def words(command: Command, arguments: Mapping[str, Any]) -> list[str]:
 
 
 def _positional(command: Command, arguments: Mapping[str, Any]) -> list[str]:
-    given: list[str] = []
+    positional: list[str] = []
     gap = ""
     for arg in command.args:
         value = arguments.get(arg.name)
@@ -206,8 +206,8 @@ def _positional(command: Command, arguments: Mapping[str, Any]) -> list[str]:
             continue
         if gap:
             raise UsageError(f"{command.name}: {arg.name} needs {gap}, too")
-        given += map(str, value) if isinstance(value, list) else [str(value)]
-    return given
+        positional += map(str, value) if isinstance(value, list) else [str(value)]
+    return positional
 
 
 def limit_of(arguments: Mapping[str, Any]) -> int:

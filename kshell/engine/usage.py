@@ -47,13 +47,13 @@ def _named(flag: Flag, *, shortest: bool = False) -> str:
     return ", ".join(names) + (f" {flag.metavar}" if flag.metavar else "")
 
 
-def _sentence(words: str) -> str:
+def _sentence(phrase: str) -> str:
     """A phrase as a sentence."""
-    return words[:1].upper() + words[1:] + ("" if words.endswith(".") else ".")
+    return phrase[:1].upper() + phrase[1:] + ("" if phrase.endswith(".") else ".")
 
 
 def _items(pairs: Iterable[tuple[str, str]]) -> str:
-    return "\n".join(f"- `{name}`: {words}" for name, words in pairs)
+    return "\n".join(f"- `{name}`: {description}" for name, description in pairs)
 
 
 def arguments(command: Command) -> str:
@@ -67,13 +67,13 @@ def options(flags: Iterable[Flag]) -> str:
 
 
 def _choices(flag: Flag) -> str:
-    said = not flag.choices or next(iter(flag.choices)) in flag.help
-    return "" if said else f" ({', '.join(flag.choices)})"
+    is_listed = not flag.choices or next(iter(flag.choices)) in flag.help
+    return "" if is_listed else f" ({', '.join(flag.choices)})"
 
 
 def examples(command: Command) -> str:
     """The examples as lines to copy, each below what it is for."""
-    return "```\n" + "\n".join(f"# {purpose(one)}\n{one.line}" for one in command.examples) + "\n```"
+    return "```\n" + "\n".join(f"# {purpose(example)}\n{example.line}" for example in command.examples) + "\n```"
 
 
 def purpose(example: Example) -> str:

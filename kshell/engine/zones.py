@@ -47,10 +47,10 @@ def _local() -> tzinfo:
         return here
 
 
-def zone_name(word: str) -> str:
+def zone_name(name: str) -> str:
     """The word, if it names a zone. Raises ValueError."""
-    zone(word)
-    return word
+    zone(name)
+    return name
 
 
 def absolute(point: str, name: str) -> str:

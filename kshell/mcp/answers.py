@@ -70,36 +70,36 @@ def answer(command: Command, session: Session, result: Result, limit: int) -> An
     left_out: list[str] = []
     value = _limited(result, limit, left_out)
     code = exit_code_of(result, session)
-    made: Answer = {"result": value, "source": session.source.name, "exitCode": code}
+    reply: Answer = {"result": value, "source": session.source.name, "exitCode": code}
     if code != EXIT_OK:
-        made["meaning"] = (
+        reply["meaning"] = (
             (command.says_no or meaning_of_no(command)) if code == EXIT_FINDING else dict(EXIT_CODES)[code]
         )
     if session.is_loaded and session.source.has_log:
         provenance = session.image.provenance
-        made["state"] = {"offset": provenance.offset, "time": iso(provenance.timestamp)}
+        reply["state"] = {"offset": provenance.offset, "time": iso(provenance.timestamp)}
     if left_out:
-        made["leftOut"] = left_out
+        reply["leftOut"] = left_out
     notes = list(dict.fromkeys((*session.problems(), *session.notes())))
     if notes:
-        made["notes"] = notes[:MOST_NOTES]
+        reply["notes"] = notes[:MOST_NOTES]
         if len(notes) > MOST_NOTES:
-            made["notes"].append(f"and {len(notes) - MOST_NOTES} more notes")
+            reply["notes"].append(f"and {len(notes) - MOST_NOTES} more notes")
     # By way of JSON: mappings, tones and numbers that JSON does not know become what it knows.
-    made = escaped(json.loads(to_json(made)))
-    size = len(to_json(made))
+    reply = escaped(json.loads(to_json(reply)))
+    size = len(to_json(reply))
     if size > LARGEST:
         raise UsageError(
             f"{command.name}: the answer has {size:,} characters, and {LARGEST:,} is the most",
             hint="ask for less: a path further down, a condition, fewer columns, a smaller limit",
         )
-    return made
+    return reply
 
 
 def failure(error: KshellError) -> Answer:
     """An error as a tool gives it: its kind, what is wrong, and what to do."""
-    told = {"error": type(error).__name__, "message": error.message, "hint": error.hint, "exitCode": error.exit_code}
-    return escaped({name: value for name, value in told.items() if value is not None})  # type: ignore[no-any-return]
+    fields = {"error": type(error).__name__, "message": error.message, "hint": error.hint, "exitCode": error.exit_code}
+    return escaped({name: value for name, value in fields.items() if value is not None})  # type: ignore[no-any-return]
 
 
 def escaped(value: Any) -> Any:
@@ -110,14 +110,14 @@ def escaped(value: Any) -> Any:
     if isinstance(value, list):
         return [escaped(item) for item in value]
     if isinstance(value, dict):
-        made: dict[str, Any] = {}
+        escaped_items: dict[str, Any] = {}
         for key, item in value.items():
             name = spelled = escaped(key)
             number = 2
-            while name in made:  # nothing may hide another one by a name that is spelled alike
+            while name in escaped_items:  # nothing may hide another one by a name that is spelled alike
                 name, number = f"{spelled} ({number})", number + 1
-            made[name] = escaped(item)
-        return made
+            escaped_items[name] = escaped(item)
+        return escaped_items
     return value
 
 
@@ -126,19 +126,19 @@ def _limited(result: Result, limit: int, left_out: list[str]) -> Any:
         return _rows(result, limit, left_out)
     if isinstance(result, Tree):
         roots, _ = cut(plain.trees(result.root), limit)
-        if (gone := _leaves([result.root]) - _leaves(roots)) > 0:
+        if (missing := _leaves([result.root]) - _leaves(roots)) > 0:
             left_out.append(
-                f"{gone} leaves of the tree; '{plain.LEFT_OUT}' says where and how many children are missing"
+                f"{missing} leaves of the tree; '{plain.LEFT_OUT}' says where and how many children are missing"
             )
-        whole = len(roots) == 1 and roots[0].name == result.root.name
-        return plain.tree(roots[0] if whole else result.root._replace(children=roots))
+        is_single_root = len(roots) == 1 and roots[0].name == result.root.name
+        return plain.tree(roots[0] if is_single_root else result.root._replace(children=roots))
     if isinstance(result, Report):
-        made: dict[str, Any] = {}
+        bodies: dict[str, Any] = {}
         for section in result.sections:
             rows = section.body
             body = _rows(rows, limit, left_out, section.key) if isinstance(rows, Rows) else dict(rows)
-            made |= {section.key: body} if section.key or isinstance(body, list) else body
-        return made
+            bodies |= {section.key: body} if section.key or isinstance(body, list) else body
+        return bodies
     value = plain.value(result)
     if isinstance(value, list) and len(value) > limit:
         left_out.append(f"{len(value) - limit} of {len(value)} elements")
@@ -159,9 +159,9 @@ def _rows(rows: Rows, limit: int, left_out: list[str], section: str = "") -> lis
     for item in islice(objects, limit):
         size += len(to_json(item))
         if taken and size > LARGEST // 2:
-            gone = _count(objects)
+            rest = _count(objects)
             left_out.append(
-                f"{gone[0] + 1}{gone[1]} rows{where}: the answer would be too large; fewer columns make room"
+                f"{rest[0] + 1}{rest[1]} rows{where}: the answer would be too large; fewer columns make room"
             )
             return taken
         taken.append(item)

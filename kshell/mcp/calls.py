@@ -42,12 +42,12 @@ class OpenSource(NamedTuple):
 
 
 def open_sources(
-    given: list[tuple[str, str]], environment: Mapping[str, str], options: SimpleNamespace
+    sources: list[tuple[str, str]], environment: Mapping[str, str], options: SimpleNamespace
 ) -> tuple[dict[str, OpenSource], list[str]]:
     """(the sources by name, warnings about properties); the environment's where none is given.
 
     Args:
-        given: (kind, value) of each, as :func:`kshell.sources.choose.choose` takes one.
+        sources: (kind, value) of each, as :func:`kshell.sources.choose.choose` takes one.
         environment: variables that name a source, or where contexts are.
         options: with ``config``, ``X`` and ``on_corruption``.
 
@@ -55,12 +55,12 @@ def open_sources(
         UsageError: two have one name, or there is none.
         SourceError: there is nothing to read.
     """
-    found: dict[str, OpenSource] = {}
+    sources_by_name: dict[str, OpenSource] = {}
     warnings: list[str] = []
-    for flags in [{kind: value} for kind, value in given] or [{}]:
+    for flags in [{kind: value} for kind, value in sources] or [{}]:
         choice = choose(flags, environment, options.config, options.X or ())
         name = flags.get(CONTEXT) or (DEMO if choice.kind == DEMO else choice.value)
-        if name in found:
+        if name in sources_by_name:
             raise UsageError(f"{name} is given twice", hint="give each source once")
         source = open_source(choice, options.on_corruption if choice.kind in (DIRECTORY, DEMO) else None)
         warnings += choice.warnings
@@ -68,8 +68,8 @@ def open_sources(
         session = Session(source)
         session.is_confined = True
         session.travels()
-        found[name] = OpenSource(session, [])
-    return found, warnings
+        sources_by_name[name] = OpenSource(session, [])
+    return sources_by_name, warnings
 
 
 class Cancelled(KeyboardInterrupt):
@@ -79,10 +79,10 @@ class Cancelled(KeyboardInterrupt):
 class Job:
     """One call that waits, or runs. ``done`` is told of the answer, in the main thread."""
 
-    def __init__(self, tool: str, arguments: Mapping[str, Any], done: Callable[[Answer, bool], None]) -> None:
+    def __init__(self, tool: str, arguments: Mapping[str, Any], on_answer: Callable[[Answer, bool], None]) -> None:
         self.tool = tool
         self.arguments = arguments
-        self.done = done
+        self.done = on_answer
         self.is_cancelled = False
 
 
@@ -138,12 +138,12 @@ class Calls:
             with deadline(self._timeout):
                 command = tools.get(tool)
                 limit = tools.limit_of(arguments)
-                words = tools.words(command, arguments)
+                tokens = tools.command_tokens(command, arguments)
                 opened = self._source(arguments)
                 session = opened.session
                 if command.needs_source:
                     opened.bring_up_to_date()
-                call = prepare_words(session, [command.name, *words])
+                call = prepare_words(session, [command.name, *tokens])
                 return answer(command, call.session, call.run(), limit), False
         except DeadlineError as error:
             error.hint = _HINT

@@ -85,10 +85,10 @@ def make_server(calls: Calls) -> Server[Any]:
             if not outcome.done():
                 outcome.set_result((answer, is_error))
 
-        def done(answer: Answer, is_error: bool) -> None:
+        def report_answer(answer: Answer, is_error: bool) -> None:
             loop.call_soon_threadsafe(settle, answer, is_error)
 
-        job = Job(params.name, params.arguments or {}, done)
+        job = Job(params.name, params.arguments or {}, report_answer)
         calls.add(job)
         try:
             answer, is_error = await outcome

@@ -40,8 +40,8 @@ def _renderer(line: Line) -> Renderer:
 
 
 def _kinds(line: Line) -> Renderers:
-    one = _renderer(line)
-    return {Text: one, Value: one, Rows: one, Tree: one, Report: one, Nothing: nothing}
+    renderer = _renderer(line)
+    return {Text: renderer, Value: renderer, Rows: renderer, Tree: renderer, Report: renderer, Nothing: nothing}
 
 
 FORMATS = {"csv": _kinds(csv_line), "tsv": _kinds(tsv_line)}

@@ -25,10 +25,10 @@ def tell_own_fault(program: str, error: BaseException, *, verbose: bool) -> int:
         sys.stderr.write(f"{program}: interrupted\n")
         return EXIT_INTERRUPTED
     fault = own_fault(error)
-    told = [f"{program}: {fault.message}"]
+    lines = [f"{program}: {fault.message}"]
     if verbose:
-        told += map(escape.terminal, "".join(traceback.format_exception(error)).splitlines())
+        lines += map(escape.terminal, "".join(traceback.format_exception(error)).splitlines())
     else:
-        told.append("-v shows where it came from; please report it")
-    sys.stderr.write("".join(f"{line}\n" for line in told))
+        lines.append("-v shows where it came from; please report it")
+    sys.stderr.write("".join(f"{line}\n" for line in lines))
     return fault.exit_code

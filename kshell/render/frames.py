@@ -56,8 +56,8 @@ def _rendered(call: Call, part: LineResult, *, header: bool, width: int | None, 
     own = part.call.shape
     fmt = own.output or call.shape.output or "text"
     header = header and not (own.no_header or call.shape.no_header)
-    shown = localized(part.result, fmt, own.timezone or call.shape.timezone)
-    return render(shown, fmt, header=header, width=width, color=color)
+    result = localized(part.result, fmt, own.timezone or call.shape.timezone)
+    return render(result, fmt, header=header, width=width, color=color)
 
 
 # --- a stream -------------------------------------------------------------------------------------------------------
@@ -66,14 +66,14 @@ def _rendered(call: Call, part: LineResult, *, header: bool, width: int | None, 
 def _changes(call: Call, frames: Frames, complain: Complain, width: int | None) -> Iterator[str]:
     """Every answer, or error, that differs from the one before."""
     last: list[str] | None = None
-    told = ""
+    last_message = ""
     for part in frames.parts:
         if part.error is not None:
-            if part.error.message != told:
+            if part.error.message != last_message:
                 complain(part.error)
-            told = part.error.message
+            last_message = part.error.message
             continue
-        told = ""
+        last_message = ""
         fmt = (part.call.shape.output if part.call else None) or call.shape.output or "text"
         chunks = list(_rendered(call, part, header=True, width=width, color=False))
         if chunks == last:
@@ -103,12 +103,12 @@ def _draw(call: Call, frames: Frames, out: TextIO) -> None:
             columns = call.shape.width or columns
             body, left_out = _body(call, part, columns, max(rows - 3, 1), color)
             marked = [set[int]() for _ in body] if last is None else changed_words(last, [plain for plain, _ in body])
-            shown = [
+            painted = [
                 fitted(text, places if color else set(), columns)
                 for (_, text), places in zip(body, marked, strict=True)
             ]
             more = [paint(clip(left_out, columns), "dim", color)] if left_out else []
-            lines = [_header(frames, part, columns, color), "", *shown, *more]
+            lines = [_header(frames, part, columns, color), "", *painted, *more]
             # What was on the screen before the first frame scrolls up, and is not lost.
             begin = _HIDE + ("\n" * (rows - 1) if last is None else "") + _HOME
             out.write(begin + "".join(f"{line}{_CLEAR_LINE}\r\n" for line in lines[: rows - 1]) + _CLEAR_BELOW)
@@ -138,8 +138,8 @@ def _body(call: Call, part: LineResult, columns: int, most: int, color: bool) ->
         # The line that says so takes the place of one.
         lines.pop()
         more += 1
-    said = f"… {'more than ' if more > _COUNTED else ''}{min(more, _COUNTED)} more lines" if more else ""
-    return [(uncolored(line), line) for line in lines], said
+    rest_note = f"… {'more than ' if more > _COUNTED else ''}{min(more, _COUNTED)} more lines" if more else ""
+    return [(uncolored(line), line) for line in lines], rest_note
 
 
 def _lines(chunks: Iterable[str]) -> Iterator[str]:
@@ -163,7 +163,7 @@ def _header(frames: Frames, part: LineResult, columns: int, color: bool) -> str:
 # --- what changed between two screens ---------------------------------------------------------------------------------
 
 
-_WORD = re.compile(r"\S+")
+_WORD_PATTERN = re.compile(r"\S+")
 _PIECE = re.compile(r"\x1b\[[0-9;]*m|.", re.DOTALL)
 _REVERSE, _FORWARD = "\x1b[7m", "\x1b[27m"
 
@@ -174,32 +174,34 @@ def changed_words(before: list[str], now: list[str]) -> list[set[int]]:
     Lines that only moved up or down are the same; a line in another one's place is compared word by word with the one
     there that has most in common with it.
     """
-    found: list[set[int]] = [set() for _ in now]
+    changed: list[set[int]] = [set() for _ in now]
     for tag, a, b, c, d in SequenceMatcher(None, before, now, autojunk=False).get_opcodes():
         if tag in ("insert", "replace"):
             for at in range(c, d):
-                found[at] = _new(_partner(before[a:b], now[at], at - c), now[at])
-    return found
+                changed[at] = _new(_partner(before[a:b], now[at], at - c), now[at])
+    return changed
 
 
 def _partner(before: list[str], line: str, place: int) -> str:
     """The line that shares the most words; of several, the nearest."""
-    words = set(line.split())
+    line_words = set(line.split())
 
     def likeness(at: int) -> tuple[int, int]:
-        return len(words.intersection(before[at].split())), -abs(at - place)
+        return len(line_words.intersection(before[at].split())), -abs(at - place)
 
     return before[max(range(len(before)), key=likeness)] if before else ""
 
 
 def _new(before: str, now: str) -> set[int]:
-    old = _WORD.findall(before)
-    words = list(_WORD.finditer(now))
+    old = _WORD_PATTERN.findall(before)
+    word_matches = list(_WORD_PATTERN.finditer(now))
     places: set[int] = set()
-    for tag, _, _, c, d in SequenceMatcher(None, old, [word[0] for word in words], autojunk=False).get_opcodes():
+    for tag, _, _, c, d in SequenceMatcher(
+        None, old, [match[0] for match in word_matches], autojunk=False
+    ).get_opcodes():
         if tag in ("insert", "replace"):
-            for word in words[c:d]:
-                places.update(range(*word.span()))
+            for match in word_matches[c:d]:
+                places.update(range(*match.span()))
     return places
 
 

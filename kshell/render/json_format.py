@@ -28,12 +28,12 @@ def _array(rows: Rows) -> Iterator[str]:
     if rows.live:
         yield from _live_array(rows)
         return
-    kept = None
+    pending = None
     for item in plain.objects(rows):
-        yield "[\n" if kept is None else kept + ",\n"
+        yield "[\n" if pending is None else pending + ",\n"
         # Newlines inside strings are escaped: those that are left are the layout's.
-        kept = "  " + to_json(item, _INDENT).replace("\n", "\n  ")
-    yield "[]\n" if kept is None else kept + "\n]\n"
+        pending = "  " + to_json(item, _INDENT).replace("\n", "\n  ")
+    yield "[]\n" if pending is None else pending + "\n]\n"
 
 
 def _live_array(rows: Rows) -> Iterator[str]:
@@ -65,9 +65,9 @@ def _colored(make: Callable[[Any], Iterator[str]]) -> Renderer:
     return function
 
 
-def _kinds(whole: Callable[[Any], Iterator[str]], rows: Callable[[Any], Iterator[str]]) -> Renderers:
-    one = _colored(whole)
-    return {Text: one, Value: one, Rows: _colored(rows), Tree: one, Report: one, Nothing: nothing}
+def _kinds(document: Callable[[Any], Iterator[str]], rows: Callable[[Any], Iterator[str]]) -> Renderers:
+    colored = _colored(document)
+    return {Text: colored, Value: colored, Rows: _colored(rows), Tree: colored, Report: colored, Nothing: nothing}
 
 
 FORMATS = {"json": _kinds(_indented, _array), "jsonl": _kinds(_line, _lines)}

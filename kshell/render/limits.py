@@ -57,9 +57,11 @@ def cut(roots: list[Branch], limit: int | None) -> tuple[list[Branch], str]:
     total = sum(_measure(root, sizes) for root in roots)
     if total <= limit:
         return roots, ""
-    kept = _kept(roots, sizes, limit)
-    note = f"{sum(map(count, kept)):,} of {total:,} nodes; .df has the value of every leaf"
-    return kept + ([Branch("", left_out=len(roots) - len(kept))] if len(kept) < len(roots) else []), note
+    first_roots = _first_branches(roots, sizes, limit)
+    note = f"{sum(map(count, first_roots)):,} of {total:,} nodes; .df has the value of every leaf"
+    return first_roots + (
+        [Branch("", left_out=len(roots) - len(first_roots))] if len(first_roots) < len(roots) else []
+    ), note
 
 
 def count(branch: Branch) -> int:
@@ -73,27 +75,27 @@ def _measure(branch: Branch, sizes: dict[int, int]) -> int:
     return size
 
 
-def _kept(branches: list[Branch], sizes: dict[int, int], room: int) -> list[Branch]:
+def _first_branches(branches: list[Branch], sizes: dict[int, int], room: int) -> list[Branch]:
     """The first of the branches, each with its share of the room."""
     nested = any(branch.children for branch in branches)
     some = branches[: min(room, max(_FEWEST, room // _PART))] if nested else branches[:room]
     rooms = shares([sizes[id(branch)] for branch in some], room)
-    return [_smaller(branch, sizes, one) for branch, one in zip(some, rooms, strict=True)]
+    return [_smaller(branch, sizes, share) for branch, share in zip(some, rooms, strict=True)]
 
 
 def _smaller(branch: Branch, sizes: dict[int, int], room: int) -> Branch:
     if sizes[id(branch)] <= room or not branch.children:
         return branch
-    kept = _kept(branch.children, sizes, room - 1)
-    return branch._replace(children=kept, left_out=branch.left_out + len(branch.children) - len(kept))
+    children = _first_branches(branch.children, sizes, room - 1)
+    return branch._replace(children=children, left_out=branch.left_out + len(branch.children) - len(children))
 
 
 def shares(sizes: list[int], room: int) -> list[int]:
     """What each may take: the small ones all that they need, the others the same of what is left."""
-    found = [0] * len(sizes)
-    left = len(sizes)
+    allotted = [0] * len(sizes)
+    remaining = len(sizes)
     for place in sorted(range(len(sizes)), key=sizes.__getitem__):
-        found[place] = max(1, min(sizes[place], room // left))
-        room -= found[place]
-        left -= 1
-    return found
+        allotted[place] = max(1, min(sizes[place], room // remaining))
+        room -= allotted[place]
+        remaining -= 1
+    return allotted

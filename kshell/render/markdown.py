@@ -34,9 +34,9 @@ def value(result: Value, options: RenderOptions) -> Iterator[str]:
 
 def rows(result: Rows, options: RenderOptions) -> Iterator[str]:
     """A table of all columns."""
-    shown = LimitedRows(result, options.limit)
-    yield from _table(plain.columns(result), shown, options)
-    yield from _note(shown.note, options)
+    limited = LimitedRows(result, options.limit)
+    yield from _table(plain.columns(result), limited, options)
+    yield from _note(limited.note, options)
 
 
 def tree(result: Tree, options: RenderOptions) -> Iterator[str]:

@@ -271,11 +271,11 @@ def describe_error(error: KshellError, *, color: bool = False, line: str | None 
     end.
     """
     line = getattr(error, "text", line)
-    said = [paint(escape.terminal(error.message), "error", color)]
+    lines = [paint(escape.terminal(error.message), "error", color)]
     column = error.column if isinstance(error, UsageError) else None
     if line is not None and column is not None:
         before = escape.terminal(line[:column])
-        said += [f"  {escape.terminal(line)}", f"  {' ' * cells(before)}{paint('^', 'error', color)}"]
+        lines += [f"  {escape.terminal(line)}", f"  {' ' * cells(before)}{paint('^', 'error', color)}"]
     if error.hint:
-        said.append(paint(escape.terminal(error.hint), "hint", color))
-    return "\n".join(said)
+        lines.append(paint(escape.terminal(error.hint), "hint", color))
+    return "\n".join(lines)

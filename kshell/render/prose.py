@@ -101,7 +101,7 @@ def _span(part: SyntaxTreeNode) -> Span:
 
 # --- a terminal -----------------------------------------------------------------------------------------------------
 
-Word = list[tuple[str, str]]
+StyledWord = list[tuple[str, str]]
 """What stands between two blanks: its (text, style) parts."""
 
 
@@ -123,34 +123,34 @@ def to_terminal(text: str, options: RenderOptions) -> Iterator[str]:
             yield from _wrapped(block, options)
 
 
-def _words(spans: Sequence[Span], options: RenderOptions) -> list[Word]:
-    words: list[Word] = [[]]
+def _styled_words(spans: Sequence[Span], options: RenderOptions) -> list[StyledWord]:
+    styled_words: list[StyledWord] = [[]]
     for kind, part, address in spans:
-        shown = f"`{part}`" if kind == "code" and not options.color else part
-        shown += f" ({address})" if address and address != part else ""
-        for number, piece in enumerate(re.split(r"\s+", shown)):
+        text = f"`{part}`" if kind == "code" and not options.color else part
+        text += f" ({address})" if address and address != part else ""
+        for number, piece in enumerate(re.split(r"\s+", text)):
             if number:
-                words.append([])
+                styled_words.append([])
             if piece:
-                words[-1].append((escape.terminal(piece), kind if kind in ("bold", "code") else ""))
-    return [word for word in words if word]
+                styled_words[-1].append((escape.terminal(piece), kind if kind in ("bold", "code") else ""))
+    return [styled_word for styled_word in styled_words if styled_word]
 
 
 def _unstyled(spans: Sequence[Span], options: RenderOptions) -> str:
-    return " ".join("".join(part for part, _ in word) for word in _words(spans, options))
+    return " ".join("".join(part for part, _ in styled_word) for styled_word in _styled_words(spans, options))
 
 
 def _wrapped(block: Block, options: RenderOptions) -> Iterator[str]:
     hanging = " " * len(block.lead)
     widest = _WIDEST if options.width is None else min(options.width, _WIDEST)
     line, used = block.lead, len(block.lead)
-    for word in _words(block.spans, options):
-        size = sum(cells(part) for part, _ in word)
+    for styled_word in _styled_words(block.spans, options):
+        size = sum(cells(part) for part, _ in styled_word)
         if used > len(hanging) and used + 1 + size > widest:
             yield line + "\n"
             line, used = hanging, len(hanging)
         gap = " " if used > len(hanging) else ""
-        line += gap + "".join(paint(part, style, options.color) for part, style in word)
+        line += gap + "".join(paint(part, style, options.color) for part, style in styled_word)
         used += len(gap) + size
     yield line + "\n"
 
@@ -186,13 +186,13 @@ def to_html(text: str, highest: int = 1) -> Iterator[str]:
 def _inline(spans: Sequence[Span]) -> str:
     out = []
     for kind, part, address in spans:
-        shown = escape.html(part)
+        markup = escape.html(part)
         if kind == "link" and address.startswith(("https://", "http://")):
-            shown = f'<a href="{escape.html(address)}">{shown}</a>'
+            markup = f'<a href="{escape.html(address)}">{markup}</a>'
         elif kind in ("code", "bold"):
             tag = {"code": "code", "bold": "b"}[kind]
-            shown = f"<{tag}>{shown}</{tag}>"
-        out.append(shown)
+            markup = f"<{tag}>{markup}</{tag}>"
+        out.append(markup)
     return "".join(out)
 
 

@@ -20,12 +20,14 @@ def watched(stream: IO[str], closed: type[Exception]) -> Iterator[None]:
         yield
         return
 
-    def gone(number: int, frame: FrameType | None) -> NoReturn:
+    def raise_closed(number: int, frame: FrameType | None) -> NoReturn:
         raise closed
 
-    before = signal.signal(signal.SIGPIPE, gone)
-    told, tell = os.pipe()
-    thread = threading.Thread(target=_wait, args=(fd, told, threading.get_ident()), name="kshell output", daemon=True)
+    before = signal.signal(signal.SIGPIPE, raise_closed)
+    stop_read, stop_write = os.pipe()
+    thread = threading.Thread(
+        target=_wait, args=(fd, stop_read, threading.get_ident()), name="kshell output", daemon=True
+    )
     thread.start()
     try:
         yield
@@ -34,9 +36,9 @@ def watched(stream: IO[str], closed: type[Exception]) -> Iterator[None]:
         with contextlib.suppress(closed):
             signal.signal(signal.SIGPIPE, signal.SIG_IGN)
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-        os.close(tell)
+        os.close(stop_write)
         thread.join()
-        os.close(told)
+        os.close(stop_read)
         if before is not None:
             signal.signal(signal.SIGPIPE, before)
 
@@ -48,10 +50,10 @@ def _fileno(stream: IO[str]) -> int | None:
         return None
 
 
-def _wait(fd: int, told: int, thread: int) -> None:
-    """Until the pipe's reader is gone, or ``told`` is closed."""
+def _wait(fd: int, stop_read: int, thread: int) -> None:
+    """Until the pipe's reader is gone, or the writing end of ``stop_read`` is closed."""
     poll = select.poll()
     poll.register(fd, 0)
-    poll.register(told, 0)
+    poll.register(stop_read, 0)
     if any(number == fd and event & (select.POLLERR | select.POLLHUP) for number, event in poll.poll()):
         signal.pthread_kill(thread, signal.SIGPIPE)

@@ -49,7 +49,7 @@ def to_yaml(value: Any) -> str:
     return escape.yaml(text.removesuffix("...\n"))
 
 
-def _whole(result: Result) -> Iterator[str]:
+def _document(result: Result) -> Iterator[str]:
     if isinstance(result, Text):
         yield to_yaml(result.text)
     elif isinstance(result, Value):
@@ -72,7 +72,7 @@ def _list(result: Rows) -> Iterator[str]:
 
 
 def _render(result: Result, options: RenderOptions) -> Iterator[str]:
-    chunks = _list(result) if isinstance(result, Rows) else _whole(result)
+    chunks = _list(result) if isinstance(result, Rows) else _document(result)
     return highlight(chunks, "yaml") if options.color else chunks
 
 

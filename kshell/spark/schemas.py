@@ -19,7 +19,7 @@ from kshell.metadata.records import record_types
 from kshell.protocol import schema
 from kshell.protocol.control import CONTROL_TYPES
 from kshell.protocol.decoder import UNKNOWN_TAGS
-from kshell.tables.declaration import OTHERS, Field, Type
+from kshell.tables.declaration import OTHER_FIELDS, Field, Type
 
 RECORDS, FILES, QUARANTINE = "records", "files", "quarantine"
 
@@ -225,8 +225,8 @@ def _spark_type(declared: Type) -> Any:
         return _SPARK_TYPES[declared]
     if not isinstance(declared, Mapping):
         return {"type": "array", "elementType": _spark_type(declared[0]), "containsNull": True}
-    if OTHERS in declared:
-        value = _spark_type(declared[OTHERS])
+    if OTHER_FIELDS in declared:
+        value = _spark_type(declared[OTHER_FIELDS])
         return {"type": "map", "keyType": "string", "valueType": value, "valueContainsNull": True}
     return _struct((name, below, {}) for name, below in declared.items())
 

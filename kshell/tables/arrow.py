@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from kshell.engine.result import Row
-from kshell.tables.declaration import OTHERS, Field, Table, Type, Wanted
+from kshell.tables.declaration import OTHER_FIELDS, Field, Table, Type, Wanted
 
 BATCH = 20_000
 """Rows of a batch: some megabytes."""
@@ -30,17 +30,17 @@ def arrow_type(arrow: Any, declared: Type) -> Any:
         return getattr(arrow, {"boolean": "bool_", "json": "string"}.get(declared, declared))()
     if not isinstance(declared, Mapping):
         return arrow.list_(arrow_type(arrow, declared[0]))
-    if OTHERS in declared:
-        return arrow.map_(arrow.string(), arrow_type(arrow, declared[OTHERS]))
+    if OTHER_FIELDS in declared:
+        return arrow.map_(arrow.string(), arrow_type(arrow, declared[OTHER_FIELDS]))
     return arrow.struct([arrow.field(name, arrow_type(arrow, below)) for name, below in declared.items()])
 
 
 def batches(arrow: Any, fields: Sequence[Field], rows: Iterable[Row]) -> Iterator[Any]:
     """The rows as record batches of the fields' schema."""
-    made, waiting = schema(arrow, fields), iter(rows)
+    arrow_schema, waiting = schema(arrow, fields), iter(rows)
     while part := list(islice(waiting, BATCH)):
         columns = [_array(arrow, [row.get(field.name) for row in part], field.type) for field in fields]
-        yield arrow.record_batch(columns, schema=made)
+        yield arrow.record_batch(columns, schema=arrow_schema)
 
 
 def create_table(arrow: Any, connection: Any, table: Table, rows: Iterable[Row], wanted: Wanted = None) -> None:
@@ -103,8 +103,8 @@ def _value(value: Any, declared: Type) -> Any:
         below = declared[0]
         return value if isinstance(below, str) and below != "string" else [_value(item, below) for item in value]
     assert isinstance(declared, Mapping)
-    if OTHERS in declared:
-        return [(_value(key, "string"), _value(item, declared[OTHERS])) for key, item in value.items()]
+    if OTHER_FIELDS in declared:
+        return [(_value(key, "string"), _value(item, declared[OTHER_FIELDS])) for key, item in value.items()]
     return {name: _value(value.get(name), below) for name, below in declared.items()}
 
 

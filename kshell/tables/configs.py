@@ -42,25 +42,27 @@ class Verdict(NamedTuple):
 
 def known_key(resource_type: str, key: str) -> KnownType | None:
     """What Kafka says of a key in some release; a broker's key may carry a listener's name, and a mechanism's."""
-    known = known_types(resource_type)
-    if resource_type == "BROKER" and key not in known and key.startswith(_LISTENER):
+    types_by_key = known_types(resource_type)
+    if resource_type == "BROKER" and key not in types_by_key and key.startswith(_LISTENER):
         rest = key[len(_LISTENER) :].partition(".")[2]
-        key = next((one for one in PER_MECHANISM if rest.endswith(f".{one}")), rest)
-    return known.get(key)
+        key = next((mechanism_key for mechanism_key in PER_MECHANISM if rest.endswith(f".{mechanism_key}")), rest)
+    return types_by_key.get(key)
 
 
-def check(resource_type: str, key: str, value: str, told: ConfigEntry | None) -> Verdict:
-    """``told`` is what a node says of the key, if one was asked and knows it."""
-    known = known_key(resource_type, key)
-    kind = told.type if told is not None and told.type != UNKNOWN else known.type if known else None
-    if told is None and known is None:
+def check(resource_type: str, key: str, value: str, reported: ConfigEntry | None) -> Verdict:
+    """``reported`` is what a node says of the key, if one was asked and knows it."""
+    definition = known_key(resource_type, key)
+    kind = (
+        reported.type if reported is not None and reported.type != UNKNOWN else definition.type if definition else None
+    )
+    if reported is None and definition is None:
         return Verdict(False, None, None, f"no Kafka from 3.3 to {NEWEST} has such a config for a {resource_type}")
-    rules = list(known.rules) if known else []
-    if told is not None and told.valid_values is not None:
-        rules = [("in:" if told.case_sensitive else "IN:") + ",".join(told.valid_values)]
-    expected = " or ".join(filter(None, [_words(rule) for rule in rules[:1]])) or None
+    rules = list(definition.rules) if definition else []
+    if reported is not None and reported.valid_values is not None:
+        rules = [("in:" if reported.case_sensitive else "IN:") + ",".join(reported.valid_values)]
+    expected = " or ".join(filter(None, [_format_rule(rule) for rule in rules[:1]])) or None
     # What Kafka says of a listener's own keys is wrong: it can change them.
-    if told is not None and told.is_read_only and resource_type == "BROKER" and not key.startswith(_LISTENER):
+    if reported is not None and reported.is_read_only and resource_type == "BROKER" and not key.startswith(_LISTENER):
         return Verdict(False, kind, expected, "it cannot be changed while the broker runs (isReadOnly)")
     reason = _type_fault(value, kind)
     if reason is not None:
@@ -98,7 +100,7 @@ def _fits(value: str, kind: str | None, rule: str) -> bool:
         is_list = kind == "LIST" or name == "list"
         parts = [part.strip() for part in text.split(",") if part.strip()] if is_list else [text]
         if name == "IN":
-            return {part.upper() for part in parts} <= {one.upper() for one in listed.split(",")}
+            return {part.upper() for part in parts} <= {choice.upper() for choice in listed.split(",")}
         return set(parts) <= set(listed.split(","))
     if kind != "DOUBLE" and kind not in _BITS:
         return True  # a node says another type than Kafka has: its numbers mean nothing then
@@ -107,23 +109,23 @@ def _fits(value: str, kind: str | None, rule: str) -> bool:
     return not ((low and number < float(low)) or (high and number > float(high)))  # NaN is in every range, as in Kafka
 
 
-def _words(rule: str) -> str:
+def _format_rule(rule: str) -> str:
     """A rule for people."""
     name, colon, listed = rule.partition(":")
     if rule == ANYTHING:
         return ""
     if colon:
-        words = ", ".join(listed.split(","))
-        return {"list": f"a list of {words}", "IN": f"one of {words} (in any case)"}.get(name, f"one of {words}")
+        choices = ", ".join(listed.split(","))
+        return {"list": f"a list of {choices}", "IN": f"one of {choices} (in any case)"}.get(name, f"one of {choices}")
     low, _, high = rule.partition("..")
     if low and high:
         return f"{low} to {high}"
     return f"{low} or more" if low else f"{high} or less" if high else ""
 
 
-def valid_values(known: KnownType | None) -> str | None:
+def valid_values(definition: KnownType | None) -> str | None:
     """The newest release's rule for people; ``None`` where any value will do, or nothing is known."""
-    return (_words(known.rules[0]) or None) if known and known.rules else None
+    return (_format_rule(definition.rules[0]) or None) if definition and definition.rules else None
 
 
 Row = dict[str, Any]
@@ -143,23 +145,23 @@ def rows_of_log(
     for resource in resources:
         kind, name = resource
         for key, entry in sorted(configs.get(resource, {}).items()):
-            known = known_key(kind, key)
+            definition = known_key(kind, key)
             yield {
                 "resourceType": kind,
                 "resourceName": name,
                 "name": key,
                 "value": redaction.config(kind, key, entry.value),
                 "source": dynamic_source(resource),
-                "isSensitive": known.type == "PASSWORD" if known else None,
+                "isSensitive": definition.type == "PASSWORD" if definition else None,
                 "isReadOnly": None,
                 "synonyms": None,
-                "type": type or (known.type if known else None),
+                "type": type or (definition.type if definition else None),
                 "documentation": None,
             }
 
 
-def rows_told(described: Described, redaction: Redaction, *, overridden: bool, effective: bool) -> Iterator[Row]:
-    """What a node tells: what is set at the resource itself, with ``overridden`` all but defaults, or everything."""
+def rows_of_node(described: Described, redaction: Redaction, *, overridden: bool, effective: bool) -> Iterator[Row]:
+    """What a node reports: what is set at the resource itself, with ``overridden`` all but defaults, or everything."""
     kind, name = described.resource
     for entry in sorted(described.entries):
         own = own_setting(described.resource, entry)
@@ -173,7 +175,7 @@ def rows_told(described: Described, redaction: Redaction, *, overridden: bool, e
                 "source": entry.source,
                 "isSensitive": entry.is_sensitive,
                 "isReadOnly": entry.is_read_only,
-                "synonyms": [synonym_row(kind, entry, one, redaction) for one in entry.synonyms],
+                "synonyms": [synonym_row(kind, entry, synonym, redaction) for synonym in entry.synonyms],
                 "type": entry.type,
                 "documentation": entry.documentation,
             }
@@ -190,23 +192,28 @@ def synonym_row(kind: str, entry: ConfigEntry, synonym: Synonym, redaction: Reda
     """A synonym's key may be the broker's (``log.retention.ms`` of ``retention.ms``): then that decides."""
     value: str | None = REDACTED
     if not entry.is_sensitive:
-        shown = [redaction.config(one, synonym.name, synonym.value) for one in dict.fromkeys((kind, "BROKER"))]
+        redacted = [
+            redaction.config(resource_type, synonym.name, synonym.value)
+            for resource_type in dict.fromkeys((kind, "BROKER"))
+        ]
         secret = any(synonym.name in keys for keys in SENSITIVE.values()) and not redaction.show_secrets
-        value = REDACTED if secret else next((one for one in shown if one != REDACTED), shown[0])
+        value = REDACTED if secret else next((text for text in redacted if text != REDACTED), redacted[0])
     return {"name": synonym.name, "value": value, "source": synonym.source}
 
 
 def for_people(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """A row whose value has the type that the config has, so that it is coloured as such."""
-    shown = dict(row, value=typed(row["value"], row["type"]))
+    cells = dict(row, value=typed(row["value"], row["type"]))
     if not row["resourceName"]:
-        shown["resourceName"] = "<default>"
+        cells["resourceName"] = "<default>"
     if row["synonyms"] is not None:
-        shown["synonyms"] = [f"{one['source']}:{one['name']}={_shown(one['value'])}" for one in row["synonyms"]]
-    return shown
+        cells["synonyms"] = [
+            f"{synonym['source']}:{synonym['name']}={_dash_if_none(synonym['value'])}" for synonym in row["synonyms"]
+        ]
+    return cells
 
 
-def _shown(value: str | None) -> str:
+def _dash_if_none(value: str | None) -> str:
     return "-" if value is None else value
 
 

@@ -27,21 +27,21 @@ def _of_image(session: Session, nodes: Nodes | None) -> dict[int, dict[str, Any]
     leader = describe.leader_id(loaded)
     rows: dict[int, dict[str, Any]] = {voter["voterId"]: _voter(voter) for voter in describe.voters(loaded)}
     if nodes is not None and loaded.until is None:
-        rows |= _asked(session, nodes)
+        rows |= _ask_quorum(session, nodes)
     if leader is not None and leader >= 0:
         rows.setdefault(leader, {"listeners": None})
     plain = families()["controllers"].plain
     for node_id, entry in session.image["controllers"].items():
         rows[node_id] = plain(entry.value)
     for node_id, row in rows.items():
-        known = nodes.by_id.get(node_id) if nodes is not None and loaded.until is None else None
-        row |= {"id": node_id, "isLeader": node_id == leader, "address": name_of(*known.address) if known else None}
+        node = nodes.by_id.get(node_id) if nodes is not None and loaded.until is None else None
+        row |= {"id": node_id, "isLeader": node_id == leader, "address": name_of(*node.address) if node else None}
         if row["address"] is None and row["listeners"]:
             row["address"] = name_of(row["listeners"][0]["host"], row["listeners"][0]["port"])
     return rows
 
 
-def _asked(session: Session, nodes: Nodes) -> dict[int, dict[str, Any]]:
+def _ask_quorum(session: Session, nodes: Nodes) -> dict[int, dict[str, Any]]:
     """What the quorum itself says: below 3.7 neither log nor snapshot need name the voters. Denied: a remark."""
     try:
         return _of_quorum(nodes)
@@ -65,11 +65,11 @@ def _of_quorum(nodes: Nodes) -> dict[int, dict[str, Any]]:
     """Voters, and observers that have endpoints: those of brokers are not told. Raises NodeError."""
     from kshell.sources.quorum.facts import describe_quorum
 
-    told = describe_quorum(nodes)
+    quorum = describe_quorum(nodes)
     rows = {}
-    for one in [*told["voters"], *(one for one in told["observers"] if one["endpoints"])]:
-        listeners = voter_listeners(one) or None
+    for replica in [*quorum["voters"], *(replica for replica in quorum["observers"] if replica["endpoints"])]:
+        listeners = voter_listeners(replica) or None
         address = name_of(listeners[0]["host"], listeners[0]["port"]) if listeners else None
-        leads = one["id"] == told["leaderId"]
-        rows[one["id"]] = {"id": one["id"], "listeners": listeners, "isLeader": leads, "address": address}
+        leads = replica["id"] == quorum["leaderId"]
+        rows[replica["id"]] = {"id": replica["id"], "listeners": listeners, "isLeader": leads, "address": address}
     return rows

@@ -29,10 +29,10 @@ which the values are known; ``["int32"]`` for a list of it; an object's fields b
 whose keys are data; ``json`` for what differs from row to row (a record's data, a leaf's value), which is JSON text in
 columnar formats. Every value may be null."""
 
-OTHERS = "*"
+OTHER_FIELDS = "*"
 _TOLD_EVERY = 1000
 _PLAIN: dict[str, type] = {"float64": float, "string": str, "boolean": bool, "json": object}
-_WHOLE = {"int16": 16, "int32": 32, "int64": 64}
+_INTEGER_BITS = {"int16": 16, "int32": 32, "int64": 64}
 
 
 class Field(NamedTuple):
@@ -67,13 +67,13 @@ class Table(NamedTuple):
 _TABLES: dict[str, Table] = {}
 
 
-def table(made: Table) -> Table:
+def table(declared: Table) -> Table:
     """Declares a table of state."""
-    if made.counts is None:
-        raise ValueError(f"the table {made.name} does not say how its rows are counted over time")
-    if _TABLES.setdefault(made.name, made) is not made:
-        raise ValueError(f"the table {made.name} is declared twice")
-    return made
+    if declared.counts is None:
+        raise ValueError(f"the table {declared.name} does not say how its rows are counted over time")
+    if _TABLES.setdefault(declared.name, declared) is not declared:
+        raise ValueError(f"the table {declared.name} is declared twice")
+    return declared
 
 
 def tables() -> dict[str, Table]:
@@ -96,19 +96,19 @@ def where_type(declared: Type) -> FieldType:
 
         if isinstance(declared, Enumeration):
             return Kind("string", values=declared)
-        return Kind("number", bits=_WHOLE[declared]) if declared in _WHOLE else _PLAIN[declared]
+        return Kind("number", bits=_INTEGER_BITS[declared]) if declared in _INTEGER_BITS else _PLAIN[declared]
     if isinstance(declared, Mapping):
         return {name: where_type(below) for name, below in declared.items()}
     return [where_type(declared[0])]
 
 
-def said(declared: Type) -> str:
+def type_text(declared: Type) -> str:
     """A type for people: ``int32``, ``[string]``, ``{min: int16, max: int16}``."""
     if isinstance(declared, str):
         return declared
     if isinstance(declared, Mapping):
-        return "{" + ", ".join(f"{name}: {said(below)}" for name, below in declared.items()) + "}"
-    return f"[{said(declared[0])}]"
+        return "{" + ", ".join(f"{name}: {type_text(below)}" for name, below in declared.items()) + "}"
+    return f"[{type_text(declared[0])}]"
 
 
 def load_for(session: Session, wanted: Sequence[Table]) -> None:

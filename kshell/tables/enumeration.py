@@ -23,10 +23,10 @@ class Enumeration(str):
 
     def __new__(cls, values: Iterable[str] | Callable[[], Iterable[str]], newer: tuple[str, ...] = ()) -> Enumeration:
         """``values``: or a function that gives them, where those who declare them are better imported late."""
-        made = super().__new__(cls, "string")
-        made._values = values if callable(values) else tuple(values)
-        made.newer = newer
-        return made
+        enumeration = super().__new__(cls, "string")
+        enumeration._values = values if callable(values) else tuple(values)
+        enumeration.newer = newer
+        return enumeration
 
     _values: tuple[str, ...] | Callable[[], Iterable[str]]
 

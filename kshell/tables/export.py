@@ -57,7 +57,7 @@ class JsonLines(Writer):
         name = f"{table.name}.jsonl"
         names = [field.name for field in table.fields]
         with open(self._file(name), "w", encoding="utf-8", newline="") as stream:
-            stream.writelines(to_json({one: row.get(one) for one in names}) + "\n" for row in rows)
+            stream.writelines(to_json({column: row.get(column) for column in names}) + "\n" for row in rows)
         return name
 
 
@@ -69,7 +69,7 @@ class Csv(Writer):
         names = [field.name for field in table.fields]
         with open(self._file(name), "w", encoding="utf-8", newline="") as stream:
             stream.write(csv_line(names))
-            stream.writelines(csv_line([row.get(one) for one in names]) for row in rows)
+            stream.writelines(csv_line([row.get(column) for column in names]) for row in rows)
         return name
 
 
@@ -82,8 +82,8 @@ class Parquet(Writer):
 
     def write(self, table: Table, rows: Iterable[Row]) -> str:
         name = f"{table.name}.parquet"
-        made = schema(self._arrow, table.fields)
-        with self._parquet.ParquetWriter(self._file(name), made, compression="zstd") as writer:
+        arrow_schema = schema(self._arrow, table.fields)
+        with self._parquet.ParquetWriter(self._file(name), arrow_schema, compression="zstd") as writer:
             for batch in batches(self._arrow, table.fields, rows):
                 writer.write_batch(batch)
         return name

@@ -9,7 +9,7 @@ from kshell.errors import UsageError, did_you_mean
 from kshell.metadata.image import families
 from kshell.tables.enumeration import Enumeration
 
-_OTHERS = {
+_OTHER_TYPES = {
     "provenance": "the last record in the image: offset, epoch, time",
     "partition": "replicas, ISR, leader and epochs of one partition",
     "topicName": "a topic's name",
@@ -29,22 +29,22 @@ _OTHERS = {
 def leaf_types() -> dict[str, str]:
     """Every type -> what it holds, by name; a family's leaf stands for the family's name."""
     declared = {family.leaf: f"an entry below /image/{'/'.join(family.path)}" for family in families().values()}
-    return dict(sorted((declared | _OTHERS).items()))
+    return dict(sorted((declared | _OTHER_TYPES).items()))
 
 
 LEAF_TYPE = Enumeration(leaf_types)
 """The column type of a leaf's type."""
 
 
-def node_type(word: str) -> str:
+def node_type(name: str) -> str:
     """``d``, ``f``, or a leaf's type. Raises UsageError, which proposes types that exist."""
     types = leaf_types()
-    if word in ("d", "f") or word in types:
-        return word
-    if word == "directory":
+    if name in ("d", "f") or name in types:
+        return name
+    if name == "directory":
         return "d"
-    hint = did_you_mean(word, types, f"d, f, or one of {', '.join(types)}")
-    raise UsageError(f"{word}: no node has that type", hint=hint)
+    hint = did_you_mean(name, types, f"d, f, or one of {', '.join(types)}")
+    raise UsageError(f"{name}: no node has that type", hint=hint)
 
 
 def complete_type(session: Session, typed: str) -> Iterable[str]:

@@ -26,7 +26,7 @@ from kshell.tables.where_grammar import ExpressionError
 if TYPE_CHECKING:
     from kshell.engine.session import Session
 
-_KEPT = "unused_columns"
+_ENABLED_OPTIMIZER = "unused_columns"
 """The optimizer that leaves columns out; all others are off, as some go by what is in the tables."""
 
 _ABOUT_TABLES = re.compile(r"(?i)duckdb_|pragma_")
@@ -39,30 +39,34 @@ def columns_of(duckdb: Any, connection: Any, text: str, wanted: Sequence[Table])
     ``connection`` has the tables, empty; its settings are locked before the query is planned. Raises nothing: what is
     wrong with the query is said when it is run.
     """
-    known = {table.name: frozenset(field.name for field in table.fields) for table in wanted}
-    every: Mapping[str, Wanted] = dict.fromkeys(known)
-    if not known or _ABOUT_TABLES.search(text):
+    fields_by_table = {table.name: frozenset(field.name for field in table.fields) for table in wanted}
+    every: Mapping[str, Wanted] = dict.fromkeys(fields_by_table)
+    if not fields_by_table or _ABOUT_TABLES.search(text):
         return every
     try:
         names = [name for (name,) in connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()]
-        connection.execute(f"SET disabled_optimizers = '{','.join(name for name in names if name != _KEPT)}'")
+        connection.execute(
+            f"SET disabled_optimizers = '{','.join(name for name in names if name != _ENABLED_OPTIMIZER)}'"
+        )
         connection.execute("SET lock_configuration = true")
         name, field = wanted[0].name, wanted[0].fields[0].name
-        if _columns_read(connection, f'SELECT "{field}" FROM "{name}"', known) != {name: frozenset((field,))}:
+        if _columns_read(connection, f'SELECT "{field}" FROM "{name}"', fields_by_table) != {name: frozenset((field,))}:
             return every  # this DuckDB prints its plans in another way
-        return _columns_read(connection, text, known)
+        return _columns_read(connection, text, fields_by_table)
     except (duckdb.Error, ValueError, KeyError):
         return every
 
 
-def _columns_read(connection: Any, text: str, known: Mapping[str, frozenset[str]]) -> dict[str, Wanted]:
+def _columns_read(connection: Any, text: str, fields_by_table: Mapping[str, frozenset[str]]) -> dict[str, Wanted]:
     """What the plan of a query reads. Raises ValueError, KeyError for a plan that is not understood."""
     ((_, plan),) = connection.execute(f"EXPLAIN (FORMAT json) {text}").fetchall()
-    found: dict[str, Wanted] = {}
+    columns_by_table: dict[str, Wanted] = {}
     for name, columns in _scans(json.loads(plan)):
-        before = found.get(name, frozenset[str]())
-        found[name] = None if before is None or columns is None or not columns <= known[name] else before | columns
-    return found
+        before = columns_by_table.get(name, frozenset[str]())
+        columns_by_table[name] = (
+            None if before is None or columns is None or not columns <= fields_by_table[name] else before | columns
+        )
+    return columns_by_table
 
 
 def _scans(plan: Any) -> Iterator[tuple[str, frozenset[str] | None]]:
@@ -78,11 +82,11 @@ def _scans(plan: Any) -> Iterator[tuple[str, frozenset[str] | None]]:
             columns = facts.get("Projections")
             listed = [columns] if isinstance(columns, str) else columns
             # A field of a struct is told as column.field.
-            read = None if listed is None else frozenset(one.partition(".")[0] for one in listed if one)
+            read = None if listed is None else frozenset(column.partition(".")[0] for column in listed if column)
             yield facts["Table"].rpartition(".")[2], read
 
 
-_WORD = re.compile(r"\w+")
+_WORD_PATTERN = re.compile(r"\w+")
 _LISTING = frozenset(("show", "describe", "information_schema", "duckdb_tables", "duckdb_columns"))
 """Words of queries that may ask which tables there are."""
 _NO_TABLE = re.compile(r'Catalog Error: Table (?:Function )?with name "?([^"\s]+)"? does not exist')
@@ -139,7 +143,7 @@ def query(session: Session, text: str, catalog: Catalog) -> QueryResult:
         if session.is_confined and statement.type.name == "SELECT":
             quoted = text.replace("'", "''")
             statement = f"SELECT * FROM query('{quoted}') LIMIT {MOST_CONFINED}"
-        found = _waited(connection, lambda: _reader(connection, statement))
+        reader = _waited(connection, lambda: _reader(connection, statement))
     except duckdb.Error as error:
         connection.close()
         raise _failed(duckdb, error, text, catalog) from None
@@ -149,20 +153,20 @@ def query(session: Session, text: str, catalog: Catalog) -> QueryResult:
     for then in sessions.values():
         session.remarks += [remark for remark in (*then.problems(), *then.notes()) if remark not in session.remarks]
     code = max((then.exit_code() for then in sessions.values()), default=EXIT_OK)
-    return QueryResult(unique(found.schema.names), _rows(duckdb, connection, found, text, catalog), code)
+    return QueryResult(unique(reader.schema.names), _rows(duckdb, connection, reader, text, catalog), code)
 
 
 def named(text: str, catalog: Catalog) -> list[Table]:
     """The tables whose names are words of the query; all of them where it asks which there are."""
-    words = _words(text)
+    identifiers = _identifiers(text)
     every = {**catalog.state, **catalog.past}
-    if words & _LISTING:
+    if identifiers & _LISTING:
         return list(every.values())
-    return [table for name, table in every.items() if name in words]
+    return [table for name, table in every.items() if name in identifiers]
 
 
-def _words(text: str) -> set[str]:
-    return {word.lower() for word in _WORD.findall(text)}
+def _identifiers(text: str) -> set[str]:
+    return {identifier.lower() for identifier in _WORD_PATTERN.findall(text)}
 
 
 def _past_first(wanted: Iterable[Table], catalog: Catalog) -> list[Table]:
@@ -183,8 +187,8 @@ def _read(
         create_macros(connection, calls)
         read = columns_of(duckdb, connection, text, wanted)
     # Who asks which tables there are, and how large they are, does not want all of the past for it.
-    words = _words(text)
-    return {name: columns for name, columns in read.items() if name not in past or name in words}
+    identifiers = _identifiers(text)
+    return {name: columns for name, columns in read.items() if name not in past or name in identifiers}
 
 
 def _lock(connection: Any) -> None:
@@ -221,9 +225,9 @@ def _rows_of(session: Session, table: Table, read: Mapping[str, Wanted]) -> Iter
     return told_rows(session, table, table.rows(session, image, read[table.name]))
 
 
-def _rows(duckdb: Any, connection: Any, found: Any, text: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
+def _rows(duckdb: Any, connection: Any, reader: Any, text: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
     """By way of Arrow: DuckDB's own rows need one more package for times with a zone."""
-    stream = iter(found)
+    stream = iter(reader)
     try:
         while (batch := _waited(connection, lambda: next(stream, None))) is not None:
             names = unique(batch.schema.names)
@@ -256,10 +260,10 @@ def _reader(connection: Any, statement: Any) -> Any:
     """The result as a stream of record batches; the method's name changed with DuckDB 1.4."""
     import warnings
 
-    found = connection.execute(statement)
+    cursor = connection.execute(statement)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that this makes a copy of the rows
-        reader = getattr(found, "to_arrow_reader", None) or found.fetch_record_batch
+        reader = getattr(cursor, "to_arrow_reader", None) or cursor.fetch_record_batch
         return reader(_ROWS)
 
 
@@ -285,10 +289,10 @@ def _failed(duckdb: Any, error: Exception, text: str, catalog: Catalog) -> Kshel
 
 def _place(lines: list[str], text: str) -> int | None:
     """Where in the query DuckDB's caret points: ``LINE 1: …`` and the line below it."""
-    for shown, mark in pairwise(lines):
-        found = _LINE.match(shown)
-        if found is not None and set(mark.strip()) == {"^"}:
-            around, column = shown[found.end() :], mark.index("^") - found.end()
+    for line, mark in pairwise(lines):
+        prefix = _LINE.match(line)
+        if prefix is not None and set(mark.strip()) == {"^"}:
+            around, column = line[prefix.end() :], mark.index("^") - prefix.end()
             part = around.removesuffix("...")
             if part.startswith("..."):
                 part, column = part[3:], column - 3
@@ -301,10 +305,10 @@ def unique(names: list[str]) -> tuple[str, ...]:
     """The names of columns, those that come twice with a number: rows are objects."""
     out: list[str] = []
     for name in names:
-        made, number = name, 2
-        while made in out:
-            made, number = f"{name}_{number}", number + 1
-        out.append(made)
+        candidate, number = name, 2
+        while candidate in out:
+            candidate, number = f"{name}_{number}", number + 1
+        out.append(candidate)
     return tuple(out)
 
 

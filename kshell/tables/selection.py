@@ -110,10 +110,10 @@ def wanted(fields: Sequence[Field], args: Any) -> Wanted:
     """The fields that the line's options need, so that others need not be made; ``None`` for all."""
     if args.columns is None:
         return None
-    found = {*args.columns, *(key.name for key in args.sort or ())}
+    names = {*args.columns, *(key.name for key in args.sort or ())}
     if args.where is not None:
-        found |= asked_for(fields, args.where)
-    return frozenset(found)
+        names |= asked_for(fields, args.where)
+    return frozenset(names)
 
 
 def asked_for(fields: Sequence[Field], where: Predicate) -> frozenset[str]:
@@ -136,22 +136,22 @@ def select(
     that of :class:`Rows`. With ``--fail-if-any`` the rows that are left decide between the exit codes 0 and 1, also
     for a command that has an answer of its own.
     """
-    shown = columns(fields if args.columns is None else chosen(fields, args.columns))
+    selected = columns(fields if args.columns is None else chosen(fields, args.columns))
     order = tuple((key.name, key.falling) for key in args.sort or ())
-    result = Rows(shown, _Chosen(rows, args), tone=tone, order=order, exit_code=exit_code)
+    result = Rows(selected, _Chosen(rows, args), tone=tone, order=order, exit_code=exit_code)
     if args.fail_if_any:
         answers_by_rows(result, some=EXIT_FINDING, none=EXIT_OK)
         if isinstance(rows, list):
             next(iter(result.rows), None)  # now: a page of the command's own may show them, and not read these
     if people is not None:
-        result.for_people = Rows(shown, _Told(result, people))
+        result.for_people = Rows(selected, _ReadableRows(result, people))
     return result
 
 
 def chosen(fields: Sequence[Field], names: Iterable[str]) -> list[Field]:
     """The fields of those names, in their order; asked for by name, each is shown."""
-    known = {field.name: field for field in fields}
-    return [known[name]._replace(wide=False, spare=0) for name in names]
+    fields_by_name = {field.name: field for field in fields}
+    return [fields_by_name[name]._replace(wide=False, spare=0) for name in names]
 
 
 class _Chosen:
@@ -169,7 +169,7 @@ class _Chosen:
         return rows if self._args.limit is None else islice(rows, self._args.limit)
 
 
-class _Told:
+class _ReadableRows:
     """An answer's rows as people read them: whatever those rows are by then (``watch`` reads them at once)."""
 
     def __init__(self, result: Rows, people: Callable[[Row], Row]) -> None:
@@ -182,12 +182,12 @@ class _Told:
 
 def _sorted(rows: Iterable[Row], key: Key) -> list[Row]:
     """Stable, so that keys can be applied one after the other, the last one first."""
-    held: list[Row] = []
+    not_null: list[Row] = []
     null: list[Row] = []
     for row in rows:
-        (null if row.get(key.name) is None else held).append(row)
-    held.sort(key=lambda row: _rank(row[key.name]), reverse=key.falling)
-    return held + null
+        (null if row.get(key.name) is None else not_null).append(row)
+    not_null.sort(key=lambda row: _rank(row[key.name]), reverse=key.falling)
+    return not_null + null
 
 
 def _rank(value: Any) -> Any:
@@ -207,21 +207,21 @@ def _rank(value: Any) -> Any:
 
 
 def _keys(text: str, names: list[str]) -> tuple[Key, ...]:
-    found = []
-    for word in map(str.strip, text.split(",")):
-        found.append(Key(_named(word.lstrip("-+"), names), word.startswith("-")))
-    return tuple(found)
+    keys = []
+    for key_text in map(str.strip, text.split(",")):
+        keys.append(Key(_named(key_text.lstrip("-+"), names), key_text.startswith("-")))
+    return tuple(keys)
 
 
 def _listed(text: str, names: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_named(word.strip(), names) for word in text.split(",")))
+    return tuple(dict.fromkeys(_named(name.strip(), names) for name in text.split(",")))
 
 
 def _named(name: str, names: list[str]) -> str:
     """The field of that name, upper or lower case as may be. Raises UsageError with those it may have meant."""
     if name in names:
         return name
-    alike = [one for one in names if one.lower() == name.lower()]
+    alike = [candidate for candidate in names if candidate.lower() == name.lower()]
     if len(alike) == 1:
         return alike[0]
     hint = did_you_mean(name, names, f"fields: {', '.join(names)}")
@@ -232,5 +232,5 @@ def _complete_listed(names: list[str], typed: str, mark: str) -> list[str]:
     """The last name of a list with commas; ``mark`` may stand before each."""
     before, comma, last = typed.rpartition(",")
     lead = mark if mark and last.startswith(mark) else ""
-    used = {word.lstrip(mark) if mark else word for word in before.split(",")}
+    used = {name.lstrip(mark) if mark else name for name in before.split(",")}
     return [f"{before}{comma}{lead}{name}" for name in names if name not in used]

@@ -24,7 +24,7 @@ from typing import Any
 
 from kshell.tables.where_checks import Checker, Scope
 from kshell.tables.where_grammar import COMPARISONS, FUNCTIONS, ExpressionError, WhereToken, parse, tokens
-from kshell.tables.where_kinds import ANY, NUMBER, OTHERS, STRING, FieldType, Kind, kind_of
+from kshell.tables.where_kinds import ANY, NUMBER, OTHER_FIELDS, STRING, FieldType, Kind, kind_of
 
 __all__ = ["ExpressionError", "Predicate", "compile_where", "complete_where"]
 
@@ -53,7 +53,11 @@ def compile_where(text: str, fields: Fields | None = None) -> Predicate:
     Raises ExpressionError (a UsageError) with the column in ``text``: for what is no condition, for a field that does
     not exist, for kinds that cannot be compared.
     """
-    row = ANY if fields is None else Kind("object", fields={name: kind_of(one) for name, one in fields.items()})
+    row = (
+        ANY
+        if fields is None
+        else Kind("object", fields={name: kind_of(field_type) for name, field_type in fields.items()})
+    )
     return Predicate(text, Checker(text, row).condition(parse(text)))
 
 
@@ -74,14 +78,16 @@ Kinds = dict[str, Kind]
 def complete_where(text: str, fields: Fields | None = None) -> list[str]:
     """What an unfinished condition may become: each candidate is the whole text with its last word completed."""
     try:
-        found = tokens(text)[:-1]
+        scanned = tokens(text)[:-1]
     except ExpressionError:
         return []
-    begun = found.pop() if found and found[-1].kind in ("word", "keyword") and found[-1].end == len(text) else None
-    typed, before = (text[begun.at :], text[: begun.at]) if begun else ("", text)
-    glue = "" if begun or not before or before[-1].isspace() or before[-1] in "([" else " "
-    kinds = {name: kind_of(one) for name, one in (fields or {}).items()}
-    return [f"{before}{glue}{word}" for word in _expected(found, kinds) if word.startswith(typed)]
+    unfinished = (
+        scanned.pop() if scanned and scanned[-1].kind in ("word", "keyword") and scanned[-1].end == len(text) else None
+    )
+    typed, before = (text[unfinished.at :], text[: unfinished.at]) if unfinished else ("", text)
+    glue = "" if unfinished or not before or before[-1].isspace() or before[-1] in "([" else " "
+    kinds = {name: kind_of(field_type) for name, field_type in (fields or {}).items()}
+    return [f"{before}{glue}{completion}" for completion in _expected(scanned, kinds) if completion.startswith(typed)]
 
 
 def _expected(before: list[WhereToken], row: Kinds) -> list[str]:
@@ -96,7 +102,7 @@ def _expected(before: list[WhereToken], row: Kinds) -> list[str]:
     if _is(last, "and", "or", "not", "(", ","):
         return [
             *_fields(kinds, "boolean", "number", "string", "list", "object"),
-            *(f"{one}(" for one in FUNCTIONS),
+            *(f"{name}(" for name in FUNCTIONS),
             "not",
         ]
     beside = _kind_at(before, len(before) - 2, kinds)
@@ -120,10 +126,10 @@ def _values(kind: Kind, kinds: Kinds) -> list[str]:
 
 def _written(text: str, kinds: Kinds) -> str:
     try:
-        found = tokens(text)
+        scanned = tokens(text)
     except ExpressionError:
         return f"'{text}'"
-    is_word = len(found) == 2 and found[0].kind == "word" and text not in kinds
+    is_word = len(scanned) == 2 and scanned[0].kind == "word" and text not in kinds
     return text if is_word else f"'{text}'"
 
 
@@ -160,7 +166,7 @@ def _names_there(before: list[WhereToken], row: Kinds) -> tuple[Kinds, str | Non
         elif _is(token, ")") and len(stack) > 1:
             stack.pop()
     kinds, function = stack[-1]
-    return {name: kind for name, kind in kinds.items() if name != OTHERS}, function
+    return {name: kind for name, kind in kinds.items() if name != OTHER_FIELDS}, function
 
 
 def _kind_at(before: list[WhereToken], at: int, kinds: Kinds) -> Kind:

@@ -28,7 +28,7 @@ from kshell.tables.where_grammar import (
     Path,
     WhereToken,
 )
-from kshell.tables.where_kinds import ANY, BOOLEAN, NUMBER, OTHERS, STRING, Kind, kind_of_value
+from kshell.tables.where_kinds import ANY, BOOLEAN, NUMBER, OTHER_FIELDS, STRING, Kind, kind_of_value
 
 Step = str | tuple[str] | int
 """A name among dots, a key in brackets, a place in a list."""
@@ -36,10 +36,10 @@ Step = str | tuple[str] | int
 
 def names_of(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """The steps of a field with every dotted name split."""
-    found: list[Step] = []
+    split_names: list[Step] = []
     for step in steps:
-        found.extend(step.split(".") if isinstance(step, str) else [step])
-    return tuple(found)
+        split_names.extend(step.split(".") if isinstance(step, str) else [step])
+    return tuple(split_names)
 
 
 def keys_at(names: tuple[Step, ...], at: int) -> list[tuple[str, int]]:
@@ -50,15 +50,15 @@ def keys_at(names: tuple[Step, ...], at: int) -> list[tuple[str, int]]:
     first = names[at]
     if isinstance(first, tuple):
         return [(first[0], at + 1)]
-    found: list[tuple[str, int]] = []
+    keys: list[tuple[str, int]] = []
     key = ""
     for end in range(at, len(names)):
         name = names[end]
         if not isinstance(name, str):
             break
-        key = f"{key}.{name}" if found else name
-        found.append((key, end + 1))
-    return found[::-1]
+        key = f"{key}.{name}" if keys else name
+        keys.append((key, end + 1))
+    return keys[::-1]
 
 
 def place_of(name: Step) -> int | None:
@@ -73,10 +73,10 @@ def follow(value: Any, names: tuple[Step, ...]) -> Any:
     at = 0
     while at < len(names):
         if isinstance(value, Mapping):
-            found = next(((key, end) for key, end in keys_at(names, at) if key in value), None)
-            if found is None:
+            match = next(((key, end) for key, end in keys_at(names, at) if key in value), None)
+            if match is None:
                 return None
-            value, at = value[found[0]], found[1]
+            value, at = value[match[0]], match[1]
             continue
         place = place_of(names[at])
         if place is None or not isinstance(value, list | tuple) or not -len(value) <= place < len(value):
@@ -106,30 +106,30 @@ def getter(depth: int, names: tuple[Step, ...]) -> Callable[[tuple[Any, ...]], A
     return lambda scope: follow(scope[depth], names)
 
 
-def same(one: Any, other: Any) -> bool:
+def same(first: Any, second: Any) -> bool:
     """Equality as JSON sees it: ``1`` is ``1.0`` and not ``true``."""
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+    if isinstance(first, list | tuple) and isinstance(second, list | tuple):
+        return len(first) == len(second) and all(map(same, first, second))
+    return isinstance(first, bool) == isinstance(second, bool) and bool(first == second)
 
 
 def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    def test(one: Any, other: Any) -> bool:
-        return _have_order(one, other) and compare(one, other)
+    def test(first: Any, second: Any) -> bool:
+        return _have_order(first, second) and compare(first, second)
 
     return test
 
 
-def _have_order(one: Any, other: Any) -> bool:
-    if isinstance(one, str) and isinstance(other, str):
+def _have_order(first: Any, second: Any) -> bool:
+    if isinstance(first, str) and isinstance(second, str):
         return True
-    numbers = isinstance(one, int | float) and isinstance(other, int | float)
-    return numbers and not isinstance(one, bool) and not isinstance(other, bool)
+    numbers = isinstance(first, int | float) and isinstance(second, int | float)
+    return numbers and not isinstance(first, bool) and not isinstance(second, bool)
 
 
 COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     "==": same,
-    "!=": lambda one, other: not same(one, other),
+    "!=": lambda first, second: not same(first, second),
     "<": _ordered(operator.lt),
     "<=": _ordered(operator.le),
     ">": _ordered(operator.gt),
@@ -158,20 +158,20 @@ _ZERO_WIDTH = ("(?=", "(?!", "(?<=", "(?<!", "(?#")
 
 def pattern(token: WhereToken, text: str) -> re.Pattern[str]:
     """The pattern in a token of the expression ``text``, compiled. Raises ExpressionError at the place of the fault."""
-    found: str = token.value
-    if len(found) > LONGEST:
+    expression: str = token.value
+    if len(expression) > LONGEST:
         raise ExpressionError(f"a pattern of more than {LONGEST} characters", text, token.at)
-    if repeats_without_end(found):
+    if repeats_without_end(expression):
         raise ExpressionError(
             "a repetition of nothing but repetitions takes for ever on some texts", text, token.at, hint="(a+)* is a*"
         )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what may mean something else in a later Python
-            return re.compile(found)
+            return re.compile(expression)
     except (re.error, OverflowError, RecursionError) as error:
         # Escapes make the text longer than what it means: then only its beginning is known.
-        plain = token.kind == "string" and text[token.at + 1 : token.end - 1] == found
+        plain = token.kind == "string" and text[token.at + 1 : token.end - 1] == expression
         inside = getattr(error, "pos", None) or 0
         column = token.at + 1 + inside if plain else token.at
         raise ExpressionError(f"not a regular expression: {error}", text, column) from None
@@ -223,8 +223,8 @@ def repeats_without_end(text: str) -> bool:
 
 def _after_opening(text: str, at: int) -> int:
     """Behind ``(``, ``(?:``, ``(?P<name>``, ``(?=`` and the like."""
-    found = re.compile(r"\((?:\?(?:P<\w*>|<[=!]|[:=!>#]|[a-zA-Z-]*:?))?").match(text, at)
-    return found.end() if found else at + 1
+    group = re.compile(r"\((?:\?(?:P<\w*>|<[=!]|[:=!>#]|[a-zA-Z-]*:?))?").match(text, at)
+    return group.end() if group else at + 1
 
 
 def _atom(text: str, at: int) -> tuple[bool, int]:
@@ -232,22 +232,22 @@ def _atom(text: str, at: int) -> tuple[bool, int]:
     if text[at] == "\\":
         return text[at + 1 : at + 2] in ("b", "B", "A", "Z"), at + 2
     if text[at] == "[":
-        found = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL).match(text, at)
-        return False, found.end() if found else len(text)
+        char_class = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL).match(text, at)
+        return False, char_class.end() if char_class else len(text)
     return text[at] in "^$", at + 1
 
 
 def _quantifier(text: str, at: int) -> tuple[bool, bool, int]:
     """(varies, repeats without end or often, the place behind it) of the quantifier at a place, if one is there."""
-    found = _QUANTIFIER.match(text, at)
-    if found is None:
+    quantifier = _QUANTIFIER.match(text, at)
+    if quantifier is None:
         return False, False, at
-    if found[0][0] != "{":
-        return True, found[0][0] != "?", found.end()
-    if not found[2]:
-        return False, len(found[1]) > 1, found.end()
-    most = int(found[3][:9]) if found[3] else None
-    return most is None or found[1] != found[3], most is None or most >= _MANY, found.end()
+    if quantifier[0][0] != "{":
+        return True, quantifier[0][0] != "?", quantifier.end()
+    if not quantifier[2]:
+        return False, len(quantifier[1]) > 1, quantifier.end()
+    most = int(quantifier[3][:9]) if quantifier[3] else None
+    return most is None or quantifier[1] != quantifier[3], most is None or most >= _MANY, quantifier.end()
 
 
 SECONDS = 1.0
@@ -320,8 +320,8 @@ class Checker:
     def fault(self, message: str, node: Node, hint: str | None = None) -> ExpressionError:
         return ExpressionError(message, self.text, node.at, hint=hint)
 
-    def said(self, node: Node) -> str:
-        """The node as it was written."""
+    def source_of(self, node: Node) -> str:
+        """The node's text in the expression."""
         return self.text[node.at : node.end]
 
     # --- conditions --------------------------------------------------------------------------------------------------
@@ -339,14 +339,16 @@ class Checker:
             return self._quantified(node, node.body)
         value = self.value(node)
         if not value.kind.may_be("boolean"):
-            hint = f"compare it, for example: {self.said(node)} == …" if isinstance(node, Path | Function) else None
-            raise self.fault(f"{self.said(node)} is {value.kind.said}, not a condition", node, hint)
+            hint = (
+                f"compare it, for example: {self.source_of(node)} == …" if isinstance(node, Path | Function) else None
+            )
+            raise self.fault(f"{self.source_of(node)} is {value.kind.description}, not a condition", node, hint)
         get = value.get
         return lambda scope: get(scope) is True
 
     def _junction(self, node: Junction) -> Test:
         parts = [self.condition(part) for part in node.parts]
-        every = node.word == "and"
+        every = node.operator == "and"
 
         def test(scope: Scope) -> bool:
             # The first part that decides ends it.
@@ -365,8 +367,8 @@ class Checker:
         if node.operator in ("==", "!="):
             self._check_possible(node.left, left.kind, node.right, right)
             self._check_possible(node.right, right.kind, node.left, left)
-        compare, one, other = COMPARE[node.operator], left.get, right.get
-        return lambda scope: compare(one(scope), other(scope))
+        compare, get_left, get_right = COMPARE[node.operator], left.get, right.get
+        return lambda scope: compare(get_left(scope), get_right(scope))
 
     def _check_possible(self, field: Node, kind: Kind, node: Node, value: CheckedNode) -> None:
         """A constant that the field can never have would make a condition that never, or always, holds.
@@ -375,13 +377,13 @@ class Checker:
         """
         refusal = None if value.constant is None else kind.refusal(value.constant)
         if refusal is not None:
-            raise self.fault(f"no value of {self.said(field)} is {self.said(node)}", node, refusal)
+            raise self.fault(f"no value of {self.source_of(field)} is {self.source_of(node)}", node, refusal)
 
     def _comparable(self, node: Binary, left: Kind, right: Kind) -> None:
         if not (left.may_be(right.name) or right.may_be(left.name)):
             raise self.fault(
-                f"{self.said(node.left)} is {left.said}, and {self.said(node.right)} is {right.said}:"
-                " they cannot be compared",
+                f"{self.source_of(node.left)} is {left.description}, and {self.source_of(node.right)} is"
+                f" {right.description}: they cannot be compared",
                 node.right,
                 self._quotes(node.right, left) or self._quotes(node.left, right),
             )
@@ -389,27 +391,27 @@ class Checker:
             return
         for part, kind in ((node.left, left), (node.right, right)):
             if not kind.may_be("number", "string"):
-                hint = f"len({self.said(part)}) counts" if kind.name == "list" else "== and != compare such values"
-                raise self.fault(f"{self.said(part)} is {kind.said}, which has no order", part, hint)
+                hint = f"len({self.source_of(part)}) counts" if kind.name == "list" else "== and != compare such values"
+                raise self.fault(f"{self.source_of(part)} is {kind.description}, which has no order", part, hint)
 
     def _quotes(self, node: Node, wanted: Kind) -> str | None:
         """A hint where quotes make the difference: versions and config values look like numbers, and are text."""
         if not isinstance(node, Literal) or isinstance(node.value, bool):
             return None
         if wanted.name == "string" and isinstance(node.value, int | float):
-            return f"text that looks like a number stands in quotes: '{self.said(node)}'"
+            return f"text that looks like a number stands in quotes: '{self.source_of(node)}'"
         is_number = isinstance(node.value, str) and NUMBER_TEXT.fullmatch(node.value)
         return f"a number stands without quotes: {node.value}" if wanted.name == "number" and is_number else None
 
     def _match(self, node: Binary) -> Test:
         left = self.value(node.left)
         if not left.kind.may_be("string"):
-            raise self.fault(f"{self.said(node.left)} is {left.kind.said}: ~ searches in text", node.left)
+            raise self.fault(f"{self.source_of(node.left)} is {left.kind.description}: ~ searches in text", node.left)
         compiled = pattern(node.right, self.text)
         search, values = bounded(compiled), left.kind.values
         if values is not None and not values.any(search):
-            what = f"no value of {self.said(node.left)} matches {compiled.pattern}"
-            raise ExpressionError(what, self.text, node.right.at, hint=f"values: {', '.join(values.values)}")
+            message = f"no value of {self.source_of(node.left)} matches {compiled.pattern}"
+            raise ExpressionError(message, self.text, node.right.at, hint=f"values: {', '.join(values.values)}")
         get, wanted = left.get, node.operator == "~"
 
         def test(scope: Scope) -> bool:
@@ -427,7 +429,9 @@ class Checker:
         else:
             right = self.value(node.right)
             if not right.kind.may_be("list", "object", "string"):
-                raise self.fault(f"{self.said(node.right)} is {right.kind.said}, which holds nothing", node.right)
+                raise self.fault(
+                    f"{self.source_of(node.right)} is {right.kind.description}, which holds nothing", node.right
+                )
             inside = {"list": right.kind.element, "object": STRING, "string": STRING}
             element = inside.get(right.kind.name, ANY)
             left = self.value(node.left, beside=element)
@@ -435,40 +439,42 @@ class Checker:
                 raise self._never_in(node, left.kind, element, node.left)
             self._check_part(node, left, right)
             self._check_possible(node.right, element, node.left, left)
-        one, other = left.get, right.get
-        return lambda scope: contains(other(scope), one(scope))
+        get_left, get_right = left.get, right.get
+        return lambda scope: contains(get_right(scope), get_left(scope))
 
     def _check_part(self, node: Binary, left: CheckedNode, right: CheckedNode) -> None:
         """A part of a text: one of the two is a constant, and of the other the values are known."""
         if right.kind.values is not None and isinstance(left.constant, str):
             part, values, field = left.constant, right.kind.values, node.right
             if not values.any(lambda text: part in text):
-                message = f"no value of {self.said(field)} has {self.said(node.left)} in it"
+                message = f"no value of {self.source_of(field)} has {self.source_of(node.left)} in it"
                 raise self.fault(message, node.left, values.proposal(part))
         if left.kind.values is not None and isinstance(right.constant, str):
-            whole, values = right.constant, left.kind.values
-            if not values.any(lambda text: text in whole):
-                message = f"no value of {self.said(node.left)} is in {self.said(node.right)}"
-                raise self.fault(message, node.right, values.proposal(whole))
+            constant, values = right.constant, left.kind.values
+            if not values.any(lambda text: text in constant):
+                message = f"no value of {self.source_of(node.left)} is in {self.source_of(node.right)}"
+                raise self.fault(message, node.right, values.proposal(constant))
 
     def _never_in(self, node: Binary, left: Kind, element: Kind, at: Node) -> ExpressionError:
-        what = f"{self.said(node.left)} is {left.said}"
-        return self.fault(f"{what}, and what {self.said(node.right)} holds is {element.said}", at)
+        subject = f"{self.source_of(node.left)} is {left.description}"
+        return self.fault(f"{subject}, and what {self.source_of(node.right)} holds is {element.description}", at)
 
     def _quantified(self, node: Function, body: Node) -> Test:
         argument = self.value(node.argument)
         if not argument.kind.may_be("list"):
-            raise self.fault(f"{self.said(node.argument)} is {argument.kind.said}, not a list", node.argument)
+            raise self.fault(
+                f"{self.source_of(node.argument)} is {argument.kind.description}, not a list", node.argument
+            )
         outer, self.kinds = self.kinds, (argument.kind.element, *self.kinds)
         test = self.condition(body)
         self.kinds = outer
         get, every = argument.get, node.name == "all"
 
         def quantified(scope: Scope) -> bool:
-            found = get(scope)
-            if not isinstance(found, list | tuple):
+            elements = get(scope)
+            if not isinstance(elements, list | tuple):
                 return False
-            results = (test((element, *scope)) for element in found)
+            results = (test((element, *scope)) for element in elements)
             return all(results) if every else any(results)
 
         return quantified
@@ -492,22 +498,24 @@ class Checker:
 
     def items(self, node: Items, beside: Kind, of: Node | None = None) -> CheckedNode:
         """A list that is written out, of values that are compared with such a kind, that of the field ``of``."""
-        found = [self.value(item, beside=beside) for item in node.items]
-        kinds = {value.kind.name: value.kind for value in found if value.kind.name != "null"}
-        for item, value in zip(node.items, found, strict=True):
+        values = [self.value(item, beside=beside) for item in node.items]
+        kinds = {value.kind.name: value.kind for value in values if value.kind.name != "null"}
+        for item, value in zip(node.items, values, strict=True):
             if not beside.may_be(value.kind.name) and not value.kind.may_be():
-                message = f"{self.said(item)} is {value.kind.said}, and {beside.said} is needed"
+                message = f"{self.source_of(item)} is {value.kind.description}, and {beside.description} is needed"
                 raise self.fault(message, item, self._quotes(item, beside))
             if of is not None:
                 self._check_possible(of, beside, item, value)
         element = next(iter(kinds.values())) if len(kinds) == 1 else ANY
-        getters = [value.get for value in found]
+        getters = [value.get for value in values]
         return CheckedNode(Kind("list", of=element), lambda scope: [get(scope) for get in getters])
 
     def _length(self, node: Function) -> CheckedNode:
         argument = self.value(node.argument)
         if not argument.kind.may_be("list", "object", "string"):
-            raise self.fault(f"{self.said(node.argument)} is {argument.kind.said}, which has no length", node.argument)
+            raise self.fault(
+                f"{self.source_of(node.argument)} is {argument.kind.description}, which has no length", node.argument
+            )
         get = argument.get
         return CheckedNode(NUMBER, lambda scope: length(get(scope)))
 
@@ -538,36 +546,38 @@ class Checker:
         """The kind of a field below a kind. Raises ExpressionError where there can be none."""
         while at < len(names) and not kind.may_be():
             if kind.name == "object":
-                fields = kind.fields or {OTHERS: ANY}
-                found = next(((key, end) for key, end in keys_at(names, at) if key in fields), None)
-                if found is None and not kind.is_open:
-                    raise self._no_field(node, ".".join(map(_word, names[: at + 1])), kind)
-                if found is None and not isinstance(names[at], tuple):
+                fields = kind.fields or {OTHER_FIELDS: ANY}
+                match = next(((key, end) for key, end in keys_at(names, at) if key in fields), None)
+                if match is None and not kind.is_open:
+                    raise self._no_field(node, ".".join(map(_name_text, names[: at + 1])), kind)
+                if match is None and not isinstance(names[at], tuple):
                     return ANY  # among dots, nobody can tell where the key ends
-                kind, at = (fields[found[0]], found[1]) if found else (fields[OTHERS], at + 1)
+                kind, at = (fields[match[0]], match[1]) if match else (fields[OTHER_FIELDS], at + 1)
             elif kind.name == "list" and place_of(names[at]) is not None:
                 kind, at = kind.element, at + 1
             else:
-                whole = ".".join(map(_word, names[:at]))
-                hint = f"any({whole}, …) and all({whole}, …) look into it" if kind.name == "list" else None
-                raise self.fault(f"{whole} is {kind.said}: it has no {_word(names[at])}", node, hint)
+                prefix = ".".join(map(_name_text, names[:at]))
+                hint = f"any({prefix}, …) and all({prefix}, …) look into it" if kind.name == "list" else None
+                raise self.fault(f"{prefix} is {kind.description}: it has no {_name_text(names[at])}", node, hint)
         return ANY if kind.may_be() else kind
 
     def _no_field(self, node: Path, name: str, kind: Kind) -> ExpressionError:
-        known = kind.named()
-        listed = ", ".join(known[:_NAMED]) + (", …" if len(known) > _NAMED else "")
-        hints = did_you_mean(name.rpartition(".")[2], known), f"fields: {listed or 'none'}"
+        names = kind.named()
+        listed = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+        hints = did_you_mean(name.rpartition(".")[2], names), f"fields: {listed or 'none'}"
         return self.fault(f"there is no field {name}", node, " ".join(filter(None, hints)))
 
     def _unknown(self, node: Path, names: tuple[Step, ...]) -> ExpressionError:
         kind = next(kind for kind in self.kinds if kind.name == "object")
-        return self._no_field(node, _word(names[0]), kind)
+        return self._no_field(node, _name_text(names[0]), kind)
 
 
 def _has(kind: Kind, names: tuple[Step, ...]) -> bool:
     """Whether an object has a field of that name, said by name."""
-    return kind.name == "object" and any(key in (kind.fields or {}) and key != OTHERS for key, _ in keys_at(names, 0))
+    return kind.name == "object" and any(
+        key in (kind.fields or {}) and key != OTHER_FIELDS for key, _ in keys_at(names, 0)
+    )
 
 
-def _word(name: Step) -> str:
+def _name_text(name: Step) -> str:
     return name[0] if isinstance(name, tuple) else str(name)

@@ -53,7 +53,7 @@ def tokens(text: str) -> list[WhereToken]:
     """The words of an expression, an ``end`` after them. Raises ExpressionError."""
     if len(text) > LONGEST:
         raise ExpressionError(f"longer than {LONGEST} characters", text[:LONGEST], LONGEST)
-    found: list[WhereToken] = []
+    scanned: list[WhereToken] = []
     at = 0
     while at < len(text):
         if text[at].isspace():
@@ -63,10 +63,10 @@ def tokens(text: str) -> list[WhereToken]:
         if match is None:
             raise _unexpected(text, at)
         token = _string(text, at) if match["quote"] else _token(text, match)
-        found.append(token)
+        scanned.append(token)
         at = token.end
-    found.append(WhereToken("end", None, at, at))
-    return found
+    scanned.append(WhereToken("end", None, at, at))
+    return scanned
 
 
 def _unexpected(text: str, at: int) -> ExpressionError:
@@ -76,23 +76,23 @@ def _unexpected(text: str, at: int) -> ExpressionError:
 
 
 def _token(text: str, match: re.Match[str]) -> WhereToken:
-    word, at, end = match[0], match.start(), match.end()
+    lexeme, at, end = match[0], match.start(), match.end()
     if match["mark"]:
-        return WhereToken("mark", "==" if word == "=" else word, at, end)
-    if word.lower() in KEYWORDS:
-        return WhereToken("keyword", word.lower(), at, end)
-    if NUMBER_TEXT.fullmatch(word):
-        return WhereToken("number", _number(text, word, at), at, end)
-    return WhereToken("word", word, at, end)
+        return WhereToken("mark", "==" if lexeme == "=" else lexeme, at, end)
+    if lexeme.lower() in KEYWORDS:
+        return WhereToken("keyword", lexeme.lower(), at, end)
+    if NUMBER_TEXT.fullmatch(lexeme):
+        return WhereToken("number", _number(text, lexeme, at), at, end)
+    return WhereToken("word", lexeme, at, end)
 
 
-def _number(text: str, word: str, at: int) -> int | float:
+def _number(text: str, lexeme: str, at: int) -> int | float:
     """Whole numbers are exact, however large."""
-    if word.lstrip("+-").isdigit():
-        if len(word) > 100:
+    if lexeme.lstrip("+-").isdigit():
+        if len(lexeme) > 100:
             raise ExpressionError("a number of more than 100 digits", text, at)
-        return int(word)
-    value = float(word)
+        return int(lexeme)
+    value = float(lexeme)
     if value in (float("inf"), float("-inf")):
         raise ExpressionError("the number is too large", text, at)
     return value
@@ -168,7 +168,7 @@ class Negation(NamedTuple):
 class Junction(NamedTuple):
     """``and`` or ``or`` of several."""
 
-    word: str
+    operator: str
     parts: list[Node]
     at: int
     end: int
@@ -189,7 +189,7 @@ Node = Literal | Path | Items | Binary | Negation | Junction | Function
 
 def parse(text: str) -> Node:
     """The expression as a node. Raises ExpressionError with the column of the fault."""
-    return _Parser(text).whole()
+    return _Parser(text).whole_condition()
 
 
 class _Parser:
@@ -221,7 +221,7 @@ class _Parser:
             raise self.fault(f"{mark} is missing {after}", self.next)
         return self.take()
 
-    def whole(self) -> Node:
+    def whole_condition(self) -> Node:
         if self.next.kind == "end":
             raise self.fault("there is no condition", self.next, hint="for example: partitions > 3")
         node = self.condition()
@@ -240,17 +240,17 @@ class _Parser:
         self.depth -= 1
         return node
 
-    def joined(self, word: str) -> Node:
-        parts = [self.part(word)]
-        while self.is_next(word):
+    def joined(self, operator: str) -> Node:
+        parts = [self.part(operator)]
+        while self.is_next(operator):
             self.take()
-            parts.append(self.part(word))
-        return parts[0] if len(parts) == 1 else Junction(word, parts, parts[0].at, parts[-1].end)
+            parts.append(self.part(operator))
+        return parts[0] if len(parts) == 1 else Junction(operator, parts, parts[0].at, parts[-1].end)
 
-    def part(self, word: str) -> Node:
-        return self.joined("and") if word == "or" else self.one()
+    def part(self, operator: str) -> Node:
+        return self.joined("and") if operator == "or" else self.negation()
 
-    def one(self) -> Node:
+    def negation(self) -> Node:
         if not self.is_next("not"):
             return self.comparison()
         # A pair of them is none: any number may stand in a row.
@@ -306,13 +306,13 @@ class _Parser:
         self.depth += 1
         if self.depth > DEEPEST:
             raise self.fault(f"more than {DEEPEST} lists within one another", opening)
-        found: list[Node] = []
+        elements: list[Node] = []
         while not self.is_next("]"):
-            if found:
+            if elements:
                 self.expect(",", "between values, or ] after them")
-            found.append(self.value())
+            elements.append(self.value())
         self.depth -= 1
-        return Items(found, opening.at, self.take().end)
+        return Items(elements, opening.at, self.take().end)
 
     def function(self, name: WhereToken) -> Node:
         self.take()
@@ -345,5 +345,5 @@ class _Parser:
         return Path(tuple(steps), first.at, end)
 
     def goes_on(self) -> bool:
-        word = self.next.value
-        return self.next.kind == "word" and len(word) > 1 and word[0] == "."
+        name = self.next.value
+        return self.next.kind == "word" and len(name) > 1 and name[0] == "."

@@ -12,7 +12,7 @@ FieldType = Union["Kind", type, list[Any], Mapping[str, Any]]
 a list; ``{"host": str}`` for an object with those fields, where ``"*"`` stands for any other; ``list`` and ``dict`` for
 lists and objects of anything. Every field may be null."""
 
-OTHERS = "*"
+OTHER_FIELDS = "*"
 """The field of an object's kind that stands for all that are not named."""
 
 
@@ -47,7 +47,7 @@ class Kind(NamedTuple):
         return self.name in ("any", "null", *names)
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """For people: ``a number``."""
         article = "an" if self.name[0] in "aeiou" else "a"
         return {"any": "anything", "null": "null"}.get(self.name, f"{article} {self.name}")
@@ -60,11 +60,11 @@ class Kind(NamedTuple):
     @property
     def is_open(self) -> bool:
         """Whether there may be fields below it that nobody named."""
-        return self.may_be() or (self.name == "object" and (self.fields is None or OTHERS in self.fields))
+        return self.may_be() or (self.name == "object" and (self.fields is None or OTHER_FIELDS in self.fields))
 
     def named(self) -> list[str]:
         """The fields of an object that have names."""
-        return [name for name in self.fields or () if name != OTHERS]
+        return [name for name in self.fields or () if name != OTHER_FIELDS]
 
 
 ANY = Kind("any")
@@ -98,37 +98,37 @@ def kind_of_value(value: Any) -> Kind:
         return STRING
     if isinstance(value, Mapping):
         fields = {str(name): kind_of_value(below) for name, below in value.items()}
-        return Kind("object", fields={**fields, OTHERS: ANY})
+        return Kind("object", fields={**fields, OTHER_FIELDS: ANY})
     return Kind("list", of=_joined(map(kind_of_value, value)))
 
 
 def _joined(kinds: Iterable[Kind]) -> Kind:
-    found = NULL
+    joined = NULL
     for kind in kinds:
-        found = _join(found, kind)
-    return found
+        joined = _join(joined, kind)
+    return joined
 
 
-def _join(one: Kind, other: Kind) -> Kind:
+def _join(first: Kind, second: Kind) -> Kind:
     """The kind that covers both; null is no kind of its own."""
-    if one == other or other is NULL:
-        return one
-    if one is NULL:
-        return other
-    if one.name != other.name or one.name == "any":
+    if first == second or second is NULL:
+        return first
+    if first is NULL:
+        return second
+    if first.name != second.name or first.name == "any":
         return ANY
-    if one.name == "list":
-        return Kind("list", of=_join(one.element, other.element))
-    if one.name != "object" or one.fields is None or other.fields is None:
-        return Kind(one.name)
-    names = dict.fromkeys((*one.fields, *other.fields))
-    return Kind("object", fields={n: _join(one.fields.get(n, NULL), other.fields.get(n, NULL)) for n in names})
+    if first.name == "list":
+        return Kind("list", of=_join(first.element, second.element))
+    if first.name != "object" or first.fields is None or second.fields is None:
+        return Kind(first.name)
+    names = dict.fromkeys((*first.fields, *second.fields))
+    return Kind("object", fields={n: _join(first.fields.get(n, NULL), second.fields.get(n, NULL)) for n in names})
 
 
 def fields_of(rows: Iterable[Mapping[str, Any]], names: Iterable[str] = ()) -> dict[str, Kind]:
     """The fields that rows have, ``names`` in any case; what is of several kinds, or always null, may be anything."""
-    found: dict[str, Kind] = dict.fromkeys(names, NULL)
+    kinds: dict[str, Kind] = dict.fromkeys(names, NULL)
     for row in rows:
         for name, value in row.items():
-            found[name] = _join(found.get(name, NULL), kind_of_value(value))
-    return {name: ANY if kind is NULL else kind for name, kind in found.items()}
+            kinds[name] = _join(kinds.get(name, NULL), kind_of_value(value))
+    return {name: ANY if kind is NULL else kind for name, kind in kinds.items()}

@@ -94,13 +94,13 @@ def failure(error: KshellError) -> PanelRows:
     return lines([cell(error.message), *([cell(error.hint)] if error.hint else [])], "error")
 
 
-def _answer(session: Session, *words: str) -> Result:
-    command = registry.get(words[0])
-    return command.run(session, parse(command, list(words[1:])))
+def _answer(session: Session, *tokens: str) -> Result:
+    command = registry.get(tokens[0])
+    return command.run(session, parse(command, list(tokens[1:])))
 
 
-def _rows(session: Session, *words: str) -> list[Row]:
-    answer = _answer(session, *words)
+def _rows(session: Session, *tokens: str) -> list[Row]:
+    answer = _answer(session, *tokens)
     assert isinstance(answer, Rows)
     return list(answer)
 
@@ -147,8 +147,8 @@ def _finding(row: Row) -> Opening:
     path = str(row["path"])
     if path.startswith(_BY_NAME) and path.removeprefix(_BY_NAME).partition("/")[2].isdigit():
         return _story(path)
-    whole = Report([Section("", str(row["finding"]), {name: row[name] for name in ("path", "evidence", "nextStep")})])
-    return Opening(_short(path), lambda session, width: _text(whole, width))
+    report = Report([Section("", str(row["finding"]), {name: row[name] for name in ("path", "evidence", "nextStep")})])
+    return Opening(_short(path), lambda session, width: _text(report, width))
 
 
 def topics_panel(session: Session, width: int) -> PanelRows:
@@ -177,7 +177,7 @@ def _partitions(session: Session, name: str) -> PanelRows:
     topic: Topic = image[TOPICS][topic_id]
     least = MinIsr(image)
 
-    def found(entry: tuple[int, Partition | Undecoded]) -> str:
+    def state_of(entry: tuple[int, Partition | Undecoded]) -> str:
         value = entry[1]
         return state(problems(value, least.of(name, value.leader))) if isinstance(value, Partition) else UNDECODED
 
@@ -186,10 +186,10 @@ def _partitions(session: Session, name: str) -> PanelRows:
         if not isinstance(value, Partition):
             return (cell(number), "-", "-", "-", UNDECODED)
         leader = "none" if value.leader == -1 else cell(value.leader)
-        return cell(number), leader, cell(value.replicas), cell(value.isr), found(entry)
+        return cell(number), leader, cell(value.replicas), cell(value.isr), state_of(entry)
 
     def tone(entry: tuple[int, Partition | Undecoded]) -> str:
-        return {ONLINE: "", OFFLINE: "error", UNDECODED: "error"}.get(found(entry), "warning")
+        return {ONLINE: "", OFFLINE: "error", UNDECODED: "error"}.get(state_of(entry), "warning")
 
     columns = (
         PanelColumn("partition", right=True),
@@ -245,10 +245,10 @@ def events_panel(session: Session, width: int) -> PanelRows:
     loaded = session.loaded
     last = loaded.image.provenance.offset if loaded.log_end_offset is None else loaded.log_end_offset - 1
     # From a range, not by counting from the newest: that would read all of the log.
-    words = ("--since", str(max(last - EVENTS + 1, 0)), "--until", str(max(last, 0)))
+    tokens = ("--since", str(max(last - EVENTS + 1, 0)), "--until", str(max(last, 0)))
     return PanelRows(
         (PanelColumn("offset", right=True), PanelColumn("time"), PanelColumn("record", fills=True)),
-        _rows(session, "log", *words)[::-1],
+        _rows(session, "log", *tokens)[::-1],
         lambda row: (cell(row["offset"]), cell(when(row)), cell(summary(row))),
         opens=_record,
         note=f"the last {EVENTS} offsets up to this moment",
@@ -256,8 +256,8 @@ def events_panel(session: Session, width: int) -> PanelRows:
 
 
 def _record(row: Row) -> Opening:
-    whole = Report([Section("", f"{row['type']} at offset {row['offset']}", row)])
-    return Opening(f"offset {row['offset']}", lambda session, width: _text(whole, width))
+    report = Report([Section("", f"{row['type']} at offset {row['offset']}", row)])
+    return Opening(f"offset {row['offset']}", lambda session, width: _text(report, width))
 
 
 PANELS: Final = (

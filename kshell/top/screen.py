@@ -178,12 +178,12 @@ class TopApp(App[None]):
     async def _show(self, place: Place, point: int | None) -> None:
         number, width = self._viewer.request(), max(self.size.width - 1, 20)
         try:
-            shown: PanelView = await self._in_thread(self._viewer.show, number, place.opening, point, width)
+            view: PanelView = await self._in_thread(self._viewer.show, number, place.opening, point, width)
         except Superseded:
             return
-        place.listing = shown.listing
-        place.indexes = await self._in_thread(shown.listing.matching, place.filter) if place.filter else None
-        self.moment = shown.moment or self.moment
+        place.listing = view.listing
+        place.indexes = await self._in_thread(view.listing.matching, place.filter) if place.filter else None
+        self.moment = view.moment or self.moment
         self._is_reading = False
         self._put_up()
 
@@ -224,23 +224,23 @@ class TopApp(App[None]):
             return _KEYS
         count = len(place.listing)
         if place.filter:
-            shown = len(place.indexes or ())
-            return f"{shown:,} of {count:,} with {cell(place.filter)}  Esc ends the filter"
-        told = [f"{count:,} rows"] if place.listing.columns and len(self._stack) == 1 and count != 1 else []
-        told += [place.listing.note] if place.listing.note else []
-        return f"{'; '.join(told)}  {_KEYS}" if told and self.size.width > 110 else place.listing.note or _KEYS
+            matching = len(place.indexes or ())
+            return f"{matching:,} of {count:,} with {cell(place.filter)}  Esc ends the filter"
+        notes = [f"{count:,} rows"] if place.listing.columns and len(self._stack) == 1 and count != 1 else []
+        notes += [place.listing.note] if place.listing.note else []
+        return f"{'; '.join(notes)}  {_KEYS}" if notes and self.size.width > 110 else place.listing.note or _KEYS
 
     def _slider(self, width: int) -> str:
         moment = self.moment
         if moment is None:
             return "now" if self.point is None else f"offset {self.point}"
         # As long at now as before, so that the line keeps its length.
-        said = f"{'now' if self.point is None else '':3} offset {moment.offset}  {moment.time or 'no time known'}"
-        room = max(width - cells(said) - 4, 4)
+        position = f"{'now' if self.point is None else '':3} offset {moment.offset}  {moment.time or 'no time known'}"
+        room = max(width - cells(position) - 4, 4)
         first, last = self.bounds or (0, max(moment.offset, 1))
         share = 1.0 if self.point is None else (moment.offset - first) / max(last - first, 1)
         at = round(max(0.0, min(share, 1.0)) * (room - 1))
-        return f"├{'─' * at}●{'─' * (room - 1 - at)}┤ {said}"
+        return f"├{'─' * at}●{'─' * (room - 1 - at)}┤ {position}"
 
     # --- time ----------------------------------------------------------------------------------------------------
 

@@ -31,10 +31,10 @@ def escape(text: str) -> str:
 
 def expand_braces(pattern: str) -> list[str]:
     """``a{b,c}`` -> ``["ab", "ac"]``; a brace without a comma or a partner is literal."""
-    found = _brace(pattern)
-    if found is None:
+    brace = _brace(pattern)
+    if brace is None:
         return [pattern]
-    start, options, end = found
+    start, options, end = brace
     out: list[str] = []
     for option in options:
         out += expand_braces(pattern[:start] + option + pattern[end:])
@@ -124,13 +124,13 @@ def _class_end(pattern: str, at: int) -> int:
 
 def expand(root: Directory, cwd: Segments, pattern: str) -> Iterator[tuple[Segments, Node]]:
     """The (segments, node) pairs that a glob stands for, in the tree's order, each once."""
-    seen: set[Segments] = set()
+    yielded: set[Segments] = set()
     for option in expand_braces(pattern):
         parts = split(option, cwd)
-        for found in _match(root, (), parts):
-            if found[0] not in seen:
-                seen.add(found[0])
-                yield found
+        for match in _match(root, (), parts):
+            if match[0] not in yielded:
+                yielded.add(match[0])
+                yield match
 
 
 def _match(node: Node, above: Segments, parts: Segments) -> Iterator[tuple[Segments, Node]]:

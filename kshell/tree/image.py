@@ -49,8 +49,8 @@ class PartialDirectory(Directory):
         return PartialDirectory(node, deeper) if deeper and isinstance(node, Directory) else node
 
 
-def partial_directory(whole: Directory, image: Image, redaction: Redaction) -> Directory:
-    """``whole`` with the sentences of the table ``missing`` in it, and ACLs whose ids are not known beside ``byId``."""
+def partial_directory(directory: Directory, image: Image, redaction: Redaction) -> Directory:
+    """The directory with the sentences of the table ``missing``, and ACLs without known ids beside ``byId``."""
     placed: dict[Segments, Callable[[], Node]] = {
         path: leaf(UNAVAILABLE, sentence) for path, sentence in image[MISSING].items()
     }
@@ -58,7 +58,7 @@ def partial_directory(whole: Directory, image: Image, redaction: Redaction) -> D
     if entries:
         family = families()["acls"]
         placed[(*family.path[:-1], "byEntry")] = lambda: FamilyDirectory(entries, family, redaction, ())
-    return PartialDirectory(whole, placed)
+    return PartialDirectory(directory, placed)
 
 
 _NAME, _ID = "name", "id"
@@ -101,8 +101,12 @@ class TopicDirectory(Directory):
         return entry
 
     def _value(self, number: int) -> Plain:
-        held = self._topic.value(number)
-        return self._redaction.undecoded(held.raw, held.reason) if isinstance(held, Undecoded) else plain(held)
+        partition = self._topic.value(number)
+        return (
+            self._redaction.undecoded(partition.raw, partition.reason)
+            if isinstance(partition, Undecoded)
+            else plain(partition)
+        )
 
 
 class ByName(Directory):
@@ -159,11 +163,11 @@ def image_directory(image: Image, redaction: Redaction) -> Directory:
     }
     for family in families().values():
         _place(root, family.path, _maker(image, family, redaction))
-    whole = StaticDirectory(_makers(root))
+    directory = StaticDirectory(_makers(root))
     if not image[MISSING]:
-        return whole
+        return directory
 
-    return partial_directory(whole, image, redaction)
+    return partial_directory(directory, image, redaction)
 
 
 def _maker(image: Image, family: Family, redaction: Redaction) -> Callable[[], Node]:
@@ -205,9 +209,9 @@ class FamilyDirectory(IndexedDirectory):
         if len(keys) < len(self._family.levels):
             return FamilyDirectory(self._table.get(key, {}), self._family, self._redaction, keys)
         entry: Entry[Any] = self._table[key]
-        return Leaf(self._family.leaf, lambda: self._shown(keys, entry), lambda: entry.origin)
+        return Leaf(self._family.leaf, lambda: self._redacted(keys, entry), lambda: entry.origin)
 
-    def _shown(self, keys: tuple[Any, ...], entry: Entry[Any]) -> Plain:
+    def _redacted(self, keys: tuple[Any, ...], entry: Entry[Any]) -> Plain:
         family = self._family
         if family.config_key is not None:
             return self._redaction.config(*family.config_key(keys), entry.value)

@@ -36,8 +36,8 @@ def root_directory(
 
 def _deferred(make: Callable[[], Fact | Facts]) -> Callable[[], Node]:
     def node() -> Node:
-        made = _node(make())
-        return made()
+        make_node = _node(make())
+        return make_node()
 
     return node
 

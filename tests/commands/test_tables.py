@@ -18,7 +18,7 @@ from kshell.metadata.partial import MISSING
 from kshell.render import render
 from kshell.sources.brokers.source import BrokerSource
 from kshell.sources.directory.files import METADATA_DIRECTORY
-from kshell.tables.declaration import Table, Type, columns, said, tables, where_type
+from kshell.tables.declaration import Table, Type, columns, tables, type_text, where_type
 from kshell.tables.where_kinds import kind_of
 from kshell.tree.node import Leaf
 from kshell.tree.paths import split
@@ -50,7 +50,7 @@ class TestEachTable:
         binding = INTERFACE.get(table.name, "").split()
         assert names[: len(binding)] == binding
         for field in table.fields:
-            assert said(field.type)
+            assert type_text(field.type)
             assert kind_of(where_type(field.type))
 
     @pytest.mark.parametrize("node", recorded(), ids=node_name)

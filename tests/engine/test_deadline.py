@@ -29,7 +29,7 @@ def test_a_deadline_that_python_dropped_in_a_finalizer_comes_again(monkeypatch: 
 
 
 def test_a_deadline_that_is_being_handled_does_not_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kshell.engine.execution._AGAIN", 0.05)
+    monkeypatch.setattr("kshell.engine.execution._ALARM_INTERVAL", 0.05)
     with deadline(0.05):
         try:
             time.sleep(5)

@@ -49,7 +49,7 @@ def test_a_replacement_means_itself(text: str, new: str, whole: bool, data: st.D
         return
     cut = data.draw(st.integers(0, len(word.text)))
     place = Insertion(word, cut)
-    written = line[: place.start] + place.written(new, whole=whole)
+    written = line[: place.start] + place.written(new, ends_word=whole)
     if not whole and word.open.strip("\\"):
         written += word.open
     assert parse_line(written).words[-1].text == word.text[:cut] + new

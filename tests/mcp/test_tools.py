@@ -56,7 +56,7 @@ class TestEachTool:
         for flag in flags_of(command):
             if flag.dest not in known:
                 with pytest.raises(UsageError, match=f"{command.name}: there is no argument {flag.dest}"):
-                    tools.words(command, {flag.dest: True})
+                    tools.command_tokens(command, {flag.dest: True})
 
     def test_offers_nothing_of_a_terminal_a_file_or_a_secret(self, command: Command) -> None:
         known = set(tools.input_schema(command, ())["properties"])
@@ -68,18 +68,18 @@ def test_arguments_become_what_the_command_line_would_have_given() -> None:
         "where": "name ~ '^-'", "columns": ["name", "offline"], "sort": ["-offline", "name"],
         "as_of": "-1h", "limit": 5,
     }  # fmt: skip
-    found = parse(BY_NAME["topics"], tools.words(BY_NAME["topics"], given))
+    found = parse(BY_NAME["topics"], tools.command_tokens(BY_NAME["topics"], given))
     assert list(found.columns) == ["name", "offline"]
     assert [(key.name, key.falling) for key in found.sort] == [("offline", True), ("name", False)]
     assert found.as_of == "-1h" and found.limit is None
     assert found.where({"name": "-a"}) and not found.where({"name": "a"})
-    found = parse(BY_NAME["can"], tools.words(BY_NAME["can"], {
+    found = parse(BY_NAME["can"], tools.command_tokens(BY_NAME["can"], {
         "principal": "User:a", "operation": "READ", "resource": "--show-secrets", "super_user": ["User:b", "User:c"],
         "allow_if_no_acl": False,
     }))  # fmt: skip
     assert found.resource == "--show-secrets" and not found.show_secrets
     assert found.super_user == ["User:b", "User:c"] and not found.allow_if_no_acl
-    assert parse(BY_NAME["blame"], tools.words(BY_NAME["blame"], {"path": "/"})).limit == tools.MOST_ROWS
+    assert parse(BY_NAME["blame"], tools.command_tokens(BY_NAME["blame"], {"path": "/"})).limit == tools.MOST_ROWS
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_arguments_become_what_the_command_line_would_have_given() -> None:
 )
 def test_wrong_arguments_are_usage_errors(tool: str, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        parse(BY_NAME[tool], tools.words(BY_NAME[tool], arguments))
+        parse(BY_NAME[tool], tools.command_tokens(BY_NAME[tool], arguments))
 
 
 @pytest.mark.parametrize("limit", [0, -1, True, "10", 1.5])

@@ -204,7 +204,7 @@ def test_levels_are_forgotten_in_time(session: Session) -> None:
     assert held
     for name in complete(session, TOPICS).candidates:
         complete(session, TOPICS + name.text)
-    assert len(levels._remembered[session].levels) <= levels._KEPT
+    assert len(levels._remembered[session].levels) <= levels._MOST_LEVELS
 
 
 @pytest.fixture

@@ -155,21 +155,21 @@ def reason(verdict: CopyVerdict, reference: Copy) -> str | None:
     )
 
 
-def which_to_keep(found: Agreement, states: Sequence[str], repair: str | None = None) -> str:
+def which_to_keep(comparison: Agreement, states: Sequence[str], repair: str | None = None) -> str:
     """Say which copy to keep, and why.
 
     Args:
-        found: what the copies say together.
+        comparison: what the copies say together.
         states: the state of each copy, in the order of the standings; snapshots may have changed them.
         repair: what becomes of the damage of that copy; advice if nobody has looked at it yet.
 
     Returns:
         A sentence for the user.
     """
-    reference = found.reference
+    reference = comparison.reference
     if not reference.end:
         return "no copy has a record: there is nothing to keep"
-    copies = [one.copy for one in found.standings]
+    copies = [verdict.copy for verdict in comparison.standings]
     alike = [copy.path for copy, state in zip(copies, states, strict=True) if state == SAME and not copy.damage]
     parted = [copy.path for copy, state in zip(copies, states, strict=True) if state == DIVERGED]
     rivals = [copy for copy in copies if copy is not reference and copy.last_epoch == reference.last_epoch]

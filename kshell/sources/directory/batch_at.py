@@ -41,24 +41,24 @@ def in_log(listing: Listing, offset: int) -> BatchAt | None:
         SourceError: a segment cannot be read.
     """
     reader = LogReader(listing, offset, resume=True)
-    found: BatchAt | None = None
+    batch_at: BatchAt | None = None
     for path, batch in reader:
         if batch.base_offset <= offset <= batch.last_offset:
-            return _whole(path, batch)
+            return _undamaged(path, batch)
         if batch.base_offset > offset:
-            found = _damaged(reader.damage, path, batch.position)
+            batch_at = _damaged(reader.damage, path, batch.position)
             break
     else:
         torn = reader.torn
         if torn is not None:
-            found = BatchAt(torn[0], torn[1].position, None, b"", 0, -1, torn[1].reason)
+            batch_at = BatchAt(torn[0], torn[1].position, None, b"", 0, -1, torn[1].reason)
         else:
-            found = _damaged(reader.damage, "", -1)
-    if found is None:
+            batch_at = _damaged(reader.damage, "", -1)
+    if batch_at is None:
         return None
-    segment = next(segment for segment in listing.segments if segment.path == found.file)
+    segment = next(segment for segment in listing.segments if segment.path == batch_at.file)
     with log.opened(segment) as source:
-        return _bytes_of(found, source)
+        return _bytes_of(batch_at, source)
 
 
 def in_snapshot(file: SnapshotFile, offset: int) -> BatchAt | None:
@@ -67,7 +67,7 @@ def in_snapshot(file: SnapshotFile, offset: int) -> BatchAt | None:
     try:
         for batch in reader:
             if batch.base_offset <= offset <= batch.last_offset:
-                return _whole(file.path, batch)
+                return _undamaged(file.path, batch)
     except CorruptDataError as error:
         error.with_traceback(None)  # it holds on to the window that was read
         with snapshot.opened(file) as source:
@@ -77,7 +77,7 @@ def in_snapshot(file: SnapshotFile, offset: int) -> BatchAt | None:
     return None
 
 
-def _whole(path: str, batch: Batch) -> BatchAt:
+def _undamaged(path: str, batch: Batch) -> BatchAt:
     # The bytes are copied: those of a mapped file go away with it.
     raw = batch.raw()
     own = read_header(raw, 0, batch.position)
@@ -94,14 +94,14 @@ def _damaged(damage: Iterable[DataError], path: str, following: int) -> BatchAt 
     return BatchAt(last.file, last.position, None, b"", 0, end, last.reason)
 
 
-def _bytes_of(found: BatchAt, source: Windowed) -> BatchAt:
+def _bytes_of(damaged: BatchAt, source: Windowed) -> BatchAt:
     """What is in the file where the damage is: up to the claimed end, the next whole batch, or the file's end."""
-    limit = source.size if found.end < 0 else found.end
-    raw = _read(source, found.position, min(limit, found.position + MOST_BYTES))
-    batch = read_header(raw, 0, found.position) if len(raw) >= HEADER_SIZE else None
-    if batch is not None and HEADER_SIZE <= batch.size <= min(limit - found.position, MAX_BATCH):
-        raw = _read(source, found.position, batch.end)
-    return found._replace(batch=batch, raw=raw, start=found.position, end=found.position + len(raw))
+    limit = source.size if damaged.end < 0 else damaged.end
+    raw = _read(source, damaged.position, min(limit, damaged.position + MOST_BYTES))
+    batch = read_header(raw, 0, damaged.position) if len(raw) >= HEADER_SIZE else None
+    if batch is not None and HEADER_SIZE <= batch.size <= min(limit - damaged.position, MAX_BATCH):
+        raw = _read(source, damaged.position, batch.end)
+    return damaged._replace(batch=batch, raw=raw, start=damaged.position, end=damaged.position + len(raw))
 
 
 def _read(source: Windowed, start: int, end: int) -> bytes:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from kshell.sources.directory.files import META, METADATA_DIRECTORY, Listing, is_remote
 from kshell.sources.directory.sidecar_files import meta_properties, node_id
 
-_KNOWN = frozenset(("version", "cluster.id", "node.id", "broker.id", "directory.id"))
+_KNOWN_KEYS = frozenset(("version", "cluster.id", "node.id", "broker.id", "directory.id"))
 """Keys that Kafka writes (``org.apache.kafka.metadata.properties.MetaPropertiesVersion``)."""
 _VERSIONS = ("0", "1")
 
@@ -42,7 +42,7 @@ class NodeDirectory(NamedTuple):
     @property
     def unknown_keys(self) -> list[str]:
         """Keys that Kafka does not write."""
-        return sorted(self.properties.keys() - _KNOWN)
+        return sorted(self.properties.keys() - _KNOWN_KEYS)
 
     @property
     def has_metadata_log(self) -> bool:
@@ -64,7 +64,7 @@ def read_directory(path: str) -> NodeDirectory:
 
 def inconsistencies(directories: list[NodeDirectory]) -> list[list[str]]:
     """What is wrong with each directory, by itself and beside the others; one sentence each."""
-    clusters = Counter(one.cluster_id for one in directories if one.cluster_id)
+    clusters = Counter(directory.cluster_id for directory in directories if directory.cluster_id)
     usual = clusters.most_common(1)[0][0] if clusters else None
     return [
         [*_alone(directory), *_beside(directory, directories[:at] + directories[at + 1 :], usual)]
@@ -88,24 +88,24 @@ def _alone(directory: NodeDirectory) -> Iterator[str]:
 def _beside(directory: NodeDirectory, rest: list[NodeDirectory], usual: str | None) -> Iterator[str]:
     cluster = directory.cluster_id
     if cluster and cluster != usual:
-        alike = [other.path for other in rest if other.cluster_id == usual]
+        alike = [peer.path for peer in rest if peer.cluster_id == usual]
         yield f"is of another cluster than {_listed(alike)}, which {'is' if len(alike) == 1 else 'are'} of {usual}"
-    peers = [other for other in rest if other.cluster_id == cluster]
-    same = [other.path for other in peers if directory.directory_id and other.directory_id == directory.directory_id]
+    peers = [peer for peer in rest if peer.cluster_id == cluster]
+    same = [peer.path for peer in peers if directory.directory_id and peer.directory_id == directory.directory_id]
     if same:
         yield f"directory.id is that of {_listed(same)}, too: one is a copy of the other"
-    twins = [other for other in peers if directory.node_id is not None and other.node_id == directory.node_id]
-    twins = [other for other in twins if other.path not in same and _exclude_each_other(directory, other)]
+    twins = [peer for peer in peers if directory.node_id is not None and peer.node_id == directory.node_id]
+    twins = [peer for peer in twins if peer.path not in same and _exclude_each_other(directory, peer)]
     if twins:
-        yield f"node.id is that of {_listed([other.path for other in twins])}, too: two nodes, or two copies of one"
+        yield f"node.id is that of {_listed([peer.path for peer in twins])}, too: two nodes, or two copies of one"
 
 
-def _exclude_each_other(one: NodeDirectory, other: NodeDirectory) -> bool:
+def _exclude_each_other(directory: NodeDirectory, peer: NodeDirectory) -> bool:
     """Whether two directories cannot be of one node. It may have several (``log.dirs``), each with its own id, and the
     metadata log in one of them.
     """
-    ids = {one.directory_id, other.directory_id}
-    return (one.has_metadata_log and other.has_metadata_log) or len(ids) == 1
+    ids = {directory.directory_id, peer.directory_id}
+    return (directory.has_metadata_log and peer.has_metadata_log) or len(ids) == 1
 
 
 def _listed(paths: list[str]) -> str:

@@ -141,9 +141,9 @@ def partition_metadata(listing: Listing, notes: Notes = None) -> dict[str, str]:
     """
     path, text = _beside(listing, PARTITION, notes)
     pairs = [line.partition(":") for line in text.splitlines() if line.strip()]
-    stated = {key.strip(): value.strip() for key, _, value in pairs}
-    if not pairs or (stated.get("version") == "0" and stated.get("topic_id") == TOPIC_ID):
-        return stated
+    properties = {key.strip(): value.strip() for key, _, value in pairs}
+    if not pairs or (properties.get("version") == "0" and properties.get("topic_id") == TOPIC_ID):
+        return properties
     _note(notes, f"{path}: not version 0 and the topic id {TOPIC_ID} of the metadata topic; {_ADVICE}")
     return {}
 

@@ -101,7 +101,7 @@ def verify_files(
 
 def _segment(listing: Listing, segment: Segment, log: LogSurvey, *, decode: bool) -> FileCheck:
     name = os.path.basename(segment.path)
-    survey = next((one for one in log.segments if one.file == name), None)
+    survey = next((segment_survey for segment_survey in log.segments if segment_survey.file == name), None)
     certainty, witness = _certainty_of_epochs(listing, segment, survey, log)
     check = FileCheck(
         name,
@@ -135,18 +135,18 @@ def _certainty_of_epochs(
         return UNCONFIRMED, "no batch could be read"
     if segment.base_offset is None and survey.batches == 1:
         return UNCONFIRMED, "the file's name says no offset, and there is no other batch: none confirms the offset"
-    stated = {epoch for epoch, _ in sidecar_files.leader_epochs(listing)}
+    checkpoint_epochs = {epoch for epoch, _ in sidecar_files.leader_epochs(listing)}
     named = {file.epoch for file in listing.snapshots if file.end_offset and log.ends.get(file.end_offset)}
     witnesses = [
         name
-        for name, epochs in ((sidecar_files.EPOCHS, stated), ("the names of snapshots", named))
+        for name, epochs in ((sidecar_files.EPOCHS, checkpoint_epochs), ("the names of snapshots", named))
         if any(epoch in epochs for epoch in survey.epochs)
     ]
-    rest = [epoch for epoch in survey.epochs if epoch not in stated | named]
+    rest = [epoch for epoch in survey.epochs if epoch not in checkpoint_epochs | named]
     if not rest:
         return CONFIRMED, f"epochs: {' and '.join(witnesses)}; offsets: neighbours and the file's name"
     lone = [epoch for epoch in rest if log.batches_by_epoch[epoch] == 1]
-    missing = "" if stated else f"there is no {sidecar_files.EPOCHS}: "
+    missing = "" if checkpoint_epochs else f"there is no {sidecar_files.EPOCHS}: "
     if lone:
         return UNCONFIRMED, f"{missing}nothing confirms epoch {_listed(lone)}, which one batch alone has"
     return CONSISTENT, f"{missing}only neighbouring batches confirm epoch {_listed(rest)}: no second witness"
@@ -305,10 +305,10 @@ def _about_epochs(history: list[tuple[int, int]], log: LogSurvey, end: int) -> t
             " taken while the node wrote"
         )
         return UNCONFIRMED, "the log has no record of that epoch", reason
-    seen = [epoch for epoch, start in history if log.epochs.get(epoch) == start]
-    if history and len(seen) == len(history):
+    confirmed = [epoch for epoch, start in history if log.epochs.get(epoch) == start]
+    if history and len(confirmed) == len(history):
         return CONFIRMED, "the log's first record of each epoch", None
-    before = "" if not seen else f"the log's first records of {len(seen)} of {len(history)} epochs; "
+    before = "" if not confirmed else f"the log's first records of {len(confirmed)} of {len(history)} epochs; "
     return CONSISTENT, f"{before}the file has no checksum, and the log does not begin that early", None
 
 
@@ -339,18 +339,18 @@ def _about_properties(properties: dict[str, str], cluster_id: str | None) -> tup
 
 
 def _text_file(
-    listing: Listing, name: str, notes: list[str], certainty: str, witness: str, odd: str | None
+    listing: Listing, name: str, notes: list[str], certainty: str, witness: str, reason: str | None
 ) -> Iterator[FileCheck]:
     path, size = _size_beside(listing, name)
     if size is None:
         return
-    shown = os.path.basename(name)
-    check = FileCheck(shown, "text", WHOLE, certainty, size, "its form, and its values beside the log", witness)
+    file_name = os.path.basename(name)
+    check = FileCheck(file_name, "text", WHOLE, certainty, size, "its form, and its values beside the log", witness)
     faults = [note.removeprefix(f"{path}: ") for note in notes if note.startswith(f"{path}: ")]
     if faults:
         yield check._replace(verdict=DAMAGED, certainty=CONFIRMED, witness="Kafka's form of it", reason=faults[0])
     else:
-        yield check._replace(reason=odd)
+        yield check._replace(reason=reason)
 
 
 def _size_beside(listing: Listing, name: str) -> tuple[str, int | None]:

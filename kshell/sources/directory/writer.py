@@ -109,8 +109,8 @@ class MetadataWriter:
     def _breaks_before_the_end(self, listing: Listing, until: int | None) -> bool:
         """Whether the log is damaged before the end of the newest snapshot that was written."""
         reader = LogReader(listing, 0, until=until)
-        reached = max((batch.last_offset + 1 for _, batch in reader), default=0)
-        return bool(reader.damage) and reached <= self.end
+        log_end = max((batch.last_offset + 1 for _, batch in reader), default=0)
+        return bool(reader.damage) and log_end <= self.end
 
     def segments(self, batches: Iterable[FileBatch], start: int = 0, until: int | None = None) -> None:
         """Write batches that follow each other, from those with offset ``start`` on; a segment for each of their files.

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from kshell.spark.silver.declaration import BASE, SilverTable
 from kshell.spark.silver.expressions import opened, quoted
-from kshell.tables.declaration import OTHERS, Field
+from kshell.tables.declaration import OTHER_FIELDS, Field
 
 ENDLESS = f"{(1 << 63) - 1}L"
 """The end of what lasts, while rows are sorted by it."""
@@ -143,5 +143,5 @@ FROM begun WHERE NOT isGone AND end.offset > atOffset"""
 
 def _comparable(field: Field) -> str:
     """A value as Spark can compare it: it takes no maps."""
-    is_map = isinstance(field.type, dict) and OTHERS in field.type
+    is_map = isinstance(field.type, dict) and OTHER_FIELDS in field.type
     return f"array_sort(map_entries({field.name})) AS {field.name}" if is_map else field.name

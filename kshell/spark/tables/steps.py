@@ -28,7 +28,7 @@ from kshell.sources import remote
 from kshell.spark.tables.data_files import file_system
 from kshell.spark.tables.delta import NO_TABLE, DeltaTable
 from kshell.tables.arrow import batches
-from kshell.tables.declaration import OTHERS, Field
+from kshell.tables.declaration import OTHER_FIELDS, Field
 
 FOLDER = "_kshell"
 """Below the warehouse; Spark, DuckDB and others pass over names that begin so."""
@@ -40,7 +40,7 @@ _LEASE_MS = 300_000
 """How long a writer in a store that has begun to commit is taken for alive; on a local disk the kernel knows it."""
 _MOST_ROWS = 2_000
 """Rows of ``steps`` that stay: older steps cannot be restored."""
-_COUNTS = {OTHERS: "int64"}
+_COUNTS = {OTHER_FIELDS: "int64"}
 STEP_FIELDS = (
     Field("step", "int64", "its number: one more than any before"),
     Field("phase", "string", "begin (tables are being committed) or done (the step counts)"),

@@ -35,11 +35,11 @@ def run(args: Any) -> Result:
 
 
 def _columns(specs: Iterable[TableSpec]) -> Iterator[Row]:
-    from kshell.tables.declaration import said
+    from kshell.tables.declaration import type_text
 
     for spec in specs:
         for field in spec.fields:
-            yield {"table": spec.name, "column": field.name, "type": said(field.type), "doc": field.doc}
+            yield {"table": spec.name, "column": field.name, "type": type_text(field.type), "doc": field.doc}
 
 
 def _size(warehouse: Warehouse, spec: TableSpec) -> Row:

@@ -80,7 +80,7 @@ def acl_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
 def quota_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
     """One row a limit, by entity as the tree names it."""
     quotas = image["clientQuotas"]
-    for entity in sorted(quotas, key=lambda one: sort_key(entity_segment(one))):
+    for entity in sorted(quotas, key=lambda entity: sort_key(entity_segment(entity))):
         of = _parts(entity)
         for key, entry in sorted(quotas[entity].items()):
             yield {**of, "key": key, "value": entry.value, "entity": dict(entity), "name": entity_segment(entity)}
@@ -93,12 +93,14 @@ def _parts(entity: Entity) -> dict[str, Any]:
 
 def user_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
     """One row a credential, by user and mechanism. Nothing in it is secret."""
-    found = [
+    credentials = [
         (name, mechanism, entry.value.iterations)
         for mechanism, users in image["scram"].items()
         for name, entry in users.items()
     ]
-    for name, mechanism, iterations in sorted(found, key=lambda one: (sort_key(one[0]), one[1])):
+    for name, mechanism, iterations in sorted(
+        credentials, key=lambda credential: (sort_key(credential[0]), credential[1])
+    ):
         yield {"name": name, "mechanism": mechanism, "iterations": reported_or_none(iterations)}
 
 

@@ -89,7 +89,9 @@ def broker_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]
     for _, entry in sorted(image["brokers"].items()):
         broker = {name: reported_or_none(value) for name, value in plain(entry.value).items()}
         yield broker | {
-            "listeners": [{name: reported_or_none(v) for name, v in one.items()} for one in broker["listeners"]]
+            "listeners": [
+                {name: reported_or_none(v) for name, v in listener.items()} for listener in broker["listeners"]
+            ]
         }
 
 
@@ -116,12 +118,12 @@ def provenance_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[
     from kshell.tree.image import iso
 
     at, level = image.provenance, image["features"].get(FEATURE)
-    told = at.offset >= 0
+    is_known = at.offset >= 0
     yield {
-        "offset": at.offset if told else None,
-        "epoch": at.epoch if told else None,
-        "time": iso(at.timestamp) if told else None,
-        "timeMs": at.timestamp if told else None,
+        "offset": at.offset if is_known else None,
+        "epoch": at.epoch if is_known else None,
+        "time": iso(at.timestamp) if is_known else None,
+        "timeMs": at.timestamp if is_known else None,
         "metadataVersion": version_name(level.value) if level is not None else None,
     }
 

@@ -108,8 +108,8 @@ def topic_rows(session: Session, image: Image, wanted: Wanted, min_isr: MinIsr |
 
 
 def _configs(session: Session, topic: str, own: Mapping[str, Entry[str]]) -> dict[str, Any]:
-    shown = session.redaction.config
-    return {key: shown("TOPIC", key, entry.value) for key, entry in sorted(own.items())}
+    redact = session.redaction.config
+    return {key: redact("TOPIC", key, entry.value) for key, entry in sorted(own.items())}
 
 
 _COUNTED = {UNDER_REPLICATED: "underReplicated", OFFLINE: "offline", UNDER_MIN_ISR: "underMinIsr"}
@@ -135,10 +135,10 @@ def _counts(topic: Topic, verdicts: Verdicts[_Counted]) -> dict[str, Any]:
     counts = dict(_NO_COUNTS)
     factor = None
     name = topic.name
-    known = verdicts.of_topic(name)
+    verdicts_by_value = verdicts.of_topic(name)
     partitions = topic.scan()
     for _, value in partitions:
-        verdict = known.get(id(value))
+        verdict = verdicts_by_value.get(id(value))
         if verdict is None:
             if not isinstance(value, Partition):
                 continue
@@ -160,12 +160,12 @@ def topic_counts(question: Question) -> Iterator[Step]:
     from kshell.tables.topics_over_time import MinIsrPast, PartitionPast, topic_configs, topic_names, topic_spans
 
     history, until, where = question.history, question.until, question.where
-    asked = asked_for(_TOPIC_FIELDS, where)
-    deep = not asked.isdisjoint((*_OF_PARTITIONS, "partitions"))
+    condition_fields = asked_for(_TOPIC_FIELDS, where)
+    deep = not condition_fields.isdisjoint((*_OF_PARTITIONS, "partitions"))
 
     def decide(value: Partition, min_isr: int | None) -> _Counted:
         fields, factor = _counted(value, min_isr)
-        return _Counted(tuple(field for field in fields if field in asked), factor)
+        return _Counted(tuple(field for field in fields if field in condition_fields), factor)
 
     least = MinIsrPast(history, until, question.min_isr_default)
     past = PartitionPast(history, least, decide, lambda: _UNDECODED, with_epochs=False)
@@ -237,13 +237,13 @@ class _TopicOverTime:
             row["replicationFactor"] = self._factors[min(self._factors)]
 
 
-class _Shown(NamedTuple):
+class _SharedFields(NamedTuple):
     """What the rows of all partitions with one value have in common."""
 
     fields: dict[str, Any]
     lists: tuple[str, ...]
     """Those of the fields that are lists."""
-    asked: dict[str, Any]
+    tested: dict[str, Any]
     """Those that the condition on rows asks for."""
 
 
@@ -263,35 +263,37 @@ def partition_rows(
             answered once for them, and their rows are not even made.
     """
     least = min_isr or MinIsr(image)
-    fields_of = _ValueFields(wanted, judged=bool(only))
-    asked = frozenset() if where is None else asked_for(_PARTITION_FIELDS, where)
-    of_topics = where if asked and asked <= _OF_TOPICS else None
-    of_values = where if asked and asked.isdisjoint(_OF_ROWS) else None
-    of_rows = where if asked and of_topics is None and of_values is None else None
+    fields_of = _ValueFields(wanted, with_problems=bool(only))
+    condition_fields = frozenset() if where is None else asked_for(_PARTITION_FIELDS, where)
+    of_topics = where if condition_fields and condition_fields <= _OF_TOPICS else None
+    of_values = where if condition_fields and condition_fields.isdisjoint(_OF_ROWS) else None
+    of_rows = where if condition_fields and of_topics is None and of_values is None else None
 
-    def shown(value: Partition, enough: int | None) -> _Shown | None:
+    def shared_fields(value: Partition, enough: int | None) -> _SharedFields | None:
         """``None`` for a value of which there are to be no rows."""
         fields = fields_of(value, enough)
-        if only and not any(one in only for one in fields["problems"]):
+        if only and not any(problem in only for problem in fields["problems"]):
             return None
         if of_values is not None and not of_values(fields):
             return None
-        lists = tuple(field for field, one in fields.items() if type(one) is list)
-        return _Shown(fields, lists, {field: one for field, one in fields.items() if field in asked})
+        lists = tuple(field for field, cell in fields.items() if type(cell) is list)
+        return _SharedFields(
+            fields, lists, {field: cell for field, cell in fields.items() if field in condition_fields}
+        )
 
-    verdicts = Verdicts(shown, least)
+    verdicts = Verdicts(shared_fields, least)
     for topic in by_name(image):
         name, topic_id = topic.name, str(topic.id)
         if not fields_of:
             for number in topic.numbers():
                 yield {"topic": name, "topicId": topic_id, "partition": number}
             continue
-        known = verdicts.of_topic(name)
+        verdicts_by_value = verdicts.of_topic(name)
         partitions = topic.scan()  # of every topic: what turns out not to be decodable is reported
         if of_topics is not None and not of_topics({"topic": name, "topicId": topic_id}):
             continue
         for number, value in partitions:
-            verdict = known.get(id(value))
+            verdict = verdicts_by_value.get(id(value))
             if verdict is None:
                 if not isinstance(value, Partition):
                     if not only:
@@ -314,8 +316,8 @@ def partition_counts(question: Question) -> Iterator[Step]:
     from kshell.tables.topics_over_time import MinIsrPast, PartitionPast, topic_names, topic_spans
 
     history, until, where = question.history, question.until, question.where
-    asked = asked_for(_PARTITION_FIELDS, where)
-    fields_of = _ValueFields(asked)
+    condition_fields = asked_for(_PARTITION_FIELDS, where)
+    fields_of = _ValueFields(condition_fields)
     row: dict[str, Any] = {}
 
     def decide(value: Partition, enough: int | None) -> bool:
@@ -325,15 +327,15 @@ def partition_counts(question: Question) -> Iterator[Step]:
         return where({**row, "state": UNDECODED})
 
     least = MinIsrPast(history, until, question.min_isr_default)
-    past = PartitionPast(history, least, decide, undecoded, with_epochs=not asked.isdisjoint(_EPOCHS))
+    past = PartitionPast(history, least, decide, undecoded, with_epochs=not condition_fields.isdisjoint(_EPOCHS))
     for name in question.with_progress(sorted(topic_names(history, until))):
         for span in topic_spans(history, name, until):
             row |= {"topic": name, "topicId": str(span.topic.id)}
-            if not asked.isdisjoint(_OF_TOPICS):
+            if not condition_fields.isdisjoint(_OF_TOPICS):
                 past.forget()
             for number, steps in past.steps(name, span):
                 row["partition"] = number
-                if "partition" in asked:
+                if "partition" in condition_fields:
                     past.forget()
                 for step in steps:
                     change = bool(step.after) - bool(step.before)
@@ -344,19 +346,19 @@ def partition_counts(question: Question) -> Iterator[Step]:
 class _ValueFields:
     """Makes the wanted fields of a partition's row that its value and min.insync.replicas decide on."""
 
-    def __init__(self, wanted: Wanted, *, judged: bool = False) -> None:
+    def __init__(self, wanted: Wanted, *, with_problems: bool = False) -> None:
         self._facts = [(field, make) for field, make in PARTITION_VALUES.items() if wanted is None or field in wanted]
-        self._judged = judged or wanted is None or not _JUDGED.isdisjoint(wanted)
+        self._needs_problems = with_problems or wanted is None or not _PROBLEM_FIELDS.isdisjoint(wanted)
 
     def __bool__(self) -> bool:
         """Whether there is any such field."""
-        return self._judged or bool(self._facts)
+        return self._needs_problems or bool(self._facts)
 
     def __call__(self, value: Partition, min_isr: int | None) -> dict[str, Any]:
         fields: dict[str, Any] = {}
-        if self._judged:
-            found = problems(value, min_isr)
-            fields = {"state": state(found), "problems": found, "minIsr": min_isr}
+        if self._needs_problems:
+            problem_names = problems(value, min_isr)
+            fields = {"state": state(problem_names), "problems": problem_names, "minIsr": min_isr}
         for field, make in self._facts:
             fields[field] = make(value)
         return fields
@@ -382,7 +384,7 @@ PARTITION_VALUES: dict[str, Callable[[Partition], Any]] = {
     "directories": lambda value: _listed(value.directories, str),
 }
 """Fields of a partition that its record has."""
-_JUDGED = frozenset(("state", "problems", "minIsr"))
+_PROBLEM_FIELDS = frozenset(("state", "problems", "minIsr"))
 """Those for which it is held against min.insync.replicas."""
 _EPOCHS = frozenset(("leaderEpoch", "partitionEpoch"))
 _OF_TOPICS = frozenset(("topic", "topicId"))

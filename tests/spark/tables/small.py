@@ -12,14 +12,14 @@ from kshell.spark.tables.data_files import DataFile
 from kshell.spark.tables.steps import ClusterState
 from kshell.spark.tables.warehouse import Warehouse
 from kshell.tables import arrow as arrow_tables
-from kshell.tables.declaration import OTHERS, Field
+from kshell.tables.declaration import OTHER_FIELDS, Field
 
 COLUMNS = (Field("clusterId", "string", "the cluster"), Field("n", "int64", "a number"))
 NESTED = (
     *COLUMNS,
     Field("replicas", ["int32"], "a list"),
     Field("listeners", [{"name": "string", "port": "int32"}], "a list of structs"),
-    Field("features", {OTHERS: {"min": "int16", "max": "int16"}}, "a map of structs"),
+    Field("features", {OTHER_FIELDS: {"min": "int16", "max": "int16"}}, "a map of structs"),
     Field("data", "json", "a text"),
     Field("raw", "binary", "bytes"),
     Field("ratio", "float64", "a fraction"),

@@ -22,7 +22,7 @@ from kshell.spark.tables.delta import DeltaTable
 from kshell.spark.tables.steps import FOLDER, ClusterState
 from kshell.spark.tables.warehouse import Warehouse
 from kshell.tables.arrow import batches
-from kshell.tables.declaration import OTHERS, Field, Type
+from kshell.tables.declaration import OTHER_FIELDS, Field, Type
 from tests.kafka.jars import Unavailable
 from tests.needed import missing
 from tests.spark.tables.other_spark import SPARK, Answer, OtherSpark, Refused, running
@@ -70,8 +70,8 @@ def value(declared: Type, number: int) -> Any:
         return None
     if not isinstance(declared, Mapping):
         return [value(declared[0], number + more) for more in range(kind)]
-    if OTHERS in declared:
-        return {key: value(declared[OTHERS], number + more) for more, key in enumerate(["", "ключ"][:kind])}
+    if OTHER_FIELDS in declared:
+        return {key: value(declared[OTHER_FIELDS], number + more) for more, key in enumerate(["", "ключ"][:kind])}
     return {name: value(below, number + more) for more, (name, below) in enumerate(declared.items())}
 
 
