@@ -89,8 +89,6 @@ def test_a_table_at_a_point_is_what_its_command_says_there(node: Path) -> None:
     assert compare(node, random.Random(node_name(node)), 1, 2) > 30
 
 
-
-
 @pytest.mark.soak
 @pytest.mark.long
 @pytest.mark.timeout(1800)
