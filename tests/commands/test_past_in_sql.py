@@ -39,16 +39,17 @@ def compare(node: Path, chosen: random.Random, offsets: int, pairs: int) -> int:
     some = sorted({first, log.end - 1, *(chosen.randrange(first, log.end) for _ in range(offsets))})
     for offset in some:
         alone = opened(node / METADATA_DIRECTORY).reshape(point=str(offset))
-        (found,) = ask(travelled, f"SELECT {', '.join(whole(name, offset) for name in tables())}")
+        (tables_there,) = ask(travelled, f"SELECT {', '.join(whole(name, offset) for name in tables())}")
         for name, table in tables().items():
             columns = [field.name for field in table.fields]
-            assert listed(found[name] or [], columns) == listed(answers(alone, name), columns), (node, name, offset)
+            found = listed(tables_there[name] or [], columns)
+            assert found == listed(answers(alone, name), columns), (node, name, offset)
         assert alone.past is None  # it has replayed the log up to there, and no more
     for _ in range(pairs):
         a, b = chosen.choice(some), chosen.choice(some)
-        found = [changed(row) for row in ask(travelled, f"SELECT * FROM changes({a}, {b})")]
+        changes = [changed(row) for row in ask(travelled, f"SELECT * FROM changes({a}, {b})")]
         expected = rows(opened(node / METADATA_DIRECTORY), f"diff {a} {b}")
-        assert found == json.loads(json.dumps(expected, default=dict)), (node, a, b)
+        assert changes == json.loads(json.dumps(expected, default=dict)), (node, a, b)
     return len(some) * len(tables()) + pairs
 
 
