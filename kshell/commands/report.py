@@ -5,11 +5,10 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Iterator
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.commands.as_of import complete_point
-from kshell.engine import registry
+from kshell.engine import plain, registry
 from kshell.engine.arguments import parse
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Rows, typed
@@ -159,9 +158,8 @@ def _keep(part: Any) -> int:
     """Read the rows of a part, and keep the first; the number of others."""
     if not isinstance(part, Rows):
         return 0
-    rows = iter(part.rows)
-    part.rows = list(islice(rows, _MOST_ROWS))
-    return sum(1 for _ in rows)
+    part.rows, left_out, _ = plain.first_rows(part.rows, _MOST_ROWS)
+    return left_out
 
 
 def _chapters(session: Session) -> Iterator[Chapter]:

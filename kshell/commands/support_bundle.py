@@ -8,7 +8,6 @@ import os
 import platform
 import sys
 import time
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine import plain, registry
@@ -119,9 +118,8 @@ def _answer(session: Session, words: tuple[str, ...]) -> dict[str, Any]:
     command = registry.get(words[0])
     result = command.run(session, parse(command, list(words[1:])))
     if isinstance(result, Rows):
-        rows = plain.objects(result)
-        value: Any = list(islice(rows, _MOST_ROWS))
-        left_out = sum(1 for _ in rows)
+        value: Any
+        value, left_out, _ = plain.first_rows(plain.objects(result), _MOST_ROWS)
     else:
         value, left_out = plain.value(result), 0
     return {

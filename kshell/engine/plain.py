@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from kshell.engine.result import Branch, Report, Result, Row, Rows, Section, Text, Tree, Value
 
+T = TypeVar("T")
 LEFT_OUT = "…"
 """The key (or last path segment) under which a tree says how many children a limit cut off."""
 
@@ -24,6 +26,50 @@ def objects(rows: Rows) -> Iterator[Any]:
         return (row.get(bare) for row in rows)
     names = columns(rows)
     return ({name: row.get(name) for name in names} for row in rows)
+
+
+class FirstRows(NamedTuple, Generic[T]):
+    """The first of many rows.
+
+    Attributes:
+        left_out: how many rows there are beyond those; at least, where counting was given up.
+        is_counted: whether all of them were counted.
+    """
+
+    rows: list[T]
+    left_out: int
+    is_counted: bool
+
+
+def first_rows(
+    rows: Iterable[T],
+    limit: int,
+    *,
+    fits: Callable[[T], bool] | None = None,
+    most_counted: int | None = None,
+    seconds: float | None = None,
+) -> FirstRows[T]:
+    """The first rows of an answer, for what has room for so many; the others are read, too, to be counted.
+
+    Args:
+        limit: the most rows.
+        fits: whether there is room for one more row. The first row always fits.
+        most_counted: the most rows beyond those that are counted.
+        seconds: the longest that counting may take.
+    """
+    waiting, first, left_out = iter(rows), list[T](), 0
+    for row in waiting:
+        has_room = len(first) < limit and (fits is None or fits(row) or not first)
+        if not has_room:
+            left_out = 1
+            break
+        first.append(row)
+    end = None if seconds is None else time.monotonic() + seconds
+    for _ in waiting:
+        left_out += 1
+        if left_out == most_counted or (end is not None and time.monotonic() > end):
+            return FirstRows(first, left_out, False)
+    return FirstRows(first, left_out, True)
 
 
 def trees(root: Branch) -> list[Branch]:

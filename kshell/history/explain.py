@@ -167,6 +167,14 @@ def reported_directories(broker: Broker) -> tuple[Uuid, ...]:
 # --- together --------------------------------------------------------------------------------------------------------
 
 
+def is_from(event: Event, first: Since | None) -> bool:
+    """Whether the record behind an event is not from before a point: by the offset and the time that its row shows.
+
+    Inside a metadata transaction the record took effect later.
+    """
+    return first is None or event.at.since == STATE or first.includes(event.at.offset, event.at.time)
+
+
 def event_rows(story: Story, revisions: Partitions, since: Since | None) -> list[Row]:
     """The events of a partition and of the brokers that had it then, with the partition's state after each."""
     brokers = sorted(
@@ -183,7 +191,7 @@ def event_rows(story: Story, revisions: Partitions, since: Since | None) -> list
             state = event.at.value
         if _order(event.at) < first or (event.broker is not None and not _concerns(event.broker, before)):
             continue
-        if since is None or event.at.since == STATE or since.includes(event.at.since, event.at.time):
+        if is_from(event, since):
             rows.append(_row(event, state))
     return rows
 

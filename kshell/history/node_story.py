@@ -20,6 +20,7 @@ from kshell.history.explain import (
     broker_status,
     event_row,
     fall,
+    is_from,
     since,
     trailing,
 )
@@ -37,11 +38,6 @@ BROKER_COLUMNS = typed(
     "brokerEpoch:int64 incarnationId:string directories:[string] cordonedDirectories:[string]",
 )
 CONTROLLER_COLUMNS = typed("offset:int64 time:string timeMs:int64 type:string event:string what:string epoch:int32")
-
-
-def is_from(event: Event, first: Since | None) -> bool:
-    """Whether an event is not from before a point."""
-    return first is None or event.at.since == STATE or first.includes(event.at.offset, event.at.time)
 
 
 # --- brokers ---------------------------------------------------------------------------------------------------------

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kshell.engine.result import Row, typed
-from kshell.history.explain import Event, event_row, partition_events, since, trailing
-from kshell.history.node_story import is_from
+from kshell.history.explain import Event, event_row, is_from, partition_events, since, trailing
 from kshell.history.story import Partitions, Revision, Story, successive
 from kshell.metadata.partial import reported_or_none
 from kshell.metadata.partition_state import ONLINE, MinIsr, problems, state

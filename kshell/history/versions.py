@@ -23,6 +23,7 @@ from kshell.metadata.partition_changes import Waypoint, java_int, waypoint_of
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.redaction import config_is_secret
+from kshell.metadata.values import Provenance
 from kshell.metadata.versions import Keys, Version
 from kshell.tables.controller_rows import voter_listeners
 from kshell.tables.declaration import Table, Wanted, tables
@@ -308,15 +309,16 @@ def _at(states: list[Version], offset: int) -> Any:
 def _provenance_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row]:
     """A row per offset at which the state became another: all but control records, and what a transaction holds."""
     past = recorded_past(session, history_name(table.name))
-    history, log = past.history, past.history.log
+    history = past.history
     features = {keys[0]: states for keys, states in states_of(past, "features")}
     levels = features.get(FEATURE, [])
 
     def states() -> Iterator[State]:
-        offsets = range(log.start, min(past.until, log.end - 1) + 1)
-        for offset in (*((past.start,) if past.start >= 0 else ()), *offsets):
-            level = _at(levels, offset)
-            yield offset, (history.provenance(offset), level)
+        for start, end, provenance, rises in history.provenances(past.until):
+            is_base = start < history.log.start
+            for offset in range(past.start, past.start + (past.start >= 0)) if is_base else range(start, end):
+                at = Provenance(offset, provenance.epoch, provenance.timestamp) if rises else provenance
+                yield offset, (at, _at(levels, offset))
 
     for (provenance, level), since, until in periods(states()):
         image = Image({"features": {} if level is None else {FEATURE: level}}, provenance)

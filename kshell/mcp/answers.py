@@ -8,9 +8,7 @@ without a width) is spelled out, as ``-o text`` does it.
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kshell.engine import plain
@@ -152,35 +150,24 @@ def _leaves(branches: Iterable[Branch]) -> int:
 
 def _rows(rows: Rows, limit: int, left_out: list[str], section: str = "") -> list[Any]:
     """As many rows as the limits let through. Those behind them are counted, which takes a moment only."""
-    taken: list[Any] = []
     size = 0
-    objects = plain.objects(rows)
-    where = f" of {section}" if section else ""
-    for item in islice(objects, limit):
+
+    def fits(item: Any) -> bool:
+        nonlocal size
         size += len(to_json(item))
-        if taken and size > LARGEST // 2:
-            rest = _count(objects)
-            left_out.append(
-                f"{rest[0] + 1}{rest[1]} rows{where}: the answer would be too large; fewer columns make room"
-            )
-            return taken
-        taken.append(item)
-    if len(taken) == limit:
-        number, more = _count(objects)
-        if number:
+        return size <= LARGEST // 2
+
+    taken, number, is_counted = plain.first_rows(
+        plain.objects(rows), limit, fits=fits, most_counted=MOST_COUNTED, seconds=_COUNTING
+    )
+    if number:
+        counted = f"{number}{'' if is_counted else ' or more'} rows{f' of {section}' if section else ''}"
+        if len(taken) < limit:
+            how = "the answer would be too large; fewer columns make room"
+        else:
             how = "a condition chooses others" if limit >= MOST_ROWS else f"`limit` asks for more, {MOST_ROWS} at most"
-            left_out.append(f"{number}{more} rows{where}: {how}")
+        left_out.append(f"{counted}: {how}")
     return taken
-
-
-def _count(rows: Iterator[Any]) -> tuple[int, str]:
-    """(how many rows follow, `` or more`` where counting was given up)."""
-    end = time.monotonic() + _COUNTING
-    number = 0
-    for number, _ in enumerate(rows, 1):  # the last number is the count
-        if number >= MOST_COUNTED or time.monotonic() > end:
-            return number, " or more"
-    return number, ""
 
 
 def text_of(answer: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from kshell.metadata.checkpoint import LogCheckpoint, PassedCheckpoint
 from kshell.metadata.families.topics import NAMES, TOPICS
@@ -20,6 +20,20 @@ from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.replay import Problem, Problems, Replayer
 from kshell.metadata.values import Entry, Provenance
 from kshell.metadata.versions import Cells, Keys, PackedValues, Tombstones, Version
+
+
+class ProvenanceRun(NamedTuple):
+    """The provenance at each offset from ``start`` up to ``end`` (exclusive).
+
+    Attributes:
+        provenance: that at the last of these offsets.
+        rises: whether the provenance's own offset is each of them; else it is the same at all of them.
+    """
+
+    start: int
+    end: int
+    provenance: Provenance
+    rises: bool
 
 
 class History:
@@ -59,6 +73,17 @@ class History:
         if last is None:
             return self.base.provenance
         return Provenance(last, self.log.place(last).epoch, self.log.timestamp(last))
+
+    def provenances(self, until: int) -> Iterator[ProvenanceRun]:
+        """As :meth:`provenance`, of every offset from :attr:`first` up to one."""
+        current = self.base.provenance
+        if self.first < self.log.start:
+            yield ProvenanceRun(self.first, self.log.start, current, False)
+        for start, end, epoch, timestamp, is_metadata, is_open in self.log.runs(until):
+            rises = is_metadata and not is_open
+            if rises:
+                current = Provenance(end - 1, epoch, timestamp)
+            yield ProvenanceRun(start, end, current, rises)
 
     def problems_between(self, start: int, until: int) -> Problems:
         """The records from one offset up to another that are not in the image of the latter."""

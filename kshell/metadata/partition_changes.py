@@ -8,6 +8,7 @@ pair is looked up. Epochs are counted beside it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import starmap
 from typing import NamedTuple
 
 from kshell.metadata.partitions import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, Partition, from_record, merge
@@ -78,6 +79,10 @@ class _Step(NamedTuple):
     rise: int
 
 
+_At = tuple[_State, int, int]
+"""State, and the epochs of leader and partition."""
+
+
 class Waypoint(NamedTuple):
     """A partition on its way through its records. It holds nothing that :class:`PartitionChanges` may forget."""
 
@@ -103,16 +108,18 @@ class PartitionChanges:
             first: what it was before them; ``None`` if the first of them is a PartitionRecord.
             addresses: at least one, in the order in which the records took effect.
         """
-        return self._partition(*self._through(*self._first(first), addresses))
+        return self._partition(*self._last(self._first(first), addresses))
 
     def begin(self, first: Partition | None) -> Waypoint:
         """Where a partition's records begin, as :meth:`last` has it."""
-        return _waypoint(*self._first(first))
+        state, leader_epoch, partition_epoch = self._first(first)
+        return Waypoint(state.value, leader_epoch, partition_epoch)
 
     def after(self, waypoint: Waypoint, addresses: Iterable[int]) -> Waypoint:
         """How far some more records bring a partition."""
-        without_epochs, leader_epoch, partition_epoch = waypoint
-        return _waypoint(*self._through(self._state(without_epochs), leader_epoch, partition_epoch, addresses))
+        begin = self._state(waypoint.without_epochs), waypoint.leader_epoch, waypoint.partition_epoch
+        state, leader_epoch, partition_epoch = self._last(begin, addresses)
+        return Waypoint(state.value, leader_epoch, partition_epoch)
 
     def value(self, waypoint: Waypoint) -> Partition:
         """The partition there."""
@@ -127,31 +134,28 @@ class PartitionChanges:
         self, first: Partition | None, addresses: Iterable[int], *, with_epochs: bool = False
     ) -> Iterator[Partition]:
         """As :meth:`every`, with both epochs 0 unless they are asked for: then most values are the same few objects."""
-        found = self.waypoints(first, addresses)
-        return map(self.value, found) if with_epochs else (waypoint.without_epochs for waypoint in found)
+        passed = self._after_each(self._first(first), addresses)
+        return starmap(self._partition, passed) if with_epochs else (state.value for state, _, _ in passed)
 
     def waypoints(self, first: Partition | None, addresses: Iterable[int]) -> Iterator[Waypoint]:
         """As :meth:`every`; equal partitions without their epochs are mostly one object."""
-        state, leader_epoch, partition_epoch = self._first(first)
-        for value in self._log.values(addresses):
-            step = state.after.get(value[:3] + value[REST:]) or self._step(state, value)
-            state, epochs, rise = step
-            if epochs is None:
-                leader_epoch += rise
-                partition_epoch += 1
-            else:
-                leader_epoch, partition_epoch = epochs
-            yield _waypoint(state, leader_epoch, partition_epoch)
+        for state, leader_epoch, partition_epoch in self._after_each(self._first(first), addresses):
+            yield Waypoint(state.value, leader_epoch, partition_epoch)
 
-    def _first(self, first: Partition | None) -> tuple[_State, int, int]:
+    def _first(self, first: Partition | None) -> _At:
         if first is None:
             return self._nothing, 0, 0
         return self._state(_without_epochs(first)), first.leader_epoch, first.partition_epoch
 
-    def _through(
-        self, state: _State, leader_epoch: int, partition_epoch: int, addresses: Iterable[int]
-    ) -> tuple[_State, int, int]:
-        """State and epochs of leader and partition after more records."""
+    def _last(self, begin: _At, addresses: Iterable[int]) -> _At:
+        last = begin
+        for passed in self._after_each(begin, addresses):
+            last = passed
+        return last
+
+    def _after_each(self, begin: _At, addresses: Iterable[int]) -> Iterator[_At]:
+        """State and epochs of leader and partition after each of some more records."""
+        state, leader_epoch, partition_epoch = begin
         for value in self._log.values(addresses):
             step = state.after.get(value[:3] + value[REST:]) or self._step(state, value)
             state, epochs, rise = step
@@ -160,7 +164,7 @@ class PartitionChanges:
                 partition_epoch += 1
             else:
                 leader_epoch, partition_epoch = epochs
-        return state, leader_epoch, partition_epoch
+            yield state, leader_epoch, partition_epoch
 
     def _partition(self, state: _State, leader_epoch: int, partition_epoch: int) -> Partition:
         epochs = java_int(leader_epoch), java_int(partition_epoch)
@@ -218,10 +222,6 @@ def java_int(epoch: int) -> int:
 def waypoint_of(value: Partition) -> Waypoint:
     """A partition with its epochs apart."""
     return Waypoint(_without_epochs(value), value.leader_epoch, value.partition_epoch)
-
-
-def _waypoint(state: _State, leader_epoch: int, partition_epoch: int) -> Waypoint:
-    return Waypoint(state.value, leader_epoch, partition_epoch)
 
 
 def _without_epochs(value: Partition) -> Partition:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Iterator
-from typing import Generic, TypeVar
+from heapq import merge
+from typing import Generic, NamedTuple, TypeVar
 
 from kshell.metadata.records import record_types
 from kshell.metadata.values import BatchPosition, Origin
@@ -37,6 +38,23 @@ class Interned(Generic[_T]):
             index = self._numbers[value] = len(self.values)
             self.values.append(value)
         return index
+
+
+class RecordRun(NamedTuple):
+    """The records from offset ``start`` up to ``end`` (exclusive), of one batch, one time and one leader epoch.
+
+    Attributes:
+        timestamp: in epoch milliseconds.
+        is_metadata: whether they are no control records.
+        is_open: whether a transaction is open once each of them is there.
+    """
+
+    start: int
+    end: int
+    epoch: int
+    timestamp: int
+    is_metadata: bool
+    is_open: bool
 
 
 class RecordLog:
@@ -174,6 +192,23 @@ class RecordLog:
             if at and epoch != self._epochs[at - 1]:
                 starts.append(self._bases[at])
         return starts
+
+    def runs(self, until: int) -> Iterator[RecordRun]:
+        """All records up to an offset, in their order: what is looked up for each alone is the same in a run."""
+        end = min(until + 1, self.end)
+        bounds = (self._bases, self._times_from, self._started, self._ended, (end,))
+        start = self.start
+        for bound in merge(*bounds, () if self._open is None else (self._open,)):
+            stop = min(bound, end)
+            if start < stop:
+                at = bisect_right(self._bases, start) - 1
+                is_open = self.open_transaction(start) is not None
+                yield RecordRun(
+                    start, stop, self._epochs[at], self.timestamp(start), bool(self._is_metadata[at]), is_open
+                )
+                start = stop
+            if bound >= end:
+                break
 
     def transaction_end(self, offset: int) -> int | None:
         """The end of the transaction that is open once the record at an offset is there, if it is over by now."""

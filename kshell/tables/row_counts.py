@@ -139,15 +139,3 @@ def of_quorum(*families: str) -> Counts:
             before = count
 
     return counts
-
-
-def at_every_offset(question: Question) -> Iterator[Step]:
-    """Of a table that every record changes."""
-    before, log = 0, question.history.log
-    for offset in range(question.history.first, min(question.until, log.end - 1) + 1):
-        if question.session.progress is not None and offset % _PROGRESS_EVERY == 0:
-            question.session.progress(0, 0, f"{question.table.name}: offset {offset:,}")
-        count = question.matches(question.session, question.history.at(offset))
-        if count != before:
-            yield offset, count - before
-        before = count

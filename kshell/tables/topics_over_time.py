@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _MOST_DECISIONS = 1 << 14
+_LOOKED_UP = 1 << 10
+"""Records whose offsets are looked up together."""
 
 
 class TopicSpan(NamedTuple):
@@ -203,13 +205,19 @@ class PartitionPast(Generic[T]):
                 yield DecisionStep(part.start, number, before, after)
                 before = after
             known, add = decisions.known, decisions.add
-            for state in islice(states, high - index):
-                after = (known.get(id(state)) or add(state))[0]
-                if after != before:
-                    yield DecisionStep(self._log.effective(filed[index]), number, before, after)
-                    before = after
-                index += 1
-                value = state
+            while index < high:
+                stop = min(index + _LOOKED_UP, high)
+                changes: list[tuple[int, T | None, T]] = []
+                # zip() asks for an address first: no state is lost where the addresses end.
+                for address, state in zip(filed[index:stop], states, strict=False):
+                    after = (known.get(id(state)) or add(state))[0]
+                    if after != before:
+                        changes.append((address, before, after))
+                        before = after
+                offsets = self._log.effective_offsets([address for address, _, _ in changes])
+                for offset, (_, old, new) in zip(offsets, changes, strict=True):
+                    yield DecisionStep(offset, number, old, new)
+                index, value = stop, state
         if before is not None:
             yield DecisionStep(end, number, before, None)
 

@@ -13,7 +13,7 @@ from kshell.engine.session import Session
 from kshell.errors import CommandError
 from kshell.sources.brokers.source import BrokerSource
 from kshell.sources.quorum.source import QuorumSource
-from tests.builders import FIXTURES, node_name, recorded, snapshot, uuid, value, write_log, write_snapshot
+from tests.builders import FIXTURES, batch, node_name, recorded, snapshot, uuid, value, write_log, write_snapshot
 from tests.commands.cluster import TOPIC, broker, cluster, config, partition, topic
 from tests.commands.shell import lines, opened, rows, run, sections
 from tests.server import Quorum, settings
@@ -344,3 +344,21 @@ def test_since_a_time_shows_no_event_from_before_it(lost: Session) -> None:
         expected = [row["offset"] for row in every if row["timeMs"] >= moment]
         assert [offset for offset, *_ in events(lost, f"why orders-eu-0 --since {point}")] == expected
         assert 0 < len(expected) < len(every)
+
+
+def test_since_an_offset_goes_by_the_records_own_also_inside_a_transaction(tmp_path: Path) -> None:
+    """Of partitions, topics and brokers alike, as the rows show it and as ``log`` has it."""
+    registered = value("REGISTER_BROKER", brokerId=1, brokerEpoch=1, fenced=False)
+    made = partition(1, 0, [1, 2], [1, 2], 1)
+    lost = value("PARTITION_CHANGE", topicId=uuid(1), partitionId=0, isr=[1], leader=-1)
+    fenced = value("FENCE_BROKER", id=1, epoch=1)
+    back = value("PARTITION_CHANGE", topicId=uuid(1), partitionId=0, isr=[1], leader=1)
+    changes = [value("BEGIN_TRANSACTION"), lost, fenced, back, value("END_TRANSACTION")]
+    write_log(tmp_path, batch([registered, topic(1, "t"), made, *changes], 0))
+    session = opened(tmp_path)
+    for target in ("t-0", "t", "broker-1"):
+        every = [row["offset"] for row in sections(session, f"why {target}")["events"]]
+        assert 4 < max(every) < 7, target
+        for point in range(9):
+            found = [row["offset"] for row in sections(session, f"why {target} --since {point}")["events"]]
+            assert found == [offset for offset in every if offset >= point], (target, point)

@@ -279,15 +279,23 @@ def test_images_and_problems_at_every_offset(seed: int) -> None:
         assert metadata(recorder.history.at(offset)) == state.tables, offset
         problems = [(problem.origin.offset, problem.reason) for problem in recorder.history.problems_between(0, offset)]
         assert problems == state.problems, offset
+    for until in (len(states) - 1, len(states) // 2):
+        runs = recorder.history.provenances(until)
+        provenances = [
+            run.provenance._replace(offset=offset) if run.rises else run.provenance
+            for run in runs
+            for offset in range(run.start, run.end)
+        ]
+        assert provenances == [recorder.history.provenance(offset) for offset in range(until + 1)]
     for offset, image in published:  # they stay as they were, whatever came later
         assert metadata(image) == states[offset].tables, offset
         assert _origins(image) == _origins(states[offset].tables), offset
     for offset in rng.sample(range(len(states)), 25):
-        until = Replayer(base, until=offset)
+        early = Replayer(base, until=offset)
         for found in log:
             if found.base_offset <= offset:
-                until.log_batch(found, "log")
-        assert metadata(until.image()) == states[offset].tables, offset
+                early.log_batch(found, "log")
+        assert metadata(early.image()) == states[offset].tables, offset
 
 
 @pytest.mark.parametrize("seed", range(_LOGS))

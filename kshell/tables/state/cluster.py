@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from kshell.engine.result import Row
@@ -15,10 +17,12 @@ from kshell.sources.brokers.config_entries import NEWER_SOURCE, SOURCES, TYPES, 
 from kshell.tables.controller_rows import controller_rows
 from kshell.tables.declaration import Field, Table, Wanted, table
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.row_counts import at_every_offset, each_key, of_quorum
+from kshell.tables.row_counts import each_key, of_quorum
+from kshell.tables.selection import asked_for
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.tables.row_counts import Question, Step
 
 _PROTOCOL = Enumeration(SECURITY_PROTOCOLS.values(), NEWER_ENUM)
 _LISTENERS = [{"name": "string", "host": "string", "port": "int32", "securityProtocol": _PROTOCOL}]
@@ -128,6 +132,32 @@ def provenance_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[
     }
 
 
+def provenance_counts(question: Question) -> Iterator[Step]:
+    """Whether the row fulfils a condition over time. Of most records, all that differs in it is the offset."""
+    from kshell.metadata.metadata_version import FEATURE
+
+    history, where = question.history, question.where
+    asked = asked_for(_PROVENANCE_FIELDS, where)
+    levels = history.timeline("features", (FEATURE,), question.until)
+    starts = [since for since, _ in levels]
+    before = False
+    for run in question.with_progress(history.provenances(question.until), "batches"):
+        first, last = bisect_right(starts, run.start), bisect_left(starts, run.end)
+        bounds = [run.start, *starts[first:last], run.end]
+        for index, (start, end) in enumerate(pairwise(bounds), first):
+            level = levels[index - 1][1] if index else None
+            image = Image({"features": {} if level is None else {FEATURE: level}}, run.provenance)
+            row = dict(*provenance_rows(question.session, image, asked))
+            is_each = run.rises and "offset" in asked
+            for offset in range(start, end) if is_each else (start,):
+                if is_each:
+                    row["offset"] = offset
+                now = where(row)
+                if now != before:
+                    yield offset, 1 if now else -1
+                before = now
+
+
 BROKERS_TABLE = table(
     Table("brokers", "the registrations of brokers", BROKER_FIELDS, broker_rows, ("brokers",), each_key("brokers"))
 )
@@ -154,6 +184,6 @@ PROVENANCE_TABLE = table(
         _PROVENANCE_FIELDS,
         provenance_rows,
         ("brokers",),
-        at_every_offset,
+        provenance_counts,
     )
 )

@@ -13,6 +13,7 @@ from kshell.engine.session import Session
 from kshell.history.catalog import past_tables
 from kshell.history.versions import history_name
 from kshell.metadata.image import EMPTY
+from kshell.sources.choose import demo_directory
 from kshell.sources.directory.source import DirectorySource
 from kshell.spark import silver
 from kshell.spark.schemas import RECORD_FIELDS, spark_schema
@@ -84,7 +85,7 @@ def _clusters(folder: Path) -> list[Cluster]:
         made_up.write(folder / str(seed), seed, 110)
     nodes = [node for node in recorded() if node.parent.name == "3.9.2"]
     return [
-        *(cluster(node) for node in recorded()),
+        *(cluster(node) for node in (*recorded(), Path(demo_directory()))),
         *(with_gaps(node, f"gaps in {node}") for node in nodes),
         *(cluster(folder / str(seed), f"made up {seed}") for seed in range(MADE_UP)),
     ]
