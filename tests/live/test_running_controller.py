@@ -56,7 +56,10 @@ QUESTIONS = (
 )
 ANSWERS_NO = ("health", "diff")
 """Commands that may say no: there is one broker only, and there are changes."""
-ALARM = re.compile(r"damage|corrupt|vanish|incomplete|disagree|not whole|no whole|left out|was to come|Traceback")
+ALARM = re.compile(
+    r'damage(?!": (?:null|\[\]))|corrupt|vanish|incomplete|disagree|no(?:t a)? whole|left out|was to come|Traceback'
+)
+"""What no answer says of a directory that is well; ``info`` has a field for damage."""
 ROWS_OF_DUMP = ("dump", "follow")
 
 
