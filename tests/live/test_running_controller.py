@@ -57,7 +57,7 @@ QUESTIONS = (
 ANSWERS_NO = ("health", "diff")
 """Commands that may say no: there is one broker only, and there are changes."""
 ALARM = re.compile(
-    r'damage(?!": (?:null|\[\]))|corrupt|vanish|incomplete|disagree|no(?:t a)? whole|left out|was to come|Traceback'
+    r'damage(?!": (?:null|\[\]))|corrupt|vanish|incomplete|no(?:t a)? whole|left out|was to come|Traceback'
 )
 """What no answer says of a directory that is well; ``info`` has a field for damage."""
 ROWS_OF_DUMP = ("dump", "follow")
@@ -122,7 +122,7 @@ class Reading:
         assert not ALARM.search(done.stderr), told
         if words[0] == "verify":
             checks = json.loads(done.stdout)
-            assert [check for check in checks if check["verdict"] not in ("whole", "torn", "not-checked")] == []
+            assert [check for check in checks if check["verdict"] not in oneshot.WELL] == []
         if words[0] not in ROWS_OF_DUMP and words[0] != "verify":
             assert not ALARM.search(done.stdout), told
 
