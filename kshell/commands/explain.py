@@ -15,6 +15,8 @@ from kshell.history.byte_map import TYPES, ByteRange, batch_pieces, record_piece
 from kshell.history.records import SNAPSHOT_FLAG, snapshot_to_read
 from kshell.sources.directory.batch_at import BatchAt, in_log, in_snapshot
 from kshell.sources.directory.describe import snapshot_id
+from kshell.sources.directory.files import Listing
+from kshell.sources.directory.source import read_listed
 from kshell.tables.declaration import Field
 from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import is_given, row_flags, select
@@ -34,7 +36,6 @@ _FIELDS = (
     Field("within", Enumeration(("file", "decompressed")), "what position counts in", True),
 )
 _BYTES_PER_LINE = 8
-_ATTEMPTS = 3
 
 
 def run(session: Session, args: Any) -> Result:
@@ -76,18 +77,16 @@ def run(session: Session, args: Any) -> Result:
 
 def _locate(session: Session, offset: int, snapshot: str | None) -> tuple[BatchAt, str]:
     """The batch, and its file's name. Raises CommandError."""
-    for _ in range(_ATTEMPTS):
-        listing = session.source.listing(full_log=True)
+
+    def look(listing: Listing) -> tuple[BatchAt, str]:
         file = snapshot_to_read(listing, snapshot)
-        try:
-            located = in_log(listing, offset) if file is None else in_snapshot(file, offset)
-        except FileNotFoundError:
-            continue  # a running server deleted it: it is listed again
+        located = in_log(listing, offset) if file is None else in_snapshot(file, offset)
         if located is None:
             where = "the log" if file is None else f"snapshot {snapshot_id(file)}"
             raise CommandError(f"{offset}: no batch of {where} has that offset", hint="`info` lists the offsets")
         return located, os.path.basename(located.file)
-    raise CommandError(f"{offset}: its file vanishes again and again", hint="run the command again")
+
+    return read_listed(lambda: session.source.listing(full_log=True), look)
 
 
 def _damaged(located: BatchAt, redaction: Redaction) -> Iterable[ByteRange]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import TYPE_CHECKING, Any
 
 from kshell.engine.declaration import Arg, Command, Example, Task
@@ -12,7 +13,7 @@ from kshell.engine.staging import demand_empty, demand_outside, new_directory
 from kshell.errors import CommandError, DataError, UsageError
 from kshell.sources.directory.files import METADATA_DIRECTORY, Listing
 from kshell.sources.directory.sidecar_files import cluster_id, meta_properties
-from kshell.sources.directory.source import DirectorySource
+from kshell.sources.directory.source import DirectorySource, read_listed
 from kshell.sources.directory.writer import MetadataWriter
 from kshell.sources.source import Loaded
 from kshell.tree.hash import image_hash
@@ -45,11 +46,17 @@ def run(session: Session, args: Any) -> Result:
     demand_outside(session, args.directory, target)
     demand_empty(args.directory, target, _HINT)
     with new_directory(args.directory, target) as place:
-        writer = MetadataWriter(place)
-        listing = session.source.listing(full_log=True)
-        session.remarks += writer.snapshots(listing, session.until, session.progress)
-        damage = writer.log(listing, session.until, session.progress)
-        session.remarks += [f"{error.message}: saved up to there" for error in damage]
+
+        def write(listing: Listing) -> tuple[MetadataWriter, Listing, list[str]]:
+            for name in os.listdir(place):  # of a listing whose files a running server has removed
+                shutil.rmtree(os.path.join(place, name))
+            writer = MetadataWriter(place)
+            notes = writer.snapshots(listing, session.until, session.progress)
+            damage = writer.log(listing, session.until, session.progress)
+            return writer, listing, [*notes, *(f"{error.message}: saved up to there" for error in damage)]
+
+        writer, listing, notes = read_listed(lambda: session.source.listing(full_log=True), write)
+        session.remarks += notes
         if not writer.files:
             raise CommandError("save: the source has no record up to that moment")
         cluster = session.source.nodes.cluster_id if session.source.nodes is not None else cluster_id(listing)

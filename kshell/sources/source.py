@@ -85,15 +85,17 @@ class Source(ABC):
         from kshell.sources.points import offset_at  # late: few lines name a point
 
         moment = self._point(point)
-        return offset_at(self.listing(full_log=True), moment.time_ms) if moment.time_ms is not None else moment.offset
+        time_ms = moment.time_ms
+        return moment.offset if time_ms is None else self._read(lambda listing: offset_at(listing, time_ms))
 
     def since(self, point: str) -> Since | None:
         """The first record that is not from before ``point``; ``None`` for now. Raises UsageError, DataError."""
         from kshell.sources.points import Since, first_offset_since
 
         moment = self._point(point)
-        if moment.time_ms is not None:
-            return Since(first_offset_since(self.listing(full_log=True), moment.time_ms), moment.time_ms)
+        time_ms = moment.time_ms
+        if time_ms is not None:
+            return Since(self._read(lambda listing: first_offset_since(listing, time_ms)), time_ms)
         return None if moment.offset is None else Since(moment.offset)
 
     def _point(self, text: str) -> Point:
@@ -103,7 +105,13 @@ class Source(ABC):
         point = parse_point(text, from_end=True)
         if point.before_end_ms is None:
             return point
-        return Point(time_ms=end_time(self.listing(full_log=True)) - point.before_end_ms)
+        return Point(time_ms=self._read(end_time) - point.before_end_ms)
+
+    def _read(self, read: Callable[[Listing], int]) -> int:
+        """What ``read`` finds in all of the log, even though a running server removes files meanwhile."""
+        from kshell.sources.directory.source import read_listed
+
+        return read_listed(lambda: self.listing(full_log=True), read)
 
     def quorum(self, loaded: Loaded) -> dict[str, Any]:
         """``/quorum`` as nested facts: (type, value, origin) or a dictionary of them."""

@@ -90,7 +90,11 @@ class Admin:
 
     def set_config(self, kind: str, name: str, values: Mapping[str, str | None]) -> None:
         """Set configs of a resource (``""`` is the default resource); None deletes a key."""
-        self.call("config", type=kind, name=name, values=dict(values))
+        self.set_configs(kind, {name: values})
+
+    def set_configs(self, kind: str, values: Mapping[str, Mapping[str, str | None]]) -> None:
+        """Set configs of many resources with one request: a record for each of them."""
+        self.call("configs", type=kind, values={name: dict(each) for name, each in values.items()})
 
     def acl(
         self,

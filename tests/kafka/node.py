@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -173,6 +174,31 @@ def copy_node(node: Node, target: Path) -> None:
         if not file.name.endswith(NOT_METADATA):
             with contextlib.suppress(FileNotFoundError):  # a running server deletes old snapshots and segments
                 _copy(file, metadata / file.name)
+
+
+@contextlib.contextmanager
+def keeping(metadata: Path, kept: Path) -> Iterator[None]:
+    """Link every segment and every snapshot into another directory, where they stay when the server deletes them."""
+    stop = threading.Event()
+
+    def keep() -> None:
+        for file in (*metadata.glob("*.log"), *metadata.glob("*.checkpoint")):
+            with contextlib.suppress(FileExistsError, FileNotFoundError):
+                (kept / file.name).hardlink_to(file)
+
+    def again() -> None:
+        while not stop.wait(0.1):
+            keep()
+
+    keep()
+    thread = threading.Thread(target=again)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        keep()
 
 
 def _copy(source: Path, target: Path) -> None:

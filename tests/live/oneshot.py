@@ -10,6 +10,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FIND = ("find", "/image", "--values", "-o", "jsonl", "--show-secrets")
+WELL = ("whole", "torn", "not-checked", "slip")
+"""What ``verify`` says of files that are well. A slip is Kafka's own: a node that was held up, as on a busy machine,
+replays what it missed at once, and may leave configs of topics that were created and removed meanwhile in a snapshot.
+"""
 
 
 Source = Path | tuple[str, ...]

@@ -28,7 +28,7 @@ from kshell.spark.tables.steps import DONE_PHASE, StepLog
 from tests.kafka import jars
 from tests.kafka.admin import Admin
 from tests.kafka.cluster import Cluster
-from tests.kafka.node import METADATA
+from tests.kafka.node import METADATA, keeping
 from tests.kafka.properties import small_files
 from tests.kafka.waiting import wait_until
 from tests.live import oneshot, workload
@@ -124,30 +124,6 @@ def kill(process: subprocess.Popen[bytes], *, alone: bool = False) -> None:
         else:
             os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-
-
-@contextlib.contextmanager
-def keeping(metadata: Path, kept: Path) -> Iterator[None]:
-    """Links every segment and every snapshot beside, where they stay when the controller deletes them."""
-    stop = threading.Event()
-
-    def keep() -> None:
-        for file in (*metadata.glob("*.log"), *metadata.glob("*.checkpoint")):
-            with contextlib.suppress(FileExistsError, FileNotFoundError):
-                (kept / file.name).hardlink_to(file)
-
-    def again() -> None:
-        while not stop.wait(0.1):
-            keep()
-
-    thread = threading.Thread(target=again)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-        keep()
 
 
 @contextlib.contextmanager

@@ -74,3 +74,22 @@ def test_an_older_log_goes_before() -> None:
     assert (newer.start, newer.end) == (0, 9)
     assert [one.base_offset for one in newer.batches(1)] == [0, 2, 6]
     assert contents(newer) == b"".join(bytes(one.buf) for one in (log([2, 4])[0], log([3], 6)[0]))
+
+
+@given(sizes=SIZES, cuts=CUTS, start=st.integers(0, 50), before=st.integers(0, 90))
+def test_what_is_forgotten_is_below_the_offset(sizes: list[int], cuts: list[int], start: int, before: int) -> None:
+    whole = log(sizes, start)
+    mirror = Mirror("m", start)
+    edges = sorted({0, *(cut for cut in cuts if cut < len(whole)), len(whole)})
+    for low, high in pairwise(edges):
+        mirror.append(whole[low:high])
+    end = mirror.end
+    mirror.forget(before)
+    assert (start <= mirror.start <= max(start, before)) and mirror.end == end
+    wanted = [one.base_offset for one in whole if one.base_offset >= mirror.start]
+    assert [one.base_offset for one in mirror.batches(0)] == wanted
+    mirror.forget(end)
+    assert (mirror.start, mirror.end, mirror.segments()) == (end, end, ())
+    after = log([2], end)
+    mirror.append(after)
+    assert (mirror.start, mirror.end, contents(mirror)) == (end, end + 2, bytes(after[0].buf))

@@ -653,3 +653,26 @@ def test_following_from_before_the_log_says_so() -> None:
             found = next(source.follow(0))
             assert found is not None and found.batch.base_offset == quorum.log.start
             assert source.notes() == [f"offsets 0 to {quorum.log.start - 1} are only in a snapshot by now"]
+
+
+@pytest.mark.parametrize("release", ["3.3", "3.9", "4.3"])
+def test_what_follow_gave_is_let_go_and_fetched_again_for_whoever_asks(release: str) -> None:
+    with Quorum(3, release=release) as quorum:
+        fill(quorum)
+        source = source_of(quorum)
+        followed = source.follow()
+        while next(followed) is not None:
+            pass
+        for number in range(10, 40):
+            quorum.append(topic(number))
+            while (found := next(followed)) is None:
+                pass
+            assert found.batch.last_offset == quorum.log.end - 1
+            assert next(followed) is None
+            held = source.listing().segments
+            assert sum(segment.size for segment in held) <= found.batch.size
+        assert names(source.load().image) == sorted(f"topic-{number}" for number in [*range(5), *range(10, 40)])
+        assert source.load(until=4).image.provenance.offset == 4
+        listing = source.listing(full_log=True)
+        records = sum(segment.size for segment in listing.segments)
+        assert records >= sum(len(entry.raw) for entry in quorum.log.entries if entry.base >= max(listing.unseen, 1))

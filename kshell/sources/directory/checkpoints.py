@@ -6,6 +6,7 @@ after it. That is what the node showed then.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 
@@ -45,7 +46,7 @@ def _checkpoint(file: SnapshotFile, framer: Framer, facts: list[SnapshotFacts] |
         replayer = Replayer(framer=framer)
         try:
             read = load_snapshot(file, replayer, None)
-        except DataError:
+        except (DataError, FileNotFoundError):  # a running server deletes old ones
             return None
         if facts is not None:
             facts.append(read)
@@ -76,11 +77,14 @@ def compare(
     """Each snapshot beside the log before it, as far as the log is whole. Each is passed: a slip is found once.
 
     Replays the log from its start up to the newest snapshot that ends at ``until`` or before. With ``newest_alone``
-    that one is compared and no other: it has every slip that still holds there. Raises DataError where nothing can
-    be replayed.
+    that one is compared and no other: it has every slip that still holds there. What a running server has removed
+    since it was listed is not compared. Raises DataError where nothing can be replayed.
     """
     with without_collector():
-        base, facts, _, joined = before_the_log(listing, progress)
+        try:
+            base, facts, _, joined = before_the_log(listing, progress)
+        except FileNotFoundError:
+            return []
         start = facts.end_offset if facts else 0
         files = inside(listing, start, None if until is None else until + 1)
         files = files[-1:] if newest_alone else files
@@ -112,18 +116,19 @@ def compare_between(
 def _passed(
     listing: Listing, replayer: Replayer, start: int, files: list[SnapshotFile], progress: Progress | None
 ) -> list[PassedCheckpoint]:
-    """Replay as far as the log is whole."""
+    """Replay as far as the log is whole and still there."""
     replayer.expect(_checkpoints(files))
     position = start
     reader = LogReader(listing, start, until=(files[-1].end_offset or 0) - 1, progress=progress)
-    for file, batch in reader:
-        if reader.damage:
-            break
-        if batch.last_offset >= position:
-            try:
-                replayer.log_batch(batch, os.path.basename(file), position)
-            except (DecodeError, MissingCodecError):
+    with contextlib.suppress(FileNotFoundError):
+        for file, batch in reader:
+            if reader.damage:
                 break
-            position = batch.last_offset + 1
+            if batch.last_offset >= position:
+                try:
+                    replayer.log_batch(batch, os.path.basename(file), position)
+                except (DecodeError, MissingCodecError):
+                    break
+                position = batch.last_offset + 1
     replayer.pass_due_checkpoints(position)
     return replayer.checkpoints

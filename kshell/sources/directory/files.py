@@ -24,6 +24,8 @@ STOP, TAIL, SKIP = "stop", "tail", "skip"
 ON_CORRUPTION = (STOP, TAIL, SKIP)
 """What happens at a damaged batch of the log: its last good state before it is the answer; the same, and what cannot be
 read at the end counts as torn; the batches behind it count, too."""
+DELETED = ".deleted"
+"""What a server appends to a file's name a minute before it removes the file."""
 _NAME = re.compile(r"([0-9]{20})(?:\.log|-([0-9]{10})\.checkpoint)\Z")
 
 
@@ -243,8 +245,22 @@ def open_read(path: str) -> int:
     """A descriptor of a regular file, open for reading. Every file of a metadata directory is opened here: a pipe, a
     device or a socket of its name would hold the reader for ever, or do something.
 
+    What a running server has renamed since it was listed, because it is about to remove it, is opened by its new name.
+
     Raises FileNotFoundError (list again), SourcePermissionError, SourceError.
     """
+    try:
+        return _open_file(path)
+    except FileNotFoundError as gone:
+        if named(os.path.basename(path)) is None:
+            raise
+        try:
+            return _open_file(path + DELETED)
+        except FileNotFoundError:
+            raise gone from None
+
+
+def _open_file(path: str) -> int:
     try:
         _demand_file(path, os.stat(path).st_mode)  # before it is opened: a device may act on that
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | getattr(os, "O_CLOEXEC", 0))

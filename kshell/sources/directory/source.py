@@ -10,7 +10,8 @@ import contextlib
 import gc
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError, OutOfReachError
 from kshell.metadata.replay import Replayer
@@ -24,8 +25,31 @@ from kshell.sources.source import Loaded, Source
 ATTEMPTS = 6
 """How often a directory is read again that changes while it is read, ``PAUSE`` seconds apart."""
 PAUSE = 0.05
+_VANISHES = "the file vanishes again and again"
 _POLL = 0.25
 """Seconds between two looks at a directory that is followed."""
+
+
+_T = TypeVar("_T")
+
+
+def read_listed(list_files: Callable[[], Listing], read: Callable[[Listing], _T]) -> _T:
+    """Call ``read`` with what there is now, and again where a file was removed before it could be read.
+
+    Raises:
+        CorruptDataError: files vanish again and again.
+    """
+    for attempt in range(ATTEMPTS):
+        listing = list_files()
+        try:
+            return read(listing)
+        except FileNotFoundError as error:
+            if error.filename not in {file.path for files in (listing.segments, listing.snapshots) for file in files}:
+                raise
+            if attempt == ATTEMPTS - 1:
+                raise CorruptDataError(str(error.filename), 0, _VANISHES) from None
+        time.sleep(PAUSE)
+    raise AssertionError("the last attempt returns or raises")
 
 
 class DirectorySource(Source):
@@ -74,7 +98,7 @@ class DirectorySource(Source):
                 loaded = load_listing(listing, until, progress, from_oldest=from_oldest)
             except FileNotFoundError as error:
                 if last_try:
-                    raise CorruptDataError(str(error.filename), 0, "the file vanishes again and again") from None
+                    raise CorruptDataError(str(error.filename), 0, _VANISHES) from None
             except DataError:
                 if last_try or self.listing() == listing:
                     raise

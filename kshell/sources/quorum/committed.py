@@ -15,6 +15,9 @@ from kshell.sources.directory.source import without_collector
 from kshell.sources.quorum.mirror import Mirror
 from kshell.sources.source import Loaded
 
+_LEAN = 1 << 20
+"""Bytes of the log that the image may refer to beside the snapshot's, where nobody looks at it."""
+
 
 class Committed:
     """Grows at its end. ``start`` and ``end`` are offsets of the log that is here (``end`` exclusive).
@@ -35,6 +38,7 @@ class Committed:
         self._snapshot: SnapshotFile | None = None
         self._timestamp = -1
         self._loaded: Loaded | None = None
+        self._most_retained = _LEAN
 
     @property
     def start(self) -> int:
@@ -63,6 +67,7 @@ class Committed:
             facts = load_snapshot(file, replayer, progress, control_only=file.is_bootstrap)
         self.reset(facts.end_offset)
         self._replayer, self._facts, self._snapshot, self._timestamp = replayer, facts, file, facts.timestamp
+        self._most_retained = replayer.log.retained + _LEAN
 
     def apply(self, batches: Sequence[Batch]) -> None:
         """Batches that were committed after what is here. Raises CorruptDataError, MissingCodecError."""
@@ -77,6 +82,11 @@ class Committed:
                 raise error.at(f"{self._name}/{file}", batch.position) from None
             self._timestamp = batch.max_timestamp
         self._replayer.release()
+
+    def let_go(self, before: int) -> None:
+        """Keep little of the log below an offset, for a reader who goes on and does not come back."""
+        self.log.forget(before)
+        self._replayer.release(self._most_retained)
 
     def prepend(self, older: Mirror) -> None:
         """The log from before. Raises IncompleteLogError unless it ends where this one starts."""

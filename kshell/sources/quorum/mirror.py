@@ -61,6 +61,17 @@ class Mirror:
         self._bytes += older._bytes
         self.start = older.start
 
+    def forget(self, before: int) -> None:
+        """Let go of what is below an offset, as far as whole chunks go."""
+        count = 0
+        for chunk in self._chunks:
+            if chunk.end > before:
+                break
+            count += 1
+            self._bytes -= len(chunk.data)
+            self.start = chunk.end
+        del self._chunks[:count]
+
     def segments(self) -> tuple[Segment, ...]:
         """The log as segments in memory."""
         self._join()

@@ -70,7 +70,8 @@ class QuorumSource(Source):
         """The image of what is committed now, or of every record up to offset ``until``. Raises KshellError."""
         if until is not None or from_oldest:
             self.catch_up(progress)
-            older = from_oldest or (until is not None and until < self._committed.covered)
+            covered = self._committed.covered
+            older = from_oldest or (until is not None and until < covered) or self._committed.start > covered
             return load_listing(self.listing(full_log=older), until, progress, from_oldest=from_oldest)
         self.catch_up(progress)
         with self._changed:
@@ -173,7 +174,11 @@ class QuorumSource(Source):
             return list(self._committed.log.batches(start))
 
     def follow(self, start: int | None = None) -> Iterator[FileBatch | None]:
-        """Every committed batch once, in order, through elections and reconnects. Raises NodeError, DataError."""
+        """Every committed batch once, in order, through elections and reconnects. Raises NodeError, DataError.
+
+        Without a thread nobody else looks at the log meanwhile: what was given is let go, so that memory stays flat
+        however long it goes on. Whoever asks for it afterwards has it fetched again.
+        """
         self.catch_up()
         position = self._committed.end if start is None else start
         if position < self._committed.start:
@@ -188,6 +193,8 @@ class QuorumSource(Source):
             for batch in self.batches(position):
                 position = batch.last_offset + 1
                 yield FileBatch(f"{batch.base_offset:020d}.log", batch)
+            if self._thread is None:
+                self._committed.let_go(position)
             yield None
             self.advance()
 

@@ -80,8 +80,8 @@ public class Admin {
                 return client.createPartitions(Map.of(text(r, "name"), total)).all().get();
             case "describeTopic":
                 return describeTopic(text(r, "name"));
-            case "config":
-                return config(r);
+            case "configs":
+                return configs(r);
             case "acl":
                 return acl(r);
             case "quota":
@@ -138,15 +138,20 @@ public class Admin {
         return partitions;
     }
 
-    private Object config(JsonNode r) throws Exception {
-        ConfigResource resource =
-            new ConfigResource(ConfigResource.Type.valueOf(text(r, "type")), text(r, "name"));
+    private Object configs(JsonNode r) throws Exception {
+        ConfigResource.Type type = ConfigResource.Type.valueOf(text(r, "type"));
+        Map<ConfigResource, Collection<AlterConfigOp>> changes = new LinkedHashMap<>();
+        r.get("values").fields().forEachRemaining(e ->
+            changes.put(new ConfigResource(type, e.getKey()), ops(e.getValue())));
+        return client.incrementalAlterConfigs(changes).all().get();
+    }
+
+    private static Collection<AlterConfigOp> ops(JsonNode values) {
         List<AlterConfigOp> ops = new ArrayList<>();
-        r.get("values").fields().forEachRemaining(e -> ops.add(e.getValue().isNull()
+        values.fields().forEachRemaining(e -> ops.add(e.getValue().isNull()
             ? new AlterConfigOp(new ConfigEntry(e.getKey(), ""), AlterConfigOp.OpType.DELETE)
             : new AlterConfigOp(new ConfigEntry(e.getKey(), e.getValue().asText()), AlterConfigOp.OpType.SET)));
-        Map<ConfigResource, Collection<AlterConfigOp>> changes = Map.of(resource, ops);
-        return client.incrementalAlterConfigs(changes).all().get();
+        return ops;
     }
 
     private Object acl(JsonNode r) throws Exception {
