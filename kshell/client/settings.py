@@ -44,6 +44,8 @@ class Settings(NamedTuple):
     allowed_hosts: AllowedHosts | None
     """The hosts that may be connected to; ``None`` for all."""
     warnings: list[str]
+    file: str | None = None
+    """The properties file that the user named; Kafka's own tools can read it as well."""
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> Settings:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.features import standing
+from kshell.cluster.kafka_tools import kafka_tools
 from kshell.cluster.snapshot_slips import slips
 from kshell.errors import AuthorizationError, KshellError, NodeError, ServerError, UnsupportedVersionError
 from kshell.metadata.checkpoint import ONLY_LOG
@@ -38,17 +39,27 @@ def state_of(session: Session, least: MinIsr) -> CheckedState:
         voters = tuple(sorted(voter["id"] for voter in quorum["voters"]))
     else:
         voters = tuple(sorted(voter["voterId"] for voter in describe.voters(loaded)))
+    directories = {
+        voter["voterId"]: voter["voterDirectoryId"]
+        for voter in describe.voters(loaded)
+        if voter.get("voterDirectoryId")
+    }
+    if quorum is not None:
+        directories |= {voter["id"]: voter["directoryId"] for voter in quorum["voters"] if voter["directoryId"]}
+    features = standing(session)
     session.remarks += [f"not checked: {name}: {why}" for name, why in _refused(loaded.image)]
     return CheckedState(
         image=loaded.image,
-        standing=standing(session),
+        standing=features,
         min_isr=least,
         now=_moment(loaded) if nodes is None else int(time.time() * 1000),
         voters=voters,
+        voter_directories=directories,
         quorum=quorum,
         snapshots=_reported_snapshots(session, loaded) if session.source.is_live else _snapshots(session, loaded),
         slips=_slips(session, loaded),
         is_partial=not session.source.has_log,
+        tools=kafka_tools(session, features),
     )
 
 

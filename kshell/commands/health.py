@@ -27,7 +27,10 @@ FIELDS = (
     Field("finding", Enumeration(lambda: (one.name for one in checks())), "what was found, by the name of its check"),
     Field("path", "string", "what it is about"),
     Field("evidence", "string", "the facts", prose=True),
-    Field("nextStep", "string", "what to do about it", prose=True),
+    Field("nextStep", "string", "what to do about it, with the command of the cluster's release", prose=True),
+    Field(
+        "commands", ["string"], "the command lines that do it, in their order; none where no tool of Kafka does", True
+    ),
 )
 _SHOWN = 5
 """Next steps of one kind that people see at once, and findings of one next step."""
@@ -36,15 +39,25 @@ _SHOWN = 5
 def run(session: Session, args: Any) -> Result:
     """A row a finding. The exit code counts those from ``--fail-on`` up that were chosen. Raises KshellError."""
     found = examine(state_of(session, min_isr_of(session, session.image, args)), session.progress)
-    rows = [row_of(one) for one in found.findings]
+    rows = FindingRows(found.findings)
     counts = LEVELS[: LEVELS.index(args.fail_on) + 1]
-    failed = any(row["level"] in counts and (args.where is None or args.where(row)) for row in rows)
+    failed = any(
+        finding.check.level in counts and (args.where is None or args.where(row_of(finding)))
+        for finding in found.findings
+    )
     result = select(FIELDS, rows, args, tone=level_of, exit_code=EXIT_FINDING if failed else EXIT_OK)
     if not is_given(args):
         result.page = PageLayout(result.columns, fold=("level", "finding"))
     if not is_given(args) and "wide" not in (args.output, session.settings.get("output")):
         result.for_people = _for_people(found)
     return result
+
+
+class FindingRows(list[Any]):
+    """Findings as rows, which are made when they are read: the text of a page needs none, and commands take time."""
+
+    def __iter__(self) -> Iterator[Row]:
+        return map(row_of, super().__iter__())
 
 
 def row_of(one: Finding) -> dict[str, Any]:
@@ -55,6 +68,7 @@ def row_of(one: Finding) -> dict[str, Any]:
         "path": one.path,
         "evidence": one.evidence,
         "nextStep": one.next_step,
+        "commands": list(one.commands),
     }
 
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result, Row, Rows
-from kshell.engine.shell_words import command_line, option, quote
 from kshell.metadata.families.configs import Resource, resource_segment
 from kshell.metadata.families.quotas import Entity, entity_segment
 from kshell.metadata.image import Image, families
+from kshell.metadata.kafka_tools import KafkaTools, acl_words, entity_words, quota_words
 from kshell.metadata.names import sort_key
 from kshell.metadata.partial import MISSING, is_unreported
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.redaction import REDACTED, Redaction
-from kshell.metadata.values import camel
+from kshell.shell_words import command_line, option, quote
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import row_flags, select
@@ -34,17 +34,6 @@ LEFT_OUT = {
 """Families that no plan restores -> why."""
 _REDACTION = Redaction()
 """Always redacts: a plan is pasted into chats and tickets."""
-_ENTITY_TYPES = {
-    "TOPIC": "topics", "BROKER": "brokers", "GROUP": "groups", "CLIENT_METRICS": "client-metrics",
-}  # fmt: skip
-_QUOTA_TYPES = {"user": "users", "client-id": "clients", "ip": "ips"}
-_QUOTA_ORDER = tuple(_QUOTA_TYPES)
-_RESOURCE_FLAGS = {
-    "TOPIC": "--topic", "GROUP": "--group", "TRANSACTIONAL_ID": "--transactional-id",
-    "DELEGATION_TOKEN": "--delegation-token", "USER": "--user-principal",
-}  # fmt: skip
-_CLUSTER = "kafka-cluster"
-_PATTERNS = ("LITERAL", "PREFIXED")
 
 
 KINDS = ("topic", "config", "quota", "acl", "user", "token", "source")
@@ -59,19 +48,7 @@ class Step(NamedTuple):
     note: str | None = None
 
 
-class Tools:
-    """Writes command lines. ``server`` is shell text; ``command_config`` a file for ``--command-config``."""
-
-    def __init__(self, server: str, command_config: str | None) -> None:
-        self._server = server
-        self._more = option("--command-config", command_config) if command_config is not None else ()
-
-    def line(self, tool: str, *arguments: str) -> str:
-        """``kafka-topics.sh --bootstrap-server … WORD …``, each word quoted as the shell needs it."""
-        return f"{tool} --bootstrap-server {self._server} {command_line((*self._more, *arguments))}"
-
-
-def steps(image: Image, tools: Tools) -> Iterator[Step]:
+def steps(image: Image, tools: KafkaTools) -> Iterator[Step]:
     """Everything, in an order in which it can be run: defaults before topics, topics before what is set for others."""
     configs = image["configs"]
     brokers = [resource for resource in sorted(configs) if resource[0] == "BROKER"]
@@ -110,10 +87,10 @@ def _values(entries: Mapping[str, Any]) -> dict[str, Any]:
 # --- topics ----------------------------------------------------------------------------------------------------------
 
 
-def _topic_steps(topic: Topic, configs: dict[str, str], tools: Tools) -> Iterator[Step]:
-    partitions = dict(topic.scan())
-    assigned = [_target(value) for value in partitions.values() if isinstance(value, Partition)]
-    if sorted(partitions) != list(range(len(partitions))) or len(assigned) != len(partitions) or not assigned:
+def _topic_steps(topic: Topic, configs: dict[str, str], tools: KafkaTools) -> Iterator[Step]:
+    held = dict(topic.scan())
+    assigned = [_target(value) for value in held.values() if isinstance(value, Partition)]
+    if sorted(held) != list(range(len(held))) or len(assigned) != len(held) or not assigned:
         yield Step("topic", topic.name, None, "its partitions cannot all be read, or leave a gap: create it by hand")
         return
     arguments = ["--create", *option("--topic", topic.name)]
@@ -142,17 +119,16 @@ def _target(value: Partition) -> list[int]:
 # --- configs and quotas ----------------------------------------------------------------------------------------------
 
 
-def _config_steps(resource: Resource, configs: dict[str, str], tools: Tools) -> Iterator[Step]:
-    kind, name = resource
+def _config_steps(resource: Resource, configs: dict[str, str], tools: KafkaTools) -> Iterator[Step]:
+    kind, _ = resource
     subject = resource_segment(resource)
     visible, hidden = _split(kind, configs)
-    if kind not in _ENTITY_TYPES:
+    entity = entity_words(resource)
+    if entity is None:
         yield Step("config", subject, None, f"kafka-configs.sh has no entities of type {kind}")
         return
     if visible:
-        entity = option("--entity-name", name) if name else ("--entity-default",)
-        arguments = ("--alter", "--entity-type", _ENTITY_TYPES[kind], *entity)
-        yield Step("config", subject, tools.line("kafka-configs.sh", *arguments) + " " + _added(visible))
+        yield Step("config", subject, tools.line("kafka-configs.sh", "--alter", *entity) + " " + _added(visible))
     for key in hidden:
         yield Step("config", subject, None, f"{key}: its value is secret, or its key unknown: set it by hand")
 
@@ -195,48 +171,24 @@ def _property(value: str) -> str:
     return "".join(out)
 
 
-def _quota_step(entity: Entity, limits: Mapping[str, float], tools: Tools) -> Step:
+def _quota_step(entity: Entity, limits: Mapping[str, float], tools: KafkaTools) -> Step:
     subject = entity_segment(entity)
-    parts = dict(entity)
-    if not set(parts) <= set(_QUOTA_TYPES):
+    words = quota_words(entity)
+    if words is None:
         return Step("quota", subject, None, "kafka-configs.sh has no entities of this kind")
-    arguments = ["--alter"]
-    for kind in _QUOTA_ORDER:
-        if kind in parts:
-            name = parts[kind]
-            arguments += ["--entity-type", _QUOTA_TYPES[kind]]
-            arguments += ["--entity-default"] if name is None else option("--entity-name", name)
-    arguments += ["--add-config", ",".join(f"{key}={value!r}" for key, value in limits.items())]
-    return Step("quota", subject, tools.line("kafka-configs.sh", *arguments))
+    words += ["--add-config", ",".join(f"{key}={value!r}" for key, value in limits.items())]
+    return Step("quota", subject, tools.line("kafka-configs.sh", "--alter", *words))
 
 
 # --- access ----------------------------------------------------------------------------------------------------------
 
 
-def _acl_step(acl: Any, tools: Tools) -> Step:
+def _acl_step(acl: Any, tools: KafkaTools) -> Step:
     subject = f"{acl.permission_type} {acl.principal} {acl.operation} {acl.resource_type}:{acl.resource_name}"
-    is_expressible = (
-        acl.pattern_type in _PATTERNS and acl.permission_type in ("ALLOW", "DENY") and "(" not in acl.operation
-    )
-    verb = acl.permission_type.lower()
-    arguments = ["--add", *option(f"--{verb}-principal", acl.principal), *option(f"--{verb}-host", acl.host)]
-    arguments += ["--operation", _pascal(acl.operation)]
-    if acl.resource_type == "CLUSTER" and acl.resource_name == _CLUSTER and acl.pattern_type == "LITERAL":
-        arguments += ["--cluster"]
-    elif acl.resource_type in _RESOURCE_FLAGS:
-        arguments += option(_RESOURCE_FLAGS[acl.resource_type], acl.resource_name)
-        arguments += ["--resource-pattern-type", acl.pattern_type.lower()]
-    else:
-        is_expressible = False
-    if not is_expressible or any(text != text.strip() for text in (acl.principal, acl.host, acl.resource_name)):
+    words = acl_words(acl)
+    if words is None:
         return Step("acl", subject, None, "kafka-acls.sh cannot say this entry")
-    return Step("acl", subject, tools.line("kafka-acls.sh", *arguments))
-
-
-def _pascal(name: str) -> str:
-    """``DESCRIBE_CONFIGS`` -> ``DescribeConfigs``."""
-    first = camel(name.lower())
-    return first[:1].upper() + first[1:]
+    return Step("acl", subject, tools.line("kafka-acls.sh", "--add", *words))
 
 
 def _secrets(image: Image) -> Iterable[Step]:
@@ -266,7 +218,7 @@ def run(session: Session, args: Any) -> Result:
     """A row a command; as text, a script to read, edit and run."""
     image = image_for(session, "plan-restore", RESTORED)
     server = quote(args.bootstrap_server) if args.bootstrap_server is not None else _SERVER
-    restore_steps = steps(image, Tools(server, args.command_config))
+    restore_steps = steps(image, KafkaTools(server, command_config=args.command_config))
     result = select(_FIELDS, [step._asdict() for step in restore_steps], args)
     if args.columns is None:
         result.for_people = Rows((), _Script(result, with_server=args.bootstrap_server is None), "lines", "line")

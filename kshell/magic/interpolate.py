@@ -16,8 +16,8 @@ from typing import Any
 
 from kshell.engine.arguments import is_negative
 from kshell.engine.language import quote
-from kshell.engine.shell_words import quote as quote_for_sh
 from kshell.errors import UsageError
+from kshell.shell_words import quote as quote_for_sh
 
 Evaluate = Callable[[str], Any]
 _OPEN, _CLOSE = "{{", "}}"

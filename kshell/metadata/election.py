@@ -9,16 +9,18 @@ or from 3.9 on because of ``unclean.leader.election.enable``.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kshell.metadata.families.cluster import Broker
 from kshell.metadata.feature_levels import METADATA_VERSION, version_level
 from kshell.metadata.image import Image
+from kshell.metadata.kafka_tools import KafkaTools, assignment
+from kshell.metadata.next_steps import NextStep
 from kshell.metadata.partial import is_unreported
 from kshell.metadata.partition_state import is_online
 from kshell.metadata.partitions import Partition
+from kshell.metadata.values import Entry
 
 ELR_FEATURE = "eligible.leader.replicas.version"
 UNCLEAN_CONFIG = "unclean.leader.election.enable"
@@ -45,6 +47,7 @@ class Leaderless(NamedTuple):
         has_elr: Whether ``eligible.leader.replicas.version`` is on.
         elects_unclean: Whether the controller elects uncleanly by itself.
         is_partial: Whether brokers reported the state: they leave out log directories.
+        registered: All brokers of the cluster: one could take over a partition of which nothing is left.
     """
 
     partition: Partition
@@ -52,6 +55,7 @@ class Leaderless(NamedTuple):
     has_elr: bool
     elects_unclean: bool = False
     is_partial: bool = False
+    registered: Mapping[int, Entry[Broker]] = {}
 
     @property
     def isr(self) -> tuple[int, ...]:
@@ -170,6 +174,7 @@ def leaderless(
         has_elr=_has_elr(image),
         elects_unclean=is_unclean_enabled(image, topic, controller) and _reads_unclean_config(image),
         is_partial=is_partial,
+        registered=brokers,
     )
 
 
@@ -208,56 +213,119 @@ def _reads_unclean_config(image: Image) -> bool:
 # --- the next step ---------------------------------------------------------------------------------------------------
 
 
-def election_command(kind: str, topic: str, partition: int) -> str:
-    """``kafka-leader-election.sh`` for one partition, with names quoted for a shell."""
-    return (
-        f'kafka-leader-election.sh --bootstrap-server "$BOOTSTRAP_SERVER" --election-type {kind}'
-        f" --topic {shlex.quote(topic)} --partition {partition}"
-    )
+_ELECT = "kafka-leader-election.sh --election-type {kind} --topic {topic} --partition {partition}"
+_FORBID = f"kafka-configs.sh --alter --topic {{topic}} --add-config {UNCLEAN_CONFIG}=false"
+_PLACE = "echo {moves} | kafka-reassign-partitions.sh --reassignment-json-file /dev/stdin --execute"
+_DIRECTORIES = "kafka-log-dirs.sh --describe --broker-list {broker}"
 
 
 class Steps(NamedTuple):
     """What to do about a partition without a leader, and what is left when the brokers of ``first`` never come back."""
 
-    first: str
-    last_resort: str | None = None
+    first: NextStep
+    last_resort: NextStep | None = None
     if_never: str = ""
     """When ``last_resort`` is due, and what it costs."""
 
 
-def steps(case: Leaderless, topic: str, number: int) -> Steps:
+def steps(case: Leaderless, topic: str, number: int, tools: KafkaTools) -> Steps:
     """The step that loses nothing, or least, and the one after it.
 
     Args:
         case: The partition.
         topic: The name of its topic.
         number: The partition's number.
+        tools: Writes the commands.
     """
+    elections = _Elections(case, topic, number, tools)
     if (chosen := case.elect(PREFERRED)) is not None:
-        return Steps(_elected_now(case, chosen, topic, number))
+        return Steps(elections.now(chosen))
     awaited = case.awaited
     if not awaited:
-        return Steps(f"{_no_candidate(case)}: {_unclean_steps(case, topic, number)}")
+        unclean = elections.unclean()
+        return Steps(unclean._replace(text=f"{_no_candidate(case)}: {unclean.text}"))
     pronoun, verb = ("it", "comes") if len(awaited) == 1 else ("they", "come")
     without_awaited = case._replace(statuses={**case.statuses, **dict.fromkeys(awaited, UNREGISTERED)})
+    guard = elections.guard()
     return Steps(
-        "; ".join([*_guard(case, topic), *_revival(case)]),
-        _unclean_steps(without_awaited, topic, number),
+        NextStep("; ".join([*([guard.text] if guard.text else []), *_revival(case)]), guard.commands),
+        elections._replace(case=without_awaited).unclean(),
         f"only if {pronoun} never {verb} back, with the loss of records that only {pronoun} had",
     )
 
 
-def _elected_now(case: Leaderless, chosen: ElectedLeader, topic: str, number: int) -> str:
-    command = election_command(PREFERRED, topic, number)
-    about = f"is in the {case.source}" if chosen.is_clean else "was the last leader"
-    loss = "" if chosen.is_clean else "; what it lost if it crashed stays lost"
-    step = f"broker {chosen.id} runs and {about}; have it elected: {command}{loss}"
-    if case.is_partial:
-        step += (
-            "; if Kafka refuses, the log directory of its replica is offline (kafka-log-dirs.sh --bootstrap-server"
-            f' "$BOOTSTRAP_SERVER" --describe --broker-list {chosen.id}, or its server.log)'
+class _Elections(NamedTuple):
+    """The commands that make a replica of one partition its leader, with what they cost."""
+
+    case: Leaderless
+    topic: str
+    number: int
+    tools: KafkaTools
+
+    def now(self, chosen: ElectedLeader) -> NextStep:
+        """Have a replica elected that Kafka elects without loss, or as the last leader."""
+        command = self._command(PREFERRED)
+        about = f"is in the {self.case.source}" if chosen.is_clean else "was the last leader"
+        loss = "" if chosen.is_clean else "; what it lost if it crashed stays lost"
+        step = f"broker {chosen.id} runs and {about}; have it elected: {command}{loss}"
+        if self.case.is_partial:
+            directories = self.tools.fill(_DIRECTORIES, {"broker": chosen.id})
+            step += (
+                f"; if Kafka refuses, the log directory of its replica is offline ({directories}, or its server.log)"
+            )
+        return NextStep(step, (command,))
+
+    def guard(self) -> NextStep:
+        """What comes before anything else where the controller does not wait for the brokers that have the records."""
+        case = self.case
+        if not case.elects_unclean or set(case.partition.replicas) <= set(case.awaited):
+            return NextStep("")
+        chosen = case.elect(UNCLEAN)
+        who = f"broker {chosen.id} soon" if chosen else "whichever other replica is up first"
+        command = self.tools.fill(_FORBID, {"topic": self.topic})
+        step = f"{UNCLEAN_CONFIG} is true, so Kafka elects {who}, with loss; to prevent that: {command}"
+        return NextStep(step, (command,))
+
+    def unclean(self) -> NextStep:
+        """Have some replica elected, with the loss of what only others had."""
+        case, command = self.case, self._command(UNCLEAN)
+        if (chosen := case.elect(UNCLEAN)) is not None:
+            loss = "records that only others had are lost"
+            step = f"an unclean election makes {_described(case, chosen.id)} the leader, and {loss}: {command}"
+            step += f" ({UNCLEAN_CONFIG} is true: Kafka soon does so by itself)" if case.elects_unclean else ""
+            return NextStep(step, (command,))
+        registered = [replica for replica in case.partition.replicas if case.statuses.get(replica) != UNREGISTERED]
+        blocked = case.with_status(NO_DIRECTORY, registered)
+        stopped = [replica for replica in registered if replica not in blocked]
+        revivals = [f"start {name_brokers(stopped, 'or')}"] if stopped else []
+        if blocked:
+            revivals.append(
+                f"repair the replica's log directory of {name_brokers(blocked, 'or')} and restart the broker"
+            )
+        if revivals:
+            loss = "with the loss of records that only others had"
+            step = f"no replica runs: {', or '.join(revivals)}, then have it elected uncleanly, {loss}: {command}"
+            return NextStep(step, (command,))
+        reason = (
+            "no other replica exists, so all its records are lost"
+            if case.is_alone
+            else "no other replica is registered: start its broker with its log directories; where all are lost for"
+            " ever, so are the records"
         )
-    return step
+        return self._empty(reason, command)
+
+    def _empty(self, reason: str, elect: str) -> NextStep:
+        """Put a broker that runs in the place of all replicas: it leads without a record."""
+        registered = sorted(self.case.registered.items())
+        running = [number for number, entry in registered if _status(entry.value, None) == ACTIVE]
+        ready = [number for number in running if number not in self.case.partition.replicas]
+        if not ready:
+            return NextStep(f"{reason}: no broker runs that could lead it, empty: start one more")
+        place = self.tools.fill(_PLACE, {"moves": assignment([(self.topic, self.number, ready[:1])])})
+        return NextStep(f"{reason}: {place}, then {elect} makes broker {ready[0]} lead, empty", (place, elect))
+
+    def _command(self, kind: str) -> str:
+        return self.tools.fill(_ELECT, {"kind": kind, "topic": self.topic, "partition": self.number})
 
 
 def _revival(case: Leaderless) -> list[str]:
@@ -277,7 +345,7 @@ def _revival(case: Leaderless) -> list[str]:
         brokers = case.with_status(status, case.awaited)
         if brokers:
             are, run = _verb(brokers, "is", "are"), _verb(brokers, "runs", "run")
-            revivals.append(step.format(brokers=_brokers(brokers), are=are, run=run))
+            revivals.append(step.format(brokers=name_brokers(brokers), are=are, run=run))
     revivals[-1] += f": {_promise(case)}"
     return revivals
 
@@ -312,7 +380,7 @@ def _after(case: Leaderless) -> str:
     """What happens when every replica of the ISR and the ELR has left it."""
     if case.departed:
         names = "is no replica" if len(case.departed) == 1 else "are no replicas"
-        blocker = f"{_brokers(case.departed)} of the {case.source}, which {names}"
+        blocker = f"{name_brokers(case.departed)} of the {case.source}, which {names}"
         keeps = "keeps" if len(case.departed) == 1 else "keep"
         return f"only an unclean election is left, for {blocker}, {keeps} Kafka from electing the last leader"
     if case.last_leader is None or case.isr:
@@ -321,55 +389,14 @@ def _after(case: Leaderless) -> str:
     return f"Kafka elects {pronoun} as the last leader, without what it lost if it crashed"
 
 
-def _guard(case: Leaderless, topic: str) -> list[str]:
-    """What comes before anything else where the controller does not wait for the brokers that have the records."""
-    if not case.elects_unclean or set(case.partition.replicas) <= set(case.awaited):
-        return []
-    chosen = case.elect(UNCLEAN)
-    who = f"broker {chosen.id} soon" if chosen else "whichever other replica is up first"
-    return [
-        f"{UNCLEAN_CONFIG} is true, so Kafka elects {who}, with loss; to prevent that: kafka-configs.sh"
-        f' --bootstrap-server "$BOOTSTRAP_SERVER" --alter --topic {shlex.quote(topic)} --add-config'
-        f" {UNCLEAN_CONFIG}=false"
-    ]
-
-
 def _no_candidate(case: Leaderless) -> str:
     """Why no replica can be elected without loss, whatever is started."""
     reason = "no replica is known to have all records"
     if not case.departed:
         return reason
     be = "is in the {} but no replica" if len(case.departed) == 1 else "are in the {} but no replicas"
-    departed = f"{_brokers(case.departed)} {be.format(case.source)} any more"
+    departed = f"{name_brokers(case.departed)} {be.format(case.source)} any more"
     return f"{reason} ({departed}: Kafka elects among replicas only)"
-
-
-def _unclean_steps(case: Leaderless, topic: str, number: int) -> str:
-    """How to have some replica elected, with the loss of what only others had."""
-    command = election_command(UNCLEAN, topic, number)
-    if (chosen := case.elect(UNCLEAN)) is not None:
-        loss = "records that only others had are lost"
-        step = f"an unclean election makes {_described(case, chosen.id)} the leader, and {loss}: {command}"
-        return f"{step} ({UNCLEAN_CONFIG} is true: Kafka soon does so by itself)" if case.elects_unclean else step
-    registered = [replica for replica in case.partition.replicas if case.statuses.get(replica) != UNREGISTERED]
-    blocked = case.with_status(NO_DIRECTORY, registered)
-    stopped = [replica for replica in registered if replica not in blocked]
-    revivals = [f"start {_brokers(stopped, 'or')}"] if stopped else []
-    if blocked:
-        revivals.append(f"repair the replica's log directory of {_brokers(blocked, 'or')} and restart the broker")
-    if revivals:
-        loss = "with the loss of records that only others had"
-        return f"no replica runs: {', or '.join(revivals)}, then have it elected uncleanly, {loss}: {command}"
-    empty = (
-        'kafka-reassign-partitions.sh --bootstrap-server "$BOOTSTRAP_SERVER" --reassignment-json-file FILE --execute'
-        f" with a broker that runs, then {command} makes that one lead, empty"
-    )
-    if case.is_alone:
-        return f"no other replica exists, so all its records are lost: {empty}"
-    return (
-        "no other replica is registered: start its broker with its log directories; where all are lost for ever, so"
-        f" are the records: {empty}"
-    )
 
 
 def _described(case: Leaderless, broker: int) -> str:
@@ -378,9 +405,10 @@ def _described(case: Leaderless, broker: int) -> str:
     return f"broker {broker} (which a reassignment adds: it may be empty)" if is_new else f"broker {broker}"
 
 
-def _brokers(brokers: Sequence[int], last: str = "and") -> str:
-    numbers = [str(broker) for broker in brokers]
-    return f"broker {numbers[0]}" if len(numbers) == 1 else f"brokers {', '.join(numbers[:-1])} {last} {numbers[-1]}"
+def name_brokers(numbers: Sequence[int], last: str = "and") -> str:
+    """``broker 1``, ``brokers 1, 2 and 3``."""
+    texts = [str(number) for number in numbers]
+    return f"broker {texts[0]}" if len(texts) == 1 else f"brokers {', '.join(texts[:-1])} {last} {texts[-1]}"
 
 
 def _verb(brokers: Sequence[int], single: str, several: str) -> str:

@@ -130,7 +130,7 @@ def _configured(choice: Choice | None, path: str | None, above: list[str], conte
         warnings += [f"{name} in {path} is not used: the context {context.name} names the source" for name in unused]
     # The other list is cleared (KIP-919), and ours is what was given.
     own = {CONTROLLERS: None, SERVERS: None} | ({choice.kind: choice.value} if choice.kind in _PROPERTIES else {})
-    settings = settings._replace(bootstrap_controllers=own[CONTROLLERS], bootstrap_servers=own[SERVERS])
+    settings = settings._replace(bootstrap_controllers=own[CONTROLLERS], bootstrap_servers=own[SERVERS], file=path)
     return Choice(choice.kind, choice.value, settings, tuple(warnings))
 
 

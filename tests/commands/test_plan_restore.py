@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshell.commands.plan_restore import LEFT_OUT, RESTORED, Tools, steps
+from kshell.commands.plan_restore import LEFT_OUT, RESTORED, steps
 from kshell.engine.session import Session
-from kshell.engine.shell_words import command_line, option
 from kshell.metadata.image import Family, Image, families
+from kshell.metadata.kafka_tools import KafkaTools
+from kshell.shell_words import command_line, option
 from tests.builders import uuid, value
 from tests.commands import cluster
 from tests.commands.shell import lines, rows, run
@@ -130,7 +131,7 @@ class TestPlan:
         assert families().keys() == ({*RESTORED} - {"topics"}) | LEFT_OUT.keys()
         monkeypatch.setitem(families(), "zones", Family("zones", ("zones",), (str,), "zone"))
         tables = {**hostile.image.tables, "zones": {"a": object()}}
-        made = list(steps(Image(tables, hostile.image.provenance), Tools("b:9092", None)))
+        made = list(steps(Image(tables, hostile.image.provenance), KafkaTools("b:9092")))
         assert [step.note for step in made if step.subject == "zones"] == ["not in the plan: no step for it is known"]
         assert not any(step.subject in ("features", "cluster/controllers", "producerIds") for step in made)
 

@@ -11,7 +11,9 @@ from kshell.metadata.families.configs import resource_segment
 from kshell.metadata.families.quotas import entity_segment
 from kshell.metadata.families.topics import NAMES
 from kshell.metadata.health.check import INFO, WARNING, CheckedState, Observation, check
+from kshell.metadata.kafka_tools import acl_words, entity_words, quota_words
 from kshell.metadata.names import encode_name
+from kshell.metadata.next_steps import Cure, NextStep
 from kshell.protocol.primitives import Uuid
 
 FEWEST_ITERATIONS = 4096
@@ -49,21 +51,29 @@ def _acl_text(acl: Acl) -> str:
     "orphanedConfig",
     WARNING,
     "configs of a topic that is not there: they would hold for a new one of that name",
-    "create the topic, or delete the configs (kafka-configs.sh --alter --delete-config)",
+    (
+        Cure(
+            "Kafka changes only configs of topics that are there: create the topic, and delete it if it is not needed,"
+            " which deletes its configs: {0}, then {1}",
+            ("kafka-topics.sh --create --topic {topic}", "kafka-topics.sh --delete --topic {topic}"),
+        ),
+    ),
 )
 def orphaned_config(state: CheckedState) -> Iterator[Observation]:
     """Of topics: Kafka deletes them with the topic."""
     topics = state.image[NAMES]
     for (kind, name), configs in sorted(state.image["configs"].items()):
         if kind == "TOPIC" and name not in topics and configs:
-            yield Observation(_config_path((kind, name)), f"topic {name} is not there: {', '.join(sorted(configs))}")
+            evidence = f"topic {name} is not there: {', '.join(sorted(configs))}"
+            yield Observation(_config_path((kind, name)), evidence, {"topic": name})
 
 
 @check(
     "orphanedBrokerConfig",
     INFO,
     "configs of a broker that is not registered",
-    "if it is gone for good: kafka-configs.sh --alter --broker {id} --delete-config …",
+    "no tool of any release removes them while the broker is not registered: where they are in the way, start a broker"
+    " with id {id}, delete them (kafka-configs.sh --alter --broker {id} --delete-config {keys}), then unregister it",
 )
 def orphaned_broker_config(state: CheckedState) -> Iterator[Observation]:
     """A broker's configs may be set before it starts for the first time."""
@@ -72,14 +82,15 @@ def orphaned_broker_config(state: CheckedState) -> Iterator[Observation]:
     for (kind, name), configs in sorted(state.image["configs"].items()):
         if kind == "BROKER" and name and name not in registered and configs and not state.is_partial:
             keys = ", ".join(sorted(configs))
-            yield Observation(_config_path((kind, name)), f"broker {name} is not registered: {keys}", {"id": name})
+            places = {"id": name, "keys": ",".join(sorted(configs))}
+            yield Observation(_config_path((kind, name)), f"broker {name} is not registered: {keys}", places)
 
 
 @check(
     "leftOverThrottle",
     INFO,
     "replication is throttled though nothing is being moved: followers may not catch up",
-    "kafka-reassign-partitions.sh --verify removes throttles, or kafka-configs.sh --alter --delete-config",
+    (Cure("{0}", ("kafka-configs.sh --alter {entity} --delete-config {keys}",)),),
 )
 def left_over_throttle(state: CheckedState) -> Iterator[Observation]:
     """Throttles of a reassignment that is over."""
@@ -90,7 +101,12 @@ def left_over_throttle(state: CheckedState) -> Iterator[Observation]:
     ]
     if throttled and not state.is_moving:
         for resource, names in throttled:
-            yield Observation(_config_path(resource), ", ".join(f"{n} is set" for n in names))
+            evidence = ", ".join(f"{name} is set" for name in names)
+            places = {"entity": entity_words(resource) or [], "keys": ",".join(names)}
+            yield Observation(_config_path(resource), evidence, places)
+
+
+_REMOVE_ACL = "kafka-acls.sh --remove {entry}"
 
 
 # --- ACLs and quotas -------------------------------------------------------------------------------------------------
@@ -100,7 +116,7 @@ def left_over_throttle(state: CheckedState) -> Iterator[Observation]:
     "wideOpenAcl",
     WARNING,
     "everybody may do this, whoever they are",
-    "kafka-acls.sh --remove, then add what single principals need",
+    (Cure("{0}, then add what single principals need", (_REMOVE_ACL,)),),
 )
 def wide_open_acl(state: CheckedState) -> Iterator[Observation]:
     """ALLOW for User:* of more than looking, on everything of a type, on the cluster, or of ALL on anything."""
@@ -110,14 +126,14 @@ def wide_open_acl(state: CheckedState) -> Iterator[Observation]:
             continue
         is_all = acl.resource_name in (WILDCARD, "") or acl.resource_type == "CLUSTER"
         if acl.operation == "ALL" or (is_all and acl.operation not in _HARMLESS):
-            yield Observation(_acl_path(acl_id), _acl_text(acl))
+            yield _of_acl(_acl_path(acl_id), acl)
 
 
 @check(
     "orphanedAcl",
     INFO,
     "an ACL of topics that are not there: it would hold for a new one of that name",
-    "if the topic is gone for good: kafka-acls.sh --remove --topic {name}",
+    (Cure("if the topic is gone for good: {0}", (_REMOVE_ACL,)),),
 )
 def orphaned_acl(state: CheckedState) -> Iterator[Observation]:
     """Neither the topic nor, for a prefix, any that begins like it."""
@@ -127,7 +143,16 @@ def orphaned_acl(state: CheckedState) -> Iterator[Observation]:
         if acl.resource_type != "TOPIC" or acl.resource_name == WILDCARD or acl.resource_name in topics:
             continue
         if acl.pattern_type == "LITERAL" or not any(covers(acl, "TOPIC", name) for name in topics):
-            yield Observation(_acl_path(acl_id), _acl_text(acl), {"name": acl.resource_name})
+            yield _of_acl(_acl_path(acl_id), acl)
+
+
+def _of_acl(path: str, acl: Acl) -> Observation:
+    words = acl_words(acl)
+    if words is None:
+        return Observation(
+            path, _acl_text(acl), next_step=NextStep("kafka-acls.sh cannot name this entry: use an Admin")
+        )
+    return Observation(path, _acl_text(acl), {"entry": words})
 
 
 def _acls(state: CheckedState) -> list[tuple[Any, Any]]:
@@ -138,7 +163,7 @@ def _acls(state: CheckedState) -> list[tuple[Any, Any]]:
     "orphanedQuota",
     INFO,
     "a quota of a user that has neither credentials, nor ACLs, nor tokens",
-    "if the user is gone: kafka-configs.sh --alter --entity-type users --entity-name {user} --delete-config …",
+    (Cure("if the user is gone: {0}", ("kafka-configs.sh --alter {entity} --delete-config {keys}",)),),
 )
 def orphaned_quota(state: CheckedState) -> Iterator[Observation]:
     """Only where users are in the log (SCRAM): the names of other users are not known here."""
@@ -151,14 +176,17 @@ def orphaned_quota(state: CheckedState) -> Iterator[Observation]:
     for entity, quotas in sorted(state.image["clientQuotas"].items(), key=repr):
         user = dict(entity).get("user")
         if user is not None and user not in users and quotas:
-            yield Observation(_quota_path(entity), f"user {user}: {', '.join(sorted(quotas))}", {"user": user})
+            places = {"entity": quota_words(entity) or [], "keys": ",".join(sorted(quotas))}
+            yield Observation(_quota_path(entity), f"user {user}: {', '.join(sorted(quotas))}", places)
 
 
 # --- SCRAM and tokens ------------------------------------------------------------------------------------------------
 
 _SET_AGAIN = (
-    "set the password again: kafka-configs.sh --alter --user {user}"
-    " --add-config {mechanism}='[iterations=10000,password=…]'"
+    Cure(
+        "set the password again: {0}",
+        ("kafka-configs.sh --alter --entity-type users --entity-name {user} --add-config {credential}",),
+    ),
 )
 
 
@@ -167,7 +195,9 @@ def _scram(state: CheckedState, least: int, most: int) -> Iterator[Observation]:
         for user, entry in sorted(table.items()):
             if isinstance(entry.value.iterations, int) and least <= entry.value.iterations < most:
                 path = f"/image/scram/{mechanism}/{encode_name(user)}"
-                yield Observation(path, f"{entry.value.iterations} iterations", {"user": user, "mechanism": mechanism})
+                credential = f"{mechanism}=[iterations={FEW_ITERATIONS},password=PASSWORD]"
+                places = {"user": user, "credential": credential}
+                yield Observation(path, f"{entry.value.iterations} iterations", places)
 
 
 @check("weakScram", WARNING, "so few iterations that a stolen credential is soon guessed", _SET_AGAIN)
@@ -186,7 +216,12 @@ def few_scram_iterations(state: CheckedState) -> Iterator[Observation]:
     "expiredToken",
     WARNING,
     "a delegation token is past its expiry: who uses it is refused",
-    "issue a new one (kafka-delegation-tokens.sh --create); the controller removes old ones every hour",
+    (
+        Cure(
+            "nothing, if it is not used: the controller removes it within an hour; else a new one, as its owner: {0}",
+            ("kafka-delegation-tokens.sh --create --max-life-time-period -1 {renewers}",),
+        ),
+    ),
 )
 def expired_token(state: CheckedState) -> Iterator[Observation]:
     """Against the moment that the state is of."""
@@ -197,4 +232,5 @@ def expired_token(state: CheckedState) -> Iterator[Observation]:
             seconds = (state.now - until) / 1000
             ago = f"{seconds:.0f} s" if seconds < 3600 else f"{seconds / 3600:.1f} h"
             path = f"/image/delegationToken/{encode_name(token_id)}"
-            yield Observation(path, f"owner {token.owner}, expired {ago} ago")
+            renewers = [word for renewer in token.renewers for word in ("--renewer-principal", renewer)]
+            yield Observation(path, f"owner {token.owner}, expired {ago} ago", {"renewers": renewers})

@@ -7,7 +7,6 @@ once, whatever the number of checks.
 from __future__ import annotations
 
 import importlib
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -15,9 +14,12 @@ from typing import Any, NamedTuple
 from kshell.discovery import module_names
 from kshell.metadata.feature_update import ClusterFeatures
 from kshell.metadata.image import Image
+from kshell.metadata.kafka_tools import KafkaTools
 from kshell.metadata.names import encode_name
+from kshell.metadata.next_steps import Cure, Cures, NextStep, cures_of, next_step
 from kshell.metadata.partition_state import MinIsr
 from kshell.metadata.partitions import Partition, Topic
+from kshell.metadata.reassignment import Placement
 
 CRITICAL, ERROR, WARNING, INFO = "critical", "error", "warning", "info"
 LEVELS = (CRITICAL, ERROR, WARNING, INFO)
@@ -59,6 +61,8 @@ class CheckedState(NamedTuple):
     min_isr: MinIsr
     now: int | None = None
     voters: tuple[int, ...] = ()
+    voter_directories: Mapping[int, str] = {}
+    """The directory id of each voter whose one is known: that of a voter of a dynamic quorum."""
     quorum: Mapping[str, Any] | None = None
     """The description of a live quorum (DescribeQuorum); ``None`` where no quorum was asked."""
     snapshots: SnapshotAge | None = None
@@ -70,6 +74,10 @@ class CheckedState(NamedTuple):
     """The brokers that have replicas."""
     is_moving: bool = False
     """Whether a partition is being reassigned."""
+    tools: KafkaTools = KafkaTools()
+    """Writes the commands of next steps, for the release and the addresses of this cluster."""
+    placement: Placement = Placement()
+    """Where replicas may be moved to."""
 
 
 class TopicState(NamedTuple):
@@ -104,13 +112,15 @@ class PartitionState(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """``path`` is what it is about; ``evidence`` the facts; ``placeholders`` fill those of the check's next step."""
+    """``path`` is what it is about; ``evidence`` the facts; ``placeholders`` fill those of the check's cures."""
 
     path: str
     evidence: str
     placeholders: Mapping[str, Any] = {}
-    next_step: str | None = None
-    """The whole next step where it depends on the state; else that of the check."""
+    next_step: NextStep | None = None
+    """The whole next step where it depends on the state; else that of the cure that fits."""
+    moves: Callable[[], tuple[str, ...]] | None = None
+    """Writes further commands, which are not in the sentence: those that reassign replicas, and are asked for late."""
 
 
 OfState = Callable[[CheckedState], Iterable[Observation]]
@@ -119,12 +129,12 @@ OfPartition = Callable[[CheckedState, PartitionState], Observation | None]
 
 
 class Check(NamedTuple):
-    """A finding's name, its level, what it means, and what to do about it; ``{placeholders}`` in that are filled."""
+    """A finding's name, its level, what it means, and what to do about it in which release."""
 
     name: str
     level: str
     about: str
-    next_step: str
+    cures: tuple[Cure, ...]
     of_state: OfState | None = None
     of_topic: OfTopic | None = None
     of_partition: OfPartition | None = None
@@ -138,7 +148,18 @@ class Finding(NamedTuple):
     check: Check
     path: str
     evidence: str
-    next_step: str
+    step: NextStep
+    moves: Callable[[], tuple[str, ...]] | None = None
+
+    @property
+    def next_step(self) -> str:
+        """What to do about it, as a sentence."""
+        return self.step.text
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The command lines that do it, in their order; those of a reassignment are written now."""
+        return (*self.step.commands, *(self.moves() if self.moves is not None else ()))
 
 
 _CHECKS: dict[str, Check] = {}
@@ -150,33 +171,33 @@ def declare(health_check: Check) -> None:
         raise ValueError(f"the check {health_check.name} is declared twice")
 
 
-def check(name: str, level: str, about: str, next_step: str) -> Callable[[OfState], OfState]:
+def check(name: str, level: str, about: str, cures: Cures) -> Callable[[OfState], OfState]:
     """Declare a check of the whole state."""
 
     def declared(find: OfState) -> OfState:
-        declare(Check(name, level, about, next_step, of_state=find))
+        declare(Check(name, level, about, cures_of(cures), of_state=find))
         return find
 
     return declared
 
 
-def topic_check(name: str, level: str, about: str, next_step: str) -> Callable[[OfTopic], OfTopic]:
+def topic_check(name: str, level: str, about: str, cures: Cures) -> Callable[[OfTopic], OfTopic]:
     """Declare a check of each topic."""
 
     def declared(find: OfTopic) -> OfTopic:
-        declare(Check(name, level, about, next_step, of_topic=find))
+        declare(Check(name, level, about, cures_of(cures), of_topic=find))
         return find
 
     return declared
 
 
 def partition_check(
-    name: str, level: str, about: str, next_step: str, *, problem: str
+    name: str, level: str, about: str, cures: Cures, *, problem: str
 ) -> Callable[[OfPartition], OfPartition]:
     """Declare a check of each partition that has the problem."""
 
     def declared(find: OfPartition) -> OfPartition:
-        declare(Check(name, level, about, next_step, of_partition=find, problem=problem))
+        declare(Check(name, level, about, cures_of(cures), of_partition=find, problem=problem))
         return find
 
     return declared
@@ -196,16 +217,18 @@ def level_of(name: str) -> str:
     return {check.name: check.level for check in checks()}[name]
 
 
-def finding(health_check: Check, observation: Observation) -> Finding:
+def step_of(name: str, state: CheckedState, placeholders: Mapping[str, Any]) -> NextStep:
+    """What to do about a finding of that name. Other reports on the same facts take it from here. Raises KeyError."""
+    cures = {check.name: check.cures for check in checks()}[name]
+    return next_step(cures, state.tools, state.standing.finalized, placeholders)
+
+
+def finding(health_check: Check, observation: Observation, state: CheckedState) -> Finding:
     """A finding with its next step; names in it are quoted for a shell, for they are anybody's."""
-    if observation.next_step is not None:
-        return Finding(health_check, observation.path, observation.evidence, observation.next_step)
-    if "{" not in health_check.next_step:
-        return Finding(health_check, observation.path, observation.evidence, health_check.next_step)
-    placeholders = {name: shlex.quote(str(value)) for name, value in observation.placeholders.items()}
-    return Finding(
-        health_check, observation.path, observation.evidence, health_check.next_step.format_map(placeholders)
-    )
+    step = observation.next_step
+    if step is None:
+        step = next_step(health_check.cures, state.tools, state.standing.finalized, observation.placeholders)
+    return Finding(health_check, observation.path, observation.evidence, step, observation.moves)
 
 
 @lru_cache(64)

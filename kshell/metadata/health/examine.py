@@ -35,6 +35,7 @@ from kshell.metadata.partition_state import (
     replication_factor,
 )
 from kshell.metadata.partitions import Partition, Topic
+from kshell.metadata.reassignment import Placement
 
 _EVERY = 100
 """How many topics between two reports of progress."""
@@ -52,6 +53,7 @@ class Health(NamedTuple):
 def examine(state: CheckedState, progress: Callable[[int, int, str], None] | None = None) -> Health:
     """Run every check on the state. ``progress`` is called now and then: a million partitions take seconds."""
     all_checks = checks()
+    state = state._replace(placement=Placement(state.image))
     findings: dict[str, list[Finding]] = {health_check.name: [] for health_check in all_checks}
     walk = _Walk(state, findings, all_checks)
     topics = sorted(state.image[TOPICS].values(), key=lambda topic: topic.name)
@@ -61,7 +63,7 @@ def examine(state: CheckedState, progress: Callable[[int, int, str], None] | Non
         walk.topic(topic)
     state = state._replace(holding=frozenset(walk.holding), is_moving=walk.is_moving)
     for declared_check, find in of_kind(all_checks, "of_state"):
-        findings[declared_check.name] += [finding(declared_check, observation) for observation in find(state)]
+        findings[declared_check.name] += [finding(declared_check, observation, state) for observation in find(state)]
     ranked = [entry for health_check in all_checks for entry in findings[health_check.name]]
     return Health(ranked, len(state.image[TOPICS]), walk.partitions, walk.counts)
 
@@ -173,4 +175,4 @@ class _Walk:
 
     def _add(self, health_check: Check, observation: Observation | None) -> None:
         if observation is not None:
-            self._findings[health_check.name].append(finding(health_check, observation))
+            self._findings[health_check.name].append(finding(health_check, observation, self._state))

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from kshell.metadata.feature_levels import (
     CONTROLLERS_REGISTER,
     CONTROLLERS_UNREGISTER,
+    KRAFT_VERSION,
     METADATA_VERSION,
-    is_known,
     level_name,
     level_title,
 )
@@ -24,6 +24,7 @@ from kshell.metadata.health.check import (
     check,
     ids,
 )
+from kshell.metadata.next_steps import Cure
 
 BEHIND_AFTER = 10_000
 """Milliseconds for which a voter may not have caught up; followers fetch twice a second."""
@@ -38,6 +39,16 @@ _HOURLY = 9
 _BY_SIZE = 12
 SNAPSHOT_BYTES = 3 * 20 * 1024 * 1024
 """Bytes of log without a snapshot; servers write one every 20 MiB (metadata.log.max.record.bytes.between.snapshots)."""
+_DYNAMIC = {KRAFT_VERSION: 1}
+"""A quorum whose voters are in the log (KIP-853): Kafka's tools add and remove them, from 3.9 on."""
+_REMOVE_VOTER = (
+    "kafka-metadata-quorum.sh remove-controller --controller-id {id} --controller-directory-id {directory}"
+    " --bootstrap-controller"
+)
+_UNREGISTER_CONTROLLER = "kafka-cluster.sh unregister-controller --id {id} --bootstrap-controller"
+_FINALIZE = "kafka-features.sh upgrade --feature {feature}={level}"
+_RAISES_KRAFT = (4, 1)
+"""The first release whose controllers turn a static quorum into a dynamic one (KAFKA-16907)."""
 
 
 def _fenced(state: CheckedState) -> list[int]:
@@ -67,7 +78,7 @@ def _is_starting(state: CheckedState, number: int) -> bool:
     "staleRegistration",
     INFO,
     "a broker that has no replicas does not serve",
-    "if it is gone for good: kafka-cluster.sh unregister --id {id}",
+    (Cure("if it is gone for good: {0}", ("kafka-cluster.sh unregister --id {id}",)),),
 )
 def stale_registration(state: CheckedState) -> Iterator[Observation]:
     """Registered and fenced, without replicas. A broker of a running cluster may only be starting."""
@@ -93,34 +104,50 @@ def broker_shutting_down(state: CheckedState) -> Iterator[Observation]:
     "controllerUnregistered",
     WARNING,
     "a voter has not registered: features cannot be upgraded, and nobody knows where it listens",
-    "start controller {id}, or remove it from the quorum (kafka-metadata-quorum.sh remove-controller)",
+    (
+        Cure("start controller {id}, or take it out of the quorum: {0}", (_REMOVE_VOTER,), at_least=_DYNAMIC),
+        Cure(
+            "start controller {id}; no tool takes it out of a static quorum: it is named in controller.quorum.voters in"
+            " the properties of every node"
+        ),
+    ),
 )
 def controller_unregistered(state: CheckedState) -> Iterator[Observation]:
     """From metadata.version 3.7-IV0 on controllers register."""
     version = state.standing.finalized.get(METADATA_VERSION, 0)
     if version >= CONTROLLERS_REGISTER and not state.is_partial:
         for voter in sorted(set(state.voters) - set(state.image["controllers"])):
-            yield Observation("/image/cluster/controllers", f"voter {voter} is not registered", {"id": voter})
+            yield Observation("/image/cluster/controllers", f"voter {voter} is not registered", _voter(state, voter))
 
 
 @check(
     "staleController",
     INFO,
     "a controller that is no voter is registered: no feature goes to a level that it does not support",
-    "if it is gone for good: kafka-cluster.sh unregister-controller --id {id}",
+    (
+        Cure(
+            "no tool of this release removes it: if it is gone for good, upgrade all nodes to Kafka 4.4 and finalize"
+            " metadata.version 4.4-IV2, which brings kafka-cluster.sh unregister-controller",
+            until=(4, 4),
+        ),
+        Cure(
+            "if it is gone for good: {0}, then {1}",
+            ("kafka-features.sh upgrade --feature metadata.version={needed}", _UNREGISTER_CONTROLLER),
+            below={METADATA_VERSION: CONTROLLERS_UNREGISTER},
+        ),
+        Cure("if it is gone for good: {0}", (_UNREGISTER_CONTROLLER,)),
+    ),
 )
 def stale_controller(state: CheckedState) -> Iterator[Observation]:
-    """Where the registration can be removed: below 4.4-IV2 nothing can. One that follows the quorum may become a voter.
-
-    In a directory nobody knows who follows.
-    """
-    version = state.standing.finalized.get(METADATA_VERSION, 0)
-    if version < CONTROLLERS_UNREGISTER or not state.voters:
+    """One that follows the quorum may become a voter; in a directory nobody knows who follows."""
+    if not state.voters:
         return
     observers = {observer["id"] for observer in (state.quorum or {}).get("observers") or ()}
     for number in sorted(set(state.image["controllers"]) - set(state.voters) - observers):
         yield Observation(
-            f"/image/cluster/controllers/{number}", f"controller {number} is registered and no voter", {"id": number}
+            f"/image/cluster/controllers/{number}",
+            f"controller {number} is registered and no voter",
+            {"id": number, "needed": CONTROLLERS_UNREGISTER},
         )
 
 
@@ -128,22 +155,46 @@ def stale_controller(state: CheckedState) -> Iterator[Observation]:
     "evenVoters",
     WARNING,
     "an even number of voters bears no more failures than one voter less",
-    "add or remove a controller: kafka-metadata-quorum.sh add-controller or remove-controller, which need"
-    " kraft.version 1 (the voters of a static quorum are in its servers' properties)",
+    (
+        Cure(
+            "add a controller (format it with kafka-storage.sh format --no-initial-controllers, start it, then"
+            " kafka-metadata-quorum.sh add-controller with its own properties), or remove one: {0}",
+            (_REMOVE_VOTER,),
+            at_least=_DYNAMIC,
+        ),
+        Cure(
+            "no tool changes the voters of a static quorum; make it a dynamic one (`quorum --can-upgrade`): {0}, then"
+            " add or remove a controller",
+            ("kafka-features.sh upgrade --feature kraft.version=1",),
+            since=_RAISES_KRAFT,
+        ),
+        Cure(
+            "no tool of this release changes the voters of a static quorum: they are named in"
+            " controller.quorum.voters in the properties of every node; from Kafka 4.1 on a quorum can be made dynamic"
+        ),
+    ),
 )
 def even_voters(state: CheckedState) -> Iterator[Observation]:
     """Of a majority of them."""
     number = len(state.voters)
     if number and number % 2 == 0:
         bears = (number - 1) // 2
-        yield Observation("/quorum/voters", f"{number} voters ({ids(sorted(state.voters))}): {bears} may be lost")
+        # The one to remove is not the leader where another is known to be: its election would be for nothing.
+        spare = max(voter for voter in state.voters if voter != state.standing.leader_id)
+        evidence = f"{number} voters ({ids(sorted(state.voters))}): {bears} may be lost"
+        yield Observation("/quorum/voters", evidence, _voter(state, spare))
+
+
+def _voter(state: CheckedState, number: int) -> dict[str, object]:
+    """What names a voter to Kafka's tools. A directory id that is not known is left to be filled in."""
+    return {"id": number, "directory": state.voter_directories.get(number, "DIRECTORY_ID")}
 
 
 @check(
     "noLeader",
     CRITICAL,
     "the quorum has no leader: nothing can be changed",
-    "start controllers until most voters are up",
+    "start controllers until most voters are up; where most are gone for good: `recover`",
 )
 def no_leader(state: CheckedState) -> Iterator[Observation]:
     """As a live quorum describes itself."""
@@ -155,7 +206,14 @@ def no_leader(state: CheckedState) -> Iterator[Observation]:
     "voterBehind",
     ERROR,
     "a controller does not keep up with the leader: it cannot take over, and the majority is smaller",
-    "start controller {id}, or see its log and its network",
+    (
+        Cure(
+            "start controller {id}, or see its log and its network; if it is gone for good: {0}",
+            (_REMOVE_VOTER,),
+            at_least=_DYNAMIC,
+        ),
+        Cure("start controller {id}, or see its log and its network"),
+    ),
 )
 def voter_behind(state: CheckedState) -> Iterator[Observation]:
     """By the leader's own clock where it reports times, else by offsets."""
@@ -182,7 +240,7 @@ def _behind(state: CheckedState, role: str) -> Iterator[Observation]:
         if (late is not None and late > BEHIND_AFTER) or (late is None and (lag is None or lag > BEHIND_BY)):
             since = "" if late is None else f", last caught up {late / 1000:.0f} s ago"
             evidence = f"leader {quorum['leaderId']} has not heard of it" if lag is None else f"lag {lag}{since}"
-            yield Observation(f"/quorum/{role}/{node['id']}", evidence, {"id": node["id"]})
+            yield Observation(f"/quorum/{role}/{node['id']}", evidence, _voter(state, node["id"]))
 
 
 # --- features --------------------------------------------------------------------------------------------------------
@@ -227,24 +285,25 @@ def mixed_software(state: CheckedState) -> Iterator[Observation]:
     "featureBehind",
     INFO,
     "all nodes support a higher metadata.version than is finalized",
-    "when nobody wants to go back to the old software: kafka-features.sh upgrade {option} {level}",
+    (
+        Cure(
+            "when nobody wants to go back to the old software: {0}",
+            ("kafka-features.sh upgrade --metadata {name}",),
+            until=(4, 0),
+        ),
+        Cure("when nobody wants to go back to the old software: {0}", (_FINALIZE,)),
+    ),
 )
 def feature_behind(state: CheckedState) -> Iterator[Observation]:
     """Only metadata.version: other features may be left off on purpose."""
     level = state.standing.finalized.get(METADATA_VERSION, 0)
     top = min((high for _, high in _ranges(state, METADATA_VERSION).values()), default=0)
     if 0 < level < top:
-        # A level that is newer than kshell has a name in the cluster's own release, and its number everywhere.
-        is_named = is_known(METADATA_VERSION, top)
-        name = level_name(METADATA_VERSION, top)
         yield Observation(
             "/image/features/metadataVersion",
             f"{level_title(METADATA_VERSION, level)} is finalized,"
             f" all nodes support {level_title(METADATA_VERSION, top)}",
-            {
-                "option": "--metadata" if is_named else "--feature",
-                "level": str(name) if is_named else f"{METADATA_VERSION}={top}",
-            },
+            {"feature": METADATA_VERSION, "level": top, "name": level_name(METADATA_VERSION, top)},
         )
 
 

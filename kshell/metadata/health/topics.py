@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from kshell.metadata.election import leaderless, steps
+from kshell.metadata.election import ACTIVE, leaderless, name_brokers, steps
 from kshell.metadata.health.check import (
     CRITICAL,
     ERROR,
@@ -23,6 +23,7 @@ from kshell.metadata.health.check import (
     partition_check,
     topic_check,
 )
+from kshell.metadata.next_steps import Cure, NextStep
 from kshell.metadata.partition_state import (
     AT_MIN_ISR,
     LOST,
@@ -32,12 +33,21 @@ from kshell.metadata.partition_state import (
     UNCLEAN,
     UNDER_MIN_ISR,
     UNDER_REPLICATED,
+    replication_factor,
 )
+from kshell.metadata.partitions import Partition
+from kshell.metadata.reassignment import MOST, cancel_command, move_command
+from kshell.shell_words import quote
 
 STUCK_AFTER = 3600_000
 """Milliseconds without a change after which a reassignment is called stuck."""
-_ELECT = "kafka-leader-election.sh --election-type preferred --topic {topic} --partition {partition}"
-_RETURN = "bring back the missing brokers, or reassign their replicas (kafka-reassign-partitions.sh)"
+_ELECT = Cure(
+    "automatic rebalancing does it (auto.leader.rebalance.enable), or {0}",
+    ("kafka-leader-election.sh --election-type preferred --topic {topic} --partition {partition}",),
+)
+_RETURN = "start the missing brokers; one that is gone for good: move its replicas to brokers that run"
+"""What the finding of a partition names in full."""
+_NO_ROOM = "start a further broker: none that runs could take a replica"
 
 
 def _observation(partition_state: PartitionState, evidence: str) -> Observation:
@@ -46,14 +56,49 @@ def _observation(partition_state: PartitionState, evidence: str) -> Observation:
     )
 
 
-def _missing(partition_state: PartitionState, evidence: str) -> Observation:
+def _missing(state: CheckedState, partition_state: PartitionState, evidence: str) -> Observation:
     """A finding of replicas that are out of sync; where nobody leads, none of them can return to the ISR."""
-    needs_leader = (
-        "the partition needs a leader first: see offlinePartition" if OFFLINE in partition_state.problems else None
-    )
+    if OFFLINE in partition_state.problems:
+        step = NextStep("the partition needs a leader first: see offlinePartition")
+        return Observation(partition_state.path, evidence, next_step=step)
+    value = partition_state.partition
+    missing = tuple(replica for replica in _staying(value) if replica not in value.isr)
+    if not missing:
+        return Observation(partition_state.path, evidence, next_step=NextStep("wait for the reassignment to end"))
+    return _moving_away(state, partition_state, evidence, missing, _return_of(state, missing))
+
+
+def _moving_away(
+    state: CheckedState, partition_state: PartitionState, evidence: str, leaving: tuple[int, ...], first: str
+) -> Observation:
+    """A finding whose last cure is to put other brokers in the place of some."""
+    topic, number, value = partition_state.topic.name, partition_state.number, partition_state.partition
+    replicas = None if not is_reported(value.replicas) else state.placement.replace(value, leaving, number)
+    if replicas is None:
+        return Observation(partition_state.path, evidence, next_step=NextStep(f"{first}, {_NO_ROOM}"))
     return Observation(
-        partition_state.path, evidence, next_step=needs_leader
-    )  # the common next step has no places to fill
+        partition_state.path,
+        evidence,
+        next_step=NextStep(f"{first}, move the replicas to brokers that run"),
+        moves=lambda: (move_command(state.tools, [(topic, number, replicas)]),),
+    )
+
+
+def _return_of(state: CheckedState, missing: tuple[int, ...]) -> str:
+    """What brings replicas back into the ISR: their brokers, by what became of them."""
+    running = [broker for broker in missing if state.placement.status(broker) == ACTIVE]
+    stopped = [broker for broker in missing if broker not in running]
+    sentences = [f"start {name_brokers(stopped)}"] if stopped else []
+    if running:
+        verb = "runs and is" if len(running) == 1 else "run and are"
+        sentences.append(f"see the server.log of {name_brokers(running)}, which {verb} not in sync")
+    pronoun = "it is" if len(missing) == 1 else "they are"
+    return f"{', and '.join(sentences)}; if {pronoun} gone for good"
+
+
+def _staying(value: Partition) -> tuple[int, ...]:
+    adding = value.adding_replicas if is_reported(value.adding_replicas) else ()
+    return tuple(replica for replica in value.replicas if replica not in adding)
 
 
 def _replicas(partition_state: PartitionState) -> str:
@@ -85,9 +130,10 @@ def offline(state: CheckedState, partition_state: PartitionState) -> Observation
     case = leaderless(
         state.image, partition_state.topic.name, value, controller=state.standing.leader_id, is_partial=state.is_partial
     )
-    first, fallback, if_never = steps(case, partition_state.topic.name, partition_state.number)
+    name = f"{partition_state.topic.name}-{partition_state.number}"
+    first, fallback, if_never = steps(case, partition_state.topic.name, partition_state.number, state.tools)
     if fallback is not None:
-        first += f"; {if_never}: `why TOPIC-PARTITION` has the last resort"
+        first = first._replace(text=f"{first.text}; {if_never}: `why {quote(name)}` has the last resort")
     return Observation(partition_state.path, f"leader none, {_replicas(partition_state)}{more}", next_step=first)
 
 
@@ -101,7 +147,7 @@ def offline(state: CheckedState, partition_state: PartitionState) -> Observation
 def under_min_isr(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """Offline partitions count as well, as ``kafka-topics.sh`` has it."""
     least = "not known" if partition_state.min_isr is None else str(partition_state.min_isr)
-    return _missing(partition_state, f"{_replicas(partition_state)}, min.insync.replicas {least}")
+    return _missing(state, partition_state, f"{_replicas(partition_state)}, min.insync.replicas {least}")
 
 
 @partition_check(
@@ -124,8 +170,8 @@ def unclean_recovery(state: CheckedState, partition_state: PartitionState) -> Ob
     "offlineDirectory",
     ERROR,
     "a replica is in a log directory that its broker does not have: a failed disk, or one that was taken away",
-    "see the server.log of the broker for the directory; repair or replace the disk and restart the broker, or"
-    " reassign the replica (kafka-reassign-partitions.sh)",
+    "see the server.log of the broker for the directory; repair or replace the disk and restart the broker, or move the"
+    " replica to another broker",
     problem=LOST_DIRECTORY,
 )
 def offline_directory(state: CheckedState, partition_state: PartitionState) -> Observation | None:
@@ -133,19 +179,27 @@ def offline_directory(state: CheckedState, partition_state: PartitionState) -> O
     places = dict(zip(partition_state.partition.replicas, partition_state.partition.directories, strict=True))
     sentences = [f"broker {number} has no directory {'(LOST)' if places[number] == LOST else places[number]}"
             for number in partition_state.lost]  # fmt: skip
-    return _observation(partition_state, f"{', '.join(sentences)}; {_replicas(partition_state)}")
+    evidence = f"{', '.join(sentences)}; {_replicas(partition_state)}"
+    lost = partition_state.lost
+    repair = (
+        f"see the server.log of {name_brokers(lost)} for the directory; repair or replace the disk and restart the"
+        " broker; if that cannot be done"
+    )
+    return _moving_away(state, partition_state, evidence, lost, repair)
 
 
 @partition_check("atMinIsr", WARNING, "one more replica lost, and acks=all is refused", _RETURN, problem=AT_MIN_ISR)
 def at_min_isr(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """Only where replicas were lost: with as many as there are to be, the config is at odds instead."""
-    return _missing(partition_state, f"{_replicas(partition_state)}, min.insync.replicas {partition_state.min_isr}")
+    return _missing(
+        state, partition_state, f"{_replicas(partition_state)}, min.insync.replicas {partition_state.min_isr}"
+    )
 
 
 @partition_check("underReplicated", WARNING, "fewer in-sync replicas than replicas", _RETURN, problem=UNDER_REPLICATED)
 def under_replicated(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """Replicas that a reassignment adds do not count."""
-    return _missing(partition_state, _replicas(partition_state))
+    return _missing(state, partition_state, _replicas(partition_state))
 
 
 @partition_check(
@@ -157,22 +211,25 @@ def under_replicated(state: CheckedState, partition_state: PartitionState) -> Ob
 )
 def elr_in_use(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """Eligible leader replicas (KIP-966)."""
-    return _missing(partition_state, f"elr {_ids(partition_state.partition.elr)}, {_replicas(partition_state)}")
+    return _missing(state, partition_state, f"elr {_ids(partition_state.partition.elr)}, {_replicas(partition_state)}")
 
 
 @partition_check(
     "nonPreferredLeader",
     INFO,
     "led by another broker than the first replica: load may be uneven",
-    "automatic rebalancing does it (auto.leader.rebalance.enable), or " + _ELECT,
+    (_ELECT,),
     problem=NON_PREFERRED,
 )
 def non_preferred(state: CheckedState, partition_state: PartitionState) -> Observation | None:
-    """The leader is not the first replica."""
-    return _observation(
-        partition_state,
-        f"leader {partition_state.partition.leader}, replicas {ids(partition_state.partition.replicas)}",
-    )
+    """The leader is not the first replica. Kafka elects that one only while it is in sync."""
+    value = partition_state.partition
+    evidence = f"leader {value.leader}, replicas {ids(value.replicas)}"
+    preferred = value.replicas[0]
+    if preferred not in value.isr:
+        step = f"broker {preferred} must be in sync before it can lead: see underReplicated"
+        return Observation(partition_state.path, evidence, next_step=NextStep(step))
+    return _observation(partition_state, evidence)
 
 
 def _moving(partition_state: PartitionState) -> str:
@@ -201,20 +258,34 @@ def _stuck(state: CheckedState, partition_state: PartitionState) -> str | None:
     "stuckReassignment",
     WARNING,
     "a reassignment that does not come to an end",
-    "see the brokers that are being added; kafka-reassign-partitions.sh --verify, or --cancel",
+    "start the brokers that are being added, or cancel the reassignment",
     problem=REASSIGNING,
 )
 def stuck_reassignment(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """Where a replica moves to a broker that is not there, or nothing has happened for an hour."""
     why = _stuck(state, partition_state)
-    return _observation(partition_state, f"{why}; {_moving(partition_state)}") if why else None
+    if why is None:
+        return None
+    topic, number, value = partition_state.topic.name, partition_state.number, partition_state.partition
+    absent = [broker for broker in value.adding_replicas if state.placement.status(broker) != ACTIVE]
+    first = (
+        f"start {name_brokers(absent)}"
+        if absent
+        else f"see the server.log of {name_brokers(value.adding_replicas or value.isr)}"
+    )
+    return Observation(
+        partition_state.path,
+        f"{why}; {_moving(partition_state)}",
+        next_step=NextStep(f"{first}, or cancel the reassignment"),
+        moves=lambda: (cancel_command(state.tools, topic, number, value),),
+    )
 
 
 @partition_check(
     "reassignment",
     INFO,
     "replicas are being moved",
-    "kafka-reassign-partitions.sh --list shows how far they are",
+    (Cure("{0} shows which are moved", ("kafka-reassign-partitions.sh --list",)),),
     problem=REASSIGNING,
 )
 def reassignment(state: CheckedState, partition_state: PartitionState) -> Observation | None:
@@ -226,7 +297,7 @@ def reassignment(state: CheckedState, partition_state: PartitionState) -> Observ
     "unregisteredReplica",
     WARNING,
     "a replica is on a broker that is not registered",
-    "reassign the partition to brokers that are there (kafka-reassign-partitions.sh)",
+    "start the broker with its disks; if it is gone for good, move the replicas to brokers that run",
     problem=UNREGISTERED,
 )
 def unregistered_replica(state: CheckedState, partition_state: PartitionState) -> Observation | None:
@@ -234,14 +305,18 @@ def unregistered_replica(state: CheckedState, partition_state: PartitionState) -
     if state.is_partial:
         return None
     unregistered = [node_id for node_id in partition_state.partition.replicas if node_id not in state.image["brokers"]]
-    return _observation(partition_state, f"broker {ids(unregistered)} is not registered, {_replicas(partition_state)}")
+    evidence = f"broker {ids(unregistered)} is not registered, {_replicas(partition_state)}"
+    if OFFLINE in partition_state.problems:
+        return _missing(state, partition_state, evidence)
+    leaving = tuple(unregistered)
+    return _moving_away(state, partition_state, evidence, leaving, _return_of(state, leaving))
 
 
 @partition_check(
     "rackViolation",
     WARNING,
     "replicas share racks though there are others: one rack lost takes several",
-    "reassign it over all racks (kafka-reassign-partitions.sh --generate looks at racks)",
+    "move replicas to brokers in other racks",
     problem=RACKS,
 )
 def rack_violation(state: CheckedState, partition_state: PartitionState) -> Observation | None:
@@ -249,31 +324,65 @@ def rack_violation(state: CheckedState, partition_state: PartitionState) -> Obse
     racks = [
         f"{node_id} in {state.image['brokers'][node_id].value.rack}" for node_id in partition_state.partition.replicas
     ]
-    return _observation(partition_state, f"replicas {', '.join(racks)}")
+    evidence = f"replicas {', '.join(racks)}"
+    topic, number = partition_state.topic.name, partition_state.number
+    replicas = state.placement.spread(partition_state.partition, number)
+    if replicas is None:
+        step = NextStep("no broker that runs is in another rack: start one there, then move a replica to it")
+        return Observation(partition_state.path, evidence, next_step=step)
+    return Observation(
+        partition_state.path,
+        evidence,
+        next_step=NextStep("move replicas to brokers in other racks"),
+        moves=lambda: (move_command(state.tools, [(topic, number, replicas)]),),
+    )
 
 
 @topic_check(
     "singleReplica",
     WARNING,
     "one replica only: a broker lost is the data lost",
-    "raise the replication factor (kafka-reassign-partitions.sh with more replicas)",
+    "add replicas",
 )
 def single_replica(state: CheckedState, topic_state: TopicState) -> Observation | None:
     """Of any of the topic's partitions."""
     if 1 not in topic_state.factors:
         return None
     number = "1 partition" if topic_state.partitions == 1 else f"{topic_state.partitions} partitions"
-    return Observation(topic_state.path, f"{number}, replication factor {ids(sorted(topic_state.factors))}")
+    evidence = f"{number}, replication factor {ids(sorted(topic_state.factors))}"
+    if len(state.placement.ready) < 2:
+        return Observation(topic_state.path, evidence, next_step=NextStep(_NO_ROOM))
+    return Observation(
+        topic_state.path, evidence, next_step=NextStep("add replicas"), moves=lambda: _widened(state, topic_state)
+    )
 
 
-_MIN_ISR = "kafka-configs.sh --alter --topic {topic} --add-config min.insync.replicas=N"
+def _widened(state: CheckedState, topic_state: TopicState) -> tuple[str, ...]:
+    """The commands that give each partition with one replica up to three: so many partitions a command."""
+    topic = topic_state.topic
+    moves = [
+        (topic.name, number, state.placement.widen(value, _ENOUGH, number))
+        for number, value in topic.scan()
+        if isinstance(value, Partition) and replication_factor(value) == 1
+    ]
+    return tuple(move_command(state.tools, moves[start : start + MOST]) for start in range(0, len(moves), MOST))
+
+
+_ENOUGH = 3
+"""Replicas that one broker may be lost of without a doubt about the rest."""
+_MIN_ISR = (
+    Cure(
+        "add replicas, or {0}",
+        ("kafka-configs.sh --alter --topic {topic} --add-config {setting}",),
+    ),
+)
 
 
 @topic_check(
     "minIsrAboveReplicas",
     WARNING,
     "min.insync.replicas is above the replication factor: it does not hold what it promises",
-    "more replicas, or " + _MIN_ISR,
+    _MIN_ISR,
 )
 def min_isr_above(state: CheckedState, topic_state: TopicState) -> Observation | None:
     """Brokers take the replication factor then."""
@@ -286,7 +395,7 @@ def min_isr_above(state: CheckedState, topic_state: TopicState) -> Observation |
     "minIsrEqualsReplicas",
     WARNING,
     "every replica must be in sync: one broker restarted, and acks=all is refused",
-    "more replicas, or " + _MIN_ISR,
+    _MIN_ISR,
 )
 def min_isr_equals(state: CheckedState, topic_state: TopicState) -> Observation | None:
     """A single replica is another finding."""
@@ -303,4 +412,5 @@ def min_isr_equals(state: CheckedState, topic_state: TopicState) -> Observation 
 def _at_odds(topic_state: TopicState) -> Observation:
     factor = ids(sorted(topic_state.factors))
     evidence = f"min.insync.replicas {topic_state.min_isr}, replication factor {factor}"
-    return Observation(topic_state.path, evidence, {"topic": topic_state.topic.name})
+    setting = f"min.insync.replicas={max(min(topic_state.factors) - 1, 1)}"
+    return Observation(topic_state.path, evidence, {"topic": topic_state.topic.name, "setting": setting})

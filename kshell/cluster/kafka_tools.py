@@ -1,0 +1,113 @@
+"""What Kafka's command line tools need to know of a cluster: its release, where to connect, and with which properties.
+
+The user's own words come first: addresses and ``--config`` of a live source. What they do not say is taken from the
+registrations of the nodes; where nobody says it, ``HOST:9092`` stands in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from kshell.client.address import name_of
+from kshell.client.inference import registered_releases
+from kshell.cluster.nodes import span
+from kshell.metadata.feature_update import ClusterFeatures
+from kshell.metadata.image import Image
+from kshell.metadata.kafka_tools import UNKNOWN_SERVERS, KafkaTools, release_of
+from kshell.shell_words import quote
+from kshell.sources.directory import describe
+
+if TYPE_CHECKING:
+    from kshell.client.nodes import Nodes
+    from kshell.engine.session import Session
+    from kshell.metadata.families.cluster import Listener
+
+_NAMED = 3
+"""Addresses that a command names: one is down sooner or later."""
+_PLAINTEXT = "PLAINTEXT"
+_BROKER, _CONTROLLER = "broker", "controller"
+_NO_FILE = "client.properties"
+"""Stands for the file that the tools need at a listener that is not plain."""
+
+
+def kafka_tools(session: Session, standing: ClusterFeatures) -> KafkaTools:
+    """The tools of the cluster that a session shows.
+
+    Args:
+        session: the source, and the moment that is shown.
+        standing: what its nodes support: the lowest release of them decides.
+    """
+    nodes = session.source.nodes
+    protocol = nodes.settings.security_protocol if nodes is not None else _PLAINTEXT
+    image = session.image
+    servers, servers_protocol = _addresses(_bootstrap(nodes, _BROKER), _listeners(image, _BROKER), protocol)
+    controllers, controllers_protocol = _addresses(
+        _bootstrap(nodes, _CONTROLLER), [*_listeners(image, _CONTROLLER), *_voters(session)], protocol
+    )
+    file = nodes.settings.file if nodes is not None else None
+    if file is None and {servers_protocol, controllers_protocol} != {_PLAINTEXT}:
+        file = _NO_FILE
+    supported = [node.supported for node in standing.nodes if node.supported is not None]
+    lowest, _ = span(ends for ends in map(registered_releases, supported) if ends is not None)
+    return KafkaTools(
+        quote(servers) if servers else UNKNOWN_SERVERS,
+        quote(controllers) if controllers else None,
+        file,
+        release_of(lowest),
+    )
+
+
+def _bootstrap(nodes: Nodes | None, kind: str) -> str | None:
+    """The user's own list of nodes of that kind."""
+    return (
+        ",".join(name_of(*address) for address in nodes.bootstrap) if nodes is not None and nodes.kind == kind else None
+    )
+
+
+def _listeners(image: Image, kind: str) -> list[list[Listener]]:
+    """The listeners of each node that is registered, those that serve first."""
+    found: list[tuple[bool, int, list[Any]]] = [
+        (getattr(entry.value, "fenced", False) is True, number, list(entry.value.listeners))
+        for number, entry in image[f"{kind}s"].items()
+        if not isinstance(entry.value.listeners, str)
+    ]
+    serving = [listeners for fenced, _, listeners in sorted(found, key=lambda node: node[:2]) if not fenced]
+    return serving or [listeners for _, _, listeners in sorted(found, key=lambda node: node[:2])]
+
+
+def _voters(session: Session) -> list[list[Any]]:
+    """Where the voters of a dynamic quorum listen; their control record names no security protocol."""
+    if not session.source.has_log:
+        return []
+    endpoints = [voter.get("endpoints", ()) for voter in describe.voters(session.loaded)]
+    return [[_Endpoint(point["host"], point["port"]) for point in points] for points in endpoints if points]
+
+
+class _Endpoint:
+    """A listener of which only the address is known."""
+
+    security_protocol = _PLAINTEXT
+
+    def __init__(self, host: str, port: int) -> None:
+        self.host, self.port = host, port
+
+
+def _addresses(own: str | None, nodes: Iterable[list[Any]], protocol: str) -> tuple[str | None, str]:
+    """(a list of addresses, the security protocol that they speak): the user's own, else by registrations.
+
+    Of registrations, listeners with the protocol of the source, else plain ones, else the first of each node.
+    """
+    if own is not None:
+        return own, protocol
+    listed = list(nodes)
+    for wanted in (protocol, _PLAINTEXT, None):
+        fitting = [
+            next((listener for listener in listeners if wanted in (None, listener.security_protocol)), None)
+            for listeners in listed
+        ]
+        chosen = [listener for listener in fitting if listener is not None][:_NAMED]
+        if chosen:
+            addresses = (name_of(listener.host, listener.port) for listener in chosen)
+            return ",".join(dict.fromkeys(addresses)), chosen[0].security_protocol
+    return None, _PLAINTEXT

@@ -1,0 +1,156 @@
+"""Kafka's command line tools as each release has them: whole command lines, every argument in it, quoted for a shell.
+
+What differs between releases was taken from the tools' own ``--help`` (3.7 to 4.4) and is held against real clusters by
+``tests/live/test_next_steps.py``: KIP-1147 renamed ``--config`` and ``--admin.config`` to ``--command-config`` in 4.2.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kshell.metadata.values import camel
+from kshell.shell_words import command_line, option, quote
+
+Release = tuple[int, int]
+"""Major and minor number."""
+NEWEST: Release = (4, 4)
+"""The newest release that kshell knows; a cluster whose release is not known gets its commands."""
+UNKNOWN_SERVERS = "HOST:9092"
+"""Stands for the address of a broker that is not known."""
+_COMMAND_CONFIG_EVERYWHERE: Release = (4, 2)
+_OLD_CONFIG_OPTIONS = {"kafka-leader-election.sh": "--admin.config", "kafka-cluster.sh": "--config"}
+"""What these tools called ``--command-config`` before 4.2."""
+_NEED_CONFIG = frozenset({"kafka-delegation-tokens.sh"})
+"""Tools that refuse to go without ``--command-config``."""
+_TOOL = re.compile(r"(kafka-[a-z-]+\.sh)((?<=kafka-cluster\.sh) [a-z-]+)?")
+"""A tool; kafka-cluster.sh takes where to connect only after its verb."""
+_AT_CONTROLLERS = " --bootstrap-controller"
+"""At the end of a tool's words in a template: connect to controllers."""
+_RESOURCE_FLAGS = {
+    "TOPIC": "--topic", "GROUP": "--group", "TRANSACTIONAL_ID": "--transactional-id",
+    "DELEGATION_TOKEN": "--delegation-token", "USER": "--user-principal",
+}  # fmt: skip
+_CLUSTER = "kafka-cluster"
+_PATTERNS = ("LITERAL", "PREFIXED")
+_ENTITY_TYPES = {
+    "TOPIC": "topics", "BROKER": "brokers", "GROUP": "groups", "CLIENT_METRICS": "client-metrics",
+}  # fmt: skip
+_QUOTA_TYPES = {"user": "users", "client-id": "clients", "ip": "ips"}
+
+
+class KafkaTools(NamedTuple):
+    """Writes command lines for the tools of one cluster's release.
+
+    Args:
+        servers: The brokers to connect to, as shell text.
+        controllers: The same of the controllers; ``None``: not known, and brokers pass on what is meant for them.
+        command_config: A client properties file; ``None``: the tools need none.
+        release: The lowest release that a node runs; ``None``: not known.
+    """
+
+    servers: str = UNKNOWN_SERVERS
+    controllers: str | None = None
+    command_config: str | None = None
+    release: Release | None = None
+
+    def line(self, tool: str, *words: str) -> str:
+        """``kafka-topics.sh --bootstrap-server … WORD …``, each word quoted as the shell needs it."""
+        return f"{tool}{self._connect(tool, at_controllers=False)} {command_line(words)}"
+
+    def fill(self, template: str, values: Mapping[str, Any]) -> str:
+        """A command line from a template such as ``kafka-cluster.sh unregister --id {id}``.
+
+        Args:
+            template: One tool with its words. ``--bootstrap-controller`` at its end means: connect to controllers.
+            values: What the places in braces stand for. A list becomes several words, all else becomes one.
+        """
+        at_controllers = template.endswith(_AT_CONTROLLERS)
+        template = template.removesuffix(_AT_CONTROLLERS)
+        match = _TOOL.search(template)
+        if match is None:
+            raise ValueError(f"{template}: no tool of Kafka")
+        connect = self._connect(match[1], at_controllers=at_controllers).replace("{", "{{").replace("}", "}}")
+        whole = f"{template[: match.end()]}{connect}{template[match.end() :]}"
+        return whole.format_map({name: shell_text(value) for name, value in values.items()}).rstrip()
+
+    def _connect(self, tool: str, *, at_controllers: bool) -> str:
+        connect = f" --bootstrap-server {self.servers}"
+        if at_controllers and self.controllers is not None:
+            connect = f" --bootstrap-controller {self.controllers}"
+        file = self.command_config or ("FILE" if tool in _NEED_CONFIG else None)
+        if file is None:
+            return connect
+        name = "--command-config"
+        if self.release is not None and self.release < _COMMAND_CONFIG_EVERYWHERE:
+            name = _OLD_CONFIG_OPTIONS.get(tool, name)
+        return f"{connect} {command_line(option(name, file))}"
+
+
+def shell_text(value: Any) -> str:
+    """A value as one word for a shell; a list as several."""
+    return command_line(value) if isinstance(value, (list, tuple)) else quote(str(value))
+
+
+def release_of(text: str | None) -> Release | None:
+    """``"4.3"``, ``"3.9.2 or later"`` -> its major and minor number."""
+    match = re.match(r"(\d{1,4})\.(\d{1,4})", text or "")
+    return (int(match[1]), int(match[2])) if match else None
+
+
+# --- arguments of several tools --------------------------------------------------------------------------------------
+
+
+def assignment(moves: Iterable[tuple[str, int, Sequence[int]]]) -> str:
+    """The JSON that kafka-reassign-partitions.sh reads, of topic, partition and replicas."""
+    partitions = [
+        {"topic": topic, "partition": number, "replicas": list(replicas)} for topic, number, replicas in moves
+    ]
+    return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":"))
+
+
+def acl_words(acl: Any) -> list[str] | None:
+    """The words that name an ACL to kafka-acls.sh, after its verb; ``None``: it cannot name this one."""
+    verb = acl.permission_type.lower()
+    words = [*option(f"--{verb}-principal", acl.principal), *option(f"--{verb}-host", acl.host)]
+    words += ["--operation", _pascal(acl.operation)]
+    if acl.resource_type == "CLUSTER" and acl.resource_name == _CLUSTER and acl.pattern_type == "LITERAL":
+        words += ["--cluster"]
+    elif acl.resource_type in _RESOURCE_FLAGS:
+        words += option(_RESOURCE_FLAGS[acl.resource_type], acl.resource_name)
+        words += ["--resource-pattern-type", acl.pattern_type.lower()]
+    else:
+        return None
+    known = acl.pattern_type in _PATTERNS and acl.permission_type in ("ALLOW", "DENY") and "(" not in acl.operation
+    names = (acl.principal, acl.host, acl.resource_name)
+    return words if known and all(name == name.strip() for name in names) else None
+
+
+def _pascal(name: str) -> str:
+    """``DESCRIBE_CONFIGS`` -> ``DescribeConfigs``."""
+    first = camel(name.lower())
+    return first[:1].upper() + first[1:]
+
+
+def entity_words(resource: tuple[str, str]) -> list[str] | None:
+    """The words that name a config resource to kafka-configs.sh; ``None``: it has no entities of this type."""
+    kind, name = resource
+    if kind not in _ENTITY_TYPES:
+        return None
+    return ["--entity-type", _ENTITY_TYPES[kind], *(option("--entity-name", name) if name else ("--entity-default",))]
+
+
+def quota_words(entity: Iterable[tuple[str, str | None]]) -> list[str] | None:
+    """The words that name a quota's entity to kafka-configs.sh; ``None``: it has no entities of this kind."""
+    parts = dict(entity)
+    if not set(parts) <= set(_QUOTA_TYPES):
+        return None
+    words: list[str] = []
+    for kind, entity_type in _QUOTA_TYPES.items():
+        if kind in parts:
+            name = parts[kind]
+            words += ["--entity-type", entity_type]
+            words += ["--entity-default"] if name is None else option("--entity-name", name)
+    return words

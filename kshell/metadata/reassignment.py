@@ -1,0 +1,110 @@
+"""Where replicas may be moved to: assignments that a cluster's own brokers can carry, for kafka-reassign-partitions.sh.
+
+They are proposals for single partitions: another broker in place of one that is gone, in a rack of its own where there
+is one. They do not balance a cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from kshell.metadata.election import ACTIVE, FENCED, STOPPING, UNREGISTERED
+from kshell.metadata.families.cluster import Broker
+from kshell.metadata.image import EMPTY, Image
+from kshell.metadata.kafka_tools import KafkaTools, assignment
+from kshell.metadata.partitions import Partition
+
+MOST = 100
+"""Partitions that one command moves: a command line has a greatest length."""
+_EXECUTE = "echo {moves} | kafka-reassign-partitions.sh --reassignment-json-file /dev/stdin --execute"
+_CANCEL = "echo {moves} | kafka-reassign-partitions.sh --reassignment-json-file /dev/stdin --cancel"
+
+Move = tuple[str, int, Sequence[int]]
+"""Topic, partition, and the replicas that it is to have."""
+
+
+class Placement:
+    """The brokers that can take a replica, with their racks."""
+
+    def __init__(self, image: Image = EMPTY) -> None:
+        self._brokers: dict[int, Broker] = {number: entry.value for number, entry in image["brokers"].items()}
+        self._racks = {number: broker.rack for number, broker in self._brokers.items()}
+        self.ready = sorted(number for number in self._brokers if self._takes_replicas(self._brokers[number]))
+
+    def status(self, broker: int) -> str:
+        """What became of a broker: :data:`kshell.metadata.election.ACTIVE` and so on."""
+        registration = self._brokers.get(broker)
+        if registration is None:
+            return UNREGISTERED
+        if registration.fenced is True:
+            return FENCED
+        return STOPPING if registration.in_controlled_shutdown is True else ACTIVE
+
+    def replace(self, partition: Partition, leaving: Collection[int], number: int) -> tuple[int, ...] | None:
+        """The replicas with another broker in each place of one that leaves; ``None``: there are too few brokers."""
+        stay = [replica for replica in _target(partition) if replica not in leaving]
+        replicas = list(_target(partition))
+        for index, replica in enumerate(replicas):
+            if replica in leaving:
+                added = self._next(stay, {*stay, *leaving}, number)
+                if added is None:
+                    return None
+                replicas[index] = added
+                stay.append(added)
+        return tuple(replicas)
+
+    def widen(self, partition: Partition, factor: int, number: int) -> tuple[int, ...]:
+        """The replicas and further brokers, up to so many, as far as there are any."""
+        replicas = list(_target(partition))
+        while len(replicas) < factor and (added := self._next(replicas, replicas, number)) is not None:
+            replicas.append(added)
+        return tuple(replicas)
+
+    def spread(self, partition: Partition, number: int) -> tuple[int, ...] | None:
+        """The replicas over as many racks as there are; ``None``: no broker that runs is in another rack."""
+        replicas = list(_target(partition))
+        for index in range(len(replicas) - 1, 0, -1):
+            rest = [*replicas[:index], *replicas[index + 1 :]]
+            if self._racks.get(replicas[index]) in self._racks_of(rest):
+                added = self._next(rest, replicas, number)
+                if added is not None and self._racks[added] not in self._racks_of(rest):
+                    replicas[index] = added
+        return tuple(replicas) if replicas != list(_target(partition)) else None
+
+    def _next(self, replicas: Collection[int], excluded: Collection[int], number: int) -> int | None:
+        """One more broker, in a rack that none of the replicas is in if possible; not the same for every partition."""
+        candidates = [broker for broker in self.ready if broker not in excluded]
+        used = self._racks_of(replicas)
+        apart = [broker for broker in candidates if self._racks[broker] not in used] or candidates
+        return apart[number % len(apart)] if apart else None
+
+    def _racks_of(self, brokers: Iterable[int]) -> set[str | None]:
+        return {self._racks.get(broker) for broker in brokers}
+
+    @staticmethod
+    def _takes_replicas(broker: Broker) -> bool:
+        cordoned = broker.cordoned_directories
+        is_cordoned = (
+            bool(cordoned)
+            and not isinstance(broker.directories, str)
+            and set(broker.directories) <= set(cordoned or ())
+        )
+        return broker.fenced is not True and broker.in_controlled_shutdown is not True and not is_cordoned
+
+
+def _target(partition: Partition) -> tuple[int, ...]:
+    """The replicas when a reassignment that goes on has come to its end."""
+    removing = () if isinstance(partition.removing_replicas, str) else partition.removing_replicas
+    return tuple(replica for replica in partition.replicas if replica not in removing)
+
+
+def move_command(tools: KafkaTools, moves: Iterable[Move]) -> str:
+    """The command that starts a reassignment, with the assignment in it."""
+    return tools.fill(_EXECUTE, {"moves": assignment(moves)})
+
+
+def cancel_command(tools: KafkaTools, topic: str, number: int, partition: Partition) -> str:
+    """The command that takes a partition's reassignment back."""
+    adding = () if isinstance(partition.adding_replicas, str) else partition.adding_replicas
+    stay = [replica for replica in partition.replicas if replica not in adding]
+    return tools.fill(_CANCEL, {"moves": assignment([(topic, number, stay)])})
