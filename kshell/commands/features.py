@@ -24,6 +24,7 @@ from kshell.tables.selection import row_flags, select
 if TYPE_CHECKING:
     from kshell.engine.session import Session
     from kshell.metadata.feature_update import ClusterFeatures, LevelVerdict, Range
+    from kshell.metadata.kafka_tools import KafkaTools
 
 _LEVEL = (
     Field("feature", "string", "the feature's name"),
@@ -31,6 +32,7 @@ _LEVEL = (
 )
 _NAME = Field("name", "string", "what a level of metadata.version is called")
 _WAY = Field("inTheWay", ["string"], "the nodes that keep it from being used or changed")
+_COMMAND = Field("command", "string", "the command that changes it; null: nothing is to be changed, or cannot be", True)
 _STATE = (
     *_LEVEL,
     _NAME,
@@ -39,6 +41,7 @@ _STATE = (
     Field("highestVersion", "int16", "the highest level that any node supports", wide=True),
     _WAY,
     Field("nodes", {"*": {"min": "int16", "max": "int16"}}, "what each node supports", wide=True),
+    _COMMAND,
 )
 _CHANGE = (
     *_LEVEL,
@@ -46,6 +49,7 @@ _CHANGE = (
     Field("possible", "boolean", "whether the change would be accepted; null where that is not known"),
     _WAY,
     Field("reason", "string", "why not"),
+    _COMMAND,
 )
 _MAP = (
     *_LEVEL,
@@ -69,11 +73,14 @@ def run(session: Session, args: Any) -> Result:
     if args.what is not None:
         return _answer(_MAP, _map(), args, _map_for_people)
     from kshell.cluster.features import standing
+    from kshell.cluster.kafka_tools import kafka_tools
 
     if not any(changes):
-        return _answer(_STATE, _state(standing(session)), args, _state_for_people)
+        found = standing(session)
+        return _answer(_STATE, _state(found, kafka_tools(session, found)), args, _state_for_people)
     targets = parse_targets(args.can_upgrade or args.can_downgrade, upgrade=bool(args.can_upgrade))
-    rows = _change(standing(session, ask=True), targets, upgrade=bool(args.can_upgrade))
+    found = standing(session, ask=True)
+    rows = _change(found, targets, kafka_tools(session, found), upgrade=bool(args.can_upgrade))
     code = code_of(row["possible"] for row in rows)
     return _answer(_CHANGE, rows, args, _change_for_people, code)
 
@@ -96,11 +103,11 @@ def _answer(
 # --- what is -------------------------------------------------------------------------------------------------------
 
 
-def _state(found: ClusterFeatures) -> list[dict[str, Any]]:
+def _state(found: ClusterFeatures, tools: KafkaTools) -> list[dict[str, Any]]:
     """A row a feature that is finalized or that a node knows."""
     known = {name for node in found.nodes for name in node.supported or ()}
     names = sorted({*known, *found.finalized}, key=lambda name: (name != METADATA_VERSION, name))
-    return [_feature(found, name) for name in names]
+    return [_feature(found, name, tools) for name in names]
 
 
 def _state_for_people(row: Row) -> Row:
@@ -108,7 +115,7 @@ def _state_for_people(row: Row) -> Row:
     return {**row, "nodes": nodes, "inTheWay": row["inTheWay"] or None}
 
 
-def _feature(found: ClusterFeatures, name: str) -> dict[str, Any]:
+def _feature(found: ClusterFeatures, name: str, tools: KafkaTools) -> dict[str, Any]:
     level = found.finalized.get(name, 0)
     # A node that does not know the feature has 0 alone of it.
     ranges = {node.title: node.supported.get(name, (0, 0)) for node in found.nodes if node.supported is not None}
@@ -123,7 +130,26 @@ def _feature(found: ClusterFeatures, name: str) -> dict[str, Any]:
         "highestVersion": highest,
         "inTheWay": [title for title, (least, top) in ranges.items() if top != highest or not least <= level <= top],
         "nodes": {title: {"min": least, "max": top} for title, (least, top) in ranges.items()},
+        "command": None if high is None else _raise_to(found, name, high, tools),
     }
+
+
+def _raise_to(found: ClusterFeatures, name: str, level: int, tools: KafkaTools) -> str | None:
+    """The command that raises a feature to a level, where the controller would."""
+    from kshell.metadata.feature_update import check
+
+    if level <= found.finalized.get(name, 0):
+        return None
+    (verdict,) = check(found, {name: level}, upgrade=True)
+    return _command(verdict, tools, upgrade=True)
+
+
+def _command(verdict: LevelVerdict, tools: KafkaTools, *, upgrade: bool) -> str | None:
+    """The command for a change that is possible and does something: Kafka accepts some that do nothing."""
+    if not verdict.possible or verdict.reason is not None or verdict.target == verdict.level:
+        return None
+    template = f"kafka-features.sh {'upgrade' if upgrade else 'downgrade'} --feature {{change}}"
+    return tools.fill(template, {"change": f"{verdict.feature}={verdict.target}"})
 
 
 def shared_range(ranges: Iterable[Range]) -> tuple[int | None, int | None]:
@@ -170,13 +196,16 @@ def _hint() -> str:
     return "such as 4.4, 4.4-IV2 or transaction.version=2; features map lists all"
 
 
-def _change(found: ClusterFeatures, targets: Mapping[str, int], *, upgrade: bool) -> list[dict[str, Any]]:
+def _change(
+    found: ClusterFeatures, targets: Mapping[str, int], tools: KafkaTools, *, upgrade: bool
+) -> list[dict[str, Any]]:
     from kshell.metadata.feature_update import check
 
     known = {name for node in found.nodes for name in node.supported or ()} | set(found.finalized)
     # To lower what no node knows and nobody finalized is no change.
     wanted = {name: level for name, level in targets.items() if level or name in known or len(targets) == 1}
-    return [_row(one) for one in check(found, wanted, upgrade=upgrade)]
+    verdicts = check(found, wanted, upgrade=upgrade)
+    return [_row(verdict) | {"command": _command(verdict, tools, upgrade=upgrade)} for verdict in verdicts]
 
 
 def _row(verdict: LevelVerdict) -> dict[str, Any]:

@@ -123,9 +123,19 @@ class _Lines:
             if more > 0:
                 yield {"line": f"… {more} more{'' if is_same else ', with the same next step'}: {everything}"}
             yield {"line": f"next: {step}" if is_same else f"  next: {step}"}
+            yield from self._moves(same)
         if not is_same:
             rest = f"; {self._rest} more, with steps of their own: {everything}" if self._rest else ""
             yield {"line": f"next: as it stands below each{rest}"}
+
+    def _moves(self, findings: list[Finding]) -> Iterator[Row]:
+        """The command that moves the replicas of the first of them, and how to see the others."""
+        moving = [finding for finding in findings if finding.moves is not None]
+        if moving:
+            yield from ({"line": f"    {command}"} for command in moving[0].commands)
+        if len(moving) > 1:
+            everything = f"health --where 'finding == {self._name}' --columns path,commands -o jsonl"
+            yield {"line": f"    … and {len(moving) - 1} more like it: {everything}"}
 
 
 def _described() -> str:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.broker_load import loads
+from kshell.cluster.features import standing
+from kshell.cluster.kafka_tools import kafka_tools
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result
-from kshell.metadata.feature_levels import CONTROLLERS_UNREGISTER, METADATA_VERSION
+from kshell.metadata.feature_levels import CONTROLLERS_UNREGISTER
+from kshell.metadata.health.check import step_of
 from kshell.metadata.image import Image
+from kshell.metadata.kafka_tools import KafkaTools
 from kshell.metadata.partial import is_node_reported, reported_or_none
 from kshell.metadata.values import Entry
 from kshell.tables.declaration import Field, image_for
@@ -39,13 +44,29 @@ _FIELDS = (
 def run(session: Session, args: Any) -> Result:
     """A row a registration; with ``--stale`` the stale ones."""
     image = image_for(session, "registrations", ("brokers", "topics"))
-    rows: Any = [*_brokers(image), *_controllers(session, image)]
+    step = _steps(session)
+    rows: Any = [*_brokers(image, step), *_controllers(session, image, step)]
     if args.stale:
         rows = [row for row in rows if row["stale"]]
     return select(_FIELDS, rows, args)
 
 
-def _brokers(image: Image) -> Iterator[dict[str, Any]]:
+StepOf = Callable[[str, Mapping[str, Any]], str]
+"""The next step of a finding of ``health``, by its name and what fills its places."""
+
+
+def _steps(session: Session) -> StepOf:
+    """Asks for what a step depends on when there is a first one: brokers report it with more requests."""
+
+    @cache
+    def known() -> tuple[KafkaTools, Mapping[str, int]]:
+        features = standing(session)
+        return kafka_tools(session, features), features.finalized
+
+    return lambda finding, places: step_of(finding, *known(), places).text
+
+
+def _brokers(image: Image, step: StepOf) -> Iterator[dict[str, Any]]:
     carried = loads(image)
     for broker_id, entry in sorted(image["brokers"].items()):
         broker, replicas = entry.value, carried[broker_id].replicas
@@ -55,7 +76,7 @@ def _brokers(image: Image) -> Iterator[dict[str, Any]]:
             count = "1 replica is" if replicas == 1 else f"{replicas} replicas are"
             reason = f"fenced: it sends no heartbeats; {count} placed on it: start it, or move them first"
         elif stale:
-            reason = f"fenced, and has no replicas: kafka-cluster.sh unregister --id {broker_id} removes it"
+            reason = f"fenced, and has no replicas; {step('staleRegistration', {'id': broker_id})}"
         yield {
             "kind": BROKER,
             "id": broker_id,
@@ -70,13 +91,10 @@ def _brokers(image: Image) -> Iterator[dict[str, Any]]:
         }
 
 
-def _controllers(session: Session, image: Image) -> Iterator[dict[str, Any]]:
+def _controllers(session: Session, image: Image, step: StepOf) -> Iterator[dict[str, Any]]:
     """A registered controller that is no voter: one that was removed, or an observer that waits to become one."""
     voters = _voters(session) if image["controllers"] else None
-    version = image["features"].get(METADATA_VERSION)
     reason = "no voter of the quorum: it was removed, or is an observer"
-    if version is not None and version.value >= CONTROLLERS_UNREGISTER:
-        reason += "; if it is gone for good: kafka-cluster.sh unregister-controller --id {id}"
     for node_id, entry in sorted(image["controllers"].items()):
         stale = voters is not None and node_id not in voters
         yield {
@@ -84,7 +102,9 @@ def _controllers(session: Session, image: Image) -> Iterator[dict[str, Any]]:
             "id": node_id,
             "incarnationId": reported_or_none(str(entry.value.incarnation_id)),
             "stale": stale,
-            "reason": reason.format(id=node_id) if stale else None,
+            "reason": f"{reason}; {step('staleController', {'id': node_id, 'needed': CONTROLLERS_UNREGISTER})}"
+            if stale
+            else None,
             **_changed(entry),
         }
 

@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from kshell.cluster.broker_load import loads
+from kshell.cluster.features import standing
+from kshell.cluster.kafka_tools import kafka_tools
 from kshell.commands.as_of import complete_point
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section, Toned, typed
@@ -39,6 +42,8 @@ from kshell.history.topic_story import (
 )
 from kshell.metadata.election import leaderless, steps
 from kshell.metadata.families.cluster import BROKERS, CONTROLLERS
+from kshell.metadata.feature_levels import CONTROLLERS_UNREGISTER
+from kshell.metadata.health.check import step_of
 from kshell.metadata.names import encode_name
 from kshell.metadata.partition_state import MinIsr, effective_min_isr, problems, state
 from kshell.metadata.values import plain
@@ -57,6 +62,8 @@ _BROKERS = typed(
 )
 _BROKERS_SHOWN = tuple(column._replace(wide=column.name == "sinceTimeMs") for column in _BROKERS)
 _TITLES = {"sentence": "now", "nextStep": "next", "lastResort": "last resort"}
+_ONLY_EXACT = frozenset(("commands", "lastResortCommands"))
+"""What the sentences have in them already."""
 _TONES = frozenset(("leader-lost", "unclean-election", "deleted"))
 
 
@@ -75,7 +82,7 @@ def run(session: Session, args: Any) -> Result:
     node = _NODE.fullmatch(args.target) if args.number is None else None
     if node is not None:
         tell = _broker if node[1] == "broker" else _controller
-        result = tell(story, int(node[2]), first)
+        result = tell(then, story, int(node[2]), first)
     else:
         found = partition_or_topic(then, story, _partition_word(args))
         if found.partition is None:
@@ -109,7 +116,7 @@ def _partition(session: Session, story: Story, topic: str, number: int, first: S
     least = _min_isr(story, topic, held)
     closing = {
         "sentence": sentence(story, topic, held, least),
-        **_next_steps(story, topic, number, held, is_partial=not session.source.has_log),
+        **_next_steps(session, story, topic, number, held),
         "history": story.reach + _earlier(story, topic),
     }
     title, brokers = f"{topic}-{number}", _brokers(story, held)
@@ -126,25 +133,37 @@ def _partition(session: Session, story: Story, topic: str, number: int, first: S
     return result
 
 
-def _broker(story: Story, broker_id: int, first: Since | None) -> Report:
+def _broker(session: Session, story: Story, broker_id: int, first: Since | None) -> Report:
     revisions = story.broker(broker_id)
     if not revisions:
         raise _no_node(story, "broker", broker_id, story.image[BROKERS.name])
     about = {"broker": broker_id, "path": join(("image", "cluster", "brokers", str(broker_id)))}
-    closing = {"sentence": broker_sentence(story, broker_id, revisions), "history": story.reach}
     present = revisions[-1].value
+    finding = None
+    if present is not None and present.fenced is True:
+        finding = "brokerFenced" if loads(story.image)[broker_id].replicas else "staleRegistration"
+    closing = {
+        "sentence": broker_sentence(story, broker_id, revisions),
+        **_node_steps(session, finding, id=broker_id),
+        "history": story.reach,
+    }
     state = {"status": broker_status(present), **({} if present is None else plain(present))}
     rows = broker_rows(revisions, first)
     return _of_node("broker", f"Broker {broker_id}", about, Rows(BROKER_COLUMNS, rows), _as_of(story) | state, closing)
 
 
-def _controller(story: Story, node_id: int, first: Since | None) -> Report:
+def _controller(session: Session, story: Story, node_id: int, first: Since | None) -> Report:
     found = controller_story(story, node_id)
     if not found.is_known(node_id):
         raise _no_node(story, "controller", node_id, story.image[CONTROLLERS.name])
     about = {"controller": node_id, "path": join(("image", "cluster", "controllers", str(node_id)))}
-    closing = {"sentence": controller_sentence(found, node_id), "history": story.reach}
     present = found.registrations[-1].value if found.registrations else None
+    is_stale = present is not None and found.voter_ids is not None and node_id not in found.voter_ids
+    closing = {
+        "sentence": controller_sentence(found, node_id),
+        **_node_steps(session, "staleController" if is_stale else None, id=node_id, needed=CONTROLLERS_UNREGISTER),
+        "history": story.reach,
+    }
     state = {"registered": present is not None, **({} if present is None else plain(present))}
     rows = Rows(CONTROLLER_COLUMNS, controller_rows(found, node_id, first))
     return _of_node("controller", f"Controller {node_id}", about, rows, _as_of(story) | state, closing)
@@ -170,10 +189,14 @@ def _of_node(
         [
             Section(key, title, {"path": about["path"]}),
             _events_shown(events),
-            Section("answer", "", {_TITLES.get(name, name): text for name, text in closing.items()}),
+            Section("answer", "", _answer_shown(closing)),
         ]
     )
     return result
+
+
+def _answer_shown(closing: dict[str, Any]) -> dict[str, Any]:
+    return {_TITLES.get(name, name): text for name, text in closing.items() if name not in _ONLY_EXACT}
 
 
 _BAD = frozenset(
@@ -225,7 +248,7 @@ def _topic(session: Session, story: Story, name: str, first: Since | None) -> Re
             _events_shown(events),
             Section("partitions", "Partitions", Rows(columns, shown)) if shown
             else Section("partitions", "Partitions: none", {}),
-            Section("answer", "", {_TITLES.get(key, key): text for key, text in closing.items()}),
+            Section("answer", "", _answer_shown(closing)),
         ]
     )  # fmt: skip
     return result
@@ -265,14 +288,27 @@ def _min_isr(story: Story, topic: str, held: Partitions) -> int | None:
     return effective_min_isr(present, MinIsr(story.image).of(topic, leader))
 
 
-def _next_steps(story: Story, topic: str, number: int, held: Partitions, *, is_partial: bool) -> dict[str, str]:
+def _next_steps(session: Session, story: Story, topic: str, number: int, held: Partitions) -> dict[str, Any]:
     """What to do about a partition without a leader, and what is left if that fails; nothing for any other."""
     present = held[-1].value
     if present is None or present.leader != -1:
         return {}
-    case = leaderless(story.image, topic, present, is_partial=is_partial)
-    first, fallback, if_never = steps(case, topic, number)
-    return {"nextStep": first} if fallback is None else {"nextStep": first, "lastResort": f"{if_never}: {fallback}"}
+    case = leaderless(story.image, topic, present, is_partial=not session.source.has_log)
+    tools = kafka_tools(session, standing(session))
+    first, fallback, if_never = steps(case, topic, number, tools)
+    found: dict[str, Any] = {"nextStep": first.text, "commands": list(first.commands)}
+    if fallback is not None:
+        found |= {"lastResort": f"{if_never}: {fallback.text}", "lastResortCommands": list(fallback.commands)}
+    return found
+
+
+def _node_steps(session: Session, name: str | None, **places: Any) -> dict[str, Any]:
+    """What ``health`` says about a finding of a node; nothing where there is none."""
+    if name is None:
+        return {}
+    features = standing(session)
+    step = step_of(name, kafka_tools(session, features), features.finalized, places)
+    return {"nextStep": step.text, "commands": list(step.commands)}
 
 
 def _state(story: Story, held: Partitions, min_isr: int | None) -> dict[str, Any]:
@@ -337,7 +373,7 @@ def _for_people(
                 "Brokers",
                 Rows(tuple(one._replace(wide=one.name == "sinceTimeMs") for one in _BROKERS), brokers),
             ),
-            Section("answer", "", {_TITLES.get(name, name): text for name, text in closing.items()}),
+            Section("answer", "", _answer_shown(closing)),
         ]
     )
 

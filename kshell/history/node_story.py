@@ -179,6 +179,14 @@ class ControllerStory(NamedTuple):
         named = any(node_id in _voter_ids(change) or change["leaderId"] == node_id for change in changes)
         return bool(self.registrations) or named or any(_votes(node_id, revision) for revision in self.voters)
 
+    @property
+    def voter_ids(self) -> frozenset[int] | None:
+        """Who votes now; ``None``: not known."""
+        voters = self.voters[-1].value if self.voters else None
+        if voters is None and self.leaders and self.leaders[-1].value is not None:
+            voters = self.leaders[-1].value["voters"]
+        return None if voters is None else frozenset(voter["voterId"] for voter in voters)
+
 
 def controller_story(story: Story, node_id: int) -> ControllerStory:
     """Look up what the log has of a controller."""
@@ -266,11 +274,9 @@ def controller_sentence(found: ControllerStory, node_id: int) -> str:
             sentences.append(f"Controller {node_id} is the active controller {since(start)}.")
         else:
             sentences.append(f"Controller {node_id} is not active: controller {leader} is, {since(start)}.")
-    voters = found.voters[-1].value if found.voters else None
-    if voters is None and last is not None and last.value is not None:
-        voters = last.value["voters"]
+    voters = found.voter_ids
     if voters is not None:
-        is_voter = any(voter["voterId"] == node_id for voter in voters)
+        is_voter = node_id in voters
         place = "the only voter" if len(voters) == 1 else f"one of {len(voters)} voters"
         sentences.append(f"It is {place if is_voter else 'no voter'}.")
     registered = found.registrations[-1] if found.registrations else None

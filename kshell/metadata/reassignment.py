@@ -12,6 +12,7 @@ from kshell.metadata.election import ACTIVE, FENCED, STOPPING, UNREGISTERED
 from kshell.metadata.families.cluster import Broker
 from kshell.metadata.image import EMPTY, Image
 from kshell.metadata.kafka_tools import KafkaTools, assignment
+from kshell.metadata.partial import is_unreported
 from kshell.metadata.partitions import Partition
 
 MOST = 100
@@ -85,16 +86,14 @@ class Placement:
     def _takes_replicas(broker: Broker) -> bool:
         cordoned = broker.cordoned_directories
         is_cordoned = (
-            bool(cordoned)
-            and not isinstance(broker.directories, str)
-            and set(broker.directories) <= set(cordoned or ())
+            bool(cordoned) and not is_unreported(broker.directories) and set(broker.directories) <= set(cordoned or ())
         )
         return broker.fenced is not True and broker.in_controlled_shutdown is not True and not is_cordoned
 
 
 def _target(partition: Partition) -> tuple[int, ...]:
     """The replicas when a reassignment that goes on has come to its end."""
-    removing = () if isinstance(partition.removing_replicas, str) else partition.removing_replicas
+    removing = () if is_unreported(partition.removing_replicas) else partition.removing_replicas
     return tuple(replica for replica in partition.replicas if replica not in removing)
 
 
@@ -105,6 +104,6 @@ def move_command(tools: KafkaTools, moves: Iterable[Move]) -> str:
 
 def cancel_command(tools: KafkaTools, topic: str, number: int, partition: Partition) -> str:
     """The command that takes a partition's reassignment back."""
-    adding = () if isinstance(partition.adding_replicas, str) else partition.adding_replicas
+    adding = () if is_unreported(partition.adding_replicas) else partition.adding_replicas
     stay = [replica for replica in partition.replicas if replica not in adding]
     return tools.fill(_CANCEL, {"moves": assignment([(topic, number, stay)])})

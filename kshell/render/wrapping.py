@@ -13,7 +13,8 @@ NARROWEST = 20
 _TOKEN = re.compile(
     r"""
     `[^`]*`\S*                                              # what stands in backticks
-    | kafka-[\w-]+\.sh (?: \s+ [a-z]+-[a-z-]+ | \s+ (?:unregister|upgrade|downgrade|describe|add|remove)\b )?
+    | (?: echo \s '[^']*' \s \| \s )?
+      kafka-[\w-]+\.sh (?: \s+ [a-z]+-[a-z-]+ | \s+ (?:unregister|upgrade|downgrade|describe|add|remove)\b )?
       (?: \s+ --(?:execute|verify|cancel|list|alter|add|remove|all-topic-partitions)(?![\w-])
         | \s+ --[\w-]+ (?: [ ] (?!--) (?: "[^"]*" | '[^']*' | \S+ ) )? )*   # one of Kafka's tools and its options
     | \S+

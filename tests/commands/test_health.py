@@ -181,7 +181,7 @@ def test_nothing_where_nothing_is_wrong(tmp_path: Path) -> None:
 
 def test_every_check_is_planted() -> None:
     assert {one.name for one in checks()} == {*PLANTED, *ASKED}
-    assert all(one.level in LEVELS and one.about and one.next_step for one in checks())
+    assert all(one.level in LEVELS and one.about and one.cures for one in checks())
 
 
 @pytest.mark.parametrize("name", PLANTED)

@@ -217,10 +217,10 @@ def level_of(name: str) -> str:
     return {check.name: check.level for check in checks()}[name]
 
 
-def step_of(name: str, state: CheckedState, placeholders: Mapping[str, Any]) -> NextStep:
+def step_of(name: str, tools: KafkaTools, finalized: Mapping[str, int], placeholders: Mapping[str, Any]) -> NextStep:
     """What to do about a finding of that name. Other reports on the same facts take it from here. Raises KeyError."""
     cures = {check.name: check.cures for check in checks()}[name]
-    return next_step(cures, state.tools, state.standing.finalized, placeholders)
+    return next_step(cures, tools, finalized, placeholders)
 
 
 def finding(health_check: Check, observation: Observation, state: CheckedState) -> Finding:
