@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.engine.arguments import parse, seconds
 from kshell.engine.declaration import Command, Example, Flag, Task
+from kshell.engine.predicates import code_of
 from kshell.engine.result import Column, Report, Result, Rows, Section
 from kshell.errors import UsageError
 from kshell.protocol.primitives import ZERO_UUID
+from kshell.tables.declaration import Field, columns
 
 if TYPE_CHECKING:
     from kshell.client.nodes import Nodes
@@ -25,6 +27,13 @@ _REPLICA = (
     "lastCaughtUpTimestamp",
     "endpoints",
 )
+_REQUIREMENT = (
+    Field("requirement", "string", "kraftVersion, software, nodes, voters or properties"),
+    Field("fulfilled", "boolean", "whether it is there; null where nobody can say"),
+    Field("evidence", "string", "the facts", prose=True),
+    Field("nextStep", "string", "what to do", prose=True),
+    Field("command", "string", "the command that makes the quorum dynamic; null while something is missing", True),
+)
 _SHOWN = ("role", "id", "lag", "lastFetch", "lastCaughtUp", "endpoints")
 _SHOWN_WIDE = ("logEndOffset", "directoryId", "lastFetchTimestamp", "lastCaughtUpTimestamp")
 
@@ -35,11 +44,27 @@ def run(session: Session, args: Any) -> Result:
         return _watched(session, args)
     if args.interval is not None:
         raise UsageError("quorum: -n is for --watch", hint="quorum --watch -n 1")
+    if args.can_upgrade:
+        return _can_upgrade(session)
     nodes = session.source.nodes
     told = _of_log(session) if nodes is None or session.until is not None else _of_nodes(nodes)
     result = Report([Section("", "", told)])
     result.for_people = _for_people(told)
     return result
+
+
+def _can_upgrade(session: Session) -> Result:
+    """A row for each thing that is needed to make a static quorum a dynamic one; no, if one that counts is missing."""
+    from kshell.cluster.dynamic_quorum import requirements
+    from kshell.cluster.features import standing
+    from kshell.cluster.kafka_tools import kafka_tools
+
+    found = standing(session, ask=True)
+    nodes = session.source.nodes
+    told = None if nodes is None or session.until is not None else _of_nodes(nodes)
+    needed = requirements(found, told, kafka_tools(session, found))
+    code = code_of(one.fulfilled for one in needed if one.counts)
+    return Rows(columns(_REQUIREMENT), [one.row() for one in needed], exit_code=code)
 
 
 def _watched(session: Session, args: Any) -> Result:
@@ -146,12 +171,14 @@ COMMAND = Command(
     summary="leader, epoch and high watermark of the metadata quorum, and how its voters and observers keep up",
     run=run,
     flags=(
+        Flag(("--can-upgrade",), "whether a static quorum can become a dynamic one (KIP-853), and what is missing"),
         Flag(("--watch",), "ask again and again, and show what changes"),
         Flag(("-n", "--interval"), "with --watch: every so many seconds, 2 when absent", "SECONDS", convert=seconds),
     ),
     examples=(
         Example("quorum", "who leads, who votes"),
         Example("quorum -o json", "as one object, for a script"),
+        Example("quorum --can-upgrade", "whether the voters can be kept in the log from now on"),
         Example("watch --until 'leaderEpoch > 1' quorum -o jsonl", "wait for an election"),
     ),
     description=(
@@ -161,6 +188,8 @@ COMMAND = Command(
         " milliseconds). What nobody told is null or empty: endpoints and directory ids below 3.9, the cluster's id at"
         " controllers below 3.7. A directory, and a moment (--as-of), know leader, epoch and voters; the high watermark"
         " and observers are not in the log. As of a point, the leader is the one that the log names: null where the"
-        " LeaderChange record of its epoch is deleted."
+        " LeaderChange record of its epoch is deleted. --can-upgrade says for each thing that kraft.version 1 needs"
+        " whether it is there; only controllers of Kafka 4.1 or later change a quorum."
     ),
+    says_no="with --can-upgrade: something is missing (3 where it is not known)",
 )

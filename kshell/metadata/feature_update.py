@@ -103,7 +103,7 @@ def _check(
     if doubt := _beyond_the_tables(standing, name, current, target):
         return LevelVerdict(name, current, target, None, (), doubt)
     note = None
-    if name == KRAFT_VERSION and target > current and not _handles_kraft(standing):
+    if name == KRAFT_VERSION and target > current and not handles_kraft_version(standing):
         note = "accepted, but controllers before 4.1 do not act on it: the quorum stays as it is"
     return LevelVerdict(name, current, target, True, (), note)
 
@@ -145,7 +145,8 @@ def _unknown(nodes: Sequence[NodeFeatures], *, registers: bool) -> str:
     return "; ".join(reasons)
 
 
-def _handles_kraft(standing: ClusterFeatures) -> bool:
+def handles_kraft_version(standing: ClusterFeatures) -> bool:
+    """Whether the active controller acts on kraft.version; where it is not known, it is taken for one that does."""
     supported = standing.leader_supports
     return supported is None or supported.get(METADATA_VERSION, DISABLED)[1] >= _RAISES_KRAFT
 
@@ -195,7 +196,7 @@ def _not_allowed(
 ) -> list[str]:
     """What is against the change whatever the nodes support."""
     current = standing.finalized.get(name, 0)
-    if name == KRAFT_VERSION and not _handles_kraft(standing):
+    if name == KRAFT_VERSION and not handles_kraft_version(standing):
         current = 0  # to these controllers it is a feature that nobody finalized
     if upgrade and target < 1:
         return ["an upgrade goes to level 1 or above: level 0, which turns a feature off, is a downgrade"]

@@ -72,8 +72,16 @@ def orphaned_config(state: CheckedState) -> Iterator[Observation]:
     "orphanedBrokerConfig",
     INFO,
     "configs of a broker that is not registered",
-    "no tool of any release removes them while the broker is not registered: where they are in the way, start a broker"
-    " with id {id}, delete them (kafka-configs.sh --alter --broker {id} --delete-config {keys}), then unregister it",
+    (
+        Cure(
+            "no tool of any release removes them while the broker is not registered: where they are in the way, start a"
+            " broker with id {id}; then {0}; stop it, then {1}",
+            (
+                "kafka-configs.sh --alter --entity-type brokers --entity-name {id} --delete-config {keys}",
+                "kafka-cluster.sh unregister --id {id}",
+            ),
+        ),
+    ),
 )
 def orphaned_broker_config(state: CheckedState) -> Iterator[Observation]:
     """A broker's configs may be set before it starts for the first time."""

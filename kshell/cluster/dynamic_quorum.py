@@ -1,0 +1,105 @@
+"""Whether a static quorum can become a dynamic one (KIP-853), and what is missing: for ``quorum --can-upgrade``.
+
+The active controller decides by what it knows: 4.1 and later turn kraft.version 0 into 1 (KAFKA-16907) when every node
+supports it and every voter has reported itself. Earlier ones take the command, and nothing happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from kshell.metadata.feature_levels import KRAFT_VERSION
+from kshell.metadata.feature_update import ClusterFeatures, check, handles_kraft_version
+from kshell.metadata.health.nodes import BEHIND_AFTER
+from kshell.metadata.kafka_tools import KafkaTools
+
+KINDS = ("kraftVersion", "software", "nodes", "voters", "properties")
+_COMMAND = "kafka-features.sh upgrade --feature kraft.version=1"
+
+
+class Requirement(NamedTuple):
+    """One thing that the upgrade needs. ``fulfilled`` is ``None`` where nobody can say."""
+
+    requirement: str
+    fulfilled: bool | None
+    evidence: str
+    next_step: str | None = None
+    command: str | None = None
+    counts: bool = True
+    """Whether it decides about the answer: what is to be done afterwards does not."""
+
+    def row(self) -> dict[str, Any]:
+        """Under the names that rows have."""
+        return {
+            "requirement": self.requirement,
+            "fulfilled": self.fulfilled,
+            "evidence": self.evidence,
+            "nextStep": self.next_step,
+            "command": self.command,
+        }
+
+
+def requirements(standing: ClusterFeatures, quorum: Mapping[str, Any] | None, tools: KafkaTools) -> list[Requirement]:
+    """What the upgrade needs, the first row with the command where all of it is there.
+
+    Args:
+        standing: what is finalized, and what every node supports.
+        quorum: the description of a running quorum; ``None``: nobody was asked.
+        tools: writes the command.
+    """
+    level = standing.finalized.get(KRAFT_VERSION, 0)
+    if level:
+        return [Requirement(KINDS[0], True, f"the quorum is dynamic already: kraft.version {level} is finalized")]
+    needed = list(_needed(standing, quorum))
+    is_possible = all(one.fulfilled for one in needed if one.counts)
+    static = "the quorum is static: kraft.version 0 is finalized"
+    if is_possible:
+        command = tools.fill(_COMMAND, {})
+        return [Requirement(KINDS[0], True, static, f"make it dynamic: {command}", command), *needed]
+    return [Requirement(KINDS[0], True, f"{static}; see what is missing"), *needed]
+
+
+def _needed(standing: ClusterFeatures, quorum: Mapping[str, Any] | None) -> Iterator[Requirement]:
+    if handles_kraft_version(standing):
+        yield Requirement("software", True, "the active controller changes kraft.version: it runs Kafka 4.1 or later")
+    else:
+        yield Requirement(
+            "software",
+            False,
+            "the active controller runs a release before 4.1: it takes kraft.version=1, and the quorum stays static",
+            "there is no other cure: upgrade all nodes to Kafka 4.1 or later",
+        )
+    (verdict,) = check(standing, {KRAFT_VERSION: 1}, upgrade=True)
+    if verdict.possible:
+        yield Requirement("nodes", True, "every node supports kraft.version 1")
+    else:
+        step = "start or upgrade these nodes, or unregister those that are gone" if verdict.nodes else None
+        yield Requirement("nodes", verdict.possible, verdict.reason or "not every node is known", step)
+    yield _voters(quorum)
+    yield Requirement(
+        "properties",
+        None,
+        "which properties the nodes have is not in the metadata",
+        "afterwards set controller.quorum.bootstrap.servers in place of controller.quorum.voters on every node, with"
+        " its next restart",
+        counts=False,
+    )
+
+
+def _voters(quorum: Mapping[str, Any] | None) -> Requirement:
+    """Every voter tells the leader its directory id and its versions (UpdateRaftVoter) when it follows it."""
+    if quorum is None:
+        return Requirement(
+            "voters", None, "whether every voter runs is known only to a running quorum (-q)", counts=False
+        )
+    now = max((voter["lastFetchTimestamp"] or 0 for voter in quorum["voters"]), default=0)
+    late = [
+        str(voter["id"])
+        for voter in quorum["voters"]
+        if voter["id"] != quorum["leaderId"] and now - (voter["lastFetchTimestamp"] or 0) > BEHIND_AFTER
+    ]
+    if late:
+        names = ", ".join(late)
+        return Requirement("voters", False, f"the leader does not hear of {names}", f"start the controllers {names}")
+    return Requirement("voters", True, "every voter follows the leader")
