@@ -56,8 +56,8 @@ def requirements(standing: ClusterFeatures, quorum: Mapping[str, Any] | None, to
     static = "the quorum is static: kraft.version 0 is finalized"
     if is_possible:
         command = tools.fill(_COMMAND, {})
-        return [Requirement(KINDS[0], True, static, f"make it dynamic: {command}", command), *needed]
-    return [Requirement(KINDS[0], True, f"{static}; see what is missing"), *needed]
+        return [Requirement(KINDS[0], None, static, f"make it dynamic: {command}", command, counts=False), *needed]
+    return [Requirement(KINDS[0], None, static, "see what is missing below", counts=False), *needed]
 
 
 def _needed(standing: ClusterFeatures, quorum: Mapping[str, Any] | None) -> Iterator[Requirement]:

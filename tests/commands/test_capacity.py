@@ -133,7 +133,8 @@ class TestRegistrations:
         assert [row["stale"] for row in found.values()] == [False, True, True, False]
         assert [row["id"] for row in rows(session, "registrations --stale")] == [2, 3]
         assert "1 replica is placed on it" in found[2]["reason"]
-        assert "unregister --id 3" in found[3]["reason"]
+        unregister = "kafka-cluster.sh unregister --bootstrap-server 127.0.0.1:9001 --id 3"
+        assert found[3]["reason"] == f"fenced, and has no replicas; if it is gone for good: {unregister}"
         assert found[1]["reason"] is None
         assert found[4]["changed"] == "2023-11-14T22:13:20.000Z"
 
@@ -149,8 +150,16 @@ class TestRegistrations:
     def test_from_4_4_on_a_controllers_registration_can_be_removed(self, tmp_path: Path) -> None:
         gone = "no voter of the quorum: it was removed, or is an observer"
         for level, more in (
-            (32, ""),
-            (33, "; if it is gone for good: kafka-cluster.sh unregister-controller --id 14"),
+            (
+                32,
+                "; no tool of this release removes it: if it is gone for good, upgrade all nodes to Kafka 4.4 and"
+                " finalize metadata.version 4.4-IV2, which brings kafka-cluster.sh unregister-controller",
+            ),
+            (
+                33,
+                "; if it is gone for good: kafka-cluster.sh unregister-controller --bootstrap-controller h:9093"
+                " --id 14",
+            ),
         ):
             version = value("FEATURE_LEVEL", name="metadata.version", featureLevel=level)
             session = opened(healthy.write(tmp_path / str(level), version, healthy.controller(14)))

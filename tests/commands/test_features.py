@@ -58,6 +58,7 @@ def test_what_all_support(tmp_path: Path) -> None:
         "inTheWay": ["broker 3"],
         "nodes": {title: {"min": 7, "max": 29 if title == "broker 3" else 30} for title in (
             "broker 1", "broker 2", "broker 3", "controller 11", "controller 12", "controller 13")},
+        "command": None,
     }  # fmt: skip
 
 
@@ -296,7 +297,8 @@ def test_golden(tmp_path: Path) -> None:
         f"metadata.version  29 (4.2-IV1)  30 (4.3-IV0)  no        broker 3  {reason}",
     ]
     assert "".join(render(run(session, line), "csv")) == (
-        f'feature,level,target,possible,inTheWay,reason\nmetadata.version,29,30,false,"[""broker 3""]",{reason}\n'
+        "feature,level,target,possible,inTheWay,reason,command\n"
+        f'metadata.version,29,30,false,"[""broker 3""]",{reason},\n'
     )
     assert json.loads("".join(render(run(session, line), "jsonl"))) == {
         "feature": METADATA,
@@ -305,6 +307,7 @@ def test_golden(tmp_path: Path) -> None:
         "possible": False,
         "inTheWay": ["broker 3"],
         "reason": reason,
+        "command": None,
     }
     assert lines(session, "features") == [
         "feature           level  name     maxVersion  inTheWay",

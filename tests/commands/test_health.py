@@ -420,7 +420,9 @@ class TestOfflinePartitions:
 
 def test_braces_in_a_name_are_a_name(tmp_path: Path) -> None:
     told = found(opened(write(tmp_path, scram("{x}", 1))))
-    assert told["weakScram"][0]["nextStep"].startswith("set the password again: kafka-configs.sh --alter --user '{x}'")
+    assert told["weakScram"][0]["nextStep"].endswith(
+        "--entity-name '{x}' --add-config 'SCRAM-SHA-256=[iterations=10000,password=PASSWORD]'"
+    )
 
 
 class TestLive:
@@ -487,10 +489,14 @@ class TestLive:
             quorum.append(level(33), controller(follower), controller(77))
             told = found(session)
             assert [row["path"] for row in told["staleController"]] == ["/image/cluster/controllers/77"]
-            assert told["staleController"][0]["nextStep"].endswith("unregister-controller --id 77")
+            addresses = ",".join(f"{host}:{port}" for host, port in quorum.bootstrap)
+            assert told["staleController"][0]["commands"] == [
+                f"kafka-cluster.sh unregister-controller --bootstrap-controller {addresses} --id 77"
+            ]
             quorum.append(level(32))
             run(session, "reload")
-            assert "staleController" not in found(session)
+            (row,) = found(session)["staleController"]
+            assert row["nextStep"].startswith("no tool of this release removes it") and row["commands"] == []
 
     def test_an_observer_is_behind_by_offsets_where_times_are_not_told(self) -> None:
         def spoil(found: dict[str, Any]) -> None:
@@ -598,8 +604,10 @@ class TestForPeople:
         titles = [section.title for section in groups]
         assert all(isinstance(title, Toned) and title.tone == title.partition(":")[0] for title in titles)
         shown = "\n".join(lines(sample, "health", width=200))
-        assert "… 27 more: health --where 'finding == atMinIsr'" in shown
+        assert "… 7 more, with the same next step: health --where 'finding == atMinIsr'" in shown
         assert shown.count("\n  next: ") == len(groups)
+        everything = "health --where 'finding == atMinIsr' --columns path,commands -o jsonl"
+        assert f"    … and 11 more like it: {everything}" in shown
 
     def test_what_it_proposes_works(self, sample: Session) -> None:
         assert len(rows(sample, "health --where 'finding == atMinIsr'")) == 32
@@ -627,22 +635,29 @@ def test_golden(tmp_path: Path) -> None:
         "\n"
         "error: underMinIsr (1): fewer in-sync replicas than min.insync.replicas: acks=all is refused\n"
         "  /image/topics/byName/orders/0  isr 1 of replicas 1,2,3, min.insync.replicas 2\n"
-        "  next: bring back the missing brokers, or reassign their replicas (kafka-reassign-partitions.sh)\n"
+        "  next: see the server.log of brokers 2 and 3, which run and are not in sync; if they are gone for good,"
+        " start a\n    further broker: none that runs could take a replica\n"
         "\n"
         "warning: underReplicated (1): fewer in-sync replicas than replicas\n"
         "  /image/topics/byName/orders/0  isr 1 of replicas 1,2,3\n"
-        "  next: bring back the missing brokers, or reassign their replicas (kafka-reassign-partitions.sh)\n"
+        "  next: see the server.log of brokers 2 and 3, which run and are not in sync; if they are gone for good,"
+        " start a\n    further broker: none that runs could take a replica\n"
         "\n"
         "info: fewScramIterations (1): fewer iterations than are asked for today\n"
         "  /image/scram/SCRAM-SHA-256/bob  4096 iterations\n"
         "  next: set the password again:\n"
-        "    kafka-configs.sh --alter --user bob --add-config SCRAM-SHA-256='[iterations=10000,password=…]'"
+        "    kafka-configs.sh --bootstrap-server h:9092 --alter --entity-type users --entity-name bob --add-config"
+        " 'SCRAM-SHA-256=[iterations=10000,password=PASSWORD]'"
     )
     line = "health --where 'level == error'"
+    step = (
+        "see the server.log of brokers 2 and 3, which run and are not in sync; if they are gone for good, start a"
+        " further broker: none that runs could take a replica"
+    )
     assert "".join(render(run(session, line), "csv")) == (
-        "level,finding,path,evidence,nextStep\n"
+        "level,finding,path,evidence,nextStep,commands\n"
         'error,underMinIsr,/image/topics/byName/orders/0,"isr 1 of replicas 1,2,3, min.insync.replicas 2",'
-        '"bring back the missing brokers, or reassign their replicas (kafka-reassign-partitions.sh)"\n'
+        f'"{step}",[]\n'
     )
     assert [json.loads(row) for row in "".join(render(run(session, line), "jsonl")).splitlines()] == [
         {
@@ -650,7 +665,8 @@ def test_golden(tmp_path: Path) -> None:
             "finding": "underMinIsr",
             "path": "/image/topics/byName/orders/0",
             "evidence": "isr 1 of replicas 1,2,3, min.insync.replicas 2",
-            "nextStep": "bring back the missing brokers, or reassign their replicas (kafka-reassign-partitions.sh)",
+            "nextStep": step,
+            "commands": [],
         }
     ]
 

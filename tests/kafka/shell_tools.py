@@ -51,9 +51,9 @@ class Shell:
             program.chmod(0o755)
         self._path = f"{directory}:{os.environ['PATH']}"
 
-    def run(self, line: str, *, answer: str = "y\n", seconds: float = 180) -> subprocess.CompletedProcess[str]:
-        """Run a line as somebody who pastes it into a terminal, and says yes where a tool asks."""
+    def run(self, line: str, *, seconds: float = 180) -> subprocess.CompletedProcess[str]:
+        """Run a line as it stands; nobody is there to answer a question."""
         return subprocess.run(
-            ["bash", "-c", line], env={**os.environ, "PATH": self._path}, input=answer, capture_output=True, text=True,
-            timeout=seconds, check=False,
+            ["bash", "-c", line], env={**os.environ, "PATH": self._path}, stdin=subprocess.DEVNULL, text=True,
+            capture_output=True, timeout=seconds, check=False,
         )  # fmt: skip

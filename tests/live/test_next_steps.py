@@ -199,7 +199,7 @@ def a_broker_is_gone(run: Run) -> None:
     run.stop(3)
     run.start(2)
     offline = run.seen("offlinePartition", f"{TOPIC}late")
-    assert offline["commands"] == [] and "`why late-0` has the last resort" in offline["nextStep"]
+    assert offline["commands"] == [] and "`why TOPIC-PARTITION` has the last resort" in offline["nextStep"]
     last_resort(run, "late")
     run.gone("offlinePartition", f"{TOPIC}late")
     unclean = run.find("uncleanRecovery", f"{TOPIC}late")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -20,13 +22,19 @@ from kshell.metadata.election import (
     leaderless,
     steps,
 )
+from kshell.metadata.families.cluster import Broker
 from kshell.metadata.image import EMPTY, Image
+from kshell.metadata.kafka_tools import KafkaTools
 from kshell.metadata.partial import UNREPORTED
 from kshell.metadata.partition_state import LOST
 from kshell.metadata.partitions import Partition
-from kshell.metadata.values import BatchPosition, Origin, Provenance
+from kshell.metadata.values import BatchPosition, Entry, Origin, Provenance
 from kshell.protocol.primitives import ZERO_UUID
 
+TOOLS = KafkaTools(servers='"$BOOTSTRAP_SERVER"')
+NOWHERE = Origin(1, 1, "", 0, BatchPosition("", 0, 0, False))
+SPARE = {9: Entry(Broker(9, 1, ZERO_UUID, (), {}, None, False, False, False, (), None), NOWHERE)}
+"""A broker that runs, and has no replica."""
 ELECT = 'kafka-leader-election.sh --bootstrap-server "$BOOTSTRAP_SERVER" --election-type {} --topic t --partition 0'
 
 
@@ -171,13 +179,19 @@ CASES: dict[str, Case] = {
 def test_the_step_of_each_case(name: str) -> None:
     case = CASES[name]
     first, resort, if_never = steps(
-        Leaderless(case.partition, case.statuses, case.has_elr, elects_unclean=case.elects_unclean), "t", 0
+        Leaderless(case.partition, case.statuses, case.has_elr, elects_unclean=case.elects_unclean, registered=SPARE),
+        "t",
+        0,
+        TOOLS,
     )
-    assert all(part in first for part in case.says), first
-    assert not any(part in first for part in case.never), first
+    assert all(part in first.text for part in case.says), first
+    assert not any(part in first.text for part in case.never), first
     assert (resort is None) is (case.resort is None)
-    assert all(part in (resort or "") for part in case.resort or ()), resort
+    assert all(part in (resort.text if resort else "") for part in case.resort or ()), resort
     assert bool(if_never) is (resort is not None)
+    for step in filter(None, (first, resort)):
+        assert all(command in step.text for command in step.commands)
+        assert step.text.count("kafka-leader-election.sh") == sum("leader-election" in line for line in step.commands)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -194,8 +208,18 @@ def test_brokers_to_wait_for_do_not_serve_and_lead_when_they_have_come(name: str
 
 
 def test_a_topics_name_is_quoted_for_a_shell() -> None:
-    first, _, _ = steps(Leaderless(partition([1]), {1: ACTIVE}, has_elr=True), "a; rm -rf ~", 3)
-    assert "--topic 'a; rm -rf ~' --partition 3" in first
+    first, _, _ = steps(Leaderless(partition([1]), {1: ACTIVE}, has_elr=True), "a; rm -rf ~", 3, TOOLS)
+    assert "--topic 'a; rm -rf ~' --partition 3" in first.text
+    assert first.commands and first.commands[0] in first.text
+
+
+def test_where_no_replica_is_left_a_broker_that_runs_takes_the_place() -> None:
+    case = Leaderless(partition([2, 1]), {2: UNREGISTERED, 1: UNREGISTERED}, has_elr=True)
+    place, elect = steps(case._replace(registered=SPARE), "t", 0, TOOLS).first.commands
+    assert json.loads(shlex.split(place)[1])["partitions"] == [{"topic": "t", "partition": 0, "replicas": [9]}]
+    assert elect == ELECT.format("unclean")
+    nobody = steps(case, "t", 0, TOOLS).first
+    assert nobody.commands == () and nobody.text.endswith("no broker runs that could lead it, empty: start one more")
 
 
 class TestImage:

@@ -114,7 +114,8 @@ def left_over_throttle(state: CheckedState) -> Iterator[Observation]:
             yield Observation(_config_path(resource), evidence, places)
 
 
-_REMOVE_ACL = "kafka-acls.sh --remove {entry}"
+_REMOVE_ACL = "kafka-acls.sh --remove --force {entry}"
+"""Exactly this entry: with ``--force``, for from 4.3 on the question can only be answered at a terminal."""
 
 
 # --- ACLs and quotas -------------------------------------------------------------------------------------------------

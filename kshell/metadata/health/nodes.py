@@ -129,6 +129,7 @@ def controller_unregistered(state: CheckedState) -> Iterator[Observation]:
             "no tool of this release removes it: if it is gone for good, upgrade all nodes to Kafka 4.4 and finalize"
             " metadata.version 4.4-IV2, which brings kafka-cluster.sh unregister-controller",
             until=(4, 4),
+            below={METADATA_VERSION: CONTROLLERS_UNREGISTER},
         ),
         Cure(
             "if it is gone for good: {0}, then {1}",

@@ -37,7 +37,6 @@ from kshell.metadata.partition_state import (
 )
 from kshell.metadata.partitions import Partition
 from kshell.metadata.reassignment import MOST, cancel_command, move_command
-from kshell.shell_words import quote
 
 STUCK_AFTER = 3600_000
 """Milliseconds without a change after which a reassignment is called stuck."""
@@ -130,10 +129,9 @@ def offline(state: CheckedState, partition_state: PartitionState) -> Observation
     case = leaderless(
         state.image, partition_state.topic.name, value, controller=state.standing.leader_id, is_partial=state.is_partial
     )
-    name = f"{partition_state.topic.name}-{partition_state.number}"
     first, fallback, if_never = steps(case, partition_state.topic.name, partition_state.number, state.tools)
     if fallback is not None:
-        first = first._replace(text=f"{first.text}; {if_never}: `why {quote(name)}` has the last resort")
+        first = first._replace(text=f"{first.text}; {if_never}: `why TOPIC-PARTITION` has the last resort")
     return Observation(partition_state.path, f"leader none, {_replicas(partition_state)}{more}", next_step=first)
 
 
