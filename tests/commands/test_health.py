@@ -489,9 +489,8 @@ class TestLive:
             quorum.append(level(33), controller(follower), controller(77))
             told = found(session)
             assert [row["path"] for row in told["staleController"]] == ["/image/cluster/controllers/77"]
-            addresses = ",".join(f"{host}:{port}" for host, port in quorum.bootstrap)
             assert told["staleController"][0]["commands"] == [
-                f"kafka-cluster.sh unregister-controller --bootstrap-controller {addresses} --id 77"
+                f"kafka-cluster.sh unregister-controller --bootstrap-controller {quorum.bootstrap} --id 77"
             ]
             quorum.append(level(32))
             run(session, "reload")
