@@ -294,7 +294,7 @@ def stale_controllers(run: Run) -> None:
 STEPS: list[Callable[[Run], None]] = [
     features, configs, access, a_broker_is_down, placement, a_broker_is_gone, a_disk_is_lost, quorum,
 ]  # fmt: skip
-SOAK = [pytest.mark.soak, pytest.mark.long]
+SOAK = [pytest.mark.soak, pytest.mark.long, pytest.mark.timeout(3600)]
 
 
 @pytest.mark.parametrize("version", [pytest.param(version, marks=SOAK) for version in BEFORE])
