@@ -11,6 +11,7 @@ import itertools
 import json
 import os
 import re
+import string
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -26,6 +27,9 @@ from kshell.engine.session import Session
 from kshell.engine.walk import walk
 from kshell.errors import KshellError
 from kshell.history.catalog import past_macros, past_tables
+from kshell.metadata.feature_levels import level_title
+from kshell.metadata.health.check import checks
+from kshell.metadata.next_steps import Cure
 from kshell.metadata.records import record_types
 from kshell.protocol.control import CONTROL_TYPES
 from kshell.protocol.schema import ALL_VERSIONS, Field, Schema
@@ -250,6 +254,54 @@ def _fields(fields: tuple[Field, ...], depth: int) -> Iterator[tuple[str, ...]]:
         yield from _fields(field.fields, depth + 1)
 
 
+# --- next-steps.md ---------------------------------------------------------------------------------------------------
+
+
+def next_steps() -> str:
+    """Every finding of ``health`` with its cures, as they are declared."""
+    lines = [
+        GENERATED,
+        "# Next steps\n",
+        "What `health`, `why`, `registrations` and `quorum` name as the next step of each finding. The first row whose"
+        " condition holds for the cluster counts; names in braces are filled in, and so is where to connect. Without a"
+        " command, no tool of Kafka cures the finding. Findings of single partitions write their sentences by what"
+        " became of the brokers, with a command for `kafka-reassign-partitions.sh` that names brokers which run.\n",
+    ]
+    for check in checks():
+        lines += [f"## {check.name}\n", f"{check.level}: {check.about}.\n"]
+        lines += ["| where | next step | commands |", "|---|---|---|"]
+        for cure in check.cures:
+            numbers = [f"({number})" for number in range(1, len(cure.commands) + 1)]
+            text = string.Formatter().vformat(cure.text, numbers, _Braces())
+            commands = "<br>".join(f"`{command.removesuffix(' --bootstrap-controller')}`" for command in cure.commands)
+            condition = _condition(cure) or ("every release" if cure is check.cures[0] else "everywhere else")
+            lines.append(f"| {condition} | {_cell(text)} | {_cell(commands)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+class _Braces(dict[str, str]):
+    """Leaves a place as it is."""
+
+    def __missing__(self, name: str) -> str:
+        return f"{{{name}}}"
+
+
+def _condition(cure: Cure) -> str:
+    parts = []
+    if cure.since is not None:
+        parts.append("from Kafka {}.{}".format(*cure.since))
+    if cure.until is not None:
+        parts.append("before Kafka {}.{}".format(*cure.until))
+    parts += [f"{feature} {level_title(feature, level)} or above" for feature, level in cure.at_least.items()]
+    parts += [f"{feature} below {level_title(feature, level)}" for feature, level in cure.below.items()]
+    return ", ".join(parts)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
 # --- tree.md ---------------------------------------------------------------------------------------------------------
 
 
@@ -390,6 +442,7 @@ PARTS: dict[str, Callable[[], dict[str, str]]] = {
     "records": lambda: {"records.md": records()},
     "tables": lambda: {"tables.md": table_columns()},
     "tree": lambda: {"tree.md": tree()},
+    "next-steps": lambda: {"next-steps.md": next_steps()},
 }
 """What makes which pages: contents by name below ``docs/reference``."""
 

@@ -322,7 +322,7 @@ class _Elections(NamedTuple):
         if not ready:
             return NextStep(f"{reason}: no broker runs that could lead it, empty: start one more")
         place = self.tools.fill(_PLACE, {"moves": assignment([(self.topic, self.number, ready[:1])])})
-        return NextStep(f"{reason}: {place}, then {elect} makes broker {ready[0]} lead, empty", (place, elect))
+        return NextStep(f"{reason}: {place} and then {elect} makes broker {ready[0]} lead, empty", (place, elect))
 
     def _command(self, kind: str) -> str:
         return self.tools.fill(_ELECT, {"kind": kind, "topic": self.topic, "partition": self.number})

@@ -270,6 +270,52 @@ def kafka_4_4(cluster: Cluster) -> list[Node]:
     return [leader, cluster.leader(), cluster.brokers[0]]
 
 
+def kafka_4_4_broker(cluster: Cluster) -> list[Node]:
+    """What a broker can go through: broker 1 is killed, comes back, loses a disk, shuts down and is unregistered."""
+    admin, broker = cluster.admin(), cluster.node(1)
+    admin.create_topic("orders", assignment=[[1, 2], [2, 1], [1, 0], [0, 1]])
+    admin.create_topic("audit", assignment=[[1]])
+    time.sleep(2)
+    cluster.kill(broker)
+    cluster.wait_for_brokers({0, 2})
+    time.sleep(2)
+    cluster.start(broker)
+    cluster.wait_for_brokers({0, 1, 2})
+    admin.create_topic("refunds", assignment=[[1, 2]] * 4)
+    time.sleep(5)
+    lost = next(disk for disk in two_disks(cluster) if not (disk / METADATA).exists())
+    shutil.rmtree(lost)
+    lost.touch()  # no directory can be made anew
+    held = {tuple(part["replicas"]) for part in admin.describe_topic("refunds")}
+    assert held == {(1, 2)}
+
+    def is_lost() -> bool:
+        admin.produce("refunds", 20)
+        return any(1 not in part["isr"] for part in admin.describe_topic("refunds"))
+
+    wait_until(is_lost, "broker 1 does not notice that a disk is gone")
+    time.sleep(2)
+    cluster.stop(broker)
+    cluster.wait_for_brokers({0, 2})
+    time.sleep(2)
+    admin.unregister_broker(1)
+    time.sleep(2)
+    return [cluster.controllers[0]]
+
+
+def two_disks(cluster: Cluster) -> list[Path]:
+    """The log directories of broker 1."""
+    return [cluster.home / "disk-1", cluster.home / "disk-2"]
+
+
+def cluster_4_4_broker(version: str = "4.4.0") -> Cluster:
+    """Return the cluster for ``kafka_4_4_broker``: broker 1 has two disks."""
+    cluster = Cluster(version, brokers=3, dynamic=True, props=FAST)
+    disks = ",".join(map(str, two_disks(cluster)))
+    cluster.node_props[1] = [f"log.dirs={disks}", "log.flush.scheduler.interval.ms=500"]
+    return cluster
+
+
 def cluster_4_3() -> Cluster:
     """Return the cluster for ``kafka_4_3``: broker 0 has two log directories."""
     props = [*FAST, *small_files("4.3.1", segment_bytes=12000)]
@@ -300,6 +346,7 @@ SCENARIOS: dict[str, tuple[Callable[[], Cluster], Callable[[Cluster], list[Node]
     "4.1.1": (lambda: small_cluster("4.1.1", 3, dynamic=True, retention_bytes=20000), kafka_4_1),
     "4.3.1-more": (cluster_4_3, kafka_4_3),
     "4.4.0": (lambda: small_cluster("4.4.0", 3, dynamic=True, snapshot_bytes=12000), kafka_4_4),
+    "4.4.0-broker": (cluster_4_4_broker, kafka_4_4_broker),
     "4.3.1-lost": (lambda: Cluster("4.3.1", brokers=3, dynamic=True, props=FAST), kafka_4_3_lost),
 }
 

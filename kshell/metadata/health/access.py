@@ -54,7 +54,7 @@ def _acl_text(acl: Acl) -> str:
     (
         Cure(
             "Kafka changes only configs of topics that are there: create the topic, and delete it if it is not needed,"
-            " which deletes its configs: {0}, then {1}",
+            " which deletes its configs: {0} and then {1}",
             ("kafka-topics.sh --create --topic {topic}", "kafka-topics.sh --delete --topic {topic}"),
         ),
     ),
@@ -75,7 +75,7 @@ def orphaned_config(state: CheckedState) -> Iterator[Observation]:
     (
         Cure(
             "no tool of any release removes them while the broker is not registered: where they are in the way, start a"
-            " broker with id {id}; then {0}; stop it, then {1}",
+            " broker with id {id}, then {0} and, when it is stopped again, {1}",
             (
                 "kafka-configs.sh --alter --entity-type brokers --entity-name {id} --delete-config {keys}",
                 "kafka-cluster.sh unregister --id {id}",
@@ -125,7 +125,7 @@ _REMOVE_ACL = "kafka-acls.sh --remove --force {entry}"
     "wideOpenAcl",
     WARNING,
     "everybody may do this, whoever they are",
-    (Cure("{0}, then add what single principals need", (_REMOVE_ACL,)),),
+    (Cure("{0} and then add what single principals need", (_REMOVE_ACL,)),),
 )
 def wide_open_acl(state: CheckedState) -> Iterator[Observation]:
     """ALLOW for User:* of more than looking, on everything of a type, on the cluster, or of ALL on anything."""

@@ -132,7 +132,7 @@ def controller_unregistered(state: CheckedState) -> Iterator[Observation]:
             below={METADATA_VERSION: CONTROLLERS_UNREGISTER},
         ),
         Cure(
-            "if it is gone for good: {0}, then {1}",
+            "if it is gone for good: {0} and then {1}",
             ("kafka-features.sh upgrade --feature metadata.version={needed}", _UNREGISTER_CONTROLLER),
             below={METADATA_VERSION: CONTROLLERS_UNREGISTER},
         ),
@@ -164,8 +164,8 @@ def stale_controller(state: CheckedState) -> Iterator[Observation]:
             at_least=_DYNAMIC,
         ),
         Cure(
-            "no tool changes the voters of a static quorum; make it a dynamic one (`quorum --can-upgrade`): {0}, then"
-            " add or remove a controller",
+            "no tool changes the voters of a static quorum; make it a dynamic one (`quorum --can-upgrade`): {0} and"
+            " then add or remove a controller",
             ("kafka-features.sh upgrade --feature kraft.version=1",),
             since=_RAISES_KRAFT,
         ),
