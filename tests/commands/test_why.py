@@ -337,6 +337,23 @@ def test_the_page_shows_what_is_said(lost: Session) -> None:
         assert shown.splitlines() == lines(lost, line)
 
 
+def test_the_page_has_the_story_of_a_broker() -> None:
+    """Killed, back, a disk lost, shut down and unregistered: what really happened to it, in that order."""
+    page = (Path(__file__).parents[2] / "docs" / "why.md").read_text(encoding="utf-8")
+    session = opened(FIXTURES / "4.4.0-broker" / "controller-3000")
+    prompt = "```text\nkshell -d tests/fixtures/4.4.0-broker/controller-3000> "
+    blocks = [block.split("\n```")[0] for block in page.split(prompt)[1:]]
+    assert [block.partition("\n")[0] for block in blocks] == ["why broker-1", "why refunds-1"]
+    for block in blocks:
+        line, _, shown = block.partition("\n")
+        assert shown.splitlines() == lines(session, line)
+    story = sections(session, "why broker-1")["events"]
+    assert [row["event"].removeprefix("broker-") for row in story] == [
+        "registered", "unfenced", "fenced", "registered", "unfenced", "directory-lost", "controlled-shutdown", "fenced",
+        "unregistered",
+    ]  # fmt: skip
+
+
 def test_since_a_time_shows_no_event_from_before_it(lost: Session) -> None:
     every = sections(lost, "why orders-eu-0")["events"]
     for moment in (every[3]["timeMs"], every[3]["timeMs"] + 1):
