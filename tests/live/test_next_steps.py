@@ -154,7 +154,7 @@ def a_broker_is_down(run: Run) -> None:
     admin.create_topic("moved", assignment=[[0, 1, 2]], configs=two)
     admin.create_topic("strict", assignment=[[0, 1]], configs=two)
     admin.create_topic("eligible", assignment=[[0, 1]], configs=two)
-    admin.create_topic("wide", assignment=[[0, 1]])
+    admin.create_topic("wide", assignment=[[0, 1]], configs={"min.insync.replicas": "1"})
     admin.create_topic("dup", assignment=[[1, 0]])
     run.stop(0)
     fenced = run.seen("brokerFenced")
