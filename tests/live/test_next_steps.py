@@ -177,6 +177,7 @@ def placement(run: Run) -> None:
     admin = run.cluster.admin()
     admin.create_topic("alone", assignment=[[0], [1]])
     run.cure("singleReplica", f"{TOPIC}alone")
+    admin.delete_topic("alone")
     admin.create_topic("near", assignment=[[0, 3]])
     run.cure("rackViolation", f"{TOPIC}near")
 
