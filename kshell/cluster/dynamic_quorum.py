@@ -18,7 +18,7 @@ KINDS = ("kraftVersion", "software", "nodes", "voters", "properties")
 _COMMAND = "kafka-features.sh upgrade --feature kraft.version=1"
 
 
-class Requirement(NamedTuple):
+class QuorumRequirement(NamedTuple):
     """One thing that the upgrade needs. ``fulfilled`` is ``None`` where nobody can say."""
 
     requirement: str
@@ -40,7 +40,9 @@ class Requirement(NamedTuple):
         }
 
 
-def requirements(standing: ClusterFeatures, quorum: Mapping[str, Any] | None, tools: KafkaTools) -> list[Requirement]:
+def requirements(
+    standing: ClusterFeatures, quorum: Mapping[str, Any] | None, tools: KafkaTools
+) -> list[QuorumRequirement]:
     """What the upgrade needs, the first row with the command where all of it is there.
 
     Args:
@@ -50,21 +52,26 @@ def requirements(standing: ClusterFeatures, quorum: Mapping[str, Any] | None, to
     """
     level = standing.finalized.get(KRAFT_VERSION, 0)
     if level:
-        return [Requirement(KINDS[0], True, f"the quorum is dynamic already: kraft.version {level} is finalized")]
+        return [QuorumRequirement(KINDS[0], True, f"the quorum is dynamic already: kraft.version {level} is finalized")]
     needed = list(_needed(standing, quorum))
     is_possible = all(one.fulfilled for one in needed if one.counts)
     static = "the quorum is static: kraft.version 0 is finalized"
     if is_possible:
         command = tools.fill(_COMMAND, {})
-        return [Requirement(KINDS[0], None, static, f"make it dynamic: {command}", command, counts=False), *needed]
-    return [Requirement(KINDS[0], None, static, "see what is missing below", counts=False), *needed]
+        return [
+            QuorumRequirement(KINDS[0], None, static, f"make it dynamic: {command}", command, counts=False),
+            *needed,
+        ]
+    return [QuorumRequirement(KINDS[0], None, static, "see what is missing below", counts=False), *needed]
 
 
-def _needed(standing: ClusterFeatures, quorum: Mapping[str, Any] | None) -> Iterator[Requirement]:
+def _needed(standing: ClusterFeatures, quorum: Mapping[str, Any] | None) -> Iterator[QuorumRequirement]:
     if handles_kraft_version(standing):
-        yield Requirement("software", True, "the active controller changes kraft.version: it runs Kafka 4.1 or later")
+        yield QuorumRequirement(
+            "software", True, "the active controller changes kraft.version: it runs Kafka 4.1 or later"
+        )
     else:
-        yield Requirement(
+        yield QuorumRequirement(
             "software",
             False,
             "the active controller runs a release before 4.1: it takes kraft.version=1, and the quorum stays static",
@@ -72,12 +79,12 @@ def _needed(standing: ClusterFeatures, quorum: Mapping[str, Any] | None) -> Iter
         )
     (verdict,) = check(standing, {KRAFT_VERSION: 1}, upgrade=True)
     if verdict.possible:
-        yield Requirement("nodes", True, "every node supports kraft.version 1")
+        yield QuorumRequirement("nodes", True, "every node supports kraft.version 1")
     else:
         step = "start or upgrade these nodes, or unregister those that are gone" if verdict.nodes else None
-        yield Requirement("nodes", verdict.possible, verdict.reason or "not every node is known", step)
+        yield QuorumRequirement("nodes", verdict.possible, verdict.reason or "not every node is known", step)
     yield _voters(quorum)
-    yield Requirement(
+    yield QuorumRequirement(
         "properties",
         None,
         "which properties the nodes have is not in the metadata",
@@ -87,10 +94,10 @@ def _needed(standing: ClusterFeatures, quorum: Mapping[str, Any] | None) -> Iter
     )
 
 
-def _voters(quorum: Mapping[str, Any] | None) -> Requirement:
+def _voters(quorum: Mapping[str, Any] | None) -> QuorumRequirement:
     """Every voter tells the leader its directory id and its versions (UpdateRaftVoter) when it follows it."""
     if quorum is None:
-        return Requirement(
+        return QuorumRequirement(
             "voters", None, "whether every voter runs is known only to a running quorum (-q)", counts=False
         )
     now = max((voter["lastFetchTimestamp"] or 0 for voter in quorum["voters"]), default=0)
@@ -101,5 +108,7 @@ def _voters(quorum: Mapping[str, Any] | None) -> Requirement:
     ]
     if late:
         names = ", ".join(late)
-        return Requirement("voters", False, f"the leader does not hear of {names}", f"start the controllers {names}")
-    return Requirement("voters", True, "every voter follows the leader")
+        return QuorumRequirement(
+            "voters", False, f"the leader does not hear of {names}", f"start the controllers {names}"
+        )
+    return QuorumRequirement("voters", True, "every voter follows the leader")

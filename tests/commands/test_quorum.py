@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,9 @@ from kshell.render import render
 from kshell.sources.brokers.source import BrokerSource
 from kshell.sources.quorum.source import QuorumSource
 from tests import builders
-from tests.commands.shell import lines, run, sections
+from tests.builders import value
+from tests.commands.healthy import FEATURES, broker, controller, records, write
+from tests.commands.shell import lines, opened, rows, run, sections
 from tests.server import Quorum, faults, settings
 
 KEYS = {"id", "directoryId", "logEndOffset", "lag", "lastFetchTimestamp", "lastCaughtUpTimestamp", "endpoints"}
@@ -107,6 +111,68 @@ def test_the_state_of_a_moment_is_the_logs() -> None:
         told = sections(session, "quorum --as-of 0")[""]
         assert (told["highWatermark"], told["clusterId"]) == (None, quorum.cluster_id)
         assert quorum.asked_for("DescribeQuorum") == []
+
+
+class TestCanUpgrade:
+    """From a static quorum to a dynamic one; the levels of nodes say which release they run."""
+
+    def asked(self, source: Session) -> tuple[int, dict[str, dict[str, Any]]]:
+        """The exit code, and the rows by what they are about."""
+        code = run(source, "quorum --can-upgrade").exit_code
+        return code, {row["requirement"]: row for row in rows(source, "quorum --can-upgrade")}
+
+    def of_release(self, directory: Path, top: int, *more: bytes, level: int = 25) -> Session:
+        features = [FEATURES[0] | {"maxSupportedVersion": top}, FEATURES[1]]
+        nodes = [controller(number, features=features) for number in (11, 12, 13)]
+        nodes += [broker(number, features=features) for number in (1, 2, 3)]
+        version = value("FEATURE_LEVEL", name="metadata.version", featureLevel=level)
+        return opened(write(directory, version, *nodes, *more))
+
+    def test_from_4_1_on_it_can_be_done(self, tmp_path: Path) -> None:
+        code, told = self.asked(self.of_release(tmp_path, 27))
+        line = "kafka-features.sh --bootstrap-server h:9092 upgrade --feature kraft.version=1"
+        assert (code, told["kraftVersion"]["command"]) == (0, line)
+        assert line in told["kraftVersion"]["nextStep"]
+        assert [told[name]["fulfilled"] for name in ("software", "nodes", "voters", "properties")] == [
+            True, True, None, None,
+        ]  # fmt: skip
+
+    @pytest.mark.parametrize("top", [21, 25])
+    def test_before_only_an_upgrade_helps(self, tmp_path: Path, top: int) -> None:
+        code, told = self.asked(self.of_release(tmp_path, top, level=21))
+        assert (code, told["kraftVersion"]["command"]) == (1, None)
+        assert told["software"]["fulfilled"] is False
+        assert told["software"]["nextStep"] == "there is no other cure: upgrade all nodes to Kafka 4.1 or later"
+
+    def test_a_node_that_does_not_support_it_is_named(self, tmp_path: Path) -> None:
+        old = broker(2, features=[FEATURES[0] | {"maxSupportedVersion": 27}])
+        code, told = self.asked(self.of_release(tmp_path, 27, old))
+        assert code == 1 and told["nodes"]["fulfilled"] is False and "broker 2" in told["nodes"]["evidence"]
+
+    def test_a_voter_that_has_not_registered_is_named(self, tmp_path: Path) -> None:
+        directory = write(tmp_path, voters=(11, 12, 13, 14))
+        code, told = self.asked(opened(directory))
+        assert code == 1 and "controller 14 has not registered" in told["nodes"]["evidence"]
+
+    def test_a_dynamic_quorum_is_one_already(self, sample: Session) -> None:
+        code, told = self.asked(sample)
+        assert (code, list(told)) == (0, ["kraftVersion"]) and "dynamic already" in told["kraftVersion"]["evidence"]
+
+    def test_a_voter_that_is_down_keeps_it(self) -> None:
+        with Quorum(controllers=3, brokers=1) as quorum:
+            numbers = [node.id for node in quorum.controllers]
+            quorum.append(*(record for record in records() if record not in [controller(n) for n in (11, 12, 13)]))
+            quorum.append(*(controller(number) for number in numbers))
+
+            def then(body: dict[str, Any]) -> None:
+                for replica in body["topics"][0]["partitions"][0]["currentVoters"]:
+                    late = 60_000 if replica["replicaId"] == numbers[1] else 0
+                    replica |= {"lastFetchTimestamp": 1_000_000 - late, "lastCaughtUpTimestamp": 1_000_000 - late}
+
+            quorum.on("DescribeQuorum", faults.change(then))
+            code, told = self.asked(live(quorum))
+            assert (code, told["voters"]["fulfilled"]) == (1, False)
+            assert told["voters"]["nextStep"] == f"start the controllers {numbers[1]}"
 
 
 class TestWatch:
