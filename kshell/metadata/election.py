@@ -215,7 +215,7 @@ def _reads_unclean_config(image: Image) -> bool:
 
 _ELECT = "kafka-leader-election.sh --election-type {kind} --topic {topic} --partition {partition}"
 _FORBID = f"kafka-configs.sh --alter --topic {{topic}} --add-config {UNCLEAN_CONFIG}=false"
-_PLACE = "echo {moves} | kafka-reassign-partitions.sh --reassignment-json-file /dev/stdin --execute"
+_PLACE = "echo {moves} | kafka-reassign-partitions.sh --reassignment-json-file /dev/stdin --additional --execute"
 _DIRECTORIES = "kafka-log-dirs.sh --describe --broker-list {broker}"
 
 

@@ -17,7 +17,8 @@ from kshell.metadata.partitions import Partition
 
 MOST = 100
 """Partitions that one command moves: a command line has a greatest length."""
-_EXECUTE = "echo {moves} | kafka-reassign-partitions.sh --reassignment-json-file /dev/stdin --execute"
+# --additional: without it the tool refuses a second reassignment while one goes on, and each partition has its own.
+_EXECUTE = "echo {moves} | kafka-reassign-partitions.sh --reassignment-json-file /dev/stdin --additional --execute"
 _CANCEL = "echo {moves} | kafka-reassign-partitions.sh --reassignment-json-file /dev/stdin --cancel"
 
 Move = tuple[str, int, Sequence[int]]
