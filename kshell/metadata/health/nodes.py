@@ -143,8 +143,7 @@ def stale_controller(state: CheckedState) -> Iterator[Observation]:
     """One that follows the quorum may become a voter; in a directory nobody knows who follows."""
     if not state.voters:
         return
-    observers = {observer["id"] for observer in (state.quorum or {}).get("observers") or ()}
-    for number in sorted(set(state.image["controllers"]) - set(state.voters) - observers):
+    for number in sorted(set(state.image["controllers"]) - set(state.voters) - _following(state)):
         yield Observation(
             f"/image/cluster/controllers/{number}",
             f"controller {number} is registered and no voter",
@@ -184,6 +183,19 @@ def even_voters(state: CheckedState) -> Iterator[Observation]:
         spare = max(voter for voter in state.voters if voter != state.standing.leader_id)
         evidence = f"{number} voters ({ids(sorted(state.voters))}): {bears} may be lost"
         yield Observation("/quorum/voters", evidence, _voter(state, spare))
+
+
+def _following(state: CheckedState) -> set[int]:
+    """The observers that still fetch: the leader lists one that has stopped for five more minutes."""
+    if state.quorum is None:
+        return set()
+    leader = next((voter for voter in state.quorum["voters"] if voter["id"] == state.quorum["leaderId"]), None)
+    now = (leader["lastFetchTimestamp"] if leader else None) or 0
+    return {
+        observer["id"]
+        for observer in state.quorum["observers"] or ()
+        if now - (observer["lastFetchTimestamp"] or now) < STARTS_WITHIN
+    }
 
 
 def _voter(state: CheckedState, number: int) -> dict[str, object]:
