@@ -89,11 +89,11 @@ class Source(ABC):
 
     def since(self, point: str) -> Since | None:
         """The first record that is not from before ``point``; ``None`` for now. Raises UsageError, DataError."""
-        from kshell.sources.points import Since, first_offset_since
+        from kshell.sources.points import Since, since_time
 
         moment = self._point(point)
         if moment.time_ms is not None:
-            return Since(first_offset_since(self.listing(full_log=True), moment.time_ms), moment.time_ms)
+            return since_time(self.listing(full_log=True), moment.time_ms)
         return None if moment.offset is None else Since(moment.offset)
 
     def _point(self, text: str) -> Point:
