@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, TextIO
 
 from kshell.engine import registry
-from kshell.engine.arguments import SHAPING, parse, parse_options
+from kshell.engine.arguments import SHAPING, parse, parse_options, take_out
 from kshell.engine.declaration import Flag
 from kshell.engine.execution import Call, Engine, prepare, prepare_words, run_commands
 from kshell.engine.result import Exit, Text
@@ -42,6 +42,8 @@ OPTIONS = (
     Flag(("-h", "--help"), "print this help"),
 )
 """The options that are no source and shape no answer; the manual page lists them, too."""
+_NAMING = (*SOURCES, *PROPERTIES, *READING)
+"""Those that name a source, and how to read it or connect to it: accepted before the command and after it."""
 _TOLD_AT_MOST = 10
 _STDIN = "-"
 _SERVER = "mcp"
@@ -73,6 +75,7 @@ def _main(argv: list[str]) -> int:
         return emit(Text(usage() if options.help else f"kshell {__version__}"), "text")
     if command and (options.c or options.f):
         raise UsageError(f"{command[0]}: a command beside -c or -f", hint="give every command with -c, or one without")
+    options, command = _with_sources_after(options, command)
     scripted = bool(command or options.c or options.f) or not sys.stdin.isatty()
     if command[:1] == [_SERVER] and not (served := _served(options, command[1:])).tools:
         from kshell.mcp import serve  # late: nobody else needs a server
@@ -90,6 +93,26 @@ def _main(argv: list[str]) -> int:
     from kshell.repl import run
 
     return run(runner.session)
+
+
+def _with_sources_after(options: SimpleNamespace, command: list[str]) -> tuple[SimpleNamespace, list[str]]:
+    """The options with those of a source that stand after the command, as Kafka's tools take them, and the command
+    without them. A command that has such an option itself keeps it.
+    """
+    if not command or command[0] not in registry.names():
+        return options, command
+    declared = registry.get(command[0])
+    after, words = take_out(_NAMING, declared, command[1:])
+    both = SimpleNamespace(**vars(options))
+    for flag in _NAMING:
+        value = getattr(after, flag.dest, None)
+        before = getattr(options, flag.dest)
+        setattr(both, flag.dest, [*(before or ()), *value] if value and flag.repeat else value or before)
+    if not declared.takes_line:
+        return both, [command[0], *words]
+    inner = getattr(parse(declared, words), declared.args[-1].name)
+    both, line = _with_sources_after(both, inner)
+    return both, [command[0], *words[: len(words) - len(inner)], *line]
 
 
 def _served(options: SimpleNamespace, tokens: list[str]) -> SimpleNamespace:
@@ -248,7 +271,11 @@ def _file_lines(name: str) -> Iterator[str]:
 
 def usage() -> str:
     """What ``kshell --help`` prints."""
-    lines = ["usage: kshell [SOURCE] [OPTIONS] [COMMAND [ARG ...]]", "", "source (one of):"]
+    lines = [
+        "usage: kshell [SOURCE] [OPTIONS] [COMMAND [ARG ...]]",
+        "",
+        "source (one of; before the command or after it):",
+    ]
     lines += _describe(SOURCES)
     lines += ["", "options:", *_describe(OPTIONS), "", "options that shape an answer, also after the command:"]
     lines += _describe(SHAPING)

@@ -59,6 +59,9 @@ EXIT_CODES: tuple[tuple[int, str], ...] = (
 """Code -> what it means. README, ``--help``, ``help exit-codes``, ``man`` and the reference print these sentences."""
 
 
+_MOST_NAMES = 20_000
+
+
 def did_you_mean(
     name: str,
     names: Iterable[str],
@@ -78,7 +81,10 @@ def did_you_mean(
     """
     from difflib import get_close_matches  # late: only mistakes need it
 
-    matches = dict.fromkeys(get_close_matches(name, names, limit))
+    known = list(names)
+    if len(known) > _MOST_NAMES:  # comparing takes a while: of many topics, those that begin alike are enough
+        known = [known_name for known_name in known if known_name[:1] == name[:1]][:_MOST_NAMES]
+    matches = dict.fromkeys(get_close_matches(name, known, limit))
     return f"did you mean {' or '.join(map(write, matches))}?" if matches else otherwise
 
 

@@ -388,3 +388,24 @@ def test_an_interrupt_that_python_wraps_is_130(
     monkeypatch.setattr(cli, "_main", making_a_class)
     assert cli.main([]) == 130
     assert capsys.readouterr().err == "kshell: interrupted\n"
+
+
+def test_a_source_may_stand_after_the_command() -> None:
+    """As every Kafka tool allows; a command's own option of that name stays its own."""
+    there = answer("-d", str(FIXTURE), "topics", "-o", "json")
+    for words in (("topics", "-d", str(FIXTURE), "-o", "json"), ("topics", "-o", "json", f"--directory={FIXTURE}")):
+        assert answer(*words) == there
+    words = ("dump", "--snapshot", "159-1", "-o", "jsonl")
+    assert answer(*words, "--demo") == answer("--demo", *words)
+    both = run("--demo", "topics", "-d", str(FIXTURE))
+    assert both.returncode == 2 and "are two sources" in both.stderr
+
+
+def test_a_directory_around_several_names_them_and_a_variable_is_named() -> None:
+    parent = ROOT / "tests/fixtures/4.3.1"
+    done = run("-d", str(parent), "topics")
+    assert (
+        done.returncode == 3 and f"there are some that do: {parent}/broker-0, {parent}/controller-3000" in done.stderr
+    )
+    done = run("topics", KSHELL_DIRECTORY="/nosuch")
+    assert done.returncode == 3 and "the path is that of KSHELL_DIRECTORY" in done.stderr

@@ -6,35 +6,27 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from kshell.errors import CommandError, UsageError
-from kshell.metadata.families.topics import TOPICS
 from kshell.metadata.image import Image
-from kshell.metadata.partitions import Partition
+from kshell.tables.existing import unregistered_brokers
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 
 def broker_id(text: str) -> int:
-    """The id in an argument's text. Raises UsageError."""
-    if not (text.isascii() and text.isdigit() and len(text) < 11):
-        raise UsageError(f"{text!r} is not the id of a broker")
-    return int(text)
+    """The id in an argument's text: ``3``, or ``broker-3`` as `why` has it. Raises UsageError."""
+    number = text.removeprefix("broker-")
+    if not (number.isascii() and number.isdigit() and len(number) < 11):
+        raise UsageError(f"{text!r} is not the id of a broker", hint="an id is a number; `brokers` lists them")
+    return int(number)
 
 
 def refuse_unknown(image: Image, brokers: Collection[int]) -> None:
     """Raises CommandError for a broker that is neither registered nor named by a partition."""
-    unknown = set(brokers).difference(image["brokers"])
-    if unknown:
-        unknown -= {
-            broker for topic in image[TOPICS].values() for _, value in topic.scan() for broker in _placed(value)
-        }
+    unknown = unregistered_brokers(image, brokers)
     if unknown:
         there = ", ".join(map(str, sorted(image["brokers"]))) or "none"
         raise CommandError(f"broker {min(unknown)}: no such broker", hint=f"registered: {there}")
-
-
-def _placed(value: object) -> tuple[int, ...]:
-    return value.replicas if isinstance(value, Partition) else ()
 
 
 def complete_broker(session: Session, typed: str) -> Iterable[str]:

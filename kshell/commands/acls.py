@@ -48,6 +48,7 @@ COMMAND = Command(
     task=Task.ACCESS,
     summary="the access control entries",
     run=run,
+    meant="principal",
     flags=(
         Flag(
             ("--principal",),

@@ -21,7 +21,7 @@ from kshell.tables.declaration import columns
 from kshell.tables.selection import where_flag
 from kshell.tree.globs import is_glob, unescape
 from kshell.tree.image import iso
-from kshell.tree.paths import HOME, join, split
+from kshell.tree.paths import below_home, join, split
 
 _LIMIT = 1000
 _OF_LEAF = (*(Column(name) for name in ("field", "value", "offset", "time", "record")), Column("old", wide=True))
@@ -32,9 +32,7 @@ def run(session: Session, args: Any) -> Result:
     """A row a field of a leaf; a row a leaf of a directory."""
     if is_glob(args.path):
         raise UsageError(f"{args.path}: blame takes one path, without a glob", hint="blame the directory around it")
-    place = split(unescape(args.path), session.cwd)
-    if place[:1] != HOME:
-        raise UsageError(f"{join(place)}: blame knows what is below {join(HOME)}", hint="`log` knows of the quorum")
+    place = below_home(session.root, split(unescape(args.path), session.cwd), "blame")
     history, until = recorded_past(session, "blame")
     blame = Blame(history, until, session.redaction)
     leaf = blame.leaf(place)
@@ -106,7 +104,7 @@ def _line(row: Row) -> str:
 COMMAND = Command(
     name="blame",
     task=Task.PAST,
-    summary="for each field, the record that last changed it",
+    summary="for each field, the record that last changed it: what and when; who did it is in no log",
     run=run,
     args=(Arg("path", "a leaf, or a directory with every leaf below it", kind="path"),),
     flags=(

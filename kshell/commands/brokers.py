@@ -9,6 +9,7 @@ from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Row, Rows, Section
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.enumeration import Enumeration
+from kshell.tables.existing import note_unknown_names
 from kshell.tables.selection import row_flags, select
 from kshell.tables.state.cluster import BROKER_FIELDS, broker_rows
 
@@ -46,6 +47,7 @@ _OF_CLUSTER = ("lowestSoftwareVersion", "highestSoftwareVersion")
 def run(session: Session, args: Any) -> Result:
     """Registrations as the source has them; with ``--software`` every broker is asked itself."""
     image = image_for(session, "brokers", ("brokers", "topics") if args.load else ("brokers",))
+    note_unknown_names(session, image, args.where)
     unasked = dict.fromkeys((field.name for field in _SOFTWARE), None) | {"softwareSource": "unknown"}
     rows: list[dict[str, Any]] = [{**row, **unasked} for row in broker_rows(session, image, None)]
     if args.load:
@@ -94,6 +96,7 @@ COMMAND = Command(
     task=Task.CLUSTER,
     summary="the brokers of the cluster, and the software that they run",
     run=run,
+    meant="id",
     flags=(
         Flag(("--software",), "ask every broker itself which software it runs; needs -q or -b"),
         Flag(("--load",), "with what each broker leads and holds, and what of it is out of sync"),

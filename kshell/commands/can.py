@@ -26,6 +26,7 @@ from kshell.metadata.feature_levels import METADATA_VERSION
 from kshell.metadata.image import Image
 from kshell.metadata.partial import MISSING
 from kshell.metadata.values import plain
+from kshell.tables.existing import PRINCIPAL, TOPIC, Named, principals, unknown_names
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -63,6 +64,7 @@ def run(session: Session, args: Any) -> Result:
 
     decision = evaluate(ranges=is_by_range)
     _remark(session, request, decision, supers)
+    _remark_unknown(session, request, decision)
     if not is_by_range and (otherwise := evaluate(ranges=True)) != decision:
         session.remarks.append(_range_remark(otherwise, by_range))
     return Report(
@@ -138,6 +140,16 @@ def _remark(session: Session, request: AccessRequest, decision: Decision, supers
                                " --allow-if-no-acl say what the servers have")  # fmt: skip
 
 
+def _remark_unknown(session: Session, request: AccessRequest, found: Decision) -> None:
+    """That nobody has the principal's name, or the topic's: a denial by default may then only be a typo."""
+    if found.allowed or found.rule == ACL:
+        return
+    named = [Named(PRINCIPAL, request.principal)]
+    if request.resource_type == "TOPIC" and request.resource_name != "*":
+        named.append(Named(TOPIC, request.resource_name))
+    session.remarks += unknown_names(session.image, named)
+
+
 def principal(text: str) -> str:
     """``User:alice`` as it is. Raises UsageError for what is no principal."""
     kind, colon, name = text.partition(":")
@@ -194,9 +206,7 @@ def _host(text: str | None) -> str | None:
 
 def _principals(session: Session, typed: str) -> Iterable[str]:
     """Those that ACLs name, and users that have SCRAM credentials."""
-    named = {entry.value.principal for entry in session.image["acls"].values()}
-    users = {f"User:{user}" for table in session.image["scram"].values() for user in table}
-    return sorted((named | users) - {"User:*"})
+    return sorted(principals(session.image) - {"User:*"})
 
 
 def _operations(session: Session, typed: str) -> Iterable[str]:

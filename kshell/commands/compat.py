@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,10 @@ def _wanted(name_or_kip: str | None) -> list[Feature]:
         return list(features().values())
     matches = find(name_or_kip)
     if not matches:
+        if re.fullmatch(r"\d+\.\d+(\.\d+)?", name_or_kip):
+            release = ".".join(name_or_kip.split(".")[:2])
+            ready = f"whether the cluster is ready for a release: `features --can-upgrade {release}`"
+            raise UsageError(f"compat: {name_or_kip} is a release, and no feature or KIP", hint=ready)
         hint = did_you_mean(name_or_kip.lower(), [*features(), *_kips()], "`compat` without a name lists all features")
         raise UsageError(f"compat: {name_or_kip} is no feature or KIP that is known", hint=hint)
     return matches
@@ -161,7 +166,7 @@ def _complete(session: Session, typed: str) -> Iterable[str]:
 
 COMMAND = Command(
     name="compat",
-    task=Task.PROBLEMS,
+    task=Task.CLUSTER,
     summary="what the cluster can do, and which node is in the way",
     run=run,
     args=(Arg("feature", "a feature or a KIP; all that are known when absent", arity="?", complete=_complete),),

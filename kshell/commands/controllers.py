@@ -37,6 +37,7 @@ COMMAND = Command(
     task=Task.CLUSTER,
     summary="the controllers of the cluster, and which one is active",
     run=run,
+    meant="id",
     flags=row_flags(FIELDS),
     examples=(
         Example("controllers", "every controller"),

@@ -12,7 +12,7 @@ from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Column, Difference, PageLayout, Result, Row, Rows, Text, Value
 from kshell.engine.session import Session
 from kshell.engine.walk import one_line
-from kshell.errors import EXIT_FINDING, NoSuchPathError, UsageError
+from kshell.errors import EXIT_FINDING, OutOfReachError, UsageError
 from kshell.history.diff import (
     ADDED,
     BY_ID,
@@ -26,10 +26,12 @@ from kshell.history.diff import (
     unknown_subtrees,
 )
 from kshell.history.diff_by_content import by_content
+from kshell.history.records import changed_parts
+from kshell.sources.points import oldest_before_now
 from kshell.tables.declaration import columns
 from kshell.tables.selection import where_flag
 from kshell.tree.globs import is_glob, unescape
-from kshell.tree.paths import HOME, Segments, join, split
+from kshell.tree.paths import HOME, Segments, below_home, join, resolve, split
 
 _COLUMNS = columns(FIELDS)
 _STAT = (Column("type", type="string"), *(Column(name, type="int64") for name in (ADDED, REMOVED, CHANGED)))
@@ -46,12 +48,16 @@ def run(session: Session, args: Any) -> Result:
     old = _operand(session, args.a)
     new = _operand(session, args.b)
     try:
+        below_home(new.root, place, "diff")
         comparison = TreeComparison(old, new, place, ignore_epochs=args.ignore_epochs)
         if not comparison.exists():
-            raise NoSuchPathError(f"{join(place)}: no such path in either")
+            resolve(new.root, place)  # which raises, and proposes
         is_content = _is_content(session, args, old, new, place)
         result = _result(args, comparison, place, by_content if is_content else iter)
         _remark(session, old, new, place)
+        if old.source is new.source and old.image.provenance.offset == new.image.provenance.offset:
+            for point in (args.a, args.b):
+                session.since(point)  # remarks on a time that is after the last record
         result.exit_code = max(result.exit_code, old.exit_code(), new.exit_code())
         return result
     finally:
@@ -147,10 +153,7 @@ def _place(session: Session, path: str | None) -> Segments:
         return HOME
     if is_glob(path):
         raise UsageError(f"{path}: diff takes one path, without a glob", hint="compare the directory around it")
-    place = split(unescape(path), session.cwd) or HOME
-    if place[:1] != HOME:
-        raise UsageError(f"{join(place)}: diff compares what is below {join(HOME)}")
-    return place
+    return split(unescape(path), session.cwd) or HOME
 
 
 def _operand(session: Session, operand: str) -> Session:
@@ -158,8 +161,14 @@ def _operand(session: Session, operand: str) -> Session:
     if session.is_confined or not (
         operand.startswith(_CONTEXT) or os.sep in operand or os.path.exists(os.path.expanduser(operand))
     ):
-        return session.reshape(point=operand)
-    return source_named(session, operand, hint="an operand without a / may be a point in the log")
+        try:
+            return session.reshape(point=operand)
+        except OutOfReachError as error:
+            oldest = oldest_before_now(session.source.listing(full_log=True))
+            if oldest is not None:
+                error.hint = f"{error.hint}; `diff {oldest} now` shows all that changed"
+            raise
+    return source_named(session, operand)
 
 
 def source_named(session: Session, name: str, hint: str | None = None) -> Session:
@@ -186,7 +195,7 @@ def _remark(session: Session, old: Session, new: Session, place: Segments) -> No
     """What a person should know of either side, and of a snapshot between them."""
     remarks: list[str] = []
     for side in dict.fromkeys((old, new)):
-        messages = [*side.problems(), *(note for note in side.loaded.notes)]
+        messages = [*side.problems(), *side.loaded.notes, *side.unwritten()]
         is_own_source = side.source is session.source
         remarks += [
             text if is_own_source or side.source.name in text else f"{side.source.name}: {text}" for text in messages
@@ -209,11 +218,7 @@ def _line(row: Row) -> str:
 
 
 def _parts(row: Row) -> Iterator[str]:
-    old, new = row["old"], row["new"]
-    if not row["fields"]:
-        yield f"{one_line(old)} -> {one_line(new)}"
-    for name in row["fields"]:
-        yield f"{name} {one_line(old.get(name))} -> {one_line(new.get(name))}"
+    return changed_parts(row["old"], row["new"])
 
 
 def _complete(session: Session, typed: str) -> Iterable[str]:

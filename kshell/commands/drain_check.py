@@ -11,12 +11,14 @@ from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
 from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.result import Result
 from kshell.errors import EXIT_FINDING, EXIT_OK
+from kshell.history.story import reported_ids
 from kshell.metadata.image import Image
 from kshell.metadata.partial import is_unreported, reported_or_none
 from kshell.metadata.partition_state import MinIsr
 from kshell.metadata.partitions import Partition
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.enumeration import Enumeration
+from kshell.tables.existing import BROKER_ID, TOPIC_NAME, note_unknown_names
 from kshell.tables.selection import row_flags, select
 from kshell.tables.state.topics import by_name
 
@@ -27,19 +29,19 @@ LAST_IN_SYNC = "last-in-sync"
 UNDER_MIN_ISR = "under-min-isr"
 _RISK = Enumeration((LAST_IN_SYNC, UNDER_MIN_ISR))
 _FIELDS = (
-    Field("topic", "string", "the topic's name"),
+    Field("topic", TOPIC_NAME, "the topic's name"),
     Field("partition", "int32", "the partition's number"),
     Field(
         "risk",
         _RISK,
         f"{LAST_IN_SYNC}: no in-sync replica is left; {UNDER_MIN_ISR}: too few for acks=all",
     ),
-    Field("leader", "int32", "the broker that leads it now; -1 for none"),
-    Field("replicas", ["int32"], "brokers that are to have it"),
-    Field("isr", ["int32"], "those in sync now"),
-    Field("isrAfter", ["int32"], "those that would be left in sync"),
+    Field("leader", BROKER_ID, "the broker that leads it now; -1 for none"),
+    Field("replicas", [BROKER_ID], "brokers that are to have it"),
+    Field("isr", [BROKER_ID], "those in sync now"),
+    Field("isrAfter", [BROKER_ID], "those that would be left in sync"),
     Field("minIsr", "int32", "min.insync.replicas; null if unknown"),
-    Field("elr", ["int32"], "those outside the ISR that may lead without loss", True),
+    Field("elr", [BROKER_ID], "those outside the ISR that may lead without loss", True),
     Field("topicId", "string", "the topic's id", True),
 )
 
@@ -47,11 +49,44 @@ _FIELDS = (
 def run(session: Session, args: Any) -> Result:
     """A row a partition at risk; exit code 1 when there is one. Raises CommandError for a broker nobody knows."""
     image = image_for(session, "drain-check", ("topics", "brokers", "configs"))
+    note_unknown_names(session, image, args.where)
     leaving = frozenset(map(broker_id, args.broker))
     least = min_isr_of(session, image, args)
     rows = list(at_risk(image, leaving, least))
     refuse_unknown(image, leaving)
+    session.remarks += _already_down(image, leaving)
     return select(_FIELDS, rows, args, exit_code=EXIT_FINDING if rows else EXIT_OK)
+
+
+_NAMED = 3
+"""Partitions that a note lists."""
+
+
+def _already_down(image: Image, leaving: frozenset[int]) -> Iterator[str]:
+    """Of brokers that lead nothing any more the table says nothing: who still needs what is on their disks."""
+    fenced = sorted(
+        broker for broker in leaving.intersection(image["brokers"]) if image["brokers"][broker].value.fenced
+    )
+    if fenced:
+        listed = ", ".join(map(str, fenced))
+        yield f"already fenced, so that stopping changes nothing now: {listed}"
+    waiting = [
+        f"{topic.name}-{number}"
+        for topic in by_name(image)
+        for number, value in topic.scan()
+        if isinstance(value, Partition) and value.leader == -1 and not leaving.isdisjoint(_candidates(value))
+    ]
+    if waiting:
+        more = f" and {len(waiting) - _NAMED} more" if len(waiting) > _NAMED else ""
+        yield (
+            "keep the disks: offline without a leader, and waiting for these brokers:"
+            f" {', '.join(waiting[:_NAMED])}{more}; `why {waiting[0]}`"
+        )
+
+
+def _candidates(value: Partition) -> tuple[int, ...]:
+    """The brokers that may bring back a partition without a leader: its ELR, else those that were in it last."""
+    return reported_ids(value.elr) or reported_ids(value.last_known_elr) or value.replicas
 
 
 def at_risk(image: Image, leaving: frozenset[int], least: MinIsr) -> Iterator[dict[str, Any]]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 FORMATS = ("parquet", "jsonl", "csv", "sqlite", "duckdb")
+_SUFFIXES = {f".{name}": name for name in FORMATS} | {".db": "sqlite", ".ndjson": "jsonl"}
+"""How the names of such files end: the format, where none is given."""
 _COLUMNS = typed("table:string rows:int64 file:string")
 
 
@@ -25,7 +27,9 @@ def run(session: Session, args: Any) -> Result:
     """A row a table. Raises CommandError where the directory may not be written, UsageError without its extra."""
     from kshell.tables.export import WRITERS
 
-    if args.format is None:
+    suffix = os.path.splitext(args.directory)[1]
+    chosen_format = args.format or _SUFFIXES.get(suffix)
+    if chosen_format is None:
         raise UsageError("export: --format is missing", hint=f"one of {', '.join(FORMATS)}")
     if not args.directory:
         raise UsageError("export: the directory has no name", hint="export --format csv DIRECTORY")
@@ -35,9 +39,11 @@ def run(session: Session, args: Any) -> Result:
         demand_empty(args.directory, target, "--force writes into it, over files of the same names")
     chosen = _chosen(args.table, with_past=args.history)
     load_for(session, [table for table in chosen if table.parts])
-    with new_directory(args.directory, target) as place, WRITERS[args.format](place) as writer:
+    with new_directory(args.directory, target) as place, WRITERS[chosen_format](place) as writer:
         # The past first: who has read all of the log has the state, too.
         rows = list(_written(session, writer, sorted(chosen, key=lambda table: table.name in tables())))
+    if suffix in _SUFFIXES:
+        session.remarks.append(f"{args.directory} is a directory: column file says which file of it has which table")
     return Rows(_COLUMNS, sorted(rows, key=lambda row: str(row["table"])))
 
 
@@ -83,7 +89,12 @@ COMMAND = Command(
     run=run,
     args=(Arg("directory", "where the files go; made when it is not there"),),
     flags=(
-        Flag(("--format",), "parquet, jsonl, csv, sqlite or duckdb", metavar="FORMAT", choices=FORMATS),
+        Flag(
+            ("--format",),
+            "parquet, jsonl, csv, sqlite or duckdb; where it is absent, as the name ends: out.duckdb",
+            metavar="FORMAT",
+            choices=FORMATS,
+        ),
         Flag(("--table",), "only this table (repeatable)", metavar="TABLE", repeat=True, complete=complete_table),
         Flag(("--history",), "the tables of the past, too: history_NAME of each, events and config_changes"),
         Flag(("--force",), "write into a directory that is not empty, over files of the same names"),

@@ -289,8 +289,8 @@ def _complete_what(session: Session, typed: str) -> Iterable[str]:
 
 COMMAND = Command(
     name="features",
-    task=Task.CLUSTER,
-    summary="finalized features, what brokers and controllers support, and whether levels can be raised or lowered",
+    task=Task.PROBLEMS,
+    summary="finalized features, what the nodes support, and whether the cluster is ready for another release",
     run=run,
     args=(Arg("what", "map: which release brought which level", arity="?", complete=_complete_what),),
     flags=(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from kshell.commands.as_of import complete_point
@@ -13,7 +14,7 @@ from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Drawing, Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.engine.walk import one_line
-from kshell.errors import EXIT_DATA, UsageError
+from kshell.errors import EXIT_DATA, DataError, UsageError
 from kshell.history.log_weight import FIELDS as WEIGHT_FIELDS
 from kshell.history.log_weight import LogWeight, draw, topic_names
 from kshell.history.records import (
@@ -37,7 +38,8 @@ from kshell.sources.directory.records import DecodedRecords, Wanted, log_records
 from kshell.sources.points import Since
 from kshell.tables.declaration import columns
 from kshell.tables.selection import where_flag
-from kshell.tree.paths import is_under
+from kshell.tree.paths import is_under, resolve
+from kshell.tree.paths import walk as tree_node
 
 _COLUMNS = columns(LOG_FIELDS)
 _NO_OP_HEAD = b"\x01\x14\x00"
@@ -134,12 +136,39 @@ class _Search:
         if self._newest_first:
             rows = reversed(deque(rows, self._count))
             self._finish(records, result)
+        number = -1
         for number, row in enumerate(rows):
             if number == self._count:
                 return
             yield row
         if not self._newest_first:
             self._finish(records, result)
+        if number < 0 and self._count != 0:
+            self._demand_path()
+
+    def _demand_path(self) -> None:
+        """Make sure that there is, or was, something at the place of which no record was found.
+
+        Raises:
+            NoSuchPathError: there is nothing now, and no record of the whole log ever touched it.
+        """
+        session, place = self._session, self._place
+        if place is None:
+            return
+        with suppress(DataError):  # an image that cannot be made, or a past that is not known, proves nothing
+            if tree_node(session.root, place) is not None:
+                return
+            concern = Concern(place)
+            records = log_records(
+                session.source,
+                until=session.until,
+                wanted=concern,
+                select=concern.select,
+                progress=session.progress,
+            )
+            past = with_paths(session, records, 0, concern)
+            if not any(is_under(one.path, place) for _, touched in past for one in touched):
+                resolve(session.root, place)
 
     def _finish(self, records: DecodedRecords, result: Rows) -> None:
         conclude(self._session, records, result)

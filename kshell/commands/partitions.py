@@ -24,7 +24,8 @@ _PROBLEM_DESCRIPTIONS = {
     "offline": "without a leader",
     "under-replicated": "with fewer in-sync replicas than replicas",
     "under-min-isr": "with fewer in-sync replicas than min.insync.replicas, or without a leader",
-    "at-min-isr": "with as many in-sync replicas as min.insync.replicas: one lost, and producers are refused",
+    "at-min-isr": "with as many in-sync replicas as min.insync.replicas: one lost, and producers are refused,"
+    " or the partition is offline where it was the only one",
     "non-preferred": "led by another broker than the first of their replicas",
     "reassigning": "to which replicas are being added, or from which removed",
     "unclean": "that recover from an unclean leader election",
@@ -53,6 +54,7 @@ COMMAND = Command(
     task=Task.CLUSTER,
     summary="the partitions of all topics, or those with certain problems",
     run=run,
+    meant="topic",
     flags=(
         *(Flag((f"--{name}",), f"those {description}") for name, description in _PROBLEM_DESCRIPTIONS.items()),
         MIN_ISR_DEFAULT,

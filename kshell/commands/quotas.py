@@ -24,6 +24,7 @@ COMMAND = Command(
     task=Task.ACCESS,
     summary="the limits of users, client ids and addresses",
     run=run,
+    meant="user",
     flags=row_flags(TABLE.fields),
     examples=(
         Example("quotas", "every limit"),

@@ -127,6 +127,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="the registrations of brokers and controllers, and which of them are stale",
     run=run,
+    meant="id",
     flags=(Flag(("--stale",), "only those that nothing which runs seems to stand behind"), *row_flags(_FIELDS)),
     examples=(
         Example("registrations", "all of them"),

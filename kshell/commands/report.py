@@ -212,8 +212,9 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="what is wrong and what happened, as one HTML page to attach to a ticket",
     run=run,
+    meant="--to",
     flags=(
-        Flag(("--to",), "where the page goes", metavar="FILE.html"),
+        Flag(("--to",), "where the page goes", metavar="FILE.html", required=True),
         Flag(
             ("--since",),
             f"where the report begins ({_BEFORE}, or the log's beginning)",

@@ -13,6 +13,7 @@ from kshell.metadata.families.topics import TOPICS
 from kshell.metadata.image import Image
 from kshell.metadata.partitions import Partition
 from kshell.tables.declaration import Field, image_for
+from kshell.tables.existing import BROKER_ID, note_unknown_names
 from kshell.tables.selection import row_flags, select
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _COUNTS = (
     Field("replicaSkew", "float64", "replicas by the even share of the registered brokers: 1 is even"),
 )
 _BROKER = (
-    Field("broker", "int32", "the broker's id"),
+    Field("broker", BROKER_ID, "the broker's id"),
     Field("rack", "string", "its rack"),
     Field("fenced", "boolean", "whether it is fenced; null if it is not registered"),
     *_COUNTS,
@@ -58,6 +59,7 @@ class _Place:
 def run(session: Session, args: Any) -> Result:
     """A row a broker or a rack; people also see how far the fullest is from the mean."""
     image = image_for(session, "skew", ("topics", "brokers"))
+    note_unknown_names(session, image, args.where)
     places = _places(image, by_rack=args.rack)
     alone = _sole_racks(image) if args.rack else Counter[str | None]()
     rows = [_row(place, places) for place in places]
@@ -137,6 +139,7 @@ COMMAND = Command(
     task=Task.CLUSTER,
     summary="how evenly leaders and replicas are spread over brokers or racks",
     run=run,
+    meant="broker",
     flags=(Flag(("--rack",), "by rack, with the partitions that one rack would take along"), *row_flags(_FIELDS)),
     examples=(
         Example("skew", "by broker"),

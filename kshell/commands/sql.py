@@ -54,6 +54,7 @@ COMMAND = Command(
     task=Task.PROGRAMS,
     summary="a SELECT over the tables, run by DuckDB",
     run=run,
+    meant="query",
     args=(Arg("query", "one SELECT, in quotes", complete=complete_query),),
     flags=(FAIL_IF_ANY,),
     examples=(

@@ -304,6 +304,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="partitions on brokers' disks that the image does not place there, and missing ones",
     run=run,
+    meant="topic",
     flags=(
         Flag(
             ("--log-dirs",),

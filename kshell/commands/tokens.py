@@ -31,6 +31,7 @@ COMMAND = Command(
     task=Task.ACCESS,
     summary="the delegation tokens, and when they end",
     run=run,
+    meant="owner",
     flags=row_flags(TABLE.fields),
     examples=(
         Example("tokens", "every token, the one that ends first above"),

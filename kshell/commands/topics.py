@@ -35,6 +35,7 @@ COMMAND = Command(
     task=Task.CLUSTER,
     summary="the topics, and how many of their partitions are in trouble",
     run=run,
+    meant="name",
     flags=(MIN_ISR_DEFAULT, *row_flags(TABLE.fields)),
     examples=(
         Example("topics", "every topic"),

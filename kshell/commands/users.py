@@ -24,6 +24,7 @@ COMMAND = Command(
     task=Task.ACCESS,
     summary="the users with SCRAM credentials, their mechanisms and iterations",
     run=run,
+    meant="name",
     flags=row_flags(TABLE.fields),
     examples=(
         Example("users", "every credential"),

@@ -23,6 +23,7 @@ from kshell.metadata.partition_state import OFFLINE, STATES, UNDER_MIN_ISR, MinI
 from kshell.metadata.partitions import Partition, Topic
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.enumeration import Enumeration
+from kshell.tables.existing import BROKER_ID, TOPIC_NAME, note_unknown_names
 from kshell.tables.selection import row_flags, select
 from kshell.tables.state.topics import by_name
 from kshell.tree.image import iso
@@ -36,13 +37,13 @@ EFFECTS = (OFFLINE, UNCLEAN_ELECTION, UNDER_MIN_ISR, LEADER_MOVES, NO_WORSE)
 _HARMFUL = EFFECTS[:3]
 _STATE = Enumeration(STATES)
 _FIELDS = (
-    Field("topic", "string", "the topic's name", spare=-1),
+    Field("topic", TOPIC_NAME, "the topic's name", spare=-1),
     Field("partition", "int32", "the partition's number", spare=-1),
-    Field("leader", "int32", "the broker that leads it now; -1 for none"),
-    Field("leaderAfter", "int32", "the broker that would lead it; -1 for none"),
-    Field("isr", ["int32"], "those in sync now", spare=1),
-    Field("isrAfter", ["int32"], "the ISR that would be left"),
-    Field("elrAfter", ["int32"], "those outside the ISR that might then lead without loss", spare=1),
+    Field("leader", BROKER_ID, "the broker that leads it now; -1 for none"),
+    Field("leaderAfter", BROKER_ID, "the broker that would lead it; -1 for none"),
+    Field("isr", [BROKER_ID], "those in sync now", spare=1),
+    Field("isrAfter", [BROKER_ID], "the ISR that would be left"),
+    Field("elrAfter", [BROKER_ID], "those outside the ISR that might then lead without loss", spare=1),
     Field("stateAfter", _STATE, "online, or the worst of offline, under-min-isr, under-replicated", spare=1),
     Field("minIsr", "int32", "min.insync.replicas; null if unknown", spare=2),
     Field(
@@ -53,8 +54,8 @@ _FIELDS = (
         f" {NO_WORSE}: clients would notice nothing, or are as badly off now",
         spare=-1,
     ),
-    Field("elr", ["int32"], "the ELR now", True),
-    Field("replicas", ["int32"], "brokers that are to have it", True),
+    Field("elr", [BROKER_ID], "the ELR now", True),
+    Field("replicas", [BROKER_ID], "brokers that are to have it", True),
     Field("inSyncUntilOffset", "int64", "with --unclean: the record by which the new leader fell out of sync", True),
     Field("inSyncUntil", "string", "the time of that record", True),
     Field("inSyncUntilMs", "int64", "that time, in milliseconds since 1970", True),
@@ -83,6 +84,7 @@ def run(session: Session, args: Any) -> Result:
     image = image_for(session, "what-if", _PARTS)
     dying = args.kill if args.kill is not None else _brokers_of_rack(image, args.rack)
     refuse_unknown(image, dying)
+    note_unknown_names(session, image, args.where)
     crash = _Crash(session, image, dying, min_isr_of(session, image, args))
     rows = list(crash.rows(every=args.all))
     who = _named(dying) if args.rack is None else f"rack {args.rack} ({_named(dying)})"
@@ -320,6 +322,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="who would lead, and what would be offline, if brokers died or an unclean election were held",
     run=run,
+    meant="--kill",
     flags=(
         Flag(
             ("--kill",),

@@ -131,8 +131,9 @@ COMMAND = Command(
     ),
     description=(
         "One row per stretch: it begins with the record at fromOffset, and after the record at toOffset no row"
-        " fulfilled the condition any more (null: it still lasts, or lasted at --until). rows is the most rows at one"
-        " offset of the stretch. What holds when the log starts, from a snapshot, begins at the snapshot's last offset."
+        " fulfilled the condition any more (null, or - in text: it still lasts, or lasted at --until). rows is the most"
+        " rows at one offset of the stretch; which they were, the table itself says: `partitions --where … --as-of"
+        " OFFSET`. What holds when the log starts, from a snapshot, begins at the snapshot's last offset."
         " Records of a metadata transaction take effect at its end. The tables are those of `sql`: the rows and"
         " conditions of `partitions`, `topics`, `brokers` and so on, as the log has them. min.insync.replicas that only"
         " a server.properties has is unknown, or --min-isr-default. --since leaves out stretches that ended before."

@@ -84,6 +84,7 @@ def run(session: Session, args: Any) -> Result:
         tell = _broker if node[1] == "broker" else _controller
         result = tell(then, story, int(node[2]), first)
     else:
+        _refuse_parted_node(story, args)
         found = partition_or_topic(then, story, _partition_word(args))
         if found.partition is None:
             result = _topic(then, story, found.topic, first)
@@ -93,6 +94,13 @@ def run(session: Session, args: Any) -> Result:
         session.remarks += then.problems()
         result.exit_code = then.exit_code() if then.is_loaded else EXIT_OK
     return result
+
+
+def _refuse_parted_node(story: Story, args: Any) -> None:
+    """Raises CommandError for `broker 3`, unless a topic has that name."""
+    if args.number is not None and args.target in ("broker", "controller") and args.target not in story.names():
+        node = f"{args.target}-{args.number}"
+        raise CommandError(f"{args.target}/{args.number}: no such partition", hint=f"the {args.target} is `why {node}`")
 
 
 def _partition_word(args: Any) -> str:

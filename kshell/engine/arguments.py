@@ -6,7 +6,7 @@ A parser of our own: the declarations hold all there is to know (docs/decisions/
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -111,13 +111,37 @@ def option_words(command: Command, options: Mapping[str, object]) -> Iterator[st
             yield f"{option}={value}"
 
 
-def parse(command: Command, tokens: list[str]) -> SimpleNamespace:
+def take_out(flags: Iterable[Flag], command: Command, tokens: list[str]) -> tuple[SimpleNamespace, list[str]]:
+    """Options of the whole program out of the tokens of a command, which may have other options of the same names.
+
+    Args:
+        flags: the options to take; those whose names the command uses itself are left to it.
+        command: what the tokens are for.
+        words: its arguments and options.
+
+    Returns:
+        What the options say, and the tokens without them.
+
+    Raises:
+        UsageError: an option is not understood.
+    """
+    taken = _untaken(command, flags)
+    reader = _Reader(command, [*flags_of(command), *taken], f"`help {command.name}` shows how it is used")
+    names = {name for flag in taken for name in flag.names}
+    rest = tokens
+    if any(token.partition("=")[0] in names or token[:2] in names for token in tokens):
+        rest = reader.rest_without(names, tokens, intermixed=not command.takes_line)
+    return SimpleNamespace(**{flag.dest: getattr(reader.namespace, flag.dest) for flag in taken}), rest
+
+
+def parse(command: Command, tokens: list[str], *, explains: bool = True) -> SimpleNamespace:
     """The typed arguments in ``tokens``, flags and others in any order. Raises UsageError.
 
+    ``explains``: an error proposes a line that works. Whoever tries proposals needs none.
     Where the last argument is a command line (``watch``), its first token ends the flags: the rest are that line's.
     """
     hint = f"`help {command.name}` shows how it is used"
-    reader = _Reader(command.name, flags_of(command), hint)
+    reader = _Reader(command, flags_of(command), hint, explains=explains)
     rest = reader.read(tokens, intermixed=not command.takes_line)
     missing = None
     for arg in command.args:
@@ -133,22 +157,27 @@ def parse(command: Command, tokens: list[str]) -> SimpleNamespace:
         if missing:
             raise UsageError(f"{command.name}: {missing} is missing", hint=hint)
         if rest:
-            raise UsageError(f"{command.name}: more than it takes: {' '.join(rest)}", hint=hint)
+            from kshell.engine.habits import excess_hint  # late: only mistakes need it
+
+            meant = excess_hint(command, reader.namespace, rest) if explains else None
+            raise UsageError(f"{command.name}: more than it takes: {' '.join(rest)}", hint=meant or hint)
     return reader.namespace
 
 
 def parse_options(program: str, flags: Iterable[Flag], tokens: list[str]) -> tuple[SimpleNamespace, list[str]]:
-    """(what the flags at the front say, the first token that is none, with all that follow it). Raises UsageError."""
-    reader = _Reader("", flags, f"`{program} --help` lists the options")
+    """(what the flags at the front say, the first token that is none with all that follow it). Raises UsageError."""
+    reader = _Reader(None, flags, f"`{program} --help` lists the options")
     return reader.namespace, reader.read(tokens, intermixed=False)
 
 
 class _Reader:
     """One pass over the tokens. ``namespace`` has an attribute for every flag, given or not."""
 
-    def __init__(self, owner: str, flags: Iterable[Flag], hint: str) -> None:
+    def __init__(self, command: Command | None, flags: Iterable[Flag], hint: str, *, explains: bool = True) -> None:
+        """``command``: whose tokens they are; ``None`` for those before a command."""
         self.namespace = SimpleNamespace()
-        self._owner = owner
+        self._explains = explains
+        self._command = command
         self._hint = hint
         self._flags: dict[str, Flag] = {}
         for flag in flags:
@@ -168,6 +197,24 @@ class _Reader:
                 rest.append(token)
                 if not intermixed:
                     rest.extend(queue)
+        return rest
+
+    def rest_without(self, names: Collection[str], tokens: list[str], *, intermixed: bool) -> list[str]:
+        """Takes the flags, and returns the tokens without the flags of those names and their values."""
+        rest: list[str] = []
+        at = 0
+        while at < len(tokens):
+            token = tokens[at]
+            if token == "--" or not (self._is_flag(token) or intermixed):
+                return [*rest, *tokens[at:]]
+            end = at + 1
+            if self._is_flag(token):
+                queue = iter(tokens[end:])
+                self._take(token, queue)
+                end = len(tokens) - len(list(queue))
+            if token.partition("=")[0] not in names and (token[:2] not in names or token[:2] == "--"):
+                rest += tokens[at:end]
+            at = end
         return rest
 
     def _is_flag(self, token: str) -> bool:
@@ -193,12 +240,12 @@ class _Reader:
     def _take_bundle(self, token: str, queue: Iterator[str]) -> None:
         """``-lR``, ``-ojson``, ``-lo json``."""
         if token[:2] not in self._flags:
-            raise self._unknown(token)
+            raise self._unknown(token, queue)
         for at, char in enumerate(token[1:], 1):
             name, rest = f"-{char}", token[at + 1 :]
             flag = self._flags.get(name)
             if flag is None:
-                raise self._unknown(name, f" (in {token})")
+                raise self._unknown(name, queue, f" (in {token})")
             if flag.metavar is not None and rest:
                 self._set(flag, name, rest.removeprefix("="))
                 return
@@ -231,11 +278,26 @@ class _Reader:
         return value
 
     def _fault(self, message: str, hint: str | None = None) -> UsageError:
-        return UsageError(f"{self._owner}: {message}" if self._owner else message, hint=hint or self._hint)
+        owner = "" if self._command is None else f"{self._command.name}: "
+        return UsageError(f"{owner}{message}", hint=hint or self._hint)
 
-    def _unknown(self, name: str, where: str = "") -> UsageError:
-        name = name.partition("=")[0]
-        return self._fault(f"there is no option {name}{where}", did_you_mean(name, self._flags))
+    def _unknown(self, word: str, queue: Iterator[str], where: str = "") -> UsageError:
+        name, _, value = word.partition("=")
+        return self._fault(f"there is no option {name}{where}", self._meant(name, value or next(queue, None)))
+
+    def _meant(self, name: str, value: str | None) -> str | None:
+        """What an option that is not there may be meant to be. ``value``: the word after it."""
+        if not self._explains:
+            return None
+        from kshell.engine.habits import option_hint  # late: only mistakes need it
+        from kshell.engine.source_flags import PROPERTIES, READING, SOURCES
+
+        hint = None if self._command is None else option_hint(self._command, name, value)
+        source = next((flag for flag in (*SOURCES, *PROPERTIES, *READING) if name in flag.names), None)
+        if hint is None and source is not None and self._command is not None:
+            said = name if source.metavar is None else f"{name} {source.metavar}"
+            return f"the source comes first, when kshell starts: `kshell {said} {self._command.name}`"
+        return hint or did_you_mean(name, self._flags)
 
 
 def _is_number(token: str) -> bool:

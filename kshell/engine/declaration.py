@@ -25,7 +25,8 @@ class Flag(NamedTuple):
     ``convert`` raises ValueError with what the word should have been ("a whole number"), or UsageError. With
     ``dashed``, the value may look like an option (``--as-of -1h``). Of an option that is given more than once the last
     counts, of one that may ``repeat`` all do; one that means something only ``once`` is refused. ``after`` completes a
-    value whose candidates depend on the words before it: (those words, what was typed of the value).
+    value whose candidates depend on the words before it: (those words, what was typed of the value). Usage shows one
+    that is ``required`` without brackets; the command itself refuses.
     """
 
     names: tuple[str, ...]
@@ -39,6 +40,7 @@ class Flag(NamedTuple):
     dashed: bool = False
     once: bool = False
     after: Callable[[list[str], str], Iterable[str]] | None = None
+    required: bool = False
 
     @property
     def dest(self) -> str:
@@ -87,7 +89,9 @@ class Task(StrEnum):
 class Command(NamedTuple):
     """A command. ``run`` gets the session and the parsed arguments (attributes by name) and returns a result.
 
-    ``says_no`` is for predicates: when the exit code is 1. A command without it never ends with 1.
+    ``says_no`` is for predicates: when the exit code is 1. A command without it never ends with 1. ``meant``: what a
+    word too many is taken to be meant for, in the hint: a column to compare with it (``topic``), an option,
+    or its argument, which was to be quoted.
     """
 
     name: str
@@ -101,6 +105,7 @@ class Command(NamedTuple):
     aliases: tuple[str, ...] = ()
     says_no: str = ""
     task: Task = Task.SHELL
+    meant: str = ""
 
     @property
     def takes_line(self) -> bool:

@@ -63,12 +63,31 @@ owner can read, and all of it may be deleted.
 """
 
 
+COOKBOOK = """\
+Questions of an incident, and the lines that answer them; docs/cookbook.md shows their answers.
+
+- What is wrong? `status`, then `health`: each finding has its next step.
+- Why is a partition offline? `partitions --offline`, then `why legacy-import-0`.
+- What changed in the last ten minutes? `diff -10m now`; in a copy, `diff end-10m now`. In which order:\
+ `log --since -10m`.
+- What changed this config? `blame /image/configs/TOPIC:orders`, `log /image/configs/TOPIC:orders`.
+- Who changed it? No record of the metadata log says who: the controllers' audit log (kafka.authorizer.logger) does.
+- What happens if broker 2 dies? `what-if --kill 2`. Can it be stopped? `drain-check 2`.
+- May this user read that topic? `can User:alice READ TOPIC:orders`.
+- Is the cluster ready for Kafka 4.4? `features --can-upgrade 4.4`.
+- When was it so, and until when? `when partitions --where 'leader == -1'`.
+- How do I alert? `partitions --under-min-isr --fail-if-any`, `health`: exit code 1 says yes.
+- What is in a file, byte for byte? `verify --deep`, `explain 182`.
+"""
+
+
 def _formats() -> str:
     listed = "\n".join(f"- `{form.name}`: {form.about}." for form in FORMATS.values())
     return f"`-o FORMAT` chooses the format of one answer, `set output FORMAT` that of all later ones.\n\n{listed}\n"
 
 
 PAGES: dict[str, HelpTopic] = {
+    "cookbook": HelpTopic("questions of an incident, and the lines that answer them", lambda: COOKBOOK),
     "points": HelpTopic("moments in the log's history: offsets, times, -15m, marks", lambda: POINTS),
     "where": HelpTopic("conditions for --where", lambda: CONDITIONS.removesuffix("\n")),
     "formats": HelpTopic("what -o takes", _formats),

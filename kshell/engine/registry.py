@@ -26,7 +26,9 @@ def names() -> tuple[str, ...]:
 def get(name: str) -> Command:
     """The command, imported now. Raises UsageError, which proposes names that exist."""
     if name not in names():
-        hint = did_you_mean(name, names(), "`help` lists the commands by task")
+        from kshell.engine.habits import command_hint  # late: only mistakes need it
+
+        hint = command_hint(name) or did_you_mean(name, names(), "`help` lists the commands by task")
         raise UsageError(f"{name}: no such command", hint=hint)
     command: Command = importlib.import_module(f"{_PACKAGE}.{name.replace('-', '_')}").COMMAND
     return command

@@ -182,8 +182,21 @@ class Session(SourceView):
         return super().offset_of(self._in_zone(point))
 
     def since(self, point: str) -> Since | None:
-        """As the base; a time that names no zone is one of the setting ``timezone``."""
-        return super().since(self._in_zone(point))
+        """As the base; a time that names no zone is one of the setting ``timezone``.
+
+        A time after the last record is remarked on: nothing is newer, and of a copy that is old nobody expects that.
+        """
+        begin = super().since(self._in_zone(point))
+        if begin is not None and begin.last_ms is not None and not self.source.is_live:
+            from kshell.sources.points import is_ago  # late: few lines name a point
+
+            age = ago(time.time() - begin.last_ms / 1000)
+            from_end = f"end{point}" if is_ago(point) else "end-15m"
+            self.remarks.append(
+                f"nothing is newer than {point}: the last record is of {iso(begin.last_ms)}, {age};"
+                f" `{from_end}` counts from there"
+            )
+        return begin
 
     def _in_zone(self, point: str, zone: str | None = None) -> str:
         name = zone or self.settings.get("timezone")
@@ -271,6 +284,11 @@ class Session(SourceView):
             return [
                 f"answers are the state at offset {offset} ({iso(self.image.provenance.timestamp) or 'no time known'})"
             ]
+        return self.unwritten()
+
+    def unwritten(self) -> list[str]:
+        """That the offset that was asked for is after the end, if it is."""
+        offset = self.image.provenance.offset
         if self.until is not None and self.until > max(offset, (self.loaded.log_end_offset or 0) - 1):
             reason = "is not written yet" if self.loaded.listing.has_log else "is after the end of the snapshot"
             return [f"offset {self.until} {reason}: answers are the state at offset {offset}"]

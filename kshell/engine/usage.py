@@ -33,8 +33,13 @@ null is a value: `rack == null` is true where there is none, and so is `rack != 
 
 def synopsis(command: Command) -> str:
     """One line: ``find [-name GLOB] [--values] [PATH …]``."""
-    flags = [f"[{_named(flag, shortest=True)}]{' …' if flag.repeat else ''}" for flag in command.flags]
+    flags = [_flag(flag) for flag in command.flags]
     return " ".join([command.name, *flags, *map(_placed, command.args)])
+
+
+def _flag(flag: Flag) -> str:
+    name = _named(flag, shortest=True)
+    return (name if flag.required else f"[{name}]") + (" …" if flag.repeat else "")
 
 
 def _placed(arg: Arg) -> str:

@@ -303,13 +303,21 @@ def _displayed(session: Session, touch: Touch, value: Any) -> Any:
 
 
 def changed_parts(old: Any, new: Any) -> Iterator[str]:
-    """``field old -> new`` for each field that differs; of a value without fields, ``old -> new``."""
+    """``field old -> new`` for each field that differs; of a value without fields, ``old -> new``.
+
+    Of a field that is an object on both sides only the keys that differ: ``supportedFeatures.metadata.version``.
+    """
     if not (isinstance(old, dict) and isinstance(new, dict)):
         yield f"{one_line(old)} -> {one_line(new)}"
         return
     for name in dict.fromkeys((*old, *new)):
-        if old.get(name) != new.get(name):
-            yield f"{name} {one_line(old.get(name))} -> {one_line(new.get(name))}"
+        before, after = old.get(name), new.get(name)
+        if before == after:
+            continue
+        if isinstance(before, dict) and isinstance(after, dict) and before and after:
+            yield from (f"{name}.{part}" for part in changed_parts(before, after))
+        else:
+            yield f"{name} {one_line(before)} -> {one_line(after)}"
 
 
 def when(row: Row) -> str:

@@ -85,9 +85,9 @@ def _lifetime(found: TopicStory) -> Iterator[Event]:
         if created is not None and revisions[0].time != created.time:
             added.setdefault(revisions[0].time, []).append(number)
     for numbers in added.values():
-        listed = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+        listed = f"number {numbers[0]}" if len(numbers) == 1 else f"numbers {numbers[0]} to {numbers[-1]}"
         first = found.partitions[numbers[0]][0]
-        yield Event(first, "partitions-added", f"{_partitions(len(numbers))} added: {listed}")
+        yield Event(first, "partitions-added", f"{_partitions(len(numbers))} added, {listed}: now {numbers[-1] + 1}")
     if found.deleted is not None:
         yield Event(found.deleted, "deleted", "the topic is deleted")
 

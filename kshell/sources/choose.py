@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from kshell.errors import SourceError, UsageError
+from kshell.errors import SourceError, SourceNotFoundError, UsageError
 from kshell.sources.directory.files import ON_CORRUPTION, STOP, Listing
 from kshell.sources.directory.source import DirectorySource
 from kshell.sources.source import Source
@@ -57,6 +57,8 @@ class Choice(NamedTuple):
     """``None`` where nothing is connected to and no properties were asked for."""
     warnings: tuple[str, ...] = ()
     """Sentences for the user, once, about the properties; without their values."""
+    variable: str | None = None
+    """The variable of the environment that names it, for errors: nobody sees it on the line."""
 
 
 def choose(
@@ -88,7 +90,11 @@ def choose(
 def _chosen_source(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Choice | None:
     """The source of the highest level that has one. Raises UsageError for two."""
     for level, names in ((flags, FLAGS), (_named(environment), ENVIRONMENT)):
-        choices = [Choice(kind, value) for kind in names if (value := level.get(kind))]
+        choices = [
+            Choice(kind, value, variable=names[kind] if names is ENVIRONMENT else None)
+            for kind in names
+            if (value := level.get(kind))
+        ]
         if len(choices) > 1:
             raise TwoSourcesError(f"{' and '.join(names[choice.kind] for choice in choices)} are two sources: give one")
         if choices:
@@ -149,7 +155,12 @@ def open_source(choice: Choice, on_corruption: str | None = None) -> Source:
         raise UsageError(f"on_corruption: {on_corruption}: not one of {', '.join(ON_CORRUPTION)}")
     if choice.kind in (DIRECTORY, DEMO):
         path, name = (demo_directory(), "demo") if choice.kind == DEMO else (choice.value, None)
-        return DirectorySource(path, name=name, on_corruption=on_corruption or STOP)
+        try:
+            return DirectorySource(path, name=name, on_corruption=on_corruption or STOP)
+        except SourceNotFoundError as error:
+            if choice.variable is not None and error.hint is None:
+                error.hint = f"the path is that of {choice.variable}; -d names another one"
+            raise
     if on_corruption is not None:
         raise UsageError("--on-corruption is for directories", hint="what nodes send is verified before it is used")
     from kshell.client.settings import Settings

@@ -51,6 +51,8 @@ class Since(NamedTuple):
 
     offset: int
     time_ms: int | None = None
+    last_ms: int | None = None
+    """When the last record was written, where that was before ``time_ms``, so that nothing is left."""
 
     def includes(self, offset: int, timestamp: int) -> bool:
         """Whether a record with that offset and time (epoch milliseconds) is not from before the point."""
@@ -174,17 +176,17 @@ def offset_at(listing: Listing, time_ms: int) -> int:
     return last
 
 
-def first_offset_since(listing: Listing, time_ms: int) -> int:
-    """The base offset of the first batch with a record written at that time or later; the log's end if none has.
+def since_time(listing: Listing, time_ms: int) -> Since:
+    """The first batch with a record written at that time or later; the log's end if none has.
 
     A time before the log's first record gives that record: the log holds nothing older. Raises DataError.
     """
-    end = 0
+    end, last = 0, -1
     for _, batch in LogReader(listing, 0, resume=True):
         if batch.max_timestamp >= time_ms:
-            return batch.base_offset
-        end = batch.last_offset + 1
-    return end
+            return Since(batch.base_offset, time_ms)
+        end, last = batch.last_offset + 1, max(last, batch.max_timestamp)
+    return Since(end, time_ms, last if last >= 0 else None)
 
 
 def _ends_after(file: SnapshotFile, offset: int) -> bool:
@@ -219,6 +221,22 @@ class _OffsetRange(NamedTuple):
 
 def reach(listing: Listing) -> str | None:
     """Describe the points that an image exists for: from the log's start, or a snapshot that it joins."""
+    ranges = _shown_ranges(listing)
+    if not ranges:
+        return None
+    texts = list(map(str, ranges))
+    if len(texts) > _MOST:
+        texts[_MOST - 1 : -1] = ["…"]
+    return f"offsets {', '.join(texts[:-1])}{' and ' if texts[1:] else ''}{texts[-1]} can be shown"
+
+
+def oldest_before_now(listing: Listing) -> int | None:
+    """The oldest offset that an image exists for and that no gap of the log parts from its end."""
+    ranges = _shown_ranges(listing)
+    return ranges[-1].first[0] if ranges else None
+
+
+def _shown_ranges(listing: Listing) -> list[_OffsetRange]:
     ranges: list[_OffsetRange] = []
     for first, last in _unbroken(listing):
         joined = [file for file in listing.snapshots if file.end_offset and first[0] <= file.end_offset <= last[0] + 1]
@@ -230,12 +248,7 @@ def reach(listing: Listing) -> str | None:
         end = (file.end_offset or 0) - 1
         if end >= 0 and not any(offset_range.first[0] <= end <= offset_range.last[0] for offset_range in ranges):
             ranges.append(_OffsetRange((end, _written(file)), (end, _written(file))))
-    if not ranges:
-        return None
-    texts = [str(offset_range) for offset_range in sorted(ranges)]
-    if len(texts) > _MOST:
-        texts[_MOST - 1 : -1] = ["…"]
-    return f"offsets {', '.join(texts[:-1])}{' and ' if texts[1:] else ''}{texts[-1]} can be shown"
+    return sorted(ranges)
 
 
 def _unbroken(listing: Listing) -> list[_OffsetRange]:
@@ -262,6 +275,7 @@ def _iso(time_ms: int) -> str:
     import datetime
 
     try:
-        return datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC).isoformat(timespec="milliseconds")
+        moment = datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC)
+        return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     except (OverflowError, ValueError, OSError):
         return f"{time_ms} ms"

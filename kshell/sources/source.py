@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kshell.errors import DataError
 from kshell.metadata.image import Image
@@ -17,6 +17,8 @@ from kshell.sources.directory.snapshot import SnapshotFacts
 if TYPE_CHECKING:
     from kshell.client.nodes import Nodes
     from kshell.sources.points import Point, Since
+
+_T = TypeVar("_T")
 
 
 class Loaded(NamedTuple):
@@ -90,12 +92,12 @@ class Source(ABC):
 
     def since(self, point: str) -> Since | None:
         """The first record that is not from before ``point``; ``None`` for now. Raises UsageError, DataError."""
-        from kshell.sources.points import Since, first_offset_since
+        from kshell.sources.points import Since, since_time
 
         moment = self._point(point)
         time_ms = moment.time_ms
         if time_ms is not None:
-            return Since(self._read(lambda listing: first_offset_since(listing, time_ms)), time_ms)
+            return self._read(lambda listing: since_time(listing, time_ms))
         return None if moment.offset is None else Since(moment.offset)
 
     def _point(self, text: str) -> Point:
@@ -107,7 +109,7 @@ class Source(ABC):
             return point
         return Point(time_ms=self._read(end_time) - point.before_end_ms)
 
-    def _read(self, read: Callable[[Listing], int]) -> int:
+    def _read(self, read: Callable[[Listing], _T]) -> _T:
         """What ``read`` finds in all of the log, even though a running server removes files meanwhile."""
         from kshell.sources.directory.source import read_listed
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kshell.engine.result import Row, Rows
 from kshell.metadata.image import Image
 from kshell.tables.declaration import Table, Wanted, image_for
+from kshell.tables.existing import note_unknown_names
 from kshell.tables.selection import select, wanted
 
 if TYPE_CHECKING:
@@ -30,5 +31,6 @@ def table_answer(
     SourceError where the source does not tell the table.
     """
     image = image_for(session, table.name, table.parts)
+    note_unknown_names(session, image, args.where)
     rows = (make or table.rows)(session, image, wanted(table.fields, args))
     return select(table.fields, rows, args, people=people)

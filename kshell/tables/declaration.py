@@ -17,6 +17,7 @@ from kshell.errors import SourceError
 from kshell.metadata.image import EMPTY, Image
 from kshell.metadata.partial import MISSING
 from kshell.tables.enumeration import Enumeration
+from kshell.tables.existing import NameOf
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -96,7 +97,10 @@ def where_type(declared: Type) -> FieldType:
 
         if isinstance(declared, Enumeration):
             return Kind("string", values=declared)
-        return Kind("number", bits=_INTEGER_BITS[declared]) if declared in _INTEGER_BITS else _PLAIN[declared]
+        what = declared.what if isinstance(declared, NameOf) else ""
+        if declared in _INTEGER_BITS:
+            return Kind("number", bits=_INTEGER_BITS[declared], what=what)
+        return Kind("string", what=what) if what else _PLAIN[declared]
     if isinstance(declared, Mapping):
         return {name: where_type(below) for name, below in declared.items()}
     return [where_type(declared[0])]

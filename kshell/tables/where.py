@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kshell.tables.existing import Named
 from kshell.tables.where_checks import Checker, Scope
 from kshell.tables.where_grammar import COMPARISONS, FUNCTIONS, ExpressionError, WhereToken, parse, tokens
 from kshell.tables.where_kinds import ANY, NUMBER, OTHER_FIELDS, STRING, FieldType, Kind, kind_of
@@ -35,8 +36,10 @@ Fields = Mapping[str, FieldType]
 class Predicate:
     """A condition on a row, to be called with it."""
 
-    def __init__(self, text: str, test: Callable[[Scope], bool]) -> None:
+    def __init__(self, text: str, test: Callable[[Scope], bool], named: tuple[Named, ...] = ()) -> None:
+        """``named``: the constants that are compared with names of things."""
         self.text = text
+        self.named = named
         self._test = test
 
     def __call__(self, row: Row) -> bool:
@@ -58,7 +61,9 @@ def compile_where(text: str, fields: Fields | None = None) -> Predicate:
         if fields is None
         else Kind("object", fields={name: kind_of(field_type) for name, field_type in fields.items()})
     )
-    return Predicate(text, Checker(text, row).condition(parse(text)))
+    checker = Checker(text, row)
+    test = checker.condition(parse(text))
+    return Predicate(text, test, tuple(checker.named))
 
 
 # --- completion ------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any, NamedTuple, NoReturn
 
 from kshell.errors import CommandError, did_you_mean
+from kshell.tables.existing import Named
 from kshell.tables.where_grammar import (
     NUMBER_TEXT,
     Binary,
@@ -316,6 +317,8 @@ class Checker:
     def __init__(self, text: str, row: Kind) -> None:
         self.text = text
         self.kinds: tuple[Kind, ...] = (row,)
+        self.named: list[Named] = []
+        """Constants that are compared with the names of things, for whoever can tell whether there are such things."""
 
     def fault(self, message: str, node: Node, hint: str | None = None) -> ExpressionError:
         return ExpressionError(message, self.text, node.at, hint=hint)
@@ -340,7 +343,9 @@ class Checker:
         value = self.value(node)
         if not value.kind.may_be("boolean"):
             hint = (
-                f"compare it, for example: {self.source_of(node)} == …" if isinstance(node, Path | Function) else None
+                f"compare it, and quote the whole condition: '{self.source_of(node)} == …'"
+                if isinstance(node, Path | Function)
+                else None
             )
             raise self.fault(f"{self.source_of(node)} is {value.kind.description}, not a condition", node, hint)
         get = value.get
@@ -375,6 +380,8 @@ class Checker:
 
         Raises ExpressionError with what may be meant.
         """
+        if kind.what and value.constant is not None:
+            self.named.append(Named(kind.what, value.constant))
         refusal = None if value.constant is None else kind.refusal(value.constant)
         if refusal is not None:
             raise self.fault(f"no value of {self.source_of(field)} is {self.source_of(node)}", node, refusal)

@@ -29,6 +29,14 @@ _TOKEN = re.compile(
     r"(?P<mark>==|!=|!~|<=|>=|[=<>~()\[\],])|(?P<quote>['\"])|(?P<word>[\w.+\-:/%@$]+)",
 )
 NUMBER_TEXT = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+_FOREIGN_WORDS = {
+    "like": "~ searches for a regular expression: name ~ '^orders'",
+    "matches": "~ searches for a regular expression: name ~ '^orders'",
+    "contains": "in asks for a part or an element: 'orders' in name, 3 in isr",
+    "is": "null is compared as a value: rack == null, rack != null",
+    "eq": "== compares: name == orders",
+}
+"""Words of SQL and the like, where a comparison may stand."""
 _FOREIGN = {"&&": "and", "||": "or", "!": "not", "&": "and", "|": "or"}
 
 
@@ -229,6 +237,8 @@ class _Parser:
             hint = None
             if self.is_next(*COMPARISONS):
                 hint = "one comparison at a time: 1 < partitions and partitions < 9"
+            elif self.next.kind == "word":
+                hint = _FOREIGN_WORDS.get(self.next.value.lower())
             raise self.fault("nothing more is expected here but and, or", self.next, hint)
         return node
 

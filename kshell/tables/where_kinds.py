@@ -19,7 +19,8 @@ OTHER_FIELDS = "*"
 class Kind(NamedTuple):
     """``name``: any, null, boolean, number, string, list (``of`` its elements) or object (``fields``).
 
-    ``values`` are those that a string can have, ``bits`` the size of a whole number, where that is declared.
+    ``values`` are those that a string can have, ``bits`` the size of a whole number, ``what`` the kind of thing that a
+    value is the name of (:class:`.NameOf`), where that is declared.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Kind(NamedTuple):
     fields: Mapping[str, Kind] | None = None
     values: Enumeration | None = None
     bits: int | None = None
+    what: str = ""
 
     def refusal(self, value: Any) -> str | None:
         """A hint why a constant is none of the values that this kind can have; ``None`` if it may be one.

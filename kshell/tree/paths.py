@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kshell.errors import NoSuchPathError, NotADirectoryNodeError, did_you_mean
+from kshell.errors import NoSuchPathError, NotADirectoryNodeError, UsageError, did_you_mean
 from kshell.metadata.delta import Touch
 from kshell.metadata.families.quorum import KRAFT_VERSION, QUORUM
 from kshell.metadata.families.topics import NAMES, TOPICS
@@ -50,23 +50,65 @@ def walk(root: Directory, segments: Segments) -> Node | None:
 
 
 def resolve(root: Directory, segments: Segments) -> Node:
-    """The node at ``segments``. Raises NoSuchPathError, which proposes a name that is there."""
+    """The node at ``segments``. Raises NoSuchPathError, which proposes paths or names that are there."""
     node: Node = root
     for depth, segment in enumerate(segments):
         if not isinstance(node, Directory):
             raise NotADirectoryNodeError(f"{join(segments[:depth])}: not a directory")
         below = node.child(segment)
         if below is None:
-            raise NoSuchPathError(f"{join(segments[: depth + 1])}: no such path", hint=_near(node, segment))
+            elsewhere = _elsewhere(root, segments[depth:])
+            hint = f"did you mean {' or '.join(map(join, elsewhere))}?" if elsewhere else _near(root, node, segment)
+            raise NoSuchPathError(f"{join(segments[: depth + 1])}: no such path", hint=hint)
         node = below
     return node
 
 
-def _near(node: Directory, segment: str) -> str | None:
-    names = node.segments()
-    if len(names) > 20_000:
-        names = [name for name in names if name[:1] == segment[:1]][:20_000]
-    return did_you_mean(segment, names, limit=3)
+_TOPICS_BY_NAME: Segments = ("image", "topics", "byName")
+_PLACES: tuple[tuple[Segments, str], ...] = (
+    (HOME, ""),
+    (_TOPICS_BY_NAME, ""),
+    (("image", "topics", "byId"), ""),
+    (("image", "configs"), ""),
+    (("image", "configs"), "TOPIC:"),
+    (("image", "scram", "SCRAM-SHA-256"), ""),
+    (("image", "scram", "SCRAM-SHA-512"), ""),
+)
+"""Where names live that users know: a directory, and what stands before a name in it."""
+_NODES = {"broker-": ("image", "cluster", "brokers"), "controller-": ("image", "cluster", "controllers")}
+"""How other commands write nodes -> where they are."""
+
+
+def _elsewhere(root: Directory, rest: Segments) -> list[Segments]:
+    """The paths of what has that name in another place, with as much of what was to be below it as is there."""
+    name, below = rest[0], rest[1:]
+    places = [(*place, f"{before}{name}") for place, before in _PLACES]
+    places += [(*place, name.removeprefix(word)) for word, place in _NODES.items() if name.startswith(word)]
+    found = [place for place in places if walk(root, place) is not None]
+    return [(*place, *below) for place in found if walk(root, (*place, *below)) is not None] or found
+
+
+def _near(root: Directory, node: Directory, segment: str) -> str | None:
+    """Names that are spelled alike, in the directory or else among topics."""
+    hint = did_you_mean(segment, node.segments(), limit=3)
+    topics = walk(root, _TOPICS_BY_NAME)
+    if hint is not None or not isinstance(topics, Directory):
+        return hint
+    return did_you_mean(segment, topics.segments(), limit=3, write=lambda name: join((*_TOPICS_BY_NAME, name)))
+
+
+def below_home(root: Directory, place: Segments, command: str) -> Segments:
+    """The place, if it is ``/image`` or below it.
+
+    Raises:
+        NoSuchPathError: nothing is there; paths that may be meant are proposed.
+        UsageError: it is in another part of the tree, of which the command knows nothing.
+    """
+    if place[:1] != HOME:
+        resolve(root, place)
+        hint = f"`log {join(place)}` has the records that changed it" if place[0] == "quorum" else None
+        raise UsageError(f"{join(place)}: {command} knows what is below {join(HOME)}", hint=hint)
+    return place
 
 
 def paths(touch: Touch) -> list[Segments]:

@@ -184,7 +184,7 @@ def test_snapshots_alone_are_single_points(tmp_path: Path) -> None:
             with pytest.raises(DataError, match=told) as raised:
                 run(session, f"as-of {point}")
             assert str(raised.value.hint) == (
-                "offsets 99 (2023-11-14T22:13:20.100+00:00) and 199 (2023-11-14T22:13:20.200+00:00) can be shown"
+                "offsets 99 (2023-11-14T22:13:20.100Z) and 199 (2023-11-14T22:13:20.200Z) can be shown"
             )
 
 

@@ -182,7 +182,18 @@ def test_what_the_answer_leaves_open(tmp_path: Path) -> None:
     run(session, "can User:alice READ TOPIC:orders --host 10.0.0.1")
     assert session.remarks == []
     run(session, "can User:bob READ TOPIC:orders --super-user User:root")
-    assert session.remarks == []
+    assert session.remarks == [
+        "no ACL or SCRAM credential names User:bob", "no topic orders in this state",
+    ]  # fmt: skip
+
+
+def test_a_name_that_nothing_has_is_said(sample: Session) -> None:
+    assert run(sample, "can user:svc-payments READ topic:payments.v2").exit_code == 1
+    assert "no ACL or SCRAM credential names user:svc-payments: did you mean User:svc-payments?" in sample.remarks
+    assert run(sample, "can User:svc-payments READ TOPIC:paymnts.v2").exit_code == 1
+    assert sample.remarks[-1].startswith("no topic paymnts.v2 in this state: did you mean payments.v2")
+    assert run(sample, "can User:intern READ TOPIC:customer-profiles").exit_code == 1
+    assert not any("no topic" in remark or "names User" in remark for remark in sample.remarks)
 
 
 @pytest.mark.parametrize(

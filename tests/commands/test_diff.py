@@ -15,8 +15,9 @@ import pytest
 
 import kshell
 from kshell.engine.session import Session
-from kshell.errors import NoSuchPathError, UsageError
+from kshell.errors import NoSuchPathError, OutOfReachError, UsageError
 from kshell.history.diff import Change, TreeComparison
+from kshell.history.records import changed_parts
 from kshell.metadata.families.topics import TOPICS
 from kshell.sources.choose import demo_directory
 from kshell.sources.directory.source import DirectorySource
@@ -299,3 +300,44 @@ def test_a_condition_chooses_rows_and_not_the_exit_code(sample: Session) -> None
     assert list(none) == []  # type: ignore[call-overload]
     with pytest.raises(UsageError):
         run(sample, "diff 160 now --json-patch --where 'leader in fields'")
+
+
+@pytest.mark.parametrize("line", ["diff -10m now", "diff yesterday now --stat", "diff 12:00 now"])
+def test_a_time_after_the_last_record_says_that_nothing_is_newer(sample: Session, line: str) -> None:
+    """Empty and exit code 0 alone would say that all is calm, of a copy that may be days old."""
+    assert run(sample, line).exit_code == 0
+    point = line.split()[1]
+    assert sample.remarks[0].startswith(
+        f"nothing is newer than {point}: the last record is of 2026-11-21T15:11:24.494Z"
+    )
+    assert run(sample, "diff now now").exit_code == 0 and sample.remarks == []
+
+
+def test_a_point_before_the_log_names_the_line_that_works(sample: Session) -> None:
+    with pytest.raises(OutOfReachError) as raised:
+        run(sample, "diff end-10m now")
+    assert raised.value.hint is not None and raised.value.hint.endswith("; `diff 0 now` shows all that changed")
+    assert run(sample, "diff 0 now").exit_code == 1
+
+
+def test_an_offset_that_is_not_written_yet_is_said(sample: Session) -> None:
+    run(sample, "diff 160 300")
+    assert "offset 300 is not written yet: answers are the state at offset 206" in sample.remarks
+
+
+@pytest.mark.parametrize("command", ["diff 160 now", "blame"])
+def test_a_path_outside_the_image_or_nowhere(sample: Session, command: str) -> None:
+    with pytest.raises(NoSuchPathError) as raised:
+        run(sample, f"{command} orders")
+    assert raised.value.hint == "did you mean /image/topics/byName/orders or /image/configs/TOPIC:orders?"
+    with pytest.raises(UsageError) as refused:
+        run(sample, f"{command} /quorum")
+    assert refused.value.hint == "`log /quorum` has the records that changed it"
+    assert rows(sample, "log /quorum")
+
+
+def test_of_an_object_in_a_field_only_the_keys_that_differ_are_shown() -> None:
+    old = {"supportedFeatures": {"metadata.version": {"min": 7, "max": 30}, "group.version": {"min": 0, "max": 1}}}
+    new = {"supportedFeatures": {"metadata.version": {"min": 7, "max": 29}, "group.version": {"min": 0, "max": 1}}}
+    assert list(changed_parts(old, new)) == ["supportedFeatures.metadata.version.max 30 -> 29"]
+    assert list(changed_parts({"a": {}}, {"a": {"b": 1}})) == ['a {} -> {"b":1}']

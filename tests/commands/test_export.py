@@ -369,3 +369,11 @@ def test_a_full_disk_is_the_users_trouble_and_leaves_nothing(form: str, tmp_path
     assert "fault of kshell" not in ended.stderr
     assert "Traceback" not in ended.stderr
     assert os.listdir(tmp_path) == []
+
+
+def test_the_name_may_say_the_format(sample: Session, tmp_path: Path) -> None:
+    told = rows(sample, f"export {tmp_path}/out.csv --table users")
+    assert [row["file"] for row in told] == ["users.csv"]
+    assert "is a directory" in sample.remarks[-1]
+    with pytest.raises(UsageError, match="--format is missing"):
+        run(sample, f"export {tmp_path}/out --table users")

@@ -12,7 +12,7 @@ import pytest
 
 from kshell.engine.result import Rows
 from kshell.engine.session import Session
-from kshell.errors import DataError, UsageError
+from kshell.errors import DataError, NoSuchPathError, UsageError
 from kshell.metadata.delta import Touch
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.tree.image import iso
@@ -369,3 +369,24 @@ class TestReadable:
 
 def opened_with_secrets(session: Session) -> Session:
     return opened(session.source.path, show_secrets=True)
+
+
+@pytest.mark.parametrize("line", ["log orders", "log orders --type TOPIC_RECORD -r", "log /image/topics/orders"])
+def test_a_path_where_nothing_ever_was_is_refused(sample: Session, line: str) -> None:
+    """Empty and exit code 0 would say that nothing ever happened to it."""
+    with pytest.raises(NoSuchPathError) as raised:
+        rows(sample, line)
+    assert raised.value.hint == "did you mean /image/topics/byName/orders or /image/configs/TOPIC:orders?"
+
+
+def test_a_path_where_something_is_or_was_may_have_no_record_in_sight(sample: Session) -> None:
+    assert rows(sample, "log /image/topics/byName/tmp-backfill --since 205") == []
+    assert rows(sample, "log /image/topics/byName/tmp-backfill --type CONFIG_RECORD") == []
+    assert rows(sample, "log /image/topics/byName/orders --since 205") == []
+
+
+def test_since_a_time_after_the_last_record_says_so(sample: Session) -> None:
+    assert rows(sample, "log --since -10m") == []
+    note = "nothing is newer than -10m: the last record is of 2026-11-21T15:11:24.494Z, "
+    assert sample.remarks[0].startswith(note) and sample.remarks[0].endswith("`end-10m` counts from there")
+    assert rows(sample, "log --since end-10m") and sample.remarks == []

@@ -73,6 +73,29 @@ def test_a_near_name_is_proposed(sample: Session) -> None:
     assert refused.value.hint == "did you mean partition?"
 
 
+@pytest.mark.parametrize(
+    ("path", "proposed"),
+    [
+        ("orders", "/image/topics/byName/orders or /image/configs/TOPIC:orders"),
+        ("orders/1", "/image/topics/byName/orders/1"),
+        ("orders/99", "/image/topics/byName/orders or /image/configs/TOPIC:orders"),
+        ("/image/topics/orders", "/image/topics/byName/orders or /image/configs/TOPIC:orders"),
+        ("topics", "/image/topics"),
+        ("TOPIC:orders", "/image/configs/TOPIC:orders"),
+        ("alice", "/image/scram/SCRAM-SHA-256/alice or /image/scram/SCRAM-SHA-512/alice"),
+        ("broker-3", "/image/cluster/brokers/3"),
+        ("controller-3001", "/image/cluster/controllers/3001"),
+        ("/image/ordres", "/image/topics/byName/orders"),
+    ],
+)
+def test_a_name_that_lives_elsewhere_is_proposed_with_its_path(sample: Session, path: str, proposed: str) -> None:
+    with pytest.raises(NoSuchPathError) as raised:
+        run(sample, f"stat {path}")
+    assert raised.value.hint == f"did you mean {proposed}?"
+    for proposal in proposed.split(" or "):
+        assert sample.find(proposal)
+
+
 def test_ls(sample: Session) -> None:
     assert lines(sample, "ls /image/scram") == ["SCRAM-SHA-256", "SCRAM-SHA-512"]
     assert lines(sample, "ls /image/provenance") == ["/image/provenance"]

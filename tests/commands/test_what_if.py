@@ -196,3 +196,23 @@ class TestUncleanElection:
         assert outcomes(session, "what-if --unclean t-1") == {"t-1": (1, [1, 2], [], "no-worse")}
         assert "ElectionNotNeeded" in " ".join(lines(session, "what-if --unclean t-1", width=300))
         assert run(session, "what-if --unclean t-1").exit_code == 0
+
+
+def test_a_broker_may_be_written_as_in_why(sample: Session) -> None:
+    assert rows(sample, "what-if --kill broker-2,1") == rows(sample, "what-if --kill 2,1")
+    assert rows(sample, "drain-check broker-2") == rows(sample, "drain-check 2")
+    with pytest.raises(UsageError) as raised:
+        run(sample, "what-if --kill broker-x")
+    assert raised.value.hint == "an id is a number; `brokers` lists them"
+
+
+def test_drain_check_says_who_still_waits_for_a_broker_that_is_down(sample: Session) -> None:
+    """Nothing would get worse without it, and yet its disk must not be scrapped."""
+    assert rows(sample, "drain-check 3") == []
+    assert sample.remarks == [
+        "already fenced, so that stopping changes nothing now: 3",
+        "keep the disks: offline without a leader, and waiting for these brokers: legacy-import-0;"
+        " `why legacy-import-0`",
+    ]
+    run(sample, "drain-check 1")
+    assert sample.remarks == []

@@ -352,3 +352,32 @@ def test_the_shell_proposes_values() -> None:
 def test_a_column_type_can_be_sent_to_another_process() -> None:
     made = pickle.loads(pickle.dumps(Enumeration(lambda: ("a", "b"), ("UNKNOWN({})",))))
     assert (made, made.values, made.has("UNKNOWN(7)")) == ("string", ("a", "b"), True)
+
+
+ORDRES = "no topic ordres in this state: did you mean orders?"
+
+
+@pytest.mark.parametrize(
+    ("line", "note"),
+    [
+        ("partitions --where 'topic == ordres' --under-min-isr --fail-if-any", ORDRES),
+        ("topics --where 'name in [ORDERS, payments.v2]'", "no topic ORDERS in this state: did you mean orders?"),
+        ("partitions --where 'leader == 9 or leader == -1'", "no broker 9 in this state: registered are 1, 2, 3"),
+        ("partitions --where '2 in isr and not 8 in isr'", "no broker 8 in this state: registered are 1, 2, 3"),
+        ("brokers --where 'id == 7'", "no broker 7 in this state: registered are 1, 2, 3"),
+        ("skew --where 'broker == 7'", "no broker 7 in this state: registered are 1, 2, 3"),
+        ("users --where 'name == alcie'", "no user alcie has a SCRAM credential: did you mean alice?"),
+        ("acls --where 'principal == \"user:alice\"'",
+         "no ACL or SCRAM credential names user:alice: did you mean User:alice?"),
+        ("drain-check 2 --where 'topic != ordres'", ORDRES),
+        ("what-if --kill 2 --where 'topic == ordres'", ORDRES),
+        ("topics --where 'name == tmp-backfill' --as-of 160", None),
+        ("partitions --where 'topic == orders and 2 in replicas and leader != -1 and topic ~ ordres'", None),
+    ],
+)  # fmt: skip
+def test_a_name_that_nothing_has_is_a_note_and_no_error(line: str, note: str | None, sample: Session) -> None:
+    call = prepare(sample, line)
+    assert call is not None
+    result = call.run()
+    assert result.exit_code == (1 if line.startswith(("drain", "what")) else 0)
+    assert call.session.remarks == ([] if note is None else [note])

@@ -379,3 +379,10 @@ def test_since_an_offset_goes_by_the_records_own_also_inside_a_transaction(tmp_p
         for point in range(9):
             found = [row["offset"] for row in sections(session, f"why {target} --since {point}")["events"]]
             assert found == [offset for offset in every if offset >= point], (target, point)
+
+
+def test_a_node_in_two_words_is_pointed_to_its_own_name(sample: Session) -> None:
+    with pytest.raises(CommandError) as raised:
+        run(sample, "why broker 3")
+    assert raised.value.hint == "the broker is `why broker-3`"
+    assert run(sample, "why broker-3").exit_code == 0

@@ -197,7 +197,7 @@ class TestTopic:
             (24, "created", "created with 6 partitions"),
             (25, "config-set", "min.insync.replicas = 2"),
             (26, "config-set", "retention.ms = 604800000"),
-            (156, "partitions-added", "2 partitions added: 6 to 7"),
+            (156, "partitions-added", "2 partitions added, numbers 6 to 7: now 8"),
             (158, "config-changed", "retention.ms 604800000 -> 1209600000"),
         ]
         partitions = sections(sample, "why orders")["partitions"]

@@ -186,7 +186,13 @@ def offline_directory(state: CheckedState, partition_state: PartitionState) -> O
     return _moving_away(state, partition_state, evidence, lost, repair)
 
 
-@partition_check("atMinIsr", WARNING, "one more replica lost, and acks=all is refused", _RETURN, problem=AT_MIN_ISR)
+@partition_check(
+    "atMinIsr",
+    WARNING,
+    "one more replica lost, and acks=all is refused; of an ISR of one, the partition is offline",
+    _RETURN,
+    problem=AT_MIN_ISR,
+)
 def at_min_isr(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """Only where replicas were lost: with as many as there are to be, the config is at odds instead."""
     return _missing(

@@ -198,7 +198,20 @@ def _what_to_pass(path: str) -> str:
         names = []
     if BOOTSTRAP in names or META in names:
         return "this log directory was formatted, but no server has run on it yet"
+    below = [inner for name in sorted(names)[:_LOOKED_INTO] if _holds_metadata(inner := os.path.join(path, name))]
+    if below:
+        more = f" and {len(below) - _PROPOSED} more" if len(below) > _PROPOSED else ""
+        return f"below it there are some that do: {', '.join(below[:_PROPOSED])}{more}"
     return f"pass a {METADATA_DIRECTORY} directory, the log directory around it (metadata.log.dir), or one file of it"
+
+
+_LOOKED_INTO, _PROPOSED = 1000, 5
+
+
+def _holds_metadata(path: str) -> bool:
+    """Whether a directory is a metadata directory, or the log directory around one."""
+    inner = path if os.path.basename(path) == METADATA_DIRECTORY else os.path.join(path, METADATA_DIRECTORY)
+    return os.path.isdir(inner)
 
 
 def _lone(path: str) -> Listing:

@@ -16,6 +16,7 @@ from kshell.metadata.values import NEWER_ENUM
 from kshell.protocol.primitives import Uuid
 from kshell.tables.declaration import Field, Table, Wanted, table
 from kshell.tables.enumeration import Enumeration
+from kshell.tables.existing import PRINCIPAL_NAME, USER_NAME
 from kshell.tables.row_counts import each_key
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _ACL_FIELDS = (
     Field("resourceType", _RESOURCE_TYPE, "TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN, USER"),
     Field("resourceName", "string", "the resource's name or prefix; * for all", spare=-1),
     Field("patternType", _PATTERN_TYPE, "LITERAL or PREFIXED", spare=1),
-    Field("principal", "string", "whom it is about; User:* for everybody", spare=-1),
+    Field("principal", PRINCIPAL_NAME, "whom it is about; User:* for everybody", spare=-1),
     Field("host", "string", "from where; * for anywhere", spare=2),
     Field("operation", _OPERATION, "READ, WRITE, …, ALL"),
     Field("permissionType", _PERMISSION_TYPE, "ALLOW or DENY"),
@@ -52,7 +53,7 @@ _QUOTA_FIELDS = (
     Field("name", "string", "the entity's name in the tree, below /image/clientQuotas", True),
 )
 _USER_FIELDS = (
-    Field("name", "string", "the user's name"),
+    Field("name", USER_NAME, "the user's name"),
     Field("mechanism", _MECHANISM, "SCRAM-SHA-256 or SCRAM-SHA-512"),
     Field("iterations", "int32", "iterations of the hash"),
 )

@@ -17,6 +17,7 @@ from kshell.sources.brokers.config_entries import NEWER_SOURCE, SOURCES, TYPES, 
 from kshell.tables.controller_rows import controller_rows
 from kshell.tables.declaration import Field, Table, Wanted, table
 from kshell.tables.enumeration import Enumeration
+from kshell.tables.existing import BROKER_ID
 from kshell.tables.row_counts import each_key, of_quorum
 from kshell.tables.selection import asked_for
 
@@ -31,7 +32,7 @@ _CONFIG_SOURCE = Enumeration((*SOURCES.values(), UNKNOWN), NEWER_SOURCE)
 _FEATURES = {"*": {"min": "int16", "max": "int16"}}
 
 BROKER_FIELDS = (
-    Field("id", "int32", "the broker's id"),
+    Field("id", BROKER_ID, "the broker's id"),
     Field("epoch", "int64", "the epoch of its registration", spare=2),
     Field("fenced", "boolean", "whether it is shut out: it sends no heartbeats, or is not ready yet"),
     Field("inControlledShutdown", "boolean", "whether it is handing over what it leads", spare=1),

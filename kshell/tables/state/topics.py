@@ -31,6 +31,7 @@ from kshell.metadata.partitions import RECOVERY_STATES, Partition, Topic
 from kshell.metadata.values import Entry
 from kshell.tables.declaration import Field, Table, Wanted, table
 from kshell.tables.enumeration import Enumeration
+from kshell.tables.existing import BROKER_ID, TOPIC_NAME
 from kshell.tables.selection import asked_for
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ _OF_PARTITIONS = frozenset(("replicationFactor", "underReplicated", "offline", "
 """Fields of a topic for which its partitions must be decoded."""
 
 _TOPIC_FIELDS = (
-    Field("name", "string", "the topic's name"),
+    Field("name", TOPIC_NAME, "the topic's name"),
     Field("topicId", "string", "its id, a UUID as Kafka writes it", spare=3),
     Field("partitions", "int32", "how many partitions it has"),
     Field("replicationFactor", "int16", "replicas of its first partition, without those that are being added", spare=1),
@@ -58,18 +59,18 @@ _STATE = Enumeration(STATES)
 _PROBLEM = Enumeration(PROBLEMS)
 _RECOVERY = Enumeration(RECOVERY_STATES.values())
 _PARTITION_FIELDS = (
-    Field("topic", "string", "the topic's name", spare=-1),
+    Field("topic", TOPIC_NAME, "the topic's name", spare=-1),
     Field("topicId", "string", "the topic's id", spare=3),
     Field("partition", "int32", "the partition's number", spare=-1),
-    Field("leader", "int32", "the broker that leads; -1 for none"),
+    Field("leader", BROKER_ID, "the broker that leads; -1 for none"),
     Field("leaderEpoch", "int32", "rises with every new leader", spare=3),
     Field("partitionEpoch", "int32", "rises with every change", spare=3),
-    Field("replicas", ["int32"], "brokers that are to have it, the preferred leader first"),
-    Field("isr", ["int32"], "those in sync"),
-    Field("elr", ["int32"], "those outside the ISR that may lead without loss (KIP-966)", spare=1),
-    Field("lastKnownElr", ["int32"], "those in the ISR or ELR before they had an unclean shutdown", spare=3),
-    Field("addingReplicas", ["int32"], "replicas that a reassignment adds", spare=3),
-    Field("removingReplicas", ["int32"], "replicas that a reassignment removes", spare=3),
+    Field("replicas", [BROKER_ID], "brokers that are to have it, the preferred leader first"),
+    Field("isr", [BROKER_ID], "those in sync"),
+    Field("elr", [BROKER_ID], "those outside the ISR that may lead without loss (KIP-966)", spare=1),
+    Field("lastKnownElr", [BROKER_ID], "those in the ISR or ELR before they had an unclean shutdown", spare=3),
+    Field("addingReplicas", [BROKER_ID], "replicas that a reassignment adds", spare=3),
+    Field("removingReplicas", [BROKER_ID], "replicas that a reassignment removes", spare=3),
     Field("state", _STATE, "online, or the worst of offline, under-min-isr, under-replicated; undecoded", spare=-1),
     Field("problems", [_PROBLEM], "all of them, and at-min-isr, unclean, reassigning, non-preferred", True),
     Field("minIsr", "int32", "min.insync.replicas: the topic's, the leader's, or the brokers'; null if unknown", True),

@@ -1,0 +1,160 @@
+"""What users of other tools type out of habit, and the line that does it here. Only hints: nothing of it is accepted.
+
+Kafka's own tools, kubectl, jq and psql have words for what kshell does with others. A wrong line is answered with one
+that works: each proposal is understood by the parser before it is made.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+
+from kshell.engine import registry
+from kshell.engine.arguments import flags_of, parse
+from kshell.engine.declaration import Command
+from kshell.engine.language import parse_line, quote
+from kshell.errors import UsageError
+
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "--json": ("{name} -o json",),
+    "--yaml": ("{name} -o yaml",),
+    "--csv": ("{name} -o csv",),
+    "--format": ("{name} -o {value}",),
+    "--topic": ("{name} --where 'topic == \"{value}\"'",),
+    "topics --topic": ("topics --where 'name == \"{value}\"'",),
+    "configs --topic": ("configs TOPIC:{value}",),
+    "--broker": ("{name} --where 'broker == {value}'", "{name} --where 'leader == {value}'"),
+    "brokers --broker": ("brokers --where 'id == {value}'",),
+    "configs --broker": ("configs BROKER:{value}",),
+    "--name": ("{name} -name {value}", "{name} --where 'name == \"{value}\"'"),
+    "--entity-name": ("{name} TOPIC:{value}",),
+    "--list": ("{name}",),
+    "--describe": ("{name}",),
+    "topics --describe": ("partitions",),
+    "--under-replicated-partitions": ("partitions --under-replicated",),
+    "--under-min-isr-partitions": ("partitions --under-min-isr",),
+    "--at-min-isr-partitions": ("partitions --at-min-isr",),
+    "--unavailable-partitions": ("partitions --offline",),
+    "--tail": ("{name} --newest-first --count {value}", "{name} --limit {value}"),
+    "--head": ("{name} --count {value}", "{name} --limit {value}"),
+    "--limit": ("{name} --count {value}",),
+    "--count": ("{name} --limit {value}",),
+    "--offset": ("{name} {value}", "explain {value}"),
+    "--start": ("{name} --since {value}",),
+    "--from": ("{name} --since {value}",),
+    "--end": ("{name} --until {value}",),
+    "--depth": ("{name} -L {value}",),
+    "--filter": ("{name} --grep {value}",),
+    "--fields": ("{name} --columns {value}",),
+    "--order-by": ("{name} --sort {value}",),
+    "--at": ("{name} --as-of {value}",),
+    "--time": ("{name} --as-of {value}",),
+    "--watch": ("watch {name}",),
+    "-w": ("watch {name}",),
+    "-f": ("follow", "watch {name}"),
+    "--file": ("{name} --to {value}",),
+}
+"""An option, perhaps behind the command that it is for -> lines in its place, the best first. The first one that the
+command understands is proposed. ``{name}`` is the command, ``{value}`` what was given."""
+
+COMMANDS: Mapping[str, str] = {
+    "list": "`topics` lists topics, `brokers` brokers, `ls` what is at a path",
+    "describe": "`why TOPIC` tells the story of a topic, `partitions` and `configs` list what it has",
+    "get": "`cat PATH` prints a value, `topics` and the like are tables",
+    "show": "`cat PATH` prints a value, `topics` and the like are tables",
+    "logs": "`log` has the metadata log's records, `follow` those that come",
+    "tail": "`follow` has the records that come, `log -r --count 10` the last ones",
+    "events": "`log` has the metadata log's records, `timeline` what happened over time",
+    "?": "`help` lists the commands by task",
+    "h": "`help` lists the commands by task",
+    "kafka-topics": "`topics` and `partitions` are in its place",
+    "kafka-configs": "`configs` is in its place; `quotas` and `users` have those of users",
+    "kafka-acls": "`acls` is in its place",
+    "kafka-features": "`features` is in its place",
+    "kafka-metadata-quorum": "`quorum` is in its place",
+    "kafka-dump-log": "`dump` is in its place",
+    "kafka-metadata-shell": "`ls`, `cat PATH` and `find` are here, too",
+    "kafka-broker-api-versions": "`api-versions` is in its place",
+    "kafka-log-dirs": "`strays` compares log directories with the metadata",
+    "kafka-leader-election": "kshell changes nothing: `what-if --unclean orders-0` says what an election would do",
+    "kafka-reassign-partitions": "kshell changes nothing: `partitions --reassigning` shows what is moved",
+    "kafka-delegation-tokens": "`tokens` is in its place",
+    "kafka-cluster": "`status` has the cluster's id",
+    "kafka-storage": "`info` has what a directory was formatted with",
+}
+"""A word where a command should be, without ``.sh`` -> what there is in its place."""
+_HOST = re.compile(r"[\w.-]+:\d{2,5}", re.ASCII)
+_UNKNOWN = "…"
+_EXAMPLES = ("1", "json")
+"""Values that a proposal is tried with where none was given."""
+
+
+def option_hint(command: Command, option: str, value: str | None) -> str | None:
+    """The line for an option that the command does not have.
+
+    Args:
+        command: the one that was asked.
+        option: as it was typed, ``--json``.
+        value: what was given with it, if anything was.
+    """
+    for template in (*OPTIONS.get(f"{command.name} {option}", ()), *OPTIONS.get(option, ())):
+        for tried in (value, *_EXAMPLES):
+            if tried is not None and _is_understood(template.format(name=command.name, value=quote(tried))):
+                shown = quote(tried) if tried == value else _UNKNOWN
+                return f"did you mean `{template.format(name=command.name, value=shown)}`?"
+    return None
+
+
+def command_hint(word: str) -> str | None:
+    """What to say where a word stands in a command's place: another tool's, a source's."""
+    known = COMMANDS.get(word.removesuffix(".sh").lower())
+    if known is not None:
+        return known
+    if os.path.isdir(word):
+        return f"{word} is a directory: `kshell -d {quote(word)} …` reads it"
+    return f"`kshell -q {word} …` connects to controllers, `-b` to brokers" if _HOST.fullmatch(word) else None
+
+
+def excess_hint(command: Command, found: SimpleNamespace, excess: Sequence[str]) -> str | None:
+    """The line for words that the command does not take: what it declares them to be meant for, or a source.
+
+    Args:
+        command: the one that was asked.
+        found: the options that were given.
+        excess: the words too many.
+    """
+    for line in _lines_for(command, found, list(map(str, excess))):
+        if _is_understood(line):
+            return f"did you mean `{line}`?"
+    first = str(excess[0])
+    if command.needs_source and (os.path.exists(os.path.expanduser(first)) or os.sep in first):
+        return f"the source comes first: `kshell -d {quote(first)} {command.name}`"
+    return None
+
+
+def _lines_for(command: Command, found: SimpleNamespace, excess: list[str]) -> list[str]:
+    if not command.meant:
+        return []
+    if any(arg.name == command.meant for arg in command.args):
+        return [f"{command.name} {quote(' '.join([str(getattr(found, command.meant)), *excess]))}"]
+    option = next((flag for flag in flags_of(command) if command.meant in flag.names), None)
+    if option is not None:
+        given = getattr(found, option.dest)
+        words = [*map(str, given if isinstance(given, tuple) else ()), *excess]
+        return [f"{command.name} {command.meant} {quote(','.join(words))}"]
+    texts = [", ".join(f'"{word}"' for word in excess), ", ".join(word.removeprefix("broker-") for word in excess)]
+    compare = f"{command.meant} == {{}}" if len(excess) == 1 else f"{command.meant} in [{{}}]"
+    return [f"{command.name} --where {quote(compare.format(text))}" for text in texts]
+
+
+def _is_understood(line: str) -> bool:
+    try:
+        name, *words = [word.text for word in parse_line(line).words]
+        command = registry.get(name)
+        found = parse(command, words, explains=False)
+        # A condition may be converted later than the line is parsed (`when`): then nobody knows yet.
+        return "--where" not in words or callable(found.where)
+    except UsageError:
+        return False
