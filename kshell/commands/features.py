@@ -30,7 +30,7 @@ _LEVEL = (
     Field("level", "int16", "the finalized level; in the map, any level"),
 )
 _NAME = Field("name", "string", "what a level of metadata.version is called")
-_WAY = Field("inTheWay", ["string"], "the nodes that keep it from being used or changed")
+_WAY = Field("inTheWay", ["string"], "the nodes that keep it from being used or changed", spare=1)
 _STATE = (
     *_LEVEL,
     _NAME,

@@ -127,7 +127,8 @@ def _block(result: Rows, block: Iterator[Row], options: RenderOptions) -> Iterat
         return (line + "\n" for row in block for line in _sentence(row[result.line_column], options))
     if result.style == "lines" and not options.wide:
         line, column = result.line, result.line_column
-        return (_as_line(row.get(column) if line is None else line(row)) for row in block)
+        made = (row.get(column) if line is None else line(row) for row in block)
+        return (shown + "\n" for data in made for shown in _broken(_as_line(data), result.hanging, options))
     if result.style == "names" and not options.wide:
         if options.width is None or result.one_per_line or result.live:
             return (_name(row, options)[1] + "\n" for row in block)
@@ -149,7 +150,16 @@ def _sentence(text: str, options: RenderOptions) -> Iterable[str]:
 
 
 def _as_line(line: Any) -> str:
-    return (escape.terminal(line) if isinstance(line, str) else cell(line)) + "\n"
+    return escape.terminal(line) if isinstance(line, str) else cell(line)
+
+
+def _broken(line: str, hanging: int | None, options: RenderOptions) -> Iterable[str]:
+    """A line of data as it is, or over several lines where it is longer than the terminal and may be broken."""
+    if hanging is None or options.width is None or cells(line) <= options.width:
+        return (line,)
+    from kshell.render.wrapping import wrapped  # late: most lines are short
+
+    return wrapped(line, options.width, hanging=" " * hanging, data=True)
 
 
 def _values(block: Iterator[Row], options: RenderOptions) -> Iterator[str]:
