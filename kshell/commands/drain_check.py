@@ -41,7 +41,7 @@ _FIELDS = (
     Field("replicas", ["int32"], "brokers that are to have it"),
     Field("isr", ["int32"], "those in sync now"),
     Field("isrAfter", ["int32"], "those that would be left in sync"),
-    Field("minIsr", "int32", "min.insync.replicas; null if unknown"),
+    Field("minIsr", "int32", "min.insync.replicas; null if unknown", spare=1),
     Field("elr", ["int32"], "those outside the ISR that may lead without loss", True),
     Field("topicId", "string", "the topic's id", True),
 )

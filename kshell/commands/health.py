@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 
 FIELDS = (
     Field("level", Enumeration(LEVELS), "critical, error, warning or info", tone=tones.state),
-    Field("finding", Enumeration(lambda: (one.name for one in checks())), "what was found, by the name of its check"),
+    Field(
+        "finding",
+        Enumeration(lambda: (one.name for one in checks())),
+        "what was found, by the name of its check",
+        spare=-1,
+    ),
     Field("path", "string", "what it is about", spare=-1),
     Field("evidence", "string", "the facts", prose=True),
     Field("nextStep", "string", "what to do about it", prose=True),

@@ -43,8 +43,14 @@ def object_lines(value: Mapping[str, Any], options: RenderOptions, depth: int = 
                 lead = " " * (width + 2)
             continue
         yield paint(name, "bold", options.color) + "\n"
-        lines = object_lines(item, options, depth + 1) if isinstance(item, Mapping) else _list_lines(item, options)
-        yield from (INDENT + line for line in lines)
+        inner = _indented(options)
+        lines = object_lines(item, inner, depth + 1) if isinstance(item, Mapping) else _list_lines(item, inner)
+        yield from (INDENT + line if line != "\n" else line for line in lines)
+
+
+def _indented(options: RenderOptions) -> RenderOptions:
+    """The same for what stands behind :data:`INDENT`."""
+    return options if options.width is None else options._replace(width=options.width - len(INDENT))
 
 
 def _lines(text: str, options: RenderOptions, used: int) -> Iterable[str]:
@@ -65,14 +71,22 @@ def _is_nested(value: Any, depth: int) -> bool:
 
 
 def _list_lines(value: list[Any], options: RenderOptions) -> Iterator[str]:
-    """A list of objects as a table of all their keys; any other list one element a line."""
+    """A list of objects as a table of all their keys, or one below the other; any other list one element a line."""
     if all(isinstance(item, Mapping) and item for item in value):
         names = list(dict.fromkeys(str(key) for item in value for key in item))
         if all(name.isprintable() for name in names):
             from kshell.render.table import table  # late: few values are lists of objects
 
             # Whoever looks at one thing wants all of it: only tables of many things are cut to fit.
-            yield from table(value, [Column(name) for name in names], options._replace(width=None), header=True)
+            columns = [Column(name) for name in names]
+            whole = list(table(value, columns, options._replace(width=None, color=False), header=True))
+            if options.wide or options.width is None or max(map(cells, whole)) - 1 <= options.width:
+                yield from table(value, columns, options._replace(width=None), header=True)
+                return
+            between = ""
+            for item in value:
+                yield from (line for line in (between, *object_lines(item, options)) if line)
+                between = "\n"
             return
     yield from (cell(item, ", ") + "\n" for item in value)
 
@@ -257,7 +271,7 @@ def report(
         lines = _lines(escape.terminal(section.title), options, 0)
         title = "\n".join(paint(line, style, options.color) for line in lines)
         indent = INDENT if title else ""
-        below = options._replace(width=None if options.width is None else options.width - len(indent))
+        below = _indented(options) if indent else options
         if between or title:
             yield between + (title + "\n" if title else "")
         body = rows(section.body, below) if isinstance(section.body, Rows) else object_lines(section.body, below)
