@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -165,7 +165,7 @@ def check_lines(name: str, lines: list[str], width: int) -> None:
 
 
 def stays_whole(name: str, line: str) -> bool:
-    """Whether nobody may break the line: it ends with one long word behind its sign or key, or is something to paste."""
+    """Whether nobody may break the line: it ends with one word behind a sign or a key, or is something to paste."""
     is_word = re.fullmatch(r"\s*([-+~] )?\S+|.*\s{2}\S+", line) is not None
     is_command = re.match(r"\W*(kafka-[\w-]+\.sh|kshell|health --where)\b", line.strip()) is not None
     is_code = name.startswith(("help", "man")) and line.startswith("    ")
@@ -234,7 +234,7 @@ def test_what_is_left_out_is_marked_and_counted(name: str, sessions: tuple[Sessi
             check_table(lines, rows.columns, listed)
 
 
-def check_table(lines: list[str], columns: tuple[Column, ...], rows: list[Row]) -> None:
+def check_table(lines: list[str], columns: tuple[Column, ...], rows: Sequence[Row]) -> None:
     """Every value is there as it is, or has a mark; and the last line counts rows, columns and cut values."""
     header = lines[0].split()
     footer = re.fullmatch(r"([\d,]+) rows?(?:, (\d+) of (\d+) columns)?(, values cut)?: -o wide shows all", lines[-1])
