@@ -44,8 +44,8 @@ _CHANGE = (
     *_LEVEL,
     Field("target", "int16", "the level that is asked for"),
     Field("possible", "boolean", "whether the change would be accepted; null where that is not known"),
-    _WAY,
-    Field("reason", "string", "why not"),
+    _WAY._replace(spare=0),
+    Field("reason", "string", "why not", prose=True),
 )
 _MAP = (
     *_LEVEL,
