@@ -19,7 +19,7 @@ from kshell.engine.result import Exit, Text
 from kshell.engine.session import Session
 from kshell.engine.source_flags import PROPERTIES, READING, SOURCES, given_sources
 from kshell.errors import EXIT_CODES, EXIT_INTERRUPTED, EXIT_OK, CommandError, KshellError, UsageError
-from kshell.render.answer import answer, terminal_width
+from kshell.render.answer import answer, message_width
 from kshell.render.color import use_color
 from kshell.render.output import OutputClosed, describe_error, emit, message_lines
 from kshell.render.question import asker
@@ -104,7 +104,7 @@ def _served(options: SimpleNamespace, words: list[str]) -> SimpleNamespace:
 
 def complain(error: KshellError, line: str | None = None) -> None:
     """Tells a person what went wrong, on standard error."""
-    color, width = use_color("auto", sys.stderr), terminal_width(sys.stderr)
+    color, width = use_color("auto", sys.stderr), message_width(sys.stderr)
     print(describe_error(error, line=line, color=color, width=width, name="kshell: "), file=sys.stderr)
 
 
@@ -125,7 +125,7 @@ def _session(options: SimpleNamespace, command: list[str], scripted: bool, progr
         # Said now, once, and whatever the command does: a wrong key may be why it fails.
         for warning in choice.warnings:
             print(
-                message_lines(f"warning: {warning}", width=terminal_width(sys.stderr), name="kshell: "), file=sys.stderr
+                message_lines(f"warning: {warning}", width=message_width(sys.stderr), name="kshell: "), file=sys.stderr
             )
     except UsageError as error:
         # A script may consist of commands that need no source; one that does need it will say so. And a context that
@@ -205,7 +205,7 @@ class Runner:
         """Print sentences on standard error; of many, the first ones and how many more there are."""
         for sentence in sentences[:_TOLD_AT_MOST]:
             print(
-                message_lines(f"{label}: {sentence}", width=terminal_width(sys.stderr), name="kshell: "),
+                message_lines(f"{label}: {sentence}", width=message_width(sys.stderr), name="kshell: "),
                 file=sys.stderr,
             )
         if len(sentences) > _TOLD_AT_MOST:

@@ -95,3 +95,8 @@ def terminal_width(out: TextIO) -> int | None:
         return os.get_terminal_size(out.fileno()).columns or _USUAL
     except OSError:  # no terminal after all (a test's stream that says it is one)
         return _USUAL
+
+
+def message_width(stream: TextIO) -> int | None:
+    """Columns for sentences on standard error: a terminal's alone. Programs look for whole sentences in a log."""
+    return terminal_width(stream) if stream.isatty() else None
