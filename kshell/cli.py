@@ -19,10 +19,9 @@ from kshell.engine.result import Exit, Text
 from kshell.engine.session import Session
 from kshell.engine.source_flags import PROPERTIES, READING, SOURCES, given_sources
 from kshell.errors import EXIT_CODES, EXIT_INTERRUPTED, EXIT_OK, CommandError, KshellError, UsageError
-from kshell.escape import terminal as escape_terminal
-from kshell.render.answer import answer
+from kshell.render.answer import answer, message_width
 from kshell.render.color import use_color
-from kshell.render.output import OutputClosed, describe_error, emit
+from kshell.render.output import OutputClosed, describe_error, emit, message_lines
 from kshell.render.question import asker
 from kshell.sources.choose import NO_SOURCE, NoSource, TwoSourcesError, choose, open_source
 from kshell.version import __version__
@@ -128,8 +127,8 @@ def _served(options: SimpleNamespace, tokens: list[str]) -> SimpleNamespace:
 
 def complain(error: KshellError, line: str | None = None) -> None:
     """Tells a person what went wrong, on standard error."""
-    message = describe_error(error, line=line, color=use_color("auto", sys.stderr))
-    print(f"kshell: {message}", file=sys.stderr)
+    color, width = use_color("auto", sys.stderr), message_width(sys.stderr)
+    print(describe_error(error, line=line, color=color, width=width, name="kshell: "), file=sys.stderr)
 
 
 def _progress() -> Progress | None:
@@ -148,7 +147,9 @@ def _session(options: SimpleNamespace, command: list[str], scripted: bool, progr
         source = open_source(choice, options.on_corruption)
         # Said now, once, and whatever the command does: a wrong key may be why it fails.
         for warning in choice.warnings:
-            print(f"kshell: warning: {escape_terminal(warning)}", file=sys.stderr)
+            print(
+                message_lines(f"warning: {warning}", width=message_width(sys.stderr), name="kshell: "), file=sys.stderr
+            )
     except UsageError as error:
         # A script may consist of commands that need no source; one that does need it will say so. And a context that
         # cannot be opened must not be in the way of the command that removes it.
@@ -226,7 +227,10 @@ class Runner:
     def tell(self, label: str, sentences: list[str]) -> None:
         """Print sentences on standard error; of many, the first ones and how many more there are."""
         for sentence in sentences[:_TOLD_AT_MOST]:
-            print(f"kshell: {label}: {escape_terminal(sentence)}", file=sys.stderr)
+            print(
+                message_lines(f"{label}: {sentence}", width=message_width(sys.stderr), name="kshell: "),
+                file=sys.stderr,
+            )
         if len(sentences) > _TOLD_AT_MOST:
             print(f"kshell: {label}: … and {len(sentences) - _TOLD_AT_MOST} more: `info` lists them", file=sys.stderr)
 

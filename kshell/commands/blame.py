@@ -52,7 +52,7 @@ def run(session: Session, args: Any) -> Result:
     if leaf is not None:
         result.for_people = Rows(_OF_LEAF, formatted, exit_code=code)
     else:
-        result.for_people = Rows(_OF_DIRECTORY, formatted, "lines", line=_line, exit_code=code)
+        result.for_people = Rows(_OF_DIRECTORY, formatted, "lines", line=_line, hanging=7, exit_code=code)
     return result
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kshell.engine import tones
 from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.local_files import complete_file
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section
@@ -180,6 +181,7 @@ _FIELDS = (
         "state",
         Enumeration((*STATES, DAMAGED)),
         "reference, same, behind, diverged, damaged, other-cluster or not-compared; see `man compare-logs`",
+        tone=tones.state,
     ),
     Field("nodeId", "int32", "the node whose copy it is; null without meta.properties"),
     Field("startOffset", "int64", "of the log's first record; null where there is no log", spare=1),
@@ -349,7 +351,7 @@ def _page(rows: list[dict[str, Any]], comparison: Agreement, advice: str) -> Rep
             for record in side[:_PEOPLE]
         ]
     if parted:
-        sections.append(Section("records", "First Records That Differ", Rows(_PARTING, parted)))
+        sections.append(Section("records", "First records that differ", Rows(_PARTING, parted)))
     damage = {row["copy"]: row["damage"] for row in rows if row["damage"]}
     if damage:
         sections.append(Section("damage", "Damage", damage))
@@ -361,7 +363,7 @@ def _page(rows: list[dict[str, Any]], comparison: Agreement, advice: str) -> Rep
         "committed": committed if comparison.committed else "not known",
         "keep": advice,
     }
-    return Report([*sections, Section("summary", "Together", summary)])
+    return Report([*sections, Section("summary", "All copies together", summary)])
 
 
 COMMAND = Command(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
-from kshell.engine.language import quote
+from kshell.engine.language import quote, scan
 from kshell.engine.result import Result, Rows, Text, typed
 from kshell.errors import KshellError, UsageError
 
@@ -19,14 +20,25 @@ if TYPE_CHECKING:
 _BASH = """\
 # kshell completion bash >> ~/.bashrc
 _kshell() {
-    local IFS=$'\\n'
-    COMPREPLY=($(kshell completion --words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+    local IFS=$'\\n' line=${COMP_LINE:0:COMP_POINT} last=-1 cut='' piece='' i word words=()
+    # Bash splits words at : and =, kshell does not: what has no blank before it belongs to the word before.
+    for ((i = 0; i <= COMP_CWORD; i++)); do
+        word=${COMP_WORDS[i]}
+        if [[ $last -lt 0 || $line == [[:space:]]* ]]; then
+            last=$((last + 1)) words[last]=$word cut=''
+        else
+            words[last]+=$word cut+=$piece
+        fi
+        piece=$word line=${line#"${line%%[![:space:]]*}"} line=${line#"$word"}
+    done
+    [[ -n $cut && $piece == [:=] ]] && cut+=$piece
+    COMPREPLY=($(kshell completion --words -- "${words[@]:1}" 2>/dev/null))
+    # Bash replaces what stands behind the last place where it has split.
+    for i in "${!COMPREPLY[@]}"; do COMPREPLY[i]=${COMPREPLY[i]#"$cut"}; done
     [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == */ ]] && compopt -o nospace
     return 0
 }
 complete -o filenames -o nosort -F _kshell kshell 2>/dev/null || complete -o filenames -F _kshell kshell
-# In a path of the tree a colon is part of a word.
-COMP_WORDBREAKS=${COMP_WORDBREAKS//:}
 """
 _ZSH = """\
 #compdef kshell
@@ -35,10 +47,11 @@ _kshell() {
     local -a found
     found=("${(@f)$(kshell completion --words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
     found=(${found:#})
-    compadd -Q -S '' -- ${(M)found:#*/}
-    compadd -Q -- ${found:#*/}
+    compadd -S '' -- ${(M)found:#*/}
+    compadd -- ${found:#*/}
 }
-compdef _kshell kshell
+# The first Tab loads a file in fpath and runs it; one that is sourced only defines what is above.
+if [[ $funcstack[1] == _kshell ]]; then _kshell "$@"; else compdef _kshell kshell; fi
 """
 _FISH = """\
 # kshell completion fish > ~/.config/fish/completions/kshell.fish
@@ -66,20 +79,42 @@ def run(session: Session, args: Any) -> Result:
 
 
 def _candidates(session: Session, words: list[str]) -> Iterable[str]:
-    """What the last word may become, after words that the user's shell has split and unquoted."""
+    """What the last word may become, after other words; all as somebody has typed them in bash, zsh or fish.
+
+    The candidates are plain: those shells quote what they insert.
+    """
     from kshell.engine.completion import complete
 
-    *before, last = words or [""]
+    *before, last = map(_unquoted, words or [""])
     names, options, command = _split(before)
     if not command and last.startswith("-"):
         return [name for name in names if name.startswith(last)]
     if command and not last.startswith("-"):
         session = _with_source(session, options)
-    typed_line = " ".join([*map(quote, command), ""]) + last
-    completions = complete(session, typed_line)
-    cut = len(typed_line) - len(last)
-    head = typed_line[cut : completions.start]
-    return [head + candidate.text for candidate in completions.candidates]
+    head, typed_word = " ".join([*map(quote, command), ""]), _QUOTED.sub(r"\\\g<0>", last)
+    completions = complete(session, head + typed_word)
+    begin = (head + typed_word)[len(head) : completions.start]
+    return [scan(begin + candidate.text)[0].text for candidate in completions.candidates]
+
+
+_QUOTED = re.compile(r"[\s'\"\\|>#]")
+"""What ends a word in kshell's language, or is no part of it. Patterns stay patterns."""
+
+
+def _unquoted(word: str) -> str:
+    """A word of a shell without its quotes; one that is being typed may lack the last."""
+    plain, mark, at = "", "", 0
+    while at < len(word):
+        char, following = word[at], word[at + 1 : at + 2]
+        if char == "\\" and following and (not mark or (mark == '"' and following in '"\\$`')):
+            plain, at = plain + following, at + 2
+            continue
+        if char == mark or (not mark and char in "'\""):
+            mark = "" if mark else char
+        else:
+            plain += char
+        at += 1
+    return plain
 
 
 def _with_source(session: Session, options: list[str]) -> Session:

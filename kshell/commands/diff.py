@@ -120,7 +120,9 @@ def _result(
 
 def diff_rows(changes: Iterable[Row], exit_code: int) -> Rows:
     """Changes as an answer; each has a value for every column."""
-    return Rows(_COLUMNS, list(changes), "lines", line=_line, tone=change_of, page=_PAGE, exit_code=exit_code)
+    return Rows(
+        _COLUMNS, list(changes), "lines", line=_line, hanging=4, tone=change_of, page=_PAGE, exit_code=exit_code
+    )
 
 
 def change_of(row: Row) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kshell.cluster.broker_arguments import broker_id, complete_broker, refuse_unknown
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
+from kshell.engine import tones
 from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.result import Result
 from kshell.errors import EXIT_FINDING, EXIT_OK
@@ -35,12 +36,14 @@ _FIELDS = (
         "risk",
         _RISK,
         f"{LAST_IN_SYNC}: no in-sync replica is left; {UNDER_MIN_ISR}: too few for acks=all",
+        spare=-1,
+        tone=tones.state,
     ),
     Field("leader", BROKER_ID, "the broker that leads it now; -1 for none"),
     Field("replicas", [BROKER_ID], "brokers that are to have it"),
     Field("isr", [BROKER_ID], "those in sync now"),
     Field("isrAfter", [BROKER_ID], "those that would be left in sync"),
-    Field("minIsr", "int32", "min.insync.replicas; null if unknown"),
+    Field("minIsr", "int32", "min.insync.replicas; null if unknown", spare=1),
     Field("elr", [BROKER_ID], "those outside the ISR that may lead without loss", True),
     Field("topicId", "string", "the topic's id", True),
 )

@@ -19,7 +19,7 @@ from kshell.sources.directory.records import DecodedRecords, log_records, snapsh
 def run(session: Session, args: Any) -> Result:
     """Reads while it prints; damage ends the command only after everything readable was printed."""
     records = _records(session, args)
-    result = Rows(columns=COLUMNS, rows=(), style="lines", line=_line)
+    result = Rows(columns=COLUMNS, rows=(), style="lines", line=_line, hanging=7)
     result.rows = _Dumped(session, records, result)
     return result
 

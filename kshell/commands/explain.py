@@ -36,6 +36,8 @@ _FIELDS = (
     Field("within", Enumeration(("file", "decompressed")), "what position counts in", True),
 )
 _BYTES_PER_LINE = 8
+_FIELD_AT = 8 + 1 + 1 + 3 * _BYTES_PER_LINE + 1
+"""The column where a field's name begins."""
 
 
 def run(session: Session, args: Any) -> Result:
@@ -71,7 +73,7 @@ def run(session: Session, args: Any) -> Result:
     rows = [_row(piece) for piece in pieces]
     result = select(_FIELDS, rows, args, exit_code=EXIT_OK if located.fault is None else EXIT_DATA)
     if not is_given(args):
-        result.for_people = Rows(result.columns, list(_lines(rows)), style="lines", line=_line)
+        result.for_people = Rows(result.columns, list(_lines(rows)), "lines", line=_line, hanging=_FIELD_AT)
     return result
 
 

@@ -31,7 +31,7 @@ _LEVEL = (
     Field("level", "int16", "the finalized level; in the map, any level"),
 )
 _NAME = Field("name", "string", "what a level of metadata.version is called")
-_WAY = Field("inTheWay", ["string"], "the nodes that keep it from being used or changed")
+_WAY = Field("inTheWay", ["string"], "the nodes that keep it from being used or changed", spare=1)
 _COMMAND = Field("command", "string", "the command that changes it; null: nothing is to be changed, or cannot be", True)
 _STATE = (
     *_LEVEL,
@@ -47,8 +47,8 @@ _CHANGE = (
     *_LEVEL,
     Field("target", "int16", "the level that is asked for"),
     Field("possible", "boolean", "whether the change would be accepted; null where that is not known"),
-    _WAY,
-    Field("reason", "string", "why not"),
+    _WAY._replace(spare=0),
+    Field("reason", "string", "why not", prose=True),
     _COMMAND,
 )
 _MAP = (

@@ -27,7 +27,7 @@ def run(session: Session, args: Any) -> Result:
     starts = [hit for pattern in args.path or ["."] for hit in session.find(pattern)]
     hits = _hits(starts, _tests(args), args.maxdepth)
     if args.values:
-        return Rows(columns=_VALUES, rows=_values(hits), style="lines", line=_line)
+        return Rows(columns=_VALUES, rows=_values(hits), style="lines", line=_line, hanging=4)
     rows = ({"path": join(segments), "type": kind(node)} for segments, node in hits)
     return Rows(columns=_PATHS, rows=rows, style="lines", line_column="path")
 

@@ -27,9 +27,10 @@ def run(session: Session, args: Any) -> Result:
     rows = events.rows(None if args.since is None else session.since(args.since))
     if args.count is not None:
         rows = _some(rows, args.count)
-    result = Rows(COLUMNS, rows, "lines", line=_line, live=True)
+    result = Rows(COLUMNS, rows, "lines", line=_line, hanging=7, live=True)
     if not args.noop:
-        result.for_people = Rows(COLUMNS, (r for r in rows if r["type"] != NO_OP), "lines", line=_line, live=True)
+        people = (row for row in rows if row["type"] != NO_OP)
+        result.for_people = Rows(COLUMNS, people, "lines", line=_line, hanging=7, live=True)
     return result
 
 

@@ -34,7 +34,7 @@ def run(session: Session, args: Any) -> Result:
             Column("field", type="string"), Column("value", type="json"),
         )  # fmt: skip
     rows = _matches(leaves, search, invert=args.invert_match)
-    return _answered(Rows(columns, rows, "lines", line=_line))
+    return _answered(Rows(columns, rows, "lines", line=_line, hanging=4))
 
 
 def _answered(result: Rows) -> Rows:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kshell.cluster.health import state_of
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
+from kshell.engine import tones
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Column, PageLayout, Report, Result, Row, Rows, Section, Text, Toned
 from kshell.errors import EXIT_FINDING, EXIT_OK
@@ -23,9 +24,14 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 FIELDS = (
-    Field("level", Enumeration(LEVELS), "critical, error, warning or info"),
-    Field("finding", Enumeration(lambda: (one.name for one in checks())), "what was found, by the name of its check"),
-    Field("path", "string", "what it is about"),
+    Field("level", Enumeration(LEVELS), "critical, error, warning or info", tone=tones.state),
+    Field(
+        "finding",
+        Enumeration(lambda: (one.name for one in checks())),
+        "what was found, by the name of its check",
+        spare=-1,
+    ),
+    Field("path", "string", "what it is about", spare=-1),
     Field("evidence", "string", "the facts", prose=True),
     Field("nextStep", "string", "what to do about it, with the command of the cluster's release", prose=True),
     Field(

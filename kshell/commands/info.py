@@ -73,7 +73,7 @@ def problem_rows(
     torn_paths = [row["reason"].split(":")[0] for row in rows if row["kind"] == "torn tail"]
     notes = loaded.notes if loaded else []
     rows += [_row("note", reason=note) for note in notes if not any(note.startswith(path) for path in torn_paths)]
-    return Rows(columns=_PROBLEM_COLUMNS, rows=rows, style="lines", line=_problem_line)
+    return Rows(columns=_PROBLEM_COLUMNS, rows=rows, style="lines", line=_problem_line, hanging=2)
 
 
 def _problem_line(row: Row) -> str:

@@ -50,9 +50,9 @@ def run(session: Session, args: Any) -> Result:
     if args.stat:
         return _statistics(session, args)
     search = _Search(session, args)
-    result = Rows(_COLUMNS, (), "lines", line=_line)
+    result = Rows(_COLUMNS, (), "lines", line=_line, hanging=7)
     result.rows = search.rows(result, named=False)
-    people = Rows(_COLUMNS, (), "lines", line=_line)
+    people = Rows(_COLUMNS, (), "lines", line=_line, hanging=7)
     people.rows = search.rows(people, named=True)
     result.for_people = people
     return result

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from kshell.engine import tones
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.local_files import complete_file
 from kshell.engine.result import Report, Result, Row, Rows, Section, typed
@@ -35,9 +36,13 @@ from kshell.sources.source import Loaded
 if TYPE_CHECKING:
     from kshell.engine.session import Session
 
-_COPIES = typed(
-    "copy:string state:string nodeId:int32 endOffset:int64 lastEpoch:int32 snapshot:string reason:string",
-    wide="damage:json clusterId:string",
+_TONES = {"state": tones.state}
+_COPIES = tuple(
+    column._replace(prose=column.name == "reason", tone=_TONES.get(column.name))
+    for column in typed(
+        "copy:string state:string nodeId:int32 endOffset:int64 lastEpoch:int32 snapshot:string reason:string",
+        wide="damage:json clusterId:string",
+    )
 )
 _DAMAGE = typed("copy:string damage:string")
 _TAKEN = typed("copy:string fromOffset:int64 toOffset:int64")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kshell.cluster.broker_load import loads
 from kshell.cluster.features import standing
 from kshell.cluster.kafka_tools import kafka_tools
+from kshell.engine import tones
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result
 from kshell.metadata.feature_levels import CONTROLLERS_UNREGISTER
@@ -31,10 +32,10 @@ _FIELDS = (
     Field("id", "int32", "the node's id"),
     Field("epoch", "int64", "the epoch of a broker's registration", True),
     Field("incarnationId", "string", "another with every start of the node", True),
-    Field("fenced", "boolean", "whether a broker is fenced"),
+    Field("fenced", "boolean", "whether a broker is fenced", tone=tones.harm),
     Field("inControlledShutdown", "boolean", "whether a broker is handing over what it leads", True),
     Field("replicas", "int32", "replicas that are placed on a broker"),
-    Field("stale", "boolean", "whether nothing that runs seems to stand behind it"),
+    Field("stale", "boolean", "whether nothing that runs seems to stand behind it", tone=tones.doubt),
     Field("reason", "string", "why, and what to do", prose=True),
     Field("changed", "string", "when the log last changed it; null if only a snapshot or a node told"),
     Field("changedMs", "int64", "the same in epoch milliseconds", True),

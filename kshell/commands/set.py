@@ -10,7 +10,9 @@ from kshell.engine.session import Session
 from kshell.engine.settings import SETTINGS, assign, complete_name, setting, value_of, words_after
 from kshell.errors import UsageError
 
-_COLUMNS = typed("name:string value:json default:json help:string")
+_COLUMNS = tuple(
+    column._replace(prose=column.name == "help") for column in typed("name:string value:json default:json help:string")
+)
 
 
 def run(session: Session, args: Any) -> Result:

@@ -206,9 +206,9 @@ FINDINGS = (UNKNOWN_TOPIC, OTHER_TOPIC_ID, NO_SUCH_PARTITION, NOT_A_REPLICA, SET
 
 _FIELDS = (
     Field("broker", "int32", "the broker whose log directory it is"),
-    Field("topic", "string", "the topic's name"),
-    Field("partition", "int32", "the partition's number"),
-    Field("finding", Enumeration(FINDINGS), "what is wrong; see `man strays`"),
+    Field("topic", "string", "the topic's name", spare=-1),
+    Field("partition", "int32", "the partition's number", spare=-1),
+    Field("finding", Enumeration(FINDINGS), "what is wrong; see `man strays`", spare=-1),
     Field("logDir", "string", "the log directory; null if it is missing"),
     Field("size", "int64", "bytes, as far as they are told"),
     Field("replicas", ["int32"], "the brokers that the image places it on; null if it has no such partition"),

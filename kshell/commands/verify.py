@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.snapshot_slips import Slip, kafkas_own, slips_of_listing
+from kshell.engine import tones
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Row, Rows, Section
 from kshell.errors import EXIT_FINDING, EXIT_OK, DataError, SourceError
@@ -36,7 +37,12 @@ _MOST_PATHS = 20
 _FIELDS = (
     Field("file", "string", "the file's name", spare=-1),
     Field("kind", Enumeration(KINDS), "segment, snapshot, bootstrap, text or other", True),
-    Field("verdict", Enumeration(VERDICTS), "whole, torn, slip, damaged, incomplete, not-read or not-checked"),
+    Field(
+        "verdict",
+        Enumeration(VERDICTS),
+        "whole, torn, slip, damaged, incomplete, not-read or not-checked",
+        tone=tones.state,
+    ),
     Field("certainty", Enumeration(CERTAINTIES), "how sure the verdict is: confirmed, consistent or unconfirmed"),
     Field("sizeBytes", "int64", "the file's size", spare=1),
     Field("batches", "int64", "batches that are whole", spare=1),
@@ -147,7 +153,7 @@ def _page(rows: list[Row]) -> Report:
         sections.append(Section("findings", "Findings", found))
     weak = {row["file"]: row["witness"] for row in rows if row["certainty"] in CERTAINTIES[1:]}
     if weak:
-        sections.append(Section("witnesses", "Without a Second Witness, in Whole or in Part", weak))
+        sections.append(Section("witnesses", "Not confirmed by a second witness, or not all of it", weak))
     return Report(sections)
 
 

@@ -10,6 +10,7 @@ from kshell.cluster.broker_load import loads
 from kshell.cluster.features import standing
 from kshell.cluster.kafka_tools import kafka_tools
 from kshell.commands.as_of import complete_point
+from kshell.engine import tones
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section, Toned, typed
 from kshell.errors import EXIT_OK, CommandError
@@ -60,7 +61,11 @@ _BROKERS = typed(
     "id:int32 status:string sinceOffset:int64 sinceTime:string sinceTimeMs:int64 inReplicas:boolean inIsr:boolean"
     " inElr:boolean"
 )
-_BROKERS_SHOWN = tuple(column._replace(wide=column.name == "sinceTimeMs") for column in _BROKERS)
+_SPARED = {"sinceOffset": 1, "state": -1}
+_TONE = {"state": tones.state, "status": tones.state}
+_BROKERS_SHOWN = tuple(
+    column._replace(wide=column.name == "sinceTimeMs", tone=_TONE.get(column.name)) for column in _BROKERS
+)
 _TITLES = {"sentence": "now", "nextStep": "next", "lastResort": "last resort"}
 _ONLY_EXACT = frozenset(("commands", "lastResortCommands"))
 """What the sentences have in them already."""
@@ -249,7 +254,12 @@ def _topic(session: Session, story: Story, name: str, first: Since | None) -> Re
         ]
     )
     shown = [{**row, "isr": ids(row["isr"]), "replicas": ids(row["replicas"])} for row in states]
-    columns = tuple(Column(column.name, column.name == "sinceTimeMs") for column in PARTITION_COLUMNS)
+    columns = tuple(
+        column._replace(
+            wide=column.name == "sinceTimeMs", spare=_SPARED.get(column.name, 0), tone=_TONE.get(column.name)
+        )
+        for column in PARTITION_COLUMNS
+    )
     result.for_people = Report(
         [
             Section("topic", name, {key: about[key] for key in ("path", "topicId")}),

@@ -101,7 +101,8 @@ class Column(NamedTuple):
 
     Where a terminal has no room for all columns, those with the highest ``spare`` are left out first, of equal ones the
     last; what a row is about, with -1, is neither left out nor cut while anything else can be. ``prose`` is a sentence:
-    where there is no room it stands below its row, broken between words.
+    where there is no room it stands below its row, broken between words. ``tone`` gives a value's tone (``error``,
+    ``warning``; ``""`` for none), as colours show it; a function of a module, so that columns can be pickled.
     """
 
     name: str
@@ -109,6 +110,7 @@ class Column(NamedTuple):
     type: Any = None
     spare: int = 0
     prose: bool = False
+    tone: Callable[[Any], str] | None = None
 
 
 def typed(declarations: str, wide: str = "") -> tuple[Column, ...]:
@@ -151,6 +153,9 @@ class Rows(Result):
     where the terminal is narrow (``health``); ``values`` prints each row's ``path`` as a heading and its
     ``value`` as a :class:`Value` is printed (``cat`` of several).
 
+    ``hanging`` is for lines that may be broken at a terminal: the columns by which the rest of one is indented. Without
+    it a line stays one, whatever it holds: a command to paste, for example.
+
     ``group`` is a column whose changes start a new block with a heading (``ls`` of several directories). With ``json``
     and ``jsonl``, the column ``bare`` stands for the whole row (``ls``: names). Rows may hold more keys than there are
     columns; only columns are shown, in their order. ``live`` rows come as things happen, perhaps for ever: each is
@@ -176,10 +181,12 @@ class Rows(Result):
         tone: Callable[[Row], str] | None = None,
         page: PageLayout | None = None,
         order: tuple[tuple[str, bool], ...] | None = None,
+        hanging: int | None = None,
         exit_code: int = 0,
     ) -> None:
         super().__init__(exit_code=exit_code)
         self.live = live
+        self.hanging = hanging
         self.tone = tone
         self.page = page
         self.order = order

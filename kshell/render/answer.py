@@ -15,6 +15,9 @@ from kshell.errors import EXIT_OK, KshellError
 from kshell.render.color import use_color
 from kshell.render.output import emit
 
+_USUAL = 80
+"""Columns of a terminal that does not say how wide it is."""
+
 
 def answer(call: Call, complain: Callable[[KshellError], None], *, stdout: TextIO | None = None) -> int:
     """Runs a call, prints what it gives, and returns the exit code. Raises KshellError, OutputClosed.
@@ -84,8 +87,16 @@ def unpaged(out: TextIO) -> None:
 def terminal_width(out: TextIO) -> int | None:
     """Columns of the terminal, or ``COLUMNS`` where that is set; ``None`` for neither: then nothing is cut."""
     columns = os.environ.get("COLUMNS", "")
+    if columns.isascii() and columns.isdigit() and int(columns) > 0:
+        return int(columns)
     if not out.isatty():
-        return int(columns) if columns.isascii() and columns.isdigit() and int(columns) > 0 else None
-    import shutil
+        return None
+    try:
+        return os.get_terminal_size(out.fileno()).columns or _USUAL
+    except OSError:  # no terminal after all (a test's stream that says it is one)
+        return _USUAL
 
-    return shutil.get_terminal_size().columns
+
+def message_width(stream: TextIO) -> int | None:
+    """Columns for sentences on standard error: a terminal's alone. Programs look for whole sentences in a log."""
+    return terminal_width(stream) if stream.isatty() else None

@@ -65,3 +65,16 @@ def clip(text: str, width: int) -> str:
         return text
     end = bisect.bisect_right(range(len(text)), width - 1, key=lambda end: cells(text[:end])) - 1
     return text[: max(end, 0)] + ELLIPSIS
+
+
+def clip_inside(text: str, width: int) -> str:
+    """The text, or its beginning and its end with ``…`` between them, within a width: the end of a name may matter."""
+    size = cells(text)
+    if size <= width:
+        return text
+    tail = (width - cells(ELLIPSIS)) // 2
+    start = bisect.bisect_left(range(len(text)), size - tail, key=lambda start: cells(text[:start]))
+    while start < len(text) and cells(text[start]) == 0:  # a mark would go with the dots
+        start += 1
+    end = text[start:]
+    return clip(text, width - cells(end)) + end

@@ -13,11 +13,11 @@ CODES = {
     "dim": "2",
     "directory": "1;34",
     "number": "36",
-    "boolean": "33",
+    "boolean": "35",
     "code": "36",
     "critical": "1;97;41",
     "error": "1;31",
-    "warning": "1;33",
+    "warning": "1;38;5;166",
     "info": "1;34",
     "hint": "2",
     "series1": "38;5;32",
@@ -26,10 +26,11 @@ CODES = {
     "series4": "38;5;175",
     "series5": "38;5;74",
     "series6": "38;5;166",
-    "series7": "38;5;227",
+    "series7": "38;5;102",
 }
-"""What a text is -> its ANSI attributes: the sixteen colours that every terminal's theme defines. The series of a plot
-are of the 256: Okabe and Ito's palette, which people tell apart whatever colours they see."""
+"""What a text is -> its ANSI attributes: of the sixteen colours that every terminal's theme defines those that can be
+read on black and on white. Yellow cannot: a warning is orange, of the 256. So are the series of a plot: Okabe and Ito's
+palette, which people tell apart whatever colours they see, with grey for its yellow."""
 
 
 def use_color(setting: str, stream: TextIO, environ: Mapping[str, str] | None = None) -> bool:

@@ -123,7 +123,7 @@ def _draw(call: Call, frames: Frames, out: TextIO) -> None:
 def _body(call: Call, part: LineResult, columns: int, most: int, color: bool) -> tuple[list[tuple[str, str]], str]:
     """((the line without colours, the line) of what fits on the screen, what to say of the rest)."""
     if part.error is not None:
-        text = describe_error(part.error, color=color).split("\n")
+        text = describe_error(part.error, color=color, width=columns).split("\n")
         return [(uncolored(line), line) for line in text[:most]], ""
     lines: list[str] = []
     more = 0

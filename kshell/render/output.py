@@ -13,7 +13,7 @@ from kshell import escape
 from kshell.engine.result import Result, Rows
 from kshell.errors import EXIT_OK, EXIT_USAGE, CommandError, DeadlineError, KshellError, UsageError
 from kshell.render import render
-from kshell.render.cells import cells
+from kshell.render.cells import ELLIPSIS, cells
 from kshell.render.color import paint
 from kshell.sources.directory.files import is_inside
 
@@ -263,19 +263,59 @@ def _inheritable(out: TextIO) -> Iterator[Any]:
 # --- errors ---------------------------------------------------------------------------------------------------------
 
 
-def describe_error(error: KshellError, *, color: bool = False, line: str | None = None) -> str:
+_HANGING = "  "
+
+
+def message_lines(text: str, *, width: int | None, style: str = "", color: bool = False, name: str = "") -> str:
+    """A sentence for standard error, escaped, and broken between words where the terminal is narrower; no newline at
+    the end.
+
+    Args:
+        text: the sentence.
+        width: the terminal's columns; ``None`` where there is none: the sentence stays one line.
+        style: a style of :data:`kshell.render.color.CODES`, or none.
+        color: whether there are colours.
+        name: what the first line begins with, without the style.
+    """
+    lines = [name + escape.terminal(text)]
+    if width is not None and cells(lines[0]) > width:
+        from kshell.render.wrapping import wrapped  # late: most sentences are short
+
+        lines = list(wrapped(lines[0], width, hanging=_HANGING))
+    first, *rest = lines
+    return "\n".join(
+        [first[: len(name)] + paint(first[len(name) :], style, color), *(paint(r, style, color) for r in rest)]
+    )
+
+
+def describe_error(
+    error: KshellError, *, color: bool = False, line: str | None = None, width: int | None = None, name: str = ""
+) -> str:
     """What is said of an error on standard error: the message, the faulty place in ``line``, the hint.
 
     ``line`` is what was typed; it is shown, with a caret below the fault, when the error knows its column. An error
     within an expression brings that along, and its column counts there. Lines are escaped; there is no newline at the
-    end.
+    end. ``width`` and ``name`` are those of :func:`message_lines`.
     """
     line = getattr(error, "text", line)
-    lines = [paint(escape.terminal(error.message), "error", color)]
+    lines = [message_lines(error.message, width=width, style="error", color=color, name=name)]
     column = error.column if isinstance(error, UsageError) else None
     if line is not None and column is not None:
-        before = escape.terminal(line[:column])
-        lines += [f"  {escape.terminal(line)}", f"  {' ' * cells(before)}{paint('^', 'error', color)}"]
+        before, visible = escape.terminal(line[:column]), escape.terminal(line)
+        if width is not None and len(visible) > width - len(_HANGING):
+            before, visible = _around(before, visible, width - len(_HANGING))
+        lines += [f"  {visible}", f"  {' ' * cells(before)}{paint('^', 'error', color)}"]
     if error.hint:
-        lines.append(paint(escape.terminal(error.hint), "hint", color))
+        lines.append(message_lines(error.hint, width=width, style="hint", color=color))
     return "\n".join(lines)
+
+
+def _around(before: str, line: str, room: int) -> tuple[str, str]:
+    """What is before the fault, and the line, as far as there is room around it; ``…`` where the line goes on."""
+    start = max(0, min(len(before) - room // 2, len(line) - room))
+    visible = line[start : start + room]
+    if start:
+        visible = ELLIPSIS + visible[1:]
+    if start + room < len(line):
+        visible = visible[:-1] + ELLIPSIS
+    return before[start:], visible

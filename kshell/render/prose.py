@@ -7,7 +7,7 @@ Anything else stays text, HTML included.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import zip_longest
 from typing import NamedTuple
@@ -19,9 +19,14 @@ from kshell import escape
 from kshell.render.cells import blanks, cells
 from kshell.render.color import paint
 from kshell.render.options import RenderOptions
+from kshell.render.wrapping import wrapped
 
 _WIDEST = 100
 """Columns of the longest line that is pleasant to read."""
+_WHOLE = 40
+"""Code that is not wider is never broken."""
+_BRACKETED = re.compile(r"(?:\[(?:[^\[\]]|\[[^\[\]]*\])*\]|\S)+")
+"""What of a synopsis stays together: ``[--sort [-]FIELD,…]``."""
 _RULES = ("heading", "list", "fence", "code", "table", "backticks", "emphasis", "link", "escape")
 
 
@@ -114,7 +119,8 @@ def to_terminal(text: str, options: RenderOptions) -> Iterator[str]:
         before = block.kind
         if block.kind == "code":
             for [[line]] in block.rows:
-                yield "    " + paint(escape.terminal(line.text), "code", options.color) + "\n"
+                for text in _code_lines(escape.terminal(line.text), options):
+                    yield "    " + paint(text, "code", options.color) + "\n"
         elif block.kind == "table":
             yield from _terminal_table(block, options)
         elif block.kind == "heading":
@@ -123,17 +129,30 @@ def to_terminal(text: str, options: RenderOptions) -> Iterator[str]:
             yield from _wrapped(block, options)
 
 
+def _code_lines(line: str, options: RenderOptions) -> Iterable[str]:
+    """A line of code as it is; a comment may be broken, for what follows it is a comment, too."""
+    if options.width is None or not line.startswith("# "):
+        return (line,)
+    return wrapped(line, options.width - 4, hanging="# ")
+
+
 def _styled_words(spans: Sequence[Span], options: RenderOptions) -> list[StyledWord]:
     styled_words: list[StyledWord] = [[]]
     for kind, part, address in spans:
         text = f"`{part}`" if kind == "code" and not options.color else part
         text += f" ({address})" if address and address != part else ""
-        for number, piece in enumerate(re.split(r"\s+", text)):
+        pieces = _pieces(text) if kind == "code" else re.split(r"\s+", text)
+        for number, piece in enumerate(pieces):
             if number:
                 styled_words.append([])
             if piece:
                 styled_words[-1].append((escape.terminal(piece), kind if kind in ("bold", "code") else ""))
     return [styled_word for styled_word in styled_words if styled_word]
+
+
+def _pieces(code: str) -> list[str]:
+    """Code as it may be broken: what somebody may type not at all, a long synopsis outside its brackets."""
+    return [code] if cells(code) <= _WHOLE else _BRACKETED.findall(code)
 
 
 def _unstyled(spans: Sequence[Span], options: RenderOptions) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from kshell.engine.result import Column, Row
-from kshell.render.cells import GAP, blanks, cell, cells, clip
+from kshell.render.cells import GAP, blanks, cell, cells, clip, clip_inside
 from kshell.render.color import paint, style_of
 from kshell.render.options import RenderOptions
 from kshell.render.wrapping import wrapped
@@ -18,12 +18,17 @@ SEEN_FIRST = 1000
 
 _EXACT = re.compile(r"[\w-]{22}|\d{4}-\d\d-\d\dT[\d:.]+Z", re.ASCII)
 """Kafka's UUIDs, and times."""
+_FREE_IDS = frozenset(("clientId", "transactionalId"))
+"""Ids that clients choose: words of any length."""
 
 COMFORTABLE = 40
 """A column that is wider does not push out others which can be spared: it is cut."""
 
 READABLE, READABLE_NAME = 12, 20
 """A column that may be cut still says something at this width, and a name at that."""
+
+SENTENCE = 30
+"""A sentence in the last column is broken within the column if that is so wide, else it stands below its row."""
 
 NARROWEST = 8
 """A column is never cut to less than this, or than its name."""
@@ -35,12 +40,17 @@ class _Column(NamedTuple):
     right: bool
     limit: int | None
     """The width that values are cut to when a line does not fit otherwise; ``None``: never."""
+    is_name: bool = False
+    """Whether values are cut inside: names that begin alike differ at their ends."""
+    tone: Callable[[Any], str] | None = None
 
 
 class _Layout(NamedTuple):
     columns: list[_Column]
     prose: list[str]
     """Columns whose sentences stand below their row, because there is no room beside the others."""
+    breaks: bool = False
+    """Whether the last column's sentences are broken between words, within the column."""
 
 
 def table(
@@ -69,10 +79,20 @@ def table(
         yield _line([(column.name, "bold") for column in layout.columns], layout.columns, options)[0]
     count, is_cut = 0, False
     for row in chain(first, rest):
-        values = [row.get(column.name) for column in layout.columns]
-        line, cuts = _line([(cell(value), style_of(value)) for value in values], layout.columns, options)
+        values = [(row.get(column.name), column.tone) for column in layout.columns]
+        texts = [(cell(value), (tone and tone(value)) or style_of(value)) for value, tone in values]
+        rest_of_sentence: list[tuple[str, str]] = []
+        if layout.breaks:
+            *others, (sentence, style) = texts
+            begin, *more = wrapped(sentence, layout.columns[-1].width)
+            texts = [*others, (begin, style)]
+            rest_of_sentence = [(part, style) for part in more]
+        line, cuts = _line(texts, layout.columns, options)
         count, is_cut = count + 1, is_cut or cuts
         yield line
+        for text, style in rest_of_sentence:
+            indent = _total(layout.columns) - layout.columns[-1].width
+            yield " " * indent + paint(text, style, options.color) + "\n"
         yield from _prose(row, layout.prose, options)
     visible = len(layout.columns) + len(layout.prose)
     if of is not None and (visible < len(columns) or is_cut):
@@ -101,12 +121,16 @@ def _prose(row: Row, names: list[str], options: RenderOptions) -> Iterator[str]:
 
 
 def _layout(rows: list[Row], columns: Sequence[Column], options: RenderOptions) -> _Layout:
-    layout = [_measured(rows, column.name) for column in columns]
+    layout = [_measured(rows, column) for column in columns]
     room = None if options.wide or options.width is None else options.width
     if room is None or not layout or _total(layout) <= room:
         return _Layout(layout, [])
     prose = [column.name for column in columns if column.prose]
-    layout = [column for column in layout if column.name not in prose]
+    whole = [column for column in layout if column.name not in prose]
+    left = room - _total(whole) - len(GAP)
+    if prose == [layout[-1].name] and left >= SENTENCE:
+        return _Layout([*whole, layout[-1]._replace(width=left)], [], breaks=True)
+    layout = whole
     names = {column.name for column in columns if column.spare < 0} or {layout[0].name}
     flexible = {column.name for column in layout if _may_be_cut(column.name, [row.get(column.name) for row in rows])}
     dispensable = [column for column in reversed(columns) if column.name not in (*names, *prose)]
@@ -121,9 +145,10 @@ def _layout(rows: list[Row], columns: Sequence[Column], options: RenderOptions) 
     return _Layout(_shrink(layout, flexible, names, room - len(GAP) * (len(layout) - 1)), prose)
 
 
-def _measured(rows: list[Row], name: str) -> _Column:
-    values = [row.get(name) for row in rows]
-    return _Column(name, max([cells(name), *(cells(cell(value)) for value in values)]), _is_numeric(values), None)
+def _measured(rows: list[Row], column: Column) -> _Column:
+    values = [row.get(column.name) for row in rows]
+    width = max([cells(column.name), *(cells(cell(value)) for value in values)])
+    return _Column(column.name, width, _is_numeric(values), None, tone=column.tone)
 
 
 def _total(layout: list[_Column]) -> int:
@@ -151,7 +176,7 @@ def _is_numeric(values: list[Any]) -> bool:
 
 def _may_be_cut(name: str, values: list[Any]) -> bool:
     """Words and objects may lose their end; ids, times, numbers and lists of them would become wrong ones."""
-    if name == "id" or name.endswith("Id"):
+    if name == "id" or (name.endswith("Id") and name not in _FREE_IDS):
         return False
     parts = [part for value in values for part in (value if isinstance(value, list | tuple) else [value])]
     return not all(map(_is_exact, parts))
@@ -175,7 +200,7 @@ def _shrink(layout: list[_Column], flexible: set[str], names: set[str], room: in
             may = column.name in flexible and column.name not in keep
             limit = max(cap, NARROWEST, cells(column.name)) if may else None
             width = column.width if limit is None else min(column.width, limit)
-            out.append(_Column(column.name, width, column.right, limit))
+            out.append(column._replace(width=width, limit=limit, is_name=column.name in names))
         return out
 
     for keep in (names, set[str]()):
@@ -191,7 +216,7 @@ def _line(texts: list[tuple[str, str]], layout: list[_Column], options: RenderOp
     is_cut = False
     if any(column.limit is not None for column in layout):
         clipped = [
-            (clip(text, column.width) if column.limit is not None else text, style)
+            ((clip_inside if column.is_name else clip)(text, column.width) if column.limit is not None else text, style)
             for (text, style), column in zip(texts, layout, strict=True)
         ]
         is_cut = clipped != texts

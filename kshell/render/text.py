@@ -43,8 +43,14 @@ def object_lines(value: Mapping[str, Any], options: RenderOptions, depth: int = 
                 lead = " " * (width + 2)
             continue
         yield paint(name, "bold", options.color) + "\n"
-        lines = object_lines(item, options, depth + 1) if isinstance(item, Mapping) else _list_lines(item, options)
-        yield from (INDENT + line for line in lines)
+        inner = _indented(options)
+        lines = object_lines(item, inner, depth + 1) if isinstance(item, Mapping) else _list_lines(item, inner)
+        yield from (INDENT + line if line != "\n" else line for line in lines)
+
+
+def _indented(options: RenderOptions) -> RenderOptions:
+    """The same for what stands behind :data:`INDENT`."""
+    return options if options.width is None else options._replace(width=options.width - len(INDENT))
 
 
 def _lines(text: str, options: RenderOptions, used: int) -> Iterable[str]:
@@ -65,14 +71,22 @@ def _is_nested(value: Any, depth: int) -> bool:
 
 
 def _list_lines(value: list[Any], options: RenderOptions) -> Iterator[str]:
-    """A list of objects as a table of all their keys; any other list one element a line."""
+    """A list of objects as a table of all their keys, or one below the other; any other list one element a line."""
     if all(isinstance(item, Mapping) and item for item in value):
         names = list(dict.fromkeys(str(key) for item in value for key in item))
         if all(name.isprintable() for name in names):
             from kshell.render.table import table  # late: few values are lists of objects
 
             # Whoever looks at one thing wants all of it: only tables of many things are cut to fit.
-            yield from table(value, [Column(name) for name in names], options._replace(width=None), header=True)
+            columns = [Column(name) for name in names]
+            whole = list(table(value, columns, options._replace(width=None, color=False), header=True))
+            if options.wide or options.width is None or max(map(cells, whole)) - 1 <= options.width:
+                yield from table(value, columns, options._replace(width=None), header=True)
+                return
+            between = ""
+            for item in value:
+                yield from (line for line in (between, *object_lines(item, options)) if line)
+                between = "\n"
             return
     yield from (cell(item, ", ") + "\n" for item in value)
 
@@ -127,7 +141,8 @@ def _block(result: Rows, block: Iterator[Row], options: RenderOptions) -> Iterat
         return (line + "\n" for row in block for line in _sentence(row[result.line_column], options))
     if result.style == "lines" and not options.wide:
         line, column = result.line, result.line_column
-        return (_as_line(row.get(column) if line is None else line(row)) for row in block)
+        made = (row.get(column) if line is None else line(row) for row in block)
+        return (shown + "\n" for data in made for shown in _broken(_as_line(data), result.hanging, options))
     if result.style == "names" and not options.wide:
         if options.width is None or result.one_per_line or result.live:
             return (_name(row, options)[1] + "\n" for row in block)
@@ -149,7 +164,16 @@ def _sentence(text: str, options: RenderOptions) -> Iterable[str]:
 
 
 def _as_line(line: Any) -> str:
-    return (escape.terminal(line) if isinstance(line, str) else cell(line)) + "\n"
+    return escape.terminal(line) if isinstance(line, str) else cell(line)
+
+
+def _broken(line: str, hanging: int | None, options: RenderOptions) -> Iterable[str]:
+    """A line of data as it is, or over several lines where it is longer than the terminal and may be broken."""
+    if hanging is None or options.width is None or cells(line) <= options.width:
+        return (line,)
+    from kshell.render.wrapping import wrapped  # late: most lines are short
+
+    return wrapped(line, options.width, hanging=" " * hanging, data=True)
 
 
 def _values(block: Iterator[Row], options: RenderOptions) -> Iterator[str]:
@@ -247,7 +271,7 @@ def report(
         lines = _lines(escape.terminal(section.title), options, 0)
         title = "\n".join(paint(line, style, options.color) for line in lines)
         indent = INDENT if title else ""
-        below = options._replace(width=None if options.width is None else options.width - len(indent))
+        below = _indented(options) if indent else options
         if between or title:
             yield between + (title + "\n" if title else "")
         body = rows(section.body, below) if isinstance(section.body, Rows) else object_lines(section.body, below)

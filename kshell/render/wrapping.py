@@ -12,30 +12,37 @@ NARROWEST = 20
 
 _TOKEN = re.compile(
     r"""
-    `[^`]*`\S*                                              # what stands in backticks
+    [^\s`]*`[^`]*`\S*                                       # what stands in backticks, also behind a bracket
     | (?: echo \s '[^']*' \s \| \s )?
       kafka-[\w-]+\.sh (?: \s+ [a-z]+-[a-z-]+ | \s+ (?:unregister|upgrade|downgrade|describe|add|remove)\b )?
       (?: \s+ --(?:execute|verify|cancel|list|alter|add|remove|all-topic-partitions)(?![\w-])
         | \s+ --[\w-]+ (?: [ ] (?!--) (?: "[^"]*" | '[^']*' | \S+ ) )? )*   # one of Kafka's tools and its options
+    | \S+ \s --[\w-]+ \s (?: '[^']*' | "[^"]*" ) \S*        # a command of kshell with a condition in quotes
     | \S+
     """,
     re.VERBOSE,
 )
 
 
-def wrapped(text: str, room: int, *, hanging: str = "") -> Iterator[str]:
+_DATA = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|\[[-\d,]{0,30}\]|[^\s,"])+,?|[,"]""")
+"""A word, and in JSON a member with its comma: strings stay whole, so that what is pasted is the same JSON, and so do
+short lists of numbers."""
+
+
+def wrapped(text: str, room: int, *, hanging: str = "", data: bool = False) -> Iterator[str]:
     """Break an escaped text into lines.
 
     Args:
         text: one paragraph.
         room: the columns of a line; a single word or command that is longer stands on a line of its own.
         hanging: what every line but the first begins with; counts as a part of its columns.
+        data: whether the text holds JSON or lists, which are broken behind commas as well.
     """
     room = max(room, NARROWEST)
     line, used, end = "", 0, 0
-    for match in _TOKEN.finditer(text):
+    for match in (_DATA if data else _TOKEN).finditer(text):
         blanks, size = match.start() - end, cells(match[0])
-        if end and used + blanks + size > room:
+        if end and used > cells(hanging) and used + blanks + size > room:
             yield line
             line, used, blanks = hanging, cells(hanging), 0
         line += " " * blanks + match[0]

@@ -15,9 +15,9 @@ from kshell.engine.result import Exit
 from kshell.engine.session import Session
 from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, KshellError
 from kshell.escape import terminal as clean
-from kshell.render.answer import answer
+from kshell.render.answer import answer, message_width
 from kshell.render.color import paint, use_color
-from kshell.render.output import OutputClosed, describe_error
+from kshell.render.output import OutputClosed, describe_error, message_lines
 from kshell.render.question import asker
 from kshell.repl.loading import Loader, Meter
 from kshell.repl.pager import PagerQuit, Screen
@@ -99,7 +99,7 @@ class Lines:
     def complain(self, error: KshellError, line: str | None = None) -> None:
         """Print what went wrong, and what to do about it."""
         self._meter.clear()
-        self.write(describe_error(error, line=line, color=self.colored()))
+        self.write(describe_error(error, line=line, color=self.colored(), width=message_width(sys.stderr)))
 
     def announce(self) -> None:
         """Print the problems and notes of the data that were not printed yet."""
@@ -108,7 +108,8 @@ class Lines:
     def tell(self, label: str, sentences: list[str]) -> None:
         """Print sentences about the data."""
         for sentence in sentences:
-            self.write(f"kshell: {label}: {clean(sentence)}", "error" if label == "error" else "hint")
+            text, style = f"kshell: {label}: {sentence}", "error" if label == "error" else "hint"
+            self.write(message_lines(text, width=message_width(sys.stderr), style=style, color=self.colored()))
 
     def echo(self, line: str) -> None:
         """Show one of several pasted lines behind the prompt that it would have had; its answer or error comes next."""

@@ -12,10 +12,12 @@ from kshell.escape import unsafe
 
 __all__ = ["STYLE", "clean", "is_dumb", "masked", "shortened", "width_of"]
 
+_ORANGE = "#d75f00"
+"""Yellow would be lost on a white background."""
 STYLE = Style.from_dict(
     {
         "prompt.name": "",
-        "prompt.point": "ansiyellow bold",
+        "prompt.point": f"{_ORANGE} bold",
         "prompt.path": "ansiblue bold",
         "prompt.failed": "ansired bold",
         "command": "ansigreen bold",
@@ -24,8 +26,8 @@ STYLE = Style.from_dict(
         "flag.unknown": "ansired",
         "argument": "",
         "path": "underline",
-        "string": "ansiyellow",
-        "string.open": "ansiyellow italic",
+        "string": _ORANGE,
+        "string.open": f"{_ORANGE} italic",
         "operator": "bold",
         "program": "ansimagenta",
         "file": "ansimagenta",
@@ -45,7 +47,7 @@ STYLE = Style.from_dict(
         "completion-menu.meta.completion.current": "bg:ansicyan fg:ansiblack noreverse",
     }
 )
-"""Only the sixteen colours that every terminal's own theme defines, and readable without any."""
+"""The sixteen colours that every terminal's own theme defines, and orange; readable without any."""
 
 
 def masked(text: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from kshell.discovery import module_names
 from kshell.engine.result import Column, Row
@@ -45,6 +45,7 @@ class Field(NamedTuple):
     wide: bool = False
     spare: int = 0
     prose: bool = False
+    tone: Callable[[Any], str] | None = None
 
 
 Wanted = frozenset[str] | None
@@ -87,7 +88,7 @@ def tables() -> dict[str, Table]:
 
 def columns(fields: Iterable[Field]) -> tuple[Column, ...]:
     """The columns of an answer with those fields."""
-    return tuple(Column(field.name, field.wide, field.type, field.spare, field.prose) for field in fields)
+    return tuple(Column(field.name, field.wide, field.type, field.spare, field.prose, field.tone) for field in fields)
 
 
 def where_type(declared: Type) -> FieldType:

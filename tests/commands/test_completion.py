@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from kshell.engine.execution import prepare_words
+from kshell.engine.result import Rows
 from kshell.engine.session import Session
 from kshell.sources.choose import NoSource, demo_directory
 from tests.commands.shell import rows, words
@@ -49,6 +51,17 @@ def test_commands_options_and_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     assert offered("cat", "/image/acl") == ["/image/acls/"]
 
 
+def test_words_come_as_they_were_typed_and_go_plain() -> None:
+    assert offered("--demo", "cat", "/image/clientQuotas/user(<") == ["/image/clientQuotas/user(<default>)/"]
+    for typed in ("'name ~ x and part", '"name ~ x and part', "name\\ ~\\ x\\ and\\ part"):
+        asked = prepare_words(
+            Session(NoSource()), ["completion", "--words", "--", "--demo", "topics", "--where", typed]
+        )
+        found = asked.run()
+        assert isinstance(found, Rows)
+        assert [row["word"] for row in found] == ["name ~ x and partitions"]
+
+
 def test_a_source_that_cannot_be_read_offers_nothing_and_says_nothing(tmp_path: Path) -> None:
     assert offered("-d", str(tmp_path / "none"), "cat", "/image/acl") == []
     assert "status" in offered("-d", str(tmp_path / "none"), "sta")
@@ -70,8 +83,8 @@ def test_bash_completes(typed: list[str], expected: list[str], tmp_path: Path) -
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m kshell "$@"\n')
     program.chmod(0o700)
     (tmp_path / "script").write_text(script("bash"))
-    asked = " ".join(f"'{word}'" for word in typed)
-    call = f"COMP_WORDS=({asked}); COMP_CWORD={len(typed) - 1}; _kshell"
+    asked, line = " ".join(f"'{word}'" for word in typed), " ".join(typed)
+    call = f"COMP_WORDS=({asked}); COMP_CWORD={len(typed) - 1}; COMP_LINE='{line}'; COMP_POINT={len(line)}; _kshell"
     lines = f'. {tmp_path}/script; {call}; printf "%s\\n" "${{COMPREPLY[@]}}"'
     env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     ended = subprocess.run(

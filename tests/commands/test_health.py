@@ -614,7 +614,7 @@ class TestForPeople:
     def test_colours_follow_the_level(self, sample: Session) -> None:
         chunks = "".join(render(run(sample, "health"), "text", color=True))
         assert "\x1b[1;97;41mcritical: offlinePartition" in chunks
-        assert "\x1b[1;33mwarning: atMinIsr" in chunks
+        assert "\x1b[1;38;5;166mwarning: atMinIsr" in chunks
 
     def test_wide_has_all(self, sample: Session) -> None:
         assert len(lines(sample, "health -o wide")) == 1 + len(rows(sample, "health"))

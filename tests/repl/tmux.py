@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ NEEDS_TMUX = pytest.mark.skipif(shutil.which("tmux") is None and not is_required
 ROOT = Path(__file__).parents[2]
 SCREENS = Path(__file__).parent / "screens"
 PATIENCE = 30.0
+KSHELL = (sys.executable, "-P", "-m", "kshell")
 _POLL = 0.05
 _count = itertools.count()
 _MASKS = (
@@ -35,10 +36,16 @@ _MASKS = (
 
 
 class Terminal:
-    """kshell in a terminal of ``columns`` x ``lines``. Close it, whatever happens."""
+    """kshell, or another program, in a terminal of ``columns`` x ``lines``. Close it, whatever happens."""
 
     def __init__(
-        self, home: Path, *args: str, columns: int = 80, lines: int = 24, environ: Mapping[str, str] | None = None
+        self,
+        home: Path,
+        *args: str,
+        columns: int = 80,
+        lines: int = 24,
+        environ: Mapping[str, str] | None = None,
+        program: Sequence[str] = KSHELL,
     ) -> None:
         # A server of its own: one that is ending would still take a new session.
         socket = f"kshell-test-{os.getpid()}-{next(_count)}"
@@ -52,7 +59,7 @@ class Terminal:
             **(environ or {}),
         }
         words = ["env", "-i", *(f"{name}={value}" for name, value in ({"TERM": "screen"} | settings).items())]
-        shell = shlex.join([*words, sys.executable, "-P", "-m", "kshell", *args])
+        shell = shlex.join([*words, *program, *args])
         # The exit code stays on the screen. The shell only keeps the terminal there, and Ctrl-C is not for it.
         line = f"trap : INT; {shell}; echo EXIT=$?; exec sleep 1000"
         size = ["-x", str(columns), "-y", str(lines)]

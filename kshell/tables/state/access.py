@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from kshell.engine import tones
 from kshell.engine.result import Row
 from kshell.metadata.families.acls import OPERATIONS, PATTERN_TYPES, PERMISSION_TYPES, RESOURCE_TYPES
 from kshell.metadata.families.quotas import Entity, entity_segment
@@ -35,8 +36,8 @@ _ACL_FIELDS = (
     Field("patternType", _PATTERN_TYPE, "LITERAL or PREFIXED", spare=1),
     Field("principal", PRINCIPAL_NAME, "whom it is about; User:* for everybody", spare=-1),
     Field("host", "string", "from where; * for anywhere", spare=2),
-    Field("operation", _OPERATION, "READ, WRITE, …, ALL"),
-    Field("permissionType", _PERMISSION_TYPE, "ALLOW or DENY"),
+    Field("operation", _OPERATION, "READ, WRITE, …, ALL", spare=-1),
+    Field("permissionType", _PERMISSION_TYPE, "ALLOW or DENY", spare=-1, tone=tones.state),
 )
 _ACL_ORDER = ("resourceType", "resourceName", "patternType", "principal", "operation", "id")
 _QUOTA_FIELDS = (

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from kshell.engine import tones
 from kshell.engine.result import Row
 from kshell.metadata.families.configs import RESOURCE_TYPES
 from kshell.metadata.families.quorum import QUORUM
@@ -34,8 +35,8 @@ _FEATURES = {"*": {"min": "int16", "max": "int16"}}
 BROKER_FIELDS = (
     Field("id", BROKER_ID, "the broker's id"),
     Field("epoch", "int64", "the epoch of its registration", spare=2),
-    Field("fenced", "boolean", "whether it is shut out: it sends no heartbeats, or is not ready yet"),
-    Field("inControlledShutdown", "boolean", "whether it is handing over what it leads", spare=1),
+    Field("fenced", "boolean", "whether it is shut out: it sends no heartbeats, or is not ready yet", tone=tones.harm),
+    Field("inControlledShutdown", "boolean", "whether it is handing over what it leads", spare=1, tone=tones.doubt),
     Field("rack", "string", "its rack"),
     Field("listeners", _LISTENERS, "where it can be reached"),
     Field("incarnationId", "string", "another with every start", True),

@@ -8,6 +8,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kshell.engine import tones
 from kshell.engine.result import Row
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import Image
@@ -48,7 +49,7 @@ _TOPIC_FIELDS = (
     Field("partitions", "int32", "how many partitions it has"),
     Field("replicationFactor", "int16", "replicas of its first partition, without those that are being added", spare=1),
     Field("underReplicated", "int32", "partitions whose ISR is smaller than their replication factor"),
-    Field("offline", "int32", "partitions without a leader"),
+    Field("offline", "int32", "partitions without a leader", tone=tones.harm),
     Field("configs", {"*": "string"}, "what is set at the topic itself: key -> value", spare=3),
     Field("minIsr", "int32", "min.insync.replicas, the topic's or the brokers'; null where the log has neither", True),
     Field("underMinIsr", "int32", "partitions that lack a leader, or in-sync replicas to reach minIsr", True),
@@ -71,7 +72,13 @@ _PARTITION_FIELDS = (
     Field("lastKnownElr", [BROKER_ID], "those in the ISR or ELR before they had an unclean shutdown", spare=3),
     Field("addingReplicas", [BROKER_ID], "replicas that a reassignment adds", spare=3),
     Field("removingReplicas", [BROKER_ID], "replicas that a reassignment removes", spare=3),
-    Field("state", _STATE, "online, or the worst of offline, under-min-isr, under-replicated; undecoded", spare=-1),
+    Field(
+        "state",
+        _STATE,
+        "online, or the worst of offline, under-min-isr, under-replicated; undecoded",
+        spare=-1,
+        tone=tones.state,
+    ),
     Field("problems", [_PROBLEM], "all of them, and at-min-isr, unclean, reassigning, non-preferred", True),
     Field("minIsr", "int32", "min.insync.replicas: the topic's, the leader's, or the brokers'; null if unknown", True),
     Field(
