@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.broker_load import loads
 from kshell.engine.declaration import Command, Example, Flag, Task
-from kshell.engine.result import Result
+from kshell.engine.result import TIMESTAMP, Result
 from kshell.metadata.feature_levels import CONTROLLERS_UNREGISTER, METADATA_VERSION
 from kshell.metadata.image import Image
 from kshell.metadata.partial import is_node_reported, reported_or_none
@@ -31,7 +31,7 @@ _FIELDS = (
     Field("replicas", "int32", "replicas that are placed on a broker"),
     Field("stale", "boolean", "whether nothing that runs seems to stand behind it"),
     Field("reason", "string", "why, and what to do", prose=True),
-    Field("changed", "string", "when the log last changed it; null if only a snapshot or a node told"),
+    Field("changed", TIMESTAMP, "when the log last changed it; null if only a snapshot or a node told"),
     Field("changedMs", "int64", "the same in epoch milliseconds", True),
 )
 

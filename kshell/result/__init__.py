@@ -12,7 +12,7 @@ from kshell.engine.result import Result as Answer
 from kshell.errors import EXIT_OK
 from kshell.json_text import to_json
 from kshell.render import render
-from kshell.result.frames import fields, row_names
+from kshell.result.frames import fields, row_names, schema
 from kshell.result.materialized import materialized
 
 if TYPE_CHECKING:
@@ -93,11 +93,22 @@ class Result:
             return to_json(self.to_dict(), indent=2) + "\n"
         return "".join(render(self.answer, "json"))
 
+    @property
+    def columns(self) -> dict[str, str]:
+        """The name of each column of :attr:`rows` -> its type, as :mod:`kshell.result.frames` lists them.
+
+        What a command declares is the same whatever its rows hold, and without any row. Other columns (``sql``) have
+        the type that holds all their values.
+        """
+        return schema(self._fields(self._rows()))
+
     def _fields(self, rows: Sequence[Row]) -> list[Field]:
         answer = self.answer
         if isinstance(answer, Rows) and answer.bare is None:
             declared = {column.name: column for column in answer.columns}
             columns = [declared.get(name, Column(name)) for name in plain.columns(answer)]
+        elif isinstance(answer, Rows):
+            columns = [Column("value", type=next((c.type for c in answer.columns if c.name == answer.bare), None))]
         elif isinstance(answer, Tree):
             columns = [Column("path", type="string"), Column("value", type="json")]
         else:
