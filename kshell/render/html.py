@@ -202,7 +202,7 @@ WIDTH = 100
 """Characters that fit beside each other where a notebook shows a table; a wider one scrolls."""
 _SEEN_FIRST = 50
 """Rows that tell whether a column without a type has numbers, where they are at hand."""
-_NUMBERS = frozenset(("int16", "int32", "int64", "float64"))
+NUMBERS = frozenset(("int16", "int32", "int64", "float64"))
 
 
 def table(rows: Rows, options: RenderOptions, title: str = "") -> Iterator[str]:
@@ -284,7 +284,7 @@ def _head(column: Column, rows: Rows, right: bool) -> str:
 def _is_numeric(column: Column, rows: Rows) -> bool | None:
     """Whether a column has numbers; ``None`` where that is not known before they come."""
     if column.type is not None:
-        return isinstance(column.type, str) and column.type in _NUMBERS
+        return isinstance(column.type, str) and column.type in NUMBERS
     if not isinstance(rows.rows, Sequence):
         return None
     known = [on_page(rows, row).get(column.name) for row in rows.rows[:_SEEN_FIRST]]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kshell.engine.execution import Call
     from kshell.engine.session import Session
     from kshell.plots import Plot
+    from kshell.result.widget import TableWidget
     from kshell.tables.declaration import Field
 
 
@@ -27,7 +28,8 @@ class Result:
 
     ``notes`` are sentences for a person about the data. ``output`` is the format that was asked for (``-o``), in which
     it shows itself; ``""`` for what suits the place. With ``secret``, redaction was lifted: then it does not show
-    itself. ``parts`` are the results of several lines, one each.
+    itself. ``parts`` are the results of several lines, one each. ``as_widget``: a notebook shows a table as
+    :meth:`widget` gives it.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Result:
         self.notes = tuple(notes)
         self.output = output
         self.secret = secret
+        self.as_widget = False
         self.parts = tuple(parts)
 
     @classmethod
@@ -200,6 +203,15 @@ class Result:
         from kshell.plots import draw
 
         return draw(self.answer)
+
+    def widget(self) -> TableWidget:
+        """The table as a widget that sorts, filters, searches, pages and copies, for a notebook with a running kernel.
+
+        Raises UsageError: it is no table, it holds secrets, or the extra ``notebook`` is not installed.
+        """
+        from kshell.result.widget import table_widget
+
+        return table_widget(self)
 
     def to_html(self, *, limit: int | None = None) -> str:
         """A fragment of a page, without scripts; ``limit`` is how many rows or nodes it shows."""
