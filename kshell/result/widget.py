@@ -33,9 +33,11 @@ _SEEN = {"columns": ":visible", "escapeExcelFormula": True}
 _STYLE = f"""\
 table.{_LIVE} td {{ vertical-align: top; }}
 table.{_LIVE} td.{_WRAPPED} {{ white-space: normal; overflow-wrap: anywhere; min-width: 20em; }}
+:host(:not(.dark)) .itables_anywidget {{ color: #212529; color-scheme: light; }}
 .jp-OutputArea-child:has(.{_STATIC}):has(+ .jp-OutputArea-child .{_LIVE}) {{ display: none; }}
 """
-"""While the widget is alive it stands in the place of the static table in front of it; JupyterLab and Notebook 7."""
+"""In marimo, a widget is in a tree of its own, which DataTables does not know to be dark: it stays a light one. In
+JupyterLab and Notebook 7, it stands in the place of the static table in front of it as long as it is alive."""
 
 
 class TableWidget(_ITable):  # type: ignore[misc]  # itables comes with an extra
@@ -53,17 +55,15 @@ class TableWidget(_ITable):  # type: ignore[misc]  # itables comes with an extra
         return f"<{self._description}>"
 
     def view(self) -> dict[str, Any]:
-        """The forms of the widget alone, by MIME type."""
-        data: dict[str, Any] = super()._repr_mimebundle_()[0]
-        del data["text/plain"]
-        return data
+        """The forms of the widget alone, by MIME type: nothing is to be seen where it cannot be."""
+        return {**super()._repr_mimebundle_()[0], "text/plain": "", "text/html": ""}
 
     def marked_static(self) -> dict[str, str]:
         """The forms of the static table that the widget, if it is shown in the next output, stands in place of."""
         return {"text/plain": repr(self), "text/html": f'<div class="{_STATIC}">\n{self.static}</div>\n'}
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, Any], dict[str, Any]]:
-        return {**self.view(), "text/plain": repr(self), "text/html": self.static}, {}
+        return {**super()._repr_mimebundle_()[0], "text/plain": repr(self), "text/html": self.static}, {}
 
 
 def table_widget(result: Result) -> TableWidget:
