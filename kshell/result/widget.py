@@ -122,7 +122,7 @@ def _options(
         "css": _STYLE,
         "scrollX": True,
         "columnDefs": definitions,
-        "columnControl": [{"target": 0, "content": ["orderStatus"]}, {"target": 1, "content": ["search"]}],
+        "columnControl": ["order", "searchDropdown"],  # a second line of the header would be copied as an empty row
         "ordering": {"indicators": False, "handler": True},
         "buttons": [
             {"extend": "copyHtml5", "text": "Copy", "title": "", "exportOptions": _SEEN},

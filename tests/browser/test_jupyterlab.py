@@ -43,7 +43,8 @@ def contrast(output: Locator) -> float:
     """How far the ink of an element is from the page below it, as WCAG counts: 1 to 21."""
     found: float = output.evaluate(
         """element => {
-            const parts = color => color.match(/[\\d.]+/g).map(Number);
+            const parts = color => color.match(/[\\d.]+/g).map(
+                (part, place) => color.startsWith("color(") && place < 3 ? part * 255 : Number(part));
             let below = element;
             while (below && (parts(getComputedStyle(below).backgroundColor)[3] ?? 1) === 0) below = below.parentElement;
             const light = ([...rgb]) => rgb.slice(0, 3).map(part => part / 255)
