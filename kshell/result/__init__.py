@@ -198,11 +198,14 @@ class Result:
 
     # --- looks -------------------------------------------------------------------------------------------------------
 
-    def plot(self) -> Plot:
-        """A picture of it, where there is a natural one. Raises UsageError where there is none, naming those."""
+    def plot(self, *, interactive: bool = False) -> Plot:
+        """A picture of it, where there is a natural one; ``interactive``: to zoom and point at, for a timeline.
+
+        Raises UsageError where there is none, naming those.
+        """
         from kshell.plots import draw
 
-        return draw(self.answer)
+        return draw(self.answer, interactive=interactive)
 
     def widget(self) -> TableWidget:
         """The table as a widget that sorts, filters, searches, pages and copies, for a notebook with a running kernel.

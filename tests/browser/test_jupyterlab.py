@@ -169,6 +169,24 @@ def test_branches_fold_without_a_script(chromium: Browser, lab: Lab) -> None:
         calm(found)
 
 
+def test_a_timeline_is_zoomed_and_pointed_at(chromium: Browser, lab: Lab) -> None:
+    cell = "x = %kafka timeline /image/topics/byName/orders\nx.plot(interactive=True)"
+    lab.add("zoom.ipynb", [CONNECT, cell])
+    with desk(chromium, lab, "zoom.ipynb") as found:
+        found.run_all()
+        drawn = found.outputs(1).locator("canvas, svg").first
+        expect(drawn).to_be_visible(timeout=LIMIT)
+        drawn.hover(position={"x": 200, "y": 60})
+        expect(found.page.locator("#vg-tooltip-element")).to_contain_text("2026-11-21T15:11", timeout=LIMIT)
+        before = drawn.screenshot()
+        found.page.mouse.wheel(0, -400)
+        found.page.wait_for_timeout(300)
+        assert drawn.screenshot() != before
+        calm(found)
+        found.save()
+    assert "<script" not in lab.saved("zoom.ipynb") and "image/png" in lab.saved("zoom.ipynb")
+
+
 def test_a_notebook_of_somebody_else_looks_the_same(chromium: Browser, lab: Lab) -> None:
     """JupyterLab takes a lot out of outputs that did not come from its own kernel."""
     lab.add("mine.ipynb", [CONNECT, "%kafka tree /image/cluster", "%kafka diff 165 206 /image/cluster"])

@@ -24,7 +24,7 @@ if not is_required():
 from playwright.sync_api import Browser, expect
 
 from tests import builders
-from tests.browser.desk import LIMIT
+from tests.browser.desk import LIMIT, Desk
 from tests.browser.lab import SECONDS
 from tests.browser.test_jupyterlab import contrast, rows
 from tests.magic.test_saved import IMAGE, hostile
@@ -103,10 +103,8 @@ def _wait(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
 def test_answers_show_themselves(chromium: Browser, page_of_marimo: str) -> None:
     window = chromium.new_context(viewport={"width": 1100, "height": 3000}, color_scheme="dark")
     try:
-        page, errors, asked = window.new_page(), list[str](), set[str]()
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("dialog", lambda dialog: (errors.append(dialog.message), dialog.dismiss()))
-        page.on("request", lambda request: asked.add(request.url))
+        found = Desk(window.new_page())
+        page = found.page
         page.goto(page_of_marimo, timeout=LIMIT)
         expect(page.get_by_text("<kshell session on")).to_be_visible(timeout=LIMIT)
         topics = page.locator("table:has(th:text-is('underReplicated'))").first
@@ -117,15 +115,15 @@ def test_answers_show_themselves(chromium: Browser, page_of_marimo: str) -> None
         names = topics.locator("th").all_inner_texts()
         assert all(box["width"] > 7 * len(name) for box, name in zip(heads, names, strict=True)), "room between them"
         expect(page.locator("summary", has_text="brokers").first).to_be_visible()
-        picture = page.locator("img[alt]:not([alt=''])").first
+        picture = page.locator(".output img").first
         expect(picture).to_be_visible(timeout=LIMIT)
         widget = page.locator(".kshell-widget:visible").last
         expect(rows(widget).first).to_be_visible(timeout=LIMIT)
         assert contrast(rows(widget).first.locator("td").first) > 4.5
         page.locator(".dt-search input").fill("onerror")
         expect(page.locator(".dt-info")).to_contain_text("of 1 entry", timeout=LIMIT)
-        assert errors == []
+        assert found.errors == []
         outside = re.compile(r"(http|ws)://127\.0\.0\.1:|data:|blob:")
-        assert [address for address in asked if not outside.match(address)] == []
+        assert [address for address in found.asked if not outside.match(address)] == []
     finally:
         window.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -139,10 +140,9 @@ def opened_without_its_kernel(chromium: Browser, lab: Lab, name: str, theme: str
         assert contrast(rows(static).first.locator("td").first) > 4.5
         calm(later)
 
-    import nbformat
-    from nbconvert import HTMLExporter
-
-    page, _ = HTMLExporter(theme=theme).from_notebook_node(nbformat.reads(lab.saved(name), as_version=4))
+    nbconvert: Any = pytest.importorskip("nbconvert")
+    nbformat: Any = pytest.importorskip("nbformat")
+    page, _ = nbconvert.HTMLExporter(theme=theme).from_notebook_node(nbformat.reads(lab.saved(name), as_version=4))
     window = chromium.new_context(java_script_enabled=False, offline=True)
     try:
         exported = window.new_page()
