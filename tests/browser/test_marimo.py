@@ -36,7 +36,7 @@ CELLS = (
     "session",
     'session.run("topics")',
     'session.run("tree /image/cluster")',
-    'session.run("timeline").plot()',
+    'session.run("timeline --all").plot()',
     "session.partitions().widget()",
     "session.topics().to_polars()",
 )
