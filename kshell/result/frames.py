@@ -27,7 +27,7 @@ from typing import Any
 from kshell.engine.result import Column, Row, Timestamp
 from kshell.extras import require
 from kshell.tables import arrow as arrow_tables
-from kshell.tables.declaration import Field, Type, said
+from kshell.tables.declaration import Field, Type, type_text
 
 ANY = "json"
 _LIST_OF_NOTHING: Type = [ANY]
@@ -82,7 +82,7 @@ def _joined(one: Type | None, other: Type) -> Type:
 
 def schema(fields: Iterable[Field]) -> dict[str, str]:
     """The name of each column -> its type as the table above writes it."""
-    return {field.name: "timestamp" if isinstance(field.type, Timestamp) else said(field.type) for field in fields}
+    return {field.name: "timestamp" if isinstance(field.type, Timestamp) else type_text(field.type) for field in fields}
 
 
 def row_names(rows: Sequence[Row]) -> Iterator[str]:
