@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
-from kshell.engine.result import Column, Result, Row, Rows
+from kshell.engine.result import TIMESTAMP, Column, Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.metadata.partial import is_node_reported
 from kshell.metadata.values import Origin
@@ -24,7 +24,7 @@ _LONG = (
     Column("version", wide=True, type="int16"),
     Column("snapshot", wide=True, type="string"),
     Column("offset", type="int64"),
-    Column("time", type="string"),
+    Column("time", type=TIMESTAMP),
     Column("name", type="string"),
 )
 

@@ -13,7 +13,7 @@ from kshell.errors import UsageError
 from kshell.sources.marks import Mark
 from kshell.tree.image import iso
 
-_COLUMNS = typed("name:string offset:int64 time:string timeMs:int64")
+_COLUMNS = typed("name:string offset:int64 time:timestamp timeMs:int64")
 
 
 def run(session: Session, args: Any) -> Result:

@@ -11,7 +11,7 @@ from kshell.cluster.features import standing
 from kshell.cluster.kafka_tools import kafka_tools
 from kshell.engine import tones
 from kshell.engine.declaration import Command, Example, Flag, Task
-from kshell.engine.result import Result
+from kshell.engine.result import TIMESTAMP, Result
 from kshell.metadata.feature_levels import CONTROLLERS_UNREGISTER
 from kshell.metadata.health.check import step_of
 from kshell.metadata.image import Image
@@ -37,7 +37,7 @@ _FIELDS = (
     Field("replicas", "int32", "replicas that are placed on a broker"),
     Field("stale", "boolean", "whether nothing that runs seems to stand behind it", tone=tones.doubt),
     Field("reason", "string", "why, and what to do", prose=True),
-    Field("changed", "string", "when the log last changed it; null if only a snapshot or a node told"),
+    Field("changed", TIMESTAMP, "when the log last changed it; null if only a snapshot or a node told"),
     Field("changedMs", "int64", "the same in epoch milliseconds", True),
 )
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 COLUMNS = typed(
-    "topic:string partition:int32 fromOffset:int64 fromTime:string fromTimeMs:int64 toOffset:int64 toTime:string"
+    "topic:string partition:int32 fromOffset:int64 fromTime:timestamp fromTimeMs:int64 toOffset:int64 toTime:timestamp"
     " toTimeMs:int64 leader:int32 isrSize:int32 isr:[int32] replicas:[int32]"
 )
 _MOST = 40

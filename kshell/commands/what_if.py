@@ -10,7 +10,7 @@ from kshell.cluster.broker_arguments import broker_id, complete_brokers, refuse_
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
 from kshell.engine.declaration import Command, Example, Flag, Task
-from kshell.engine.result import Report, Result, Row, Rows, Section, Toned
+from kshell.engine.result import TIMESTAMP, Report, Result, Row, Rows, Section, Toned
 from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError, did_you_mean
 from kshell.history.story import IN_SNAPSHOT, Partitions, complete_partition, partition_or_topic, reported_ids, story_of
 from kshell.metadata.election import FENCED, UNREGISTERED, Leaderless, leaderless, statuses
@@ -57,7 +57,7 @@ _FIELDS = (
     Field("elr", [BROKER_ID], "the ELR now", True),
     Field("replicas", [BROKER_ID], "brokers that are to have it", True),
     Field("inSyncUntilOffset", "int64", "with --unclean: the record by which the new leader fell out of sync", True),
-    Field("inSyncUntil", "string", "the time of that record", True),
+    Field("inSyncUntil", TIMESTAMP, "the time of that record", True),
     Field("inSyncUntilMs", "int64", "that time, in milliseconds since 1970", True),
     Field("topicId", "string", "the topic's id", True),
 )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 COLUMNS = typed(
-    "fromOffset:int64 fromTime:string fromTimeMs:int64 toOffset:int64 toTime:string toTimeMs:int64 rows:int64"
+    "fromOffset:int64 fromTime:timestamp fromTimeMs:int64 toOffset:int64 toTime:timestamp toTimeMs:int64 rows:int64"
 )
 _SHOWN = tuple(column._replace(wide=column.name.endswith("Ms")) for column in COLUMNS)
 

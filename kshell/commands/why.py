@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 _WIDE = frozenset(column.name for column in COLUMNS) - {"offset", "time", "what", "leader", "isr", "elr", "replicas"}
 _PEOPLE = ("offset", "time", "leader", "isr", "elr", "replicas", "what")
 _BROKERS = typed(
-    "id:int32 status:string sinceOffset:int64 sinceTime:string sinceTimeMs:int64 inReplicas:boolean inIsr:boolean"
+    "id:int32 status:string sinceOffset:int64 sinceTime:timestamp sinceTimeMs:int64 inReplicas:boolean inIsr:boolean"
     " inElr:boolean"
 )
 _SPARED = {"sinceOffset": 1, "state": -1}

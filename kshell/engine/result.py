@@ -94,6 +94,22 @@ class Value(Result):
         self.value = value
 
 
+class Timestamp(str):
+    """The column type ``string``, of times (ISO-8601 in UTC), which are real timestamps in data frames.
+
+    Wherever types are compared it is a ``string``: rows, JSON, conditions and SQL have text.
+    """
+
+    def __new__(cls) -> Timestamp:
+        return super().__new__(cls, "string")
+
+    def __reduce__(self) -> tuple[type[Timestamp], tuple[()]]:
+        return Timestamp, ()
+
+
+TIMESTAMP = Timestamp()
+
+
 class Column(NamedTuple):
     """A column: its key in the rows, in Kafka's lowerCamelCase; shown in ``wide`` only where ``wide`` is set.
 
@@ -114,11 +130,14 @@ class Column(NamedTuple):
 
 
 def typed(declarations: str, wide: str = "") -> tuple[Column, ...]:
-    """Columns out of words ``name:type`` (``[type]`` for a list of it); the ``wide`` ones come last."""
+    """Columns out of words ``name:type`` (``[type]`` for a list of it, ``timestamp`` for :data:`TIMESTAMP`); the
+    ``wide`` ones come last.
+    """
     columns = []
     for declaration in (*declarations.split(), *wide.split()):
         name, _, kind = declaration.partition(":")
-        columns.append(Column(name, declaration in wide.split(), [kind[1:-1]] if kind.startswith("[") else kind))
+        type = TIMESTAMP if kind == "timestamp" else [kind[1:-1]] if kind.startswith("[") else kind
+        columns.append(Column(name, declaration in wide.split(), type))
     return tuple(columns)
 
 

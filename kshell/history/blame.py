@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from kshell.engine.result import Row
+from kshell.engine.result import TIMESTAMP, Row
 from kshell.engine.walk import walk
 from kshell.history.diff import ADDED, CHANGE, CHANGED, PROVENANCE, REMOVED
 from kshell.history.records import RECORD_TYPE
@@ -41,7 +41,7 @@ FIELDS = (
     Field("offset", "int64", "of the record that last set it; null where only a snapshot has it"),
     Field("epoch", "int32", "of that record"),
     Field("timestampMs", "int64", "of that record, in milliseconds since 1970"),
-    Field("time", "string", "the same, ISO-8601 in UTC"),
+    Field("time", TIMESTAMP, "the same, ISO-8601 in UTC"),
     Field("type", RECORD_TYPE, "of that record"),
     Field("version", "int16", "of that record's type"),
     Field("effectiveOffset", "int64", "from where on it holds: later than offset in a metadata transaction"),

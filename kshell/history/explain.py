@@ -22,8 +22,8 @@ from kshell.sources.points import Since
 from kshell.tree.image import iso
 
 COLUMNS = typed(
-    "offset:int64 time:string timeMs:int64 type:string event:string broker:int32 what:string leader:int32 isr:[int32]"
-    " elr:[int32] lastKnownElr:[int32] replicas:[int32] addingReplicas:[int32] removingReplicas:[int32]"
+    "offset:int64 time:timestamp timeMs:int64 type:string event:string broker:int32 what:string leader:int32"
+    " isr:[int32] elr:[int32] lastKnownElr:[int32] replicas:[int32] addingReplicas:[int32] removingReplicas:[int32]"
     " leaderRecoveryState:string leaderEpoch:int32 partitionEpoch:int32"
 )
 _STATE = tuple(column.name for column in COLUMNS[7:])

@@ -34,10 +34,10 @@ from kshell.metadata.values import plain
 from kshell.sources.points import Since
 
 BROKER_COLUMNS = typed(
-    "offset:int64 time:string timeMs:int64 type:string event:string what:string status:string",
+    "offset:int64 time:timestamp timeMs:int64 type:string event:string what:string status:string",
     "brokerEpoch:int64 incarnationId:string directories:[string] cordonedDirectories:[string]",
 )
-CONTROLLER_COLUMNS = typed("offset:int64 time:string timeMs:int64 type:string event:string what:string epoch:int32")
+CONTROLLER_COLUMNS = typed("offset:int64 time:timestamp timeMs:int64 type:string event:string what:string epoch:int32")
 
 
 # --- brokers ---------------------------------------------------------------------------------------------------------

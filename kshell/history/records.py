@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.declaration import Flag
-from kshell.engine.result import Result, Row
+from kshell.engine.result import TIMESTAMP, Result, Row
 from kshell.engine.walk import one_line
 from kshell.errors import EXIT_DATA, CommandError, DataError, UsageError, did_you_mean
 from kshell.metadata.delta import Touch
@@ -242,7 +242,7 @@ FIELDS = (
     Field("data", "json", "the record's fields, as kafka-dump-log prints them"),
 )
 COLUMNS = columns(FIELDS)
-TIME = Field("time", "string", "the same, ISO-8601 in UTC")
+TIME = Field("time", TIMESTAMP, "the same, ISO-8601 in UTC")
 LOG_FIELDS = (*FIELDS[:3], TIME, *FIELDS[3:])
 """Those of `log`, which people read; `dump` and `follow` are for programs, and as short as can be."""
 NO_OP = "NO_OP_RECORD"

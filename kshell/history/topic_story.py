@@ -21,9 +21,9 @@ from kshell.protocol.primitives import Uuid
 from kshell.sources.points import Since
 from kshell.tree.image import iso
 
-EVENT_COLUMNS = typed("offset:int64 time:string timeMs:int64 type:string event:string partition:int32 what:string")
+EVENT_COLUMNS = typed("offset:int64 time:timestamp timeMs:int64 type:string event:string partition:int32 what:string")
 PARTITION_COLUMNS = typed(
-    "partition:int32 state:string sinceOffset:int64 sinceTime:string sinceTimeMs:int64 leader:int32 isr:[int32]"
+    "partition:int32 state:string sinceOffset:int64 sinceTime:timestamp sinceTimeMs:int64 leader:int32 isr:[int32]"
     " replicas:[int32]"
 )
 _EVENTS = frozenset(

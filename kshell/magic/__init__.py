@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 _ATTRIBUTE = "_kshell_notebook"
+_WIDGET = ("kshell.result.widget", "TableWidget")
 
 
 def load(ip: InteractiveShell) -> None:
     """Register the magics, completion in their lines, and how results show themselves. Sessions outlive a reload."""
-    from kshell.magic.display import install
+    from kshell.magic.display import install, show_widget
     from kshell.magic.matcher import matcher
     from kshell.magic.notebook import KafkaMagics, Notebook
     from kshell.result import Result
@@ -30,7 +31,9 @@ def load(ip: InteractiveShell) -> None:
     notebook.matcher = matcher(notebook)
     ip.Completer.custom_matchers.append(notebook.matcher)
     if ip.display_formatter is not None:
-        ip.display_formatter.ipython_display_formatter.for_type(Result, notebook.show)
+        displays = ip.display_formatter.ipython_display_formatter
+        displays.for_type(Result, notebook.show)
+        displays.for_type_by_name(*_WIDGET, show_widget)  # not imported before there is one
     ip.events.register("pre_run_cell", notebook.begin)
     install()
 
@@ -38,6 +41,7 @@ def load(ip: InteractiveShell) -> None:
 def unload(ip: InteractiveShell) -> None:
     """Take back what :func:`load` did; sessions stay open until the kernel ends."""
     from kshell.magic.display import remove
+    from kshell.magic.notebook import KafkaMagics
     from kshell.result import Result
 
     notebook = getattr(ip, _ATTRIBUTE, None)
@@ -49,6 +53,9 @@ def unload(ip: InteractiveShell) -> None:
         ip.events.unregister("pre_run_cell", notebook.begin)
     for kind in ("line", "cell"):
         ip.magics_manager.magics[kind].pop("kafka", None)
+    ip.configurables[:] = [found for found in ip.configurables if not isinstance(found, KafkaMagics)]
     if ip.display_formatter is not None:
-        ip.display_formatter.ipython_display_formatter.pop(Result, None)
+        displays = ip.display_formatter.ipython_display_formatter
+        displays.pop(Result, None)
+        displays.pop(".".join(_WIDGET), None)
     remove()

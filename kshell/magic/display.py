@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from IPython.core.getipython import get_ipython
 from IPython.display import DisplayHandle, display
 
 from kshell import escape
@@ -16,14 +18,20 @@ from kshell.render.faults import own_fault
 from kshell.render.output import describe_error
 from kshell.render.progress import Pace
 from kshell.result import Result
-from kshell.result.shown import bundle
+from kshell.result.shown import bundle, is_table
 
-Forms = Mapping[str, str]
+if TYPE_CHECKING:
+    from kshell.result.widget import TableWidget
+
+Forms = Mapping[str, Any]
 """MIME type -> the same thing in that form; the front end shows the richest that it can."""
 
 
 def show(result: Result, *, in_terminal: bool = False) -> None:
     """Show a result. In a terminal it begins on a line of its own, below the prompt that IPython wrote."""
+    if result.as_widget and not in_terminal and is_table(result):
+        show_widget(result.widget())
+        return
     forms = bundle(result)
     if in_terminal and "\n" in forms.get("text/plain", ""):
         forms["text/plain"] = "\n" + forms["text/plain"]
@@ -35,6 +43,20 @@ def put(forms: Forms) -> None:
     if forms:
         show_raw: Any = display
         show_raw(dict(forms), raw=True)
+
+
+def show_widget(widget: TableWidget) -> None:
+    """Show a widget, behind the static table that it hides while it is alive: a saved notebook has that one.
+
+    JupyterLab shows an error for a widget of a kernel that has ended, not the other forms of the same output. VS Code
+    and Colab lay outputs out in another way, and get one output.
+    """
+    ip = get_ipython()
+    if "__vsc_ipynb_file__" in (ip.user_ns if ip is not None else {}) or "google.colab" in sys.modules:
+        put(widget._repr_mimebundle_()[0])
+        return
+    put(widget.marked_static())
+    put(widget.view())
 
 
 class LiveOutput:

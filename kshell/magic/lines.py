@@ -20,6 +20,7 @@ OPTIONS = (
     Flag(("--into",), "keep the result under that name instead of showing it", "NAME"),
     Flag(("--keep-going",), "go on after a line that fails"),
     Flag(("--no-interp",), "take {{…}} as it is written"),
+    Flag(("--widget",), "show a table as a widget that sorts, filters, searches, pages and copies"),
     Flag(("-l", "--list"), "the open sessions"),
     Flag(("--close",), "close a session: the one that is named, else the current one"),
     Flag(("-h", "--help"), "how %kafka is used"),

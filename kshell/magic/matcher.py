@@ -26,7 +26,7 @@ _LINE = re.compile(r"^\s*(?:[^\W\d]\w*\s*=\s*)?%kafka(?=\s|$)")
 _CELL = re.compile(r"^\s*%%kafka(?=\s|$)")
 _NONE: SimpleMatcherResult = {"completions": [], "matched_fragment": ""}
 _OWN = {name: flag for flag in (*OPTIONS, *SHAPING) for name in flag.names}
-_ANYWHERE = [flag for flag in OPTIONS if flag.metavar is not None or flag.dest == "no_interp"]
+_ANYWHERE = [flag for flag in OPTIONS if flag.metavar is not None or flag.dest in ("no_interp", "widget")]
 """Those that may stand behind the command."""
 Match = Callable[[CompletionContext], SimpleMatcherResult]
 

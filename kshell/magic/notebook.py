@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
+from traitlets import Bool
 
 from kshell.engine.execution import Call, prepare_line, time_limit
 from kshell.engine.result import Exit, Frames, Many, Nothing, Rows, Text, Value
@@ -35,6 +36,7 @@ USAGE = """\
 | `%kafka COMMAND …` | runs a command; `%kafka help` lists them |
 | `x = %kafka COMMAND …` | keeps the result: `x.df`, `x.rows`, `x.plot()`, `x.diff(y)`, `x.to_json()` |
 | `%kafka COMMAND … --into x` | the same, and shows nothing |
+| `%kafka COMMAND … --widget` | a table that sorts, filters, searches, pages and copies |
 | `%%kafka` | runs the lines below it, one command a line |
 | `%kafka -l` | lists the open sessions; `--context NAME` runs a line on one, `--close [NAME]` closes it |
 
@@ -54,6 +56,8 @@ class Notebook:
         self.sessions = Sessions() if sessions is None else sessions
         self.matcher: Callable[..., Any] | None = None
         self._shown_notes: set[tuple[str, str]] = set()
+        self.as_widgets = False
+        """Whether tables are shown as widgets where a line does not say ``--widget``."""
         self._silent: list[Result] = []
         """Results of this cell that are not to be shown: they were, or went elsewhere, or the line says so."""
 
@@ -132,6 +136,7 @@ class Notebook:
         if not parsed.line.words:
             return None
         own.context = own.context or options.own.context
+        own.widget = own.widget or options.own.widget
         point, leading = take_option(options.shaping, "--as-of")
         result = self._run(parsed._replace(split=parsed.split._replace(shaping=leading + parsed.split.shaping)), point)
         if options.own.into:
@@ -158,7 +163,7 @@ class Notebook:
             session.refresh()
             command = [*tokens[:1], *parsed.split.shaping, *tokens[1:]]
             call = prepare_line(session, parsed.line._replace(words=command), point=point)
-            result = self._answered(name, call, quiet=parsed.quiet or bool(own.into))
+            result = self._answered(name, call, quiet=parsed.quiet or bool(own.into), as_widget=bool(own.widget))
         if own.into:
             self._keep(own.into, result)
         return self.silence(result) if parsed.quiet or own.into else result
@@ -182,11 +187,11 @@ class Notebook:
         notes = self._news(str(self.sessions.current), session)
         return Result(_connected(session), notes=notes, output=output, exit_code=session.exit_code())
 
-    def _answered(self, name: str, call: Call, *, quiet: bool) -> Result:
+    def _answered(self, name: str, call: Call, *, quiet: bool, as_widget: bool) -> Result:
         """Run a command. What goes to a file or a program goes there; what has no end is shown while it comes."""
         try:
             with time_limit(call):
-                result = self._result(name, call, call.run(), quiet=quiet)
+                result = self._result(name, call, call.run(), quiet=quiet, as_widget=as_widget)
         except Exit:
             raise UsageError("exit: a cell ends by itself", hint="%kafka --close closes the session") from None
         finally:
@@ -195,19 +200,20 @@ class Notebook:
                 clear()
         return result
 
-    def _result(self, name: str, call: Call, answer: Answer, *, quiet: bool = False) -> Result:
+    def _result(self, name: str, call: Call, answer: Answer, *, quiet: bool, as_widget: bool) -> Result:
         session = call.session
         if isinstance(answer, Frames | Rows) and (isinstance(answer, Frames) or answer.live):
             if call.line.target is None and call.line.program is None:
                 return self.silence(live.show_live(self._ip, call, answer))
             raise UsageError(f"{call.command.name}: a cell shows it while it comes; it cannot be redirected or piped")
         if isinstance(answer, Many):
-            return self._parts(name, answer, quiet=quiet)
+            return self._parts(name, answer, quiet=quiet, as_widget=as_widget)
         if call.line.program is not None and session.redaction.show_secrets:
             raise UsageError(
                 "secrets do not go through a program into a cell, which is saved", hint="> FILE takes them"
             )
         result = Result.of(call, answer, lambda session: self._news(name, session))
+        result.as_widget = as_widget or self.as_widgets
         line = call.line
         if line.target is not None or line.program is not None:
             # A program cannot write to a kernel's standard output itself: what that calls its file is not the cell.
@@ -229,7 +235,7 @@ class Notebook:
             self.silence(result)
         return result
 
-    def _parts(self, name: str, many: Many, *, quiet: bool) -> Result:
+    def _parts(self, name: str, many: Many, *, quiet: bool, as_widget: bool) -> Result:
         """Each of the lines of a file, shown as it comes unless the line keeps ``quiet``."""
         results = []
         for part in many.parts:
@@ -237,7 +243,7 @@ class Notebook:
                 tell(short(part.error))
                 results.append(Result(Nothing(), exit_code=part.error.exit_code))
             elif part.call is not None and part.result is not None:
-                results.append(self._result(name, part.call, part.result))
+                results.append(self._result(name, part.call, part.result, quiet=quiet, as_widget=as_widget))
                 if not quiet:
                     self.show(results[-1])
         return self.silence(Result(many, parts=results))
@@ -274,6 +280,8 @@ def _connected(session: Session) -> Answer:
 class KafkaMagics(Magics):
     """``%kafka`` and ``%%kafka``."""
 
+    widget = Bool(False, help="Show tables as widgets that sort, filter, search, page and copy.").tag(config=True)
+
     def __init__(self, ip: InteractiveShell, notebook: Notebook) -> None:
         super().__init__(ip)
         self._notebook = notebook
@@ -284,6 +292,7 @@ class KafkaMagics(Magics):
     @line_cell_magic
     def kafka(self, line: str, cell: str | None = None, local_ns: dict[str, Any] | None = None) -> Result:
         """Kafka's metadata: ``%kafka --help`` says how it is used, ``%kafka help`` what there is."""
+        self._notebook.as_widgets = self.widget
         if cell is None:
             return self._notebook.line(line, local_ns)
         return self._notebook.cell(line, cell, local_ns)

@@ -38,23 +38,26 @@ def picture_of(answer: Result) -> Picture | None:
     return match[0] if match else None
 
 
-def draw(answer: Result) -> Plot:
+def draw(answer: Result, *, interactive: bool = False) -> Plot:
     """Draw an answer. Its rows are read, and kept, if that was not done before.
 
-    Raises UsageError: it has no picture, there is nothing in it to draw, matplotlib is not installed.
+    Raises UsageError: it has no picture (or none that is ``interactive``), there is nothing in it to draw, matplotlib
+    is not installed.
     """
     match = _match(answer)
     if match is None:
         commands = dict.fromkeys(command for picture in declared_pictures() for command in picture.commands)
         raise UsageError("there is no picture of this answer", hint=f"these have one: {', '.join(commands)}")
     picture, part = match
+    if interactive and picture.spec is None:
+        raise UsageError(f"{picture.name}: there is no interactive picture", hint="timeline has one; plot() draws this")
     rows = _rows(part)
     try:
         if not rows:
             raise NothingToDraw("the answer has no rows")
         require("plot", "notebook", "matplotlib")
         with own_settings():
-            return Plot(*picture.draw(rows))
+            return Plot(*picture.draw(rows), picture.spec(rows) if interactive and picture.spec else None)
     except NothingToDraw as nothing:
         raise UsageError(f"nothing to draw for {picture.name}: {nothing}", hint=nothing.hint) from None
 

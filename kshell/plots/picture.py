@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from kshell.engine.result import Row
 from kshell.errors import CommandError, UsageError
 from kshell.plots.theme import own_settings
+from kshell.plots.vega import MIME
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,6 +33,7 @@ class Picture(NamedTuple):
         any_of: of these, an answer must have one.
         commands: examples of commands whose answers have it, for a message.
         draw: gets at least one row; raises :class:`NothingToDraw`.
+        spec: the same rows as Vega-Lite, for ``plot(interactive=True)``; ``None`` where there is no such picture.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Picture(NamedTuple):
     needs: tuple[str, ...]
     any_of: tuple[str, ...]
     commands: tuple[str, ...]
+    spec: Callable[[list[Row]], dict[str, Any]] | None = None
 
 
 class NothingToDraw(Exception):
@@ -56,12 +59,17 @@ _Draw = TypeVar("_Draw", bound=Callable[[list[Row]], Drawn])
 
 
 def picture(
-    name: str, *, needs: tuple[str, ...], any_of: tuple[str, ...] = (), commands: tuple[str, ...] = ()
+    name: str,
+    *,
+    needs: tuple[str, ...],
+    any_of: tuple[str, ...] = (),
+    commands: tuple[str, ...] = (),
+    spec: Callable[[list[Row]], dict[str, Any]] | None = None,
 ) -> Callable[[_Draw], _Draw]:
     """Declare the decorated function as the way to draw a picture. See :class:`Picture`."""
 
     def declare(draw: _Draw) -> _Draw:
-        DECLARED[name] = Picture(name, draw, needs, any_of, commands)
+        DECLARED[name] = Picture(name, draw, needs, any_of, commands, spec)
         return draw
 
     return declare
@@ -85,12 +93,14 @@ _SCALE = 2
 class Plot:
     """``figure`` is a matplotlib Figure of its own (pyplot does not know it), ``alt`` says what is in it.
 
-    Text and lines can be read on a white page and on a dark one; there is no background.
+    Text and lines can be read on a white page and on a dark one; there is no background. With a ``spec`` (Vega-Lite), a
+    notebook that can shows that instead.
     """
 
-    def __init__(self, figure: Figure, alt: str) -> None:
+    def __init__(self, figure: Figure, alt: str, spec: dict[str, Any] | None = None) -> None:
         self.figure = figure
         self.alt = alt
+        self.spec = spec
 
     def __repr__(self) -> str:
         return self.alt
@@ -156,7 +166,9 @@ class Plot:
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the forms that a notebook shows and saves."""
         width, height = self.size
-        formats: dict[str, Callable[[], str]] = {"image/png": self._base64, "text/plain": self.__repr__}
+        formats: dict[str, Callable[[], Any]] = {"image/png": self._base64, "text/plain": self.__repr__}
+        if self.spec is not None:
+            formats[MIME] = lambda: self.spec
         wanted = [kind for kind in formats if (not include or kind in include) and not (exclude and kind in exclude)]
         about = {"image/png": {"width": width, "height": height, "alt": self.alt}}
         return {kind: formats[kind]() for kind in wanted}, {kind: about[kind] for kind in wanted if kind in about}

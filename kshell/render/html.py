@@ -49,6 +49,7 @@ from kshell.render.html_style import (
 )
 from kshell.render.limits import LimitedRows, cut, shares
 from kshell.render.options import Renderers, RenderOptions, nothing
+from kshell.render.table import without_spare
 
 # --- values: cells of tables, objects as tables of their fields, long ones folded -------------------------------------
 
@@ -197,21 +198,22 @@ def _grid(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 # --- rows: a table that scrolls sideways, says what it is sorted by, and what was left out ----------------------------
 
 
+WIDTH = 100
+"""Characters that fit beside each other where a notebook shows a table; a wider one scrolls."""
 _SEEN_FIRST = 50
 """Rows that tell whether a column without a type has numbers, where they are at hand."""
-_NUMBERS = frozenset(("int16", "int32", "int64", "float64"))
+NUMBERS = frozenset(("int16", "int32", "int64", "float64"))
 
 
 def table(rows: Rows, options: RenderOptions, title: str = "") -> Iterator[str]:
-    """The columns of :func:`columns_of`, a line a row as they come. ``title`` is markup.
+    """A line a row as they come; with a limit, only the columns of :func:`visible_columns`. ``title`` is markup.
 
-    With a limit, columns that only ``wide`` has are left out, too. What the rows raise comes through after the end of
-    the table.
+    What the rows raise comes through after the end of the table.
     """
     columns = columns_of(rows)
-    spared = 0 if options.limit is None else sum(column.wide for column in columns)
-    if spared:
-        columns = [column for column in columns if not column.wide]
+    if options.limit is not None:
+        columns = visible_columns(rows)
+    spared = len(columns_of(rows)) - len(columns)
     numeric = [_is_numeric(column, rows) for column in columns]
     head = ""
     if options.header:
@@ -244,6 +246,14 @@ def columns_of(rows: Rows) -> Sequence[Column]:
     return [known.get(name, Column(name)) for name in plain.columns(rows)]
 
 
+def visible_columns(rows: Rows) -> Sequence[Column]:
+    """Those of a table that is not ``wide``, without what can be spared where a notebook has no room for all."""
+    columns = [column for column in columns_of(rows) if not column.wide]
+    if rows.page is not None or not isinstance(rows.rows, Sequence):
+        return columns
+    return without_spare(rows.rows, columns, WIDTH)
+
+
 def caption(rows: Rows, title: str) -> str:
     """The title, and how many rows have which tone, the worst first."""
     told = tally(rows)
@@ -274,7 +284,7 @@ def _head(column: Column, rows: Rows, right: bool) -> str:
 def _is_numeric(column: Column, rows: Rows) -> bool | None:
     """Whether a column has numbers; ``None`` where that is not known before they come."""
     if column.type is not None:
-        return isinstance(column.type, str) and column.type in _NUMBERS
+        return isinstance(column.type, str) and column.type in NUMBERS
     if not isinstance(rows.rows, Sequence):
         return None
     known = [on_page(rows, row).get(column.name) for row in rows.rows[:_SEEN_FIRST]]

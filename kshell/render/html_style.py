@@ -18,10 +18,15 @@ ROW = f'<tr style="border-bottom:{LINE}">'
 BELOW = f'<div style="margin-left:0.35em;padding-left:1em;border-left:{LINE}">'
 SUMMARY = '<summary style="cursor:pointer">'
 
-# Notebooks align cells to the right and break them at any hyphen, unless each says otherwise.
-_CELL = "vertical-align:top;white-space:nowrap;text-align:"
+# Notebooks align cells to the right, break them at any hyphen or (marimo) put no room between them, unless each says
+# otherwise.
+_PADDING = "padding:0.4em 0.6em"
+_CELL = f"{_PADDING};vertical-align:top;white-space:nowrap;text-align:"
 LEFT, RIGHT = f"{_CELL}left", f"{_CELL}right;font-variant:tabular-nums"
-WRAPPED = "vertical-align:top;white-space:normal;text-align:left;min-width:16em;max-width:36em;overflow-wrap:anywhere"
+WRAPPED = (
+    f"{_PADDING};vertical-align:top;white-space:normal;text-align:left;min-width:16em;max-width:36em;"
+    "overflow-wrap:anywhere"
+)
 CLIPPED = f"{LEFT};max-width:40em;overflow:hidden;text-overflow:ellipsis"
 
 

@@ -99,6 +99,15 @@ def table(
         yield paint(_left_out(count, visible, of, is_cut=is_cut), "dim", options.color) + "\n"
 
 
+def without_spare(rows: Sequence[Row], columns: Sequence[Column], width: int) -> list[Column]:
+    """The columns without those that are declared to be spared first and that a table of that width has no room for.
+
+    This is for what scrolls sideways, where a column that nobody declares to be spared need not go.
+    """
+    shown = {column.name for column in _layout(list(rows[:SEEN_FIRST]), columns, RenderOptions(width=width)).columns}
+    return [column for column in columns if column.spare <= 0 or column.name in shown]
+
+
 def _left_out(rows: int, visible: int, of: int, *, is_cut: bool) -> str:
     parts = [f"{rows:,} row{'' if rows == 1 else 's'}"]
     if visible < of:

@@ -12,13 +12,14 @@ from kshell.engine.result import Result as Answer
 from kshell.errors import EXIT_OK
 from kshell.json_text import to_json
 from kshell.render import render
-from kshell.result.frames import fields, row_names
+from kshell.result.frames import fields, row_names, schema
 from kshell.result.materialized import materialized
 
 if TYPE_CHECKING:
     from kshell.engine.execution import Call
     from kshell.engine.session import Session
     from kshell.plots import Plot
+    from kshell.result.widget import TableWidget
     from kshell.tables.declaration import Field
 
 
@@ -27,7 +28,8 @@ class Result:
 
     ``notes`` are sentences for a person about the data. ``output`` is the format that was asked for (``-o``), in which
     it shows itself; ``""`` for what suits the place. With ``secret``, redaction was lifted: then it does not show
-    itself. ``parts`` are the results of several lines, one each.
+    itself. ``parts`` are the results of several lines, one each. ``as_widget``: a notebook shows a table as
+    :meth:`widget` gives it.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Result:
         self.notes = tuple(notes)
         self.output = output
         self.secret = secret
+        self.as_widget = False
         self.parts = tuple(parts)
 
     @classmethod
@@ -93,11 +96,22 @@ class Result:
             return to_json(self.to_dict(), indent=2) + "\n"
         return "".join(render(self.answer, "json"))
 
+    @property
+    def columns(self) -> dict[str, str]:
+        """The name of each column of :attr:`rows` -> its type, as :mod:`kshell.result.frames` lists them.
+
+        What a command declares is the same whatever its rows hold, and without any row. Other columns (``sql``) have
+        the type that holds all their values.
+        """
+        return schema(self._fields(self._rows()))
+
     def _fields(self, rows: Sequence[Row]) -> list[Field]:
         answer = self.answer
         if isinstance(answer, Rows) and answer.bare is None:
             declared = {column.name: column for column in answer.columns}
             columns = [declared.get(name, Column(name)) for name in plain.columns(answer)]
+        elif isinstance(answer, Rows):
+            columns = [Column("value", type=next((c.type for c in answer.columns if c.name == answer.bare), None))]
         elif isinstance(answer, Tree):
             columns = [Column("path", type="string"), Column("value", type="json")]
         else:
@@ -184,11 +198,23 @@ class Result:
 
     # --- looks -------------------------------------------------------------------------------------------------------
 
-    def plot(self) -> Plot:
-        """A picture of it, where there is a natural one. Raises UsageError where there is none, naming those."""
+    def plot(self, *, interactive: bool = False) -> Plot:
+        """A picture of it, where there is a natural one; ``interactive``: to zoom and point at, for a timeline.
+
+        Raises UsageError where there is none, naming those.
+        """
         from kshell.plots import draw
 
-        return draw(self.answer)
+        return draw(self.answer, interactive=interactive)
+
+    def widget(self) -> TableWidget:
+        """The table as a widget that sorts, filters, searches, pages and copies, for a notebook with a running kernel.
+
+        Raises UsageError: it is no table, it holds secrets, or the extra ``notebook`` is not installed.
+        """
+        from kshell.result.widget import table_widget
+
+        return table_widget(self)
 
     def to_html(self, *, limit: int | None = None) -> str:
         """A fragment of a page, without scripts; ``limit`` is how many rows or nodes it shows."""

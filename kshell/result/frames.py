@@ -7,6 +7,7 @@ int16…64  int16, int32, int64          ``ArrowDtype`` of it   Int16…Int64  s
 float64   double                       …                      Float64      double
 string    string                       …                      String       string
 boolean   bool                         …                      Boolean      boolean
+timestamp timestamp[ms, UTC]           …                      Datetime     timestamp
 json      string, the value as JSON    …                      String       string
 [type]    list<type>                   …                      List         array<type>
 {name: …} struct                       …                      Struct       struct
@@ -23,10 +24,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kshell.engine.result import Column, Row
+from kshell.engine.result import Column, Row, Timestamp
 from kshell.extras import require
 from kshell.tables import arrow as arrow_tables
-from kshell.tables.declaration import Field, Type
+from kshell.tables.declaration import Field, Type, type_text
 
 ANY = "json"
 _LIST_OF_NOTHING: Type = [ANY]
@@ -79,6 +80,11 @@ def _joined(one: Type | None, other: Type) -> Type:
     return ANY
 
 
+def schema(fields: Iterable[Field]) -> dict[str, str]:
+    """The name of each column -> its type as the table above writes it."""
+    return {field.name: "timestamp" if isinstance(field.type, Timestamp) else type_text(field.type) for field in fields}
+
+
 def row_names(rows: Sequence[Row]) -> Iterator[str]:
     """The keys of rows in the order in which they first come up."""
     return iter(dict.fromkeys(name for row in rows for name in row))
@@ -93,7 +99,12 @@ def to_arrow(fields: Sequence[Field], rows: Sequence[Row]) -> Any:
     schema = arrow_tables.schema(arrow, fields)
     batches = list(arrow_tables.batches(arrow, fields, rows))
     # A table without any batch has columns without a chunk, which Spark does not take.
-    return arrow.Table.from_batches(batches or [arrow.RecordBatch.from_pylist([], schema=schema)], schema)
+    table = arrow.Table.from_batches(batches or [arrow.RecordBatch.from_pylist([], schema=schema)], schema)
+    moment = arrow.timestamp("ms", tz="UTC")
+    for place, field in enumerate(fields):
+        if isinstance(field.type, Timestamp):
+            table = table.set_column(place, schema.field(place).with_type(moment), table.column(place).cast(moment))
+    return table
 
 
 def to_pandas(table: Any) -> Any:

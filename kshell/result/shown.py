@@ -107,6 +107,11 @@ def bundle(result: Result) -> dict[str, str]:
     return {kind: form for kind, form in forms.items() if form}
 
 
+def is_table(result: Result) -> bool:
+    """Whether it is shown as a table: :meth:`Result.widget` has one."""
+    return isinstance(for_eyes(result.answer), Rows) and not result.output and not result.secret
+
+
 def is_empty(result: Result) -> bool:
     """Whether there is nothing to see."""
     return isinstance(result.answer, Nothing | Many)

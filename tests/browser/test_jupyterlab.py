@@ -43,7 +43,8 @@ def contrast(output: Locator) -> float:
     """How far the ink of an element is from the page below it, as WCAG counts: 1 to 21."""
     found: float = output.evaluate(
         """element => {
-            const parts = color => color.match(/[\\d.]+/g).map(Number);
+            const parts = color => color.match(/[\\d.]+/g).map(
+                (part, place) => color.startsWith("color(") && place < 3 ? part * 255 : Number(part));
             let below = element;
             while (below && (parts(getComputedStyle(below).backgroundColor)[3] ?? 1) === 0) below = below.parentElement;
             const light = ([...rgb]) => rgb.slice(0, 3).map(part => part / 255)
@@ -166,6 +167,24 @@ def test_branches_fold_without_a_script(chromium: Browser, lab: Lab) -> None:
         root.locator("> summary").click()
         expect(inner).to_be_visible()
         calm(found)
+
+
+def test_a_timeline_is_zoomed_and_pointed_at(chromium: Browser, lab: Lab) -> None:
+    cell = "x = %kafka timeline /image/topics/byName/orders\nx.plot(interactive=True)"
+    lab.add("zoom.ipynb", [CONNECT, cell])
+    with desk(chromium, lab, "zoom.ipynb") as found:
+        found.run_all()
+        drawn = found.outputs(1).locator("canvas, svg").first
+        expect(drawn).to_be_visible(timeout=LIMIT)
+        drawn.hover(position={"x": 200, "y": 60})
+        expect(found.page.locator("#vg-tooltip-element")).to_contain_text("2026-11-21T15:11", timeout=LIMIT)
+        before = drawn.screenshot()
+        found.page.mouse.wheel(0, -400)
+        found.page.wait_for_timeout(300)
+        assert drawn.screenshot() != before
+        calm(found)
+        found.save()
+    assert "<script" not in lab.saved("zoom.ipynb") and "image/png" in lab.saved("zoom.ipynb")
 
 
 def test_a_notebook_of_somebody_else_looks_the_same(chromium: Browser, lab: Lab) -> None:

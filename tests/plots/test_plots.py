@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -13,6 +14,8 @@ from kshell.errors import UsageError
 from kshell.extras import install_command
 from kshell.plots import declared_pictures, draw, picture_of
 from kshell.plots.picture import Picture
+from kshell.plots.theme import TROUBLE
+from kshell.plots.vega import MIME
 from tests.plots.answers import HOSTILE, answer, figure, quorum, replica, rows, stretches, texts
 
 
@@ -115,6 +118,26 @@ def test_names_are_text_and_nothing_else(result: Result) -> None:
     for text in figure(plot).findobj(lambda artist: hasattr(artist, "get_parse_math")):
         assert not text.get_parse_math() or "$" not in text.get_text()
     assert plot.png().startswith(b"\x89PNG")  # letters that the font does not have would warn, and so fail
+
+
+def test_a_timeline_to_zoom_has_every_stretch_as_text_beside_the_picture() -> None:
+    names = ("<img src=x onerror=alert(1)>", "\x1b[31mred")
+    stretches_of = [
+        {"topic": name, "partition": 0, "fromTimeMs": 1_000, "toTimeMs": None if leader < 0 else 2_000,
+         "leader": leader, "isrSize": 1, "isr": [1], "replicas": [1, 2]}
+        for name in names for leader in (1, -1)
+    ]  # fmt: skip
+    result = Rows(tuple(map(Column, stretches_of[0])), stretches_of)
+    forms, _ = draw(result, interactive=True)._repr_mimebundle_()
+    spec = forms[MIME]
+    assert forms.keys() == {MIME, "image/png", "text/plain"} and MIME not in draw(result)._repr_mimebundle_()[0]
+    assert len(spec["data"]["values"]) == 4 and "\x1b" not in json.dumps(spec["data"], ensure_ascii=False)
+    assert {value["fact1"] for value in spec["data"]["values"]} == {"1970-01-01T00:00:02.000Z", "now"}
+    assert all(value["to"] > value["from"] for value in spec["data"]["values"])
+    scale = spec["encoding"]["color"]["scale"]
+    assert scale["domain"] == ["1", "nobody"] and scale["range"][1] == TROUBLE
+    with pytest.raises(UsageError, match="no interactive picture"):
+        draw(answer("skew"), interactive=True)
 
 
 def test_the_same_rows_give_the_same_bytes() -> None:

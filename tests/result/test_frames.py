@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -37,6 +38,8 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value]
     if isinstance(value, dict):
         return {name: plain(item) for name, item in value.items()}
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return None if value is pandas.NA else value
 
 
@@ -114,6 +117,44 @@ def test_empty_results_have_their_columns_and_types(session: kshell.api.Session,
 def test_columns_keep_their_types_when_they_are_chosen(session: kshell.api.Session) -> None:
     table = session.run("partitions --columns leader,topic").to_arrow()
     assert [(field.name, str(field.type)) for field in table.schema] == [("leader", "int32"), ("topic", "string")]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_columns_are_those_of_the_rows_and_have_the_types_of_the_frames(session: kshell.api.Session, line: str) -> None:
+    result = session.run(line)
+    schema = result.to_arrow().schema
+    assert list(result.columns) == schema.names
+    assert all(list(row) == schema.names for row in result)
+    for name, kind in result.columns.items():
+        if kind in ("int16", "int32", "int64", "string"):
+            assert str(schema.field(name).type) == kind
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if not line.startswith(("cat", "diff", "tree", "blame"))])
+def test_columns_are_the_same_whatever_the_rows_hold(session: kshell.api.Session, line: str) -> None:
+    """At offset 7 there is a quorum, and neither a topic nor a broker."""
+    early, late = session.at(7).run(line), session.run(line)
+    assert early.columns == late.columns
+    assert early.to_arrow().schema.equals(late.to_arrow().schema)
+
+
+def test_times_are_timestamps(session: kshell.api.Session) -> None:
+    result = session.run("timeline --all")
+    assert result.columns["fromTime"] == result.columns["toTime"] == "timestamp"
+    row = next(row for row in result if row["toTime"] is None)
+    place = result.rows.index(row)
+    moment = datetime.fromtimestamp(row["fromTimeMs"] / 1000, UTC)
+    for frame in (result.df, result.to_polars().to_pandas()):
+        assert frame["fromTime"][place] == moment and pandas.isna(frame["toTime"][place])
+    polars_frame = result.to_polars()
+    assert polars_frame.schema["toTime"] == polars.Datetime("ms", "UTC")
+    assert polars_frame["fromTime"].max() - polars_frame["fromTime"].min() > timedelta(0)
+    assert result.rows[0]["fromTime"].endswith("Z"), "rows and JSON have text"
+
+
+def test_an_empty_list_of_names_has_its_column() -> None:
+    result = kshell.open(demo_directory()).at(0).run("ls /image/topics/byName")
+    assert result.rows == [] and result.columns == {"value": "string"}
 
 
 def test_a_missing_package_is_named(session: kshell.api.Session, monkeypatch: pytest.MonkeyPatch) -> None:

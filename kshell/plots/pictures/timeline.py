@@ -14,6 +14,8 @@ from kshell.engine.result import Row
 from kshell.plots import theme, times
 from kshell.plots.intervals import fill_boxes
 from kshell.plots.picture import Drawn, NothingToDraw, number, picture
+from kshell.plots.vega import Stretch, timeline
+from kshell.tree.image import iso
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -208,10 +210,41 @@ class _View(NamedTuple):
         return length / (self.end - self.start) * self.width
 
 
+def _spec(rows: list[Row]) -> dict[str, Any]:
+    """The stretches as they are in the rows: who zooms sees each."""
+    _, first, last = lanes_of(rows)
+    beyond = last + max((last - first) * _REST, 1.0)
+    stretches, brokers = [], set[int]()
+    for row in rows:
+        start, end, leader = number(row["fromTimeMs"]), number(row["toTimeMs"]), number(row["leader"])
+        if start is None:
+            continue
+        broker = NOBODY if leader is None or leader < 0 else int(leader)
+        brokers.add(broker)
+        times = {"from": iso(int(start)), "to": "now" if end is None else iso(int(end))}
+        facts = {**times, "leader": _broker(broker), **{name: _listed(row.get(name)) for name in ("isr", "replicas")}}
+        lane = f"{row['topic']}-{row['partition']}"
+        stretches.append(Stretch(lane, start, beyond if end is None else max(end, start + 1), _broker(broker), facts))
+    known = sorted(brokers - {NOBODY})
+    colors = {_broker(broker): theme.SERIES[place % len(theme.SERIES)] for place, broker in enumerate(known)}
+    if NOBODY in brokers:
+        colors[_broker(NOBODY)] = theme.TROUBLE
+    return timeline("Leadership and ISR over time", stretches, colors, "who leads")
+
+
+def _broker(broker: int) -> str:
+    return "nobody" if broker == NOBODY else str(broker)
+
+
+def _listed(nodes: Any) -> str | None:
+    return None if nodes is None else ", ".join(map(str, nodes)) or "none"
+
+
 @picture(
     "leadership and ISR over time",
     needs=("topic", "partition", "fromTimeMs", "toTimeMs", "leader", "isrSize", "replicas"),
     commands=("timeline",),
+    spec=_spec,
 )
 def draw(rows: list[Row]) -> Drawn:
     """One row per stretch of time. Raises UsageError when no row has a time."""

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from kshell.engine import tones
-from kshell.engine.result import Row
+from kshell.engine.result import TIMESTAMP, Row
 from kshell.metadata.families.configs import RESOURCE_TYPES
 from kshell.metadata.families.quorum import QUORUM
 from kshell.metadata.image import Image, families
@@ -83,7 +83,7 @@ _FEATURE_FIELDS = (
 _PROVENANCE_FIELDS = (
     Field("offset", "int64", "the last record in the image; null if the source has no log"),
     Field("epoch", "int32", "its leader epoch"),
-    Field("time", "string", "its time, ISO-8601 in UTC"),
+    Field("time", TIMESTAMP, "its time, ISO-8601 in UTC"),
     Field("timeMs", "int64", "the same in epoch milliseconds"),
     Field("metadataVersion", "string", "the finalized metadata.version by name"),
 )

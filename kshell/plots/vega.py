@@ -1,0 +1,76 @@
+"""A timeline to zoom, move and point at: Vega-Lite, which JupyterLab, Notebook 7 and VS Code draw by themselves.
+
+It is data, not a script, so a saved notebook keeps it; where nothing draws it, the picture beside it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from kshell.escape import terminal
+from kshell.plots import theme
+
+MIME = "application/vnd.vegalite.v5+json"
+MOST = 5_000
+"""Stretches: a notebook saves all of them."""
+_STEP = 22
+
+
+class Stretch(NamedTuple):
+    """A stretch of time (epoch milliseconds) in a lane; ``facts`` are shown to who points at it."""
+
+    lane: str
+    start: float
+    end: float
+    state: str
+    facts: dict[str, Any]
+
+
+def timeline(title: str, stretches: Sequence[Stretch], colors: dict[str, str], legend: str) -> dict[str, Any]:
+    """The specification: lanes in the order in which they first come up, the colour of each state, text escaped."""
+    names = list(dict.fromkeys(fact for stretch in stretches for fact in stretch.facts))
+    data = [
+        {
+            "lane": terminal(stretch.lane),
+            "from": stretch.start,
+            "to": stretch.end,
+            "state": stretch.state,
+            **{f"fact{place}": _text(stretch.facts.get(name)) for place, name in enumerate(names)},
+        }
+        for stretch in stretches[:MOST]
+    ]
+    left_out = len(stretches) - len(data)
+    facts = [{"field": f"fact{place}", "type": "nominal", "title": name} for place, name in enumerate(names)]
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "title": f"{title}, the first {MOST:,} of {len(stretches):,} stretches" if left_out else title,
+        "background": "transparent",
+        "width": theme.WIDTH - 260,
+        "height": {"step": _STEP},
+        "data": {"values": data},
+        "params": [{"name": "zoom", "select": {"type": "interval", "encodings": ["x"]}, "bind": "scales"}],
+        "mark": {"type": "bar", "height": {"band": 0.72}, "stroke": theme.INK, "strokeWidth": 0.6, "clip": True},
+        "encoding": {
+            "y": {"field": "lane", "type": "nominal", "sort": None, "title": None},
+            "x": {"field": "from", "type": "temporal", "scale": {"type": "utc"}, "title": "time in UTC"},
+            "x2": {"field": "to"},
+            "color": {
+                "field": "state",
+                "type": "nominal",
+                "title": legend,
+                "scale": {"domain": list(colors), "range": list(colors.values())},
+            },
+            "tooltip": [{"field": "lane", "type": "nominal", "title": "lane"}, *facts],
+        },
+        "config": {
+            "view": {"stroke": None},
+            "title": {"color": theme.INK, "anchor": "start"},
+            "axis": {"labelColor": theme.INK, "titleColor": theme.INK, "gridOpacity": 0.2, "labelLimit": 300},
+            "legend": {"labelColor": theme.INK, "titleColor": theme.INK},
+        },
+    }
+
+
+def _text(value: Any) -> str:
+    return terminal(str(value)) if value is not None else "-"
