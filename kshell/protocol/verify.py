@@ -2,7 +2,8 @@
 
 A batch's CRC leaves its base offset, length, epoch and magic uncovered, so a batch is also held against the one before
 it: offsets are gapless, the epoch never falls, and each rise is announced by a LeaderChange record or by the
-``leader-epoch-checkpoint`` file. Damage is a :class:`CorruptDataError` at the batch's first byte. A file that simply
+``leader-epoch-checkpoint`` file. A log has no header or footer of a snapshot: a file with one is a snapshot under a
+segment's name, and its offsets count within it alone. Damage is a :class:`CorruptDataError` at the batch's first byte. A file that simply
 ends inside its last batch is *torn*: normal while a server writes, and told apart from damage by what follows.
 """
 
@@ -25,7 +26,7 @@ from kshell.protocol.batches import (
     crc_of,
     read_header,
 )
-from kshell.protocol.control import LEADER_CHANGE, holds
+from kshell.protocol.control import LEADER_CHANGE, SNAPSHOT_FOOTER, SNAPSHOT_HEADER, holds
 from kshell.protocol.primitives import Buffer
 from kshell.protocol.windows import Window, Windowed, windowed
 
@@ -40,6 +41,14 @@ class Torn(NamedTuple):
     position: int
     bytes_left: int
     reason: str
+
+
+SNAPSHOT_IN_LOG = "the batch is a snapshot's header or footer, which no log has: the file is a snapshot, not a segment"
+
+
+def is_of_snapshot(batch: Batch) -> bool:
+    """Whether a (verified) batch is what only a snapshot begins or ends with."""
+    return batch.is_control and (holds(batch, SNAPSHOT_HEADER) or holds(batch, SNAPSHOT_FOOTER))
 
 
 _TOOLS_EPOCH = 0
@@ -129,6 +138,8 @@ class LeaderEpochs:
 
     def _examine(self, batch: Batch, file: str | None = None) -> tuple[Batch, str] | None:
         """As :meth:`fault`, for a batch of any kind."""
+        if is_of_snapshot(batch):
+            return batch, SNAPSHOT_IN_LOG
         leader_change = holds(batch, LEADER_CHANGE)
         reason, proven = self._judge(batch, leader_change)
         if reason is not None:
@@ -189,7 +200,9 @@ class RisingEpochs:
         self._last: int | None = None
 
     def fault(self, batch: Batch, file: str | None = None) -> tuple[Batch, str] | None:
-        """That the epoch falls; else ``None``."""
+        """That the epoch falls, or that the batch is none of a log; else ``None``."""
+        if is_of_snapshot(batch):
+            return batch, SNAPSHOT_IN_LOG
         last, self._last = self._last, batch.epoch
         return (
             (batch, f"the epoch falls from {last} to {batch.epoch}")
@@ -248,8 +261,7 @@ class Chain:
                 raise CorruptDataError(file, position, "the batch's CRC does not match its bytes")
             offset, records = batch.base_offset, batch.records
             if offset != self.next_offset and self.next_offset is not None:
-                reason = f"the batch starts at offset {offset}, {self.next_offset} was to come"
-                raise CorruptDataError(file, position, reason)
+                raise CorruptDataError(file, position, self._out_of_order(batch))
             if records != batch.last_offset_delta + 1 or records < 1:
                 reason = f"the batch counts {records} records over {batch.last_offset_delta + 1} offsets"
                 raise CorruptDataError(file, position, reason)
@@ -265,6 +277,11 @@ class Chain:
             position += length
             if position >= size:
                 return
+
+    def _out_of_order(self, batch: Batch) -> str:
+        if is_of_snapshot(batch) and not isinstance(self._epochs, FixedEpoch):
+            return SNAPSHOT_IN_LOG
+        return f"the batch starts at offset {batch.base_offset}, {self.next_offset} was to come"
 
     def _end_or_damage(self, source: Windowed, batch: Batch, file: str, remaining: int) -> None:
         """Classify the bytes from ``batch`` on, which are no complete batch: the torn end of the file, or damage."""

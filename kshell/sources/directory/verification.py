@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError, SourceError
+from kshell.protocol.verify import SNAPSHOT_IN_LOG
 from kshell.sources.directory import sidecar_files
 from kshell.sources.directory.describe import snapshot_id
 from kshell.sources.directory.files import META, Listing, Segment, SnapshotFile, is_remote
@@ -185,6 +186,8 @@ def _with_damage(check: FileCheck, path: str, damage: list[DataError]) -> FileCh
     certainty, witness = check.certainty, check.witness
     if "CRC" in reason:
         certainty, witness = CONFIRMED, "the checksum is the second witness of the damage"
+    elif reason.startswith(SNAPSHOT_IN_LOG):
+        certainty, witness = CONFIRMED, "the batch's checksum: it is what was written"
     elif sidecar_files.EPOCHS in reason:
         certainty = UNCONFIRMED
         witness = f"the batch and {sidecar_files.EPOCHS} disagree: either of them may be wrong"
