@@ -3,8 +3,9 @@
 A batch's CRC leaves its base offset, length, epoch and magic uncovered, so a batch is also held against the one before
 it: offsets are gapless, the epoch never falls, and each rise is announced by a LeaderChange record or by the
 ``leader-epoch-checkpoint`` file. A log has no header or footer of a snapshot: a file with one is a snapshot under a
-segment's name, and its offsets count within it alone. Damage is a :class:`CorruptDataError` at the batch's first byte. A file that simply
-ends inside its last batch is *torn*: normal while a server writes, and told apart from damage by what follows.
+segment's name, and its offsets count within it alone. Damage is a :class:`CorruptDataError` at the batch's first byte.
+A file that simply ends inside its last batch is *torn*: normal while a server writes, and told apart from damage by
+what follows.
 """
 
 from __future__ import annotations

@@ -316,7 +316,9 @@ def _is_unconfirmed_snapshot(session: Session) -> bool:
     base = session.loaded.snapshot
     checks = json.loads("".join(render(run(session, "verify"), "json")))
     return base is not None and any(
-        check["file"] == os.path.basename(base.path) and check["kind"] == "snapshot" and check["certainty"] != "confirmed"
+        check["file"] == os.path.basename(base.path)
+        and check["kind"] == "snapshot"
+        and check["certainty"] != "confirmed"
         for check in checks
     )
 
