@@ -221,6 +221,29 @@ def test_a_segment_under_the_name_of_a_snapshot_is_refused(node: Path, tmp_path:
     assert code(directory) == EXIT_FINDING
 
 
+@pytest.mark.parametrize(
+    ("late", "verdict", "certainty"),
+    [
+        (0, "whole", "confirmed"),
+        (109, "whole", "consistent"),
+        (60_001, "damaged", "unconfirmed"),
+        (-1, "damaged", "unconfirmed"),
+    ],
+)
+def test_a_snapshot_may_say_a_time_a_little_after_the_logs(
+    tmp_path: Path, late: int, verdict: str, certainty: str
+) -> None:
+    """As a busy controller of Kafka 3.3.2 wrote one. A replay confirms it, as any other."""
+    values = [builders.value("TOPIC", name="t", topicId=builders.uuid(1))]
+    lone(tmp_path, builders.control_batch([builders.leader_change()]), builders.batch(values, 1))
+    raw = builders.snapshot(values, timestamp=builders.TIME + late)
+    path = builders.write_snapshot(tmp_path, raw, 2)
+    row = checks(tmp_path)[path.name]
+    assert (row["verdict"], row["certainty"]) == (verdict, certainty)
+    if verdict == "whole":
+        assert checks(tmp_path, "verify --deep")[path.name]["certainty"] == "confirmed"
+
+
 def test_a_value_that_is_not_the_logs_is_found_by_replay_alone(tmp_path: Path) -> None:
     values = [builders.value("TOPIC", name="t", topicId=builders.uuid(1))]
     lone(tmp_path, builders.control_batch([builders.leader_change()]), builders.batch(values, 1))
