@@ -33,6 +33,7 @@ from kshell.protocol.windows import Window, Windowed, windowed
 
 MAGIC = 2
 _MAGIC_PLACE = 16
+_LENGTH_START = 8
 LAST_OFFSET = (1 << 63) - 1
 
 
@@ -331,7 +332,11 @@ def find_batch(data: Buffer | Windowed, start: int) -> Batch | None:
     while (place := source.data_from(place)) < source.size:
         window = source.window(place - _MAGIC_PLACE, _PIECE)
         for match in _MAGIC_BYTE.finditer(window.buf, place - window.start):
-            batch = _header(source, window, window.start + match.start() - _MAGIC_PLACE)
+            at = match.start() - _MAGIC_PLACE
+            length = int.from_bytes(window.buf[at + _LENGTH_START : at + LENGTH_END], "big")
+            if not MIN_LENGTH <= length <= MAX_BATCH:  # as of nearly every byte that happens to be a magic
+                continue
+            batch = _header(source, window, window.start + at)
             if batch is None or not _is_plausible(batch, source.size):
                 continue
             batch = _complete(source, batch)

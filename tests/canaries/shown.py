@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -33,8 +33,15 @@ _PLAIN_TAGS = frozenset(
 """Of a page: nothing that runs, loads or asks."""
 
 
-def shown(session: Session, line: str | Sequence[str], fmt: str) -> str:
-    """What a line, or a line's words, prints on both streams in a format, whatever format the line itself names."""
+class Shown(NamedTuple):
+    """What a line prints: an answer in a format, and messages, which are text."""
+
+    answer: str
+    messages: str
+
+
+def shown(session: Session, line: str | Sequence[str], fmt: str) -> Shown:
+    """What a line, or a line's words, prints in a format, whatever format the line itself names."""
     text = line if isinstance(line, str) else " ".join(line)
     out = io.StringIO()
     said: list[str] = []
@@ -55,11 +62,13 @@ def shown(session: Session, line: str | Sequence[str], fmt: str) -> str:
         pass
     except KshellError as error:
         complain(error)
-    return "".join([out.getvalue(), *(f"{sentence}\n" for sentence in said)])
+    return Shown(out.getvalue(), "".join(f"{sentence}\n" for sentence in said))
 
 
-def faults(fmt: str, text: str, canaries: Canaries) -> list[str]:
-    """What is wrong with an answer in a format."""
+def faults(fmt: str, text: str | Shown, canaries: Canaries) -> list[str]:
+    """What is wrong with an answer in a format, and with messages beside it."""
+    if isinstance(text, Shown):
+        return [*faults(fmt, text.answer, canaries), *faults("text", text.messages, canaries)]
     found = [f"secret: {place}" for place in sorted(canaries.seen_in(text))]
     allowed = _ALLOWED.get(fmt, "\n")
     odd = {char for char in escape.unsafe().findall(text) if char not in allowed}

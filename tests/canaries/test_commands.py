@@ -69,7 +69,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory, canaries: Canaries) -> Path
     return write_sample(tmp_path_factory.mktemp("planted") / "sample", canaries)
 
 
-def check(sample: Path, canaries: Canaries, asked: Iterable[tuple[str | list[str], Sequence[str]]]) -> int:
+def check(sample: Path, canaries: Canaries, asked: Iterable[tuple[str | Sequence[str], Sequence[str]]]) -> int:
     """Run lines, each in some formats, where the files are that examples name; return how many answers had text."""
     answers = 0
     with place_for_examples():
@@ -78,7 +78,7 @@ def check(sample: Path, canaries: Canaries, asked: Iterable[tuple[str | list[str
             for fmt in formats:
                 text = shown(session, line, fmt)
                 assert faults(fmt, text, canaries) == [], (line, fmt)
-                answers += bool(text)
+                answers += any(text)
                 if (line.split() if isinstance(line, str) else line)[0] in ("as-of", "cd", "set"):
                     session = opened(sample)
         assert not list(Path().glob("**/pwned"))
@@ -114,9 +114,9 @@ def test_every_line_in_every_format(sample: Path, canaries: Canaries, fmt: str) 
 def test_what_is_planted_is_seen_where_it_may_be(sample: Path, canaries: Canaries) -> None:
     """Else a test that sees nothing would prove nothing."""
     session = opened(sample)
-    assert len(canaries.seen_in(shown(session, "dump --show-secrets", "json"))) > 15
+    assert len(canaries.seen_in(shown(session, "dump --show-secrets", "json").answer)) > 15
     for name in HOSTILE:
-        assert json.dumps(name)[1:-1] in shown(session, "topics", "json"), name
+        assert json.dumps(name)[1:-1] in shown(session, "topics", "json").answer, name
     for fmt, text in (
         ("html", IMAGE),
         ("markdown", IMAGE),
