@@ -30,7 +30,7 @@ LONG = (
 """What takes minutes, the longest first: nothing waits at the end for what was begun late."""
 
 THOROUGH = (
-    "tests/hostile/", "tests/notebooks/", "tests/spark/",
+    "tests/canaries/", "tests/hostile/", "tests/notebooks/", "tests/spark/",
     "tests/client/sasl/test_oauthbearer.py", "tests/client/test_hostile_handshake.py", "tests/client/test_inference.py",
     "tests/client/test_mutated_answers.py", "tests/commands/test_blame.py", "tests/commands/test_export.py",
     "tests/commands/test_sql.py", "tests/commands/test_sql_history.py", "tests/commands/test_where_values.py",

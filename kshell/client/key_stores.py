@@ -15,7 +15,7 @@ import hmac
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from kshell.client.properties import Secret
+from kshell.client.properties import Secret, hides_locals
 from kshell.errors import UsageError
 from kshell.extras import require
 
@@ -126,6 +126,7 @@ def _certificates(tls: Tls, key: str, text: str) -> list[bytes]:
     return certificates
 
 
+@hides_locals
 def _pem_key(tls: Tls, key: str, text: str) -> PrivateKeyTypes:
     require("a private key", "live", "cryptography")
     from cryptography.exceptions import UnsupportedAlgorithm

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from kshell.client.address import name_of
 from kshell.client.connection import Connection, NodeVersions, Range, SocketTransport, versions_of
+from kshell.client.properties import hides_locals
 from kshell.client.sasl.mechanisms import mechanism
 from kshell.errors import (
     AuthenticationError,
@@ -209,6 +210,7 @@ _FRAMED = Versions(1, None)
 _MOST_STEPS = 16
 
 
+@hides_locals
 def authenticate(connection: Connection, settings: Settings, deadline: float) -> None:
     """Authenticate the client. Raises NodeError: AuthenticationError when either side refuses the other."""
     remaining = min(connection.timeout, max(deadline - time.monotonic(), 0.0))

@@ -8,11 +8,13 @@ password, where it is an error here.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import ParamSpec, TypeVar
 
-from kshell.errors import UsageError
+from kshell.errors import KshellError, UsageError
 from kshell.extras import require
 
 
@@ -35,6 +37,27 @@ class Secret:
     def utf8(self) -> bytes:
         """As Java encodes a string: what UTF-8 cannot hold (half a surrogate pair) becomes a question mark."""
         return self.value.encode("utf-8", "replace")
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def hides_locals(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """A function whose local variables are secret: its errors bring no frame of it along.
+
+    Notebooks and programs that report errors print the variables of every frame of a traceback.
+    """
+
+    @functools.wraps(function)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return function(*args, **kwargs)
+        except KshellError as error:
+            del args, kwargs
+            raise error.with_traceback(None) from None
+
+    return call
 
 
 _LARGEST = 4 << 20

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Section
-from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError
+from kshell.errors import EXIT_FINDING, EXIT_OK, UsageError
 from kshell.tree.hash import image_hash
 
 if TYPE_CHECKING:
@@ -22,15 +22,11 @@ def run(session: Session, args: Any) -> Result:
         names another hash.
 
     Raises:
-        CommandError: brokers are asked, which do not report all of the image.
         NoSuchPathError: there is no such path.
+        SourceError: brokers are asked, which report only parts of the image.
         UsageError: the path is outside ``/image``.
     """
-    if not session.source.has_log:
-        raise CommandError(
-            "hash: brokers do not report all of the metadata",
-            hint="connect to the controllers: --bootstrap-controllers host:port",
-        )
+    session.source.demand_log("hash")
     hits = session.find(args.path or "/image")
     path = hits[0][0]
     if len(hits) > 1 or path[:1] != ("image",):

@@ -31,15 +31,11 @@ def run(session: Session, args: Any) -> Result:
         The directory, the last record in it, its hash, and how many files and bytes it has.
 
     Raises:
-        CommandError: the directory is not empty, or cannot be written; brokers are asked, which have no log.
-        SourceError: the source cannot be read.
+        CommandError: the directory is not empty, or cannot be written.
+        SourceError: the source cannot be read, or has no log.
         DataError: what is there cannot be saved.
     """
-    if not session.source.has_log:
-        raise CommandError(
-            "save: brokers do not give their copy of the metadata log",
-            hint="connect to the controllers: --bootstrap-controllers host:port",
-        )
+    session.source.demand_log("save")
     if not args.directory:
         raise UsageError("save: the directory has no name", hint="save DIRECTORY")
     target = os.path.realpath(os.path.expanduser(args.directory))

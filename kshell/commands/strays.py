@@ -97,6 +97,8 @@ def _text(file: str, path: str) -> str:
             return stream.read(_MOST)
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror or error}") from None
+    except ValueError:  # a path with a NUL is none
+        raise CommandError(f"{file}: no such file or directory") from None
 
 
 # --- kafka-log-dirs.sh -----------------------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ def run(session: Session, args: Any) -> Result:
         raise UsageError(
             "timeline: --all, or one topic or partition; not both", hint="`help timeline` shows how it is used"
         )
+    session.source.demand_log("timeline")
     then = until(session, args.until)
     story = story_of(then, "timeline")
     if story.chronicle is None:

@@ -9,7 +9,7 @@ from kshell.cluster.snapshot_slips import Slip, kafkas_own, slips_of_listing
 from kshell.engine import tones
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Row, Rows, Section
-from kshell.errors import EXIT_FINDING, EXIT_OK, DataError, SourceError
+from kshell.errors import EXIT_FINDING, EXIT_OK, DataError
 from kshell.sources.directory import checkpoints
 from kshell.sources.directory.files import Listing, SnapshotFile
 from kshell.sources.directory.verification import (
@@ -64,11 +64,7 @@ def run(session: Session, args: Any) -> Result:
     Raises:
         SourceError: brokers have no files, or the log cannot be read.
     """
-    if not session.source.has_log:
-        raise SourceError(
-            "verify: brokers do not report the metadata log",
-            hint="connect to the controllers (-q host:port), or read a directory (-d DIR)",
-        )
+    session.source.demand_log("verify")
     source, until, progress = session.source, session.until, session.progress
     checks, types = verify_files(source, until, progress, decode=args.deep)
     if args.deep:

@@ -10,7 +10,7 @@ from kshell.commands.as_of import complete_point
 from kshell.commands.why import since, until
 from kshell.engine.declaration import CONDITION, Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Row, Rows, typed
-from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, SourceError, UsageError, did_you_mean
+from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError, did_you_mean
 from kshell.history.story import Chronicle, story_of
 from kshell.sources.points import Since
 from kshell.tables.declaration import Table, tables
@@ -39,11 +39,7 @@ def run(session: Session, args: Any) -> Result:
     if args.where is None:
         raise UsageError("when: a condition is missing", hint=f"when {table.name} --where 'EXPR'; `help where`")
     where = Conditions(table.fields)(args.where)
-    if not session.source.has_log:
-        raise SourceError(
-            "when: brokers do not report the metadata log",
-            hint="connect to the controllers (-q host:port), or read a directory (-d DIR)",
-        )
+    session.source.demand_log("when")
     then = until(session, args.until)
     story = story_of(then, "when")
     chronicle = story.chronicle

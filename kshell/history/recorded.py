@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from kshell.errors import CommandError, SourceError
+from kshell.errors import CommandError
 from kshell.metadata.history import History
 
 if TYPE_CHECKING:
@@ -41,12 +41,10 @@ def recorded_past(session: Session, name: str) -> RecordedPast:
         name: what it is asked for, for errors.
 
     Raises:
-        SourceError: the source has no log.
+        SourceError: the source does not know the log.
         CommandError: the log cannot be replayed, or the session shows an offset before it.
     """
-    if not session.source.has_log:
-        hint = "the controllers (-q), or a copy of their log (-d), have it"
-        raise SourceError(f"{name}: brokers tell the present state alone; what came before is in the log", hint=hint)
+    session.source.demand_log(name)
     session.travels()
     past = session.past
     assert past is not None

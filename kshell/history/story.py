@@ -21,6 +21,7 @@ from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.values import Entry
 from kshell.metadata.versions import Keys
 from kshell.protocol.primitives import Uuid
+from kshell.sources.source import NO_LOG, WHERE_LOGS_ARE
 from kshell.tables.declaration import image_for
 from kshell.tree.paths import split
 
@@ -264,7 +265,7 @@ def story_of(session: Session, name: str) -> Story:
     """The story of a session's source up to the moment that it shows; ``name`` is the command. Raises KshellError."""
     if not session.source.has_log:
         image = image_for(session, name, ("topics", "brokers"))
-        return Story(image, None, "brokers tell the present state alone; what came before is in the log (-q, -d)")
+        return Story(image, None, f"{NO_LOG}: {WHERE_LOGS_ARE}")
     from kshell.sources.past import Past  # late: it brings all that replays
 
     session.travels()

@@ -2,8 +2,10 @@
 
 A batch's CRC leaves its base offset, length, epoch and magic uncovered, so a batch is also held against the one before
 it: offsets are gapless, the epoch never falls, and each rise is announced by a LeaderChange record or by the
-``leader-epoch-checkpoint`` file. Damage is a :class:`CorruptDataError` at the batch's first byte. A file that simply
-ends inside its last batch is *torn*: normal while a server writes, and told apart from damage by what follows.
+``leader-epoch-checkpoint`` file. A log has no header or footer of a snapshot: a file with one is a snapshot under a
+segment's name, and its offsets count within it alone. Damage is a :class:`CorruptDataError` at the batch's first byte.
+A file that simply ends inside its last batch is *torn*: normal while a server writes, and told apart from damage by
+what follows.
 """
 
 from __future__ import annotations
@@ -25,12 +27,13 @@ from kshell.protocol.batches import (
     crc_of,
     read_header,
 )
-from kshell.protocol.control import LEADER_CHANGE, holds
+from kshell.protocol.control import LEADER_CHANGE, SNAPSHOT_FOOTER, SNAPSHOT_HEADER, holds
 from kshell.protocol.primitives import Buffer
 from kshell.protocol.windows import Window, Windowed, windowed
 
 MAGIC = 2
 _MAGIC_PLACE = 16
+_LENGTH_START = 8
 LAST_OFFSET = (1 << 63) - 1
 
 
@@ -40,6 +43,14 @@ class Torn(NamedTuple):
     position: int
     bytes_left: int
     reason: str
+
+
+SNAPSHOT_IN_LOG = "the batch is a snapshot's header or footer, which no log has: the file is a snapshot, not a segment"
+
+
+def is_of_snapshot(batch: Batch) -> bool:
+    """Whether a (verified) batch is what only a snapshot begins or ends with."""
+    return batch.is_control and (holds(batch, SNAPSHOT_HEADER) or holds(batch, SNAPSHOT_FOOTER))
 
 
 _TOOLS_EPOCH = 0
@@ -129,6 +140,8 @@ class LeaderEpochs:
 
     def _examine(self, batch: Batch, file: str | None = None) -> tuple[Batch, str] | None:
         """As :meth:`fault`, for a batch of any kind."""
+        if is_of_snapshot(batch):
+            return batch, SNAPSHOT_IN_LOG
         leader_change = holds(batch, LEADER_CHANGE)
         reason, proven = self._judge(batch, leader_change)
         if reason is not None:
@@ -189,7 +202,9 @@ class RisingEpochs:
         self._last: int | None = None
 
     def fault(self, batch: Batch, file: str | None = None) -> tuple[Batch, str] | None:
-        """That the epoch falls; else ``None``."""
+        """That the epoch falls, or that the batch is none of a log; else ``None``."""
+        if is_of_snapshot(batch):
+            return batch, SNAPSHOT_IN_LOG
         last, self._last = self._last, batch.epoch
         return (
             (batch, f"the epoch falls from {last} to {batch.epoch}")
@@ -248,8 +263,7 @@ class Chain:
                 raise CorruptDataError(file, position, "the batch's CRC does not match its bytes")
             offset, records = batch.base_offset, batch.records
             if offset != self.next_offset and self.next_offset is not None:
-                reason = f"the batch starts at offset {offset}, {self.next_offset} was to come"
-                raise CorruptDataError(file, position, reason)
+                raise CorruptDataError(file, position, self._out_of_order(batch))
             if records != batch.last_offset_delta + 1 or records < 1:
                 reason = f"the batch counts {records} records over {batch.last_offset_delta + 1} offsets"
                 raise CorruptDataError(file, position, reason)
@@ -265,6 +279,11 @@ class Chain:
             position += length
             if position >= size:
                 return
+
+    def _out_of_order(self, batch: Batch) -> str:
+        if is_of_snapshot(batch) and not isinstance(self._epochs, FixedEpoch):
+            return SNAPSHOT_IN_LOG
+        return f"the batch starts at offset {batch.base_offset}, {self.next_offset} was to come"
 
     def _end_or_damage(self, source: Windowed, batch: Batch, file: str, remaining: int) -> None:
         """Classify the bytes from ``batch`` on, which are no complete batch: the torn end of the file, or damage."""
@@ -313,7 +332,11 @@ def find_batch(data: Buffer | Windowed, start: int) -> Batch | None:
     while (place := source.data_from(place)) < source.size:
         window = source.window(place - _MAGIC_PLACE, _PIECE)
         for match in _MAGIC_BYTE.finditer(window.buf, place - window.start):
-            batch = _header(source, window, window.start + match.start() - _MAGIC_PLACE)
+            at = match.start() - _MAGIC_PLACE
+            length = int.from_bytes(window.buf[at + _LENGTH_START : at + LENGTH_END], "big")
+            if not MIN_LENGTH <= length <= MAX_BATCH:  # as of nearly every byte that happens to be a magic
+                continue
+            batch = _header(source, window, window.start + at)
             if batch is None or not _is_plausible(batch, source.size):
                 continue
             batch = _complete(source, batch)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Iterator
 
 from kshell import escape
 from kshell.errors import EXIT_INTERRUPTED, CommandError
@@ -20,15 +21,25 @@ def own_fault(error: BaseException) -> CommandError:
 
 
 def tell_own_fault(program: str, error: BaseException, *, verbose: bool) -> int:
-    """Tells it on standard error, with all that Python knows where ``verbose``; returns the exit code."""
+    """Tells it on standard error, with where it came from where ``verbose``; returns the exit code."""
     if isinstance(error.__cause__, KeyboardInterrupt):  # Python 3.11 wraps what interrupts the making of a class
         sys.stderr.write(f"{program}: interrupted\n")
         return EXIT_INTERRUPTED
     fault = own_fault(error)
     lines = [f"{program}: {fault.message}"]
     if verbose:
-        lines += map(escape.terminal, "".join(traceback.format_exception(error)).splitlines())
+        lines += map(escape.terminal, "".join(_without_texts(error)).splitlines())
     else:
         lines.append("-v shows where it came from; please report it")
     sys.stderr.write("".join(f"{line}\n" for line in lines))
     return fault.exit_code
+
+
+def _without_texts(error: BaseException) -> Iterator[str]:
+    """A traceback, the first cause first: places and kinds, and no text of an exception, which may hold a secret."""
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if cause is not None:
+        yield from _without_texts(cause)
+        yield "which led to:\n"
+    yield from traceback.format_list(traceback.extract_tb(error.__traceback__))
+    yield f"{type(error).__name__}\n"

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from kshell.errors import DataError
+from kshell.errors import DataError, SourceError
 from kshell.metadata.image import Image
 from kshell.metadata.replay import Problems
 from kshell.protocol.verify import Torn
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from kshell.sources.points import Point, Since
 
 _T = TypeVar("_T")
+
+
+NO_LOG = "brokers report only the present state, not the metadata log"
+WHERE_LOGS_ARE = "connect to the controllers (-q host:port), or read a directory (-d DIR)"
 
 
 class Loaded(NamedTuple):
@@ -65,6 +69,11 @@ class Source(ABC):
     def is_live(self) -> bool:
         """Whether a running cluster answers."""
         return self.nodes is not None
+
+    def demand_log(self, command: str) -> None:
+        """Refuse a command that needs the metadata log. Raises SourceError where the source does not know it."""
+        if not self.has_log:
+            raise SourceError(f"{command}: {NO_LOG}", hint=WHERE_LOGS_ARE)
 
     @abstractmethod
     def listing(self, *, full_log: bool = False) -> Listing:

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Locator, expect
 from tests import builders
 from tests.browser.desk import LIMIT, TROUBLE, Desk, desk
 from tests.browser.lab import Lab
-from tests.magic.test_saved import IMAGE, hostile
+from tests.canaries.planted import IMAGE, hostile_values
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -219,7 +219,7 @@ def look(found: Desk, cell: int) -> list[list[str]]:
 
 
 def test_names_that_are_markup_stay_text(chromium: Browser, lab: Lab, tmp_path: Path) -> None:
-    batches = builders.control_batch([builders.leader_change()]), builders.batch(hostile(), 1)
+    batches = builders.control_batch([builders.leader_change()]), builders.batch(hostile_values(), 1)
     builders.write_log(tmp_path / "data", *batches)
     lines = ["topics", "partitions", "tree /image", "cat /image", "brokers", "acls", "quotas", "configs", "log", "dump"]
     lines += ["diff 0 now", "health", "stat /image/topics/byName", "follow --since 0 --count 20"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import itertools
 import traceback
 import zipfile
 from pathlib import Path
@@ -14,10 +12,9 @@ from kshell.engine import registry
 from kshell.engine.execution import prepare
 from kshell.engine.result import Nothing
 from kshell.engine.session import Session
-from kshell.protocol.decoder import UNKNOWN_TAGS
-from kshell.protocol.primitives import write_uvarint
 from kshell.render import render
 from tests import builders
+from tests.canaries.planted import Canaries, config, scram, secret_values, write_small
 from tests.commands.shell import FORMATS, opened
 
 LINES = (
@@ -76,76 +73,6 @@ LINES = (
 """Every command that shows data, at data that holds secrets."""
 
 
-class Canaries:
-    """Text that must not be seen. ``made`` remembers each, with the place it is in."""
-
-    def __init__(self) -> None:
-        self.made: dict[str, str] = {}
-        self._numbers = itertools.count(1)
-
-    def text(self, place: str) -> str:
-        canary = f"canary{next(self._numbers):02d}x"
-        self.made[canary] = place
-        return canary
-
-    def raw(self, place: str) -> bytes:
-        return self.text(place).encode()
-
-    def seen_in(self, text: str) -> set[str]:
-        """The places whose canary is there: as it is, in hex, or in base64."""
-        return {
-            place
-            for canary, place in self.made.items()
-            if any(
-                form in text
-                for raw in [canary.encode()]
-                # Of bytes with spaces between them, a part: text prints eight in a line.
-                for form in (canary, raw.hex(), raw[4:].hex(" "), base64.b64encode(raw).decode())
-            )
-        }
-
-
-def config(kind: int, resource: str, key: str, text: str, **more: object) -> bytes:
-    return builders.value("CONFIG", resourceType=kind, resourceName=resource, name=key, value=text, **more)
-
-
-def scram(canaries: Canaries, place: str, name: str, **more: object) -> bytes:
-    parts = {part: canaries.raw(f"{place} {part}") for part in ("salt", "storedKey", "serverKey")}
-    return builders.value("USER_SCRAM_CREDENTIAL", name=name, mechanism=1, iterations=4096, **parts, **more)
-
-
-def secret_values(canaries: Canaries, where: str) -> list[bytes]:
-    """Records with a canary in every secret place there is."""
-
-    def tags(place: str) -> dict[str, object]:
-        return {UNKNOWN_TAGS: [{"tag": 70, "data": canaries.raw(f"{where} {place}")}]}
-
-    def text(place: str) -> str:
-        return canaries.text(f"{where} {place}")
-
-    def unread(head: bytes, place: str) -> bytes:
-        return head + write_uvarint(9) + canaries.raw(f"{where} {place}")
-
-    return [
-        scram(canaries, f"{where} scram", "alice"),
-        scram(canaries, f"{where} scram with tags", "bob", **tags("tag of scram")),
-        config(4, "1", "ssl.keystore.password", text("sensitive key")),
-        config(4, "1", "listener.name.internal.ssl.key.password", text("sensitive key of a listener")),
-        config(4, "1", "listener.name.internal.scram-sha-256.sasl.jaas.config", text("sensitive key of a mechanism")),
-        config(4, "1", "listener.name.internal.made.up", text("unknown key of a listener")),
-        config(4, "", "made.up.broker.key", text("unknown broker key")),
-        config(2, "t", "made.up.topic.key", text("unknown topic key")),
-        config(2, "t", "listener.name.x.retention.ms", text("a prefix that topics do not have")),
-        config(64, "r", "retention.ms", text("unknown resource type")),
-        config(2, "t", "retention.ms", "1000", **tags("tag of a config")),
-        unread(b"\x01\x0b\x09", "higher version of scram"),
-        unread(b"\x01\x04\x07", "higher version of a config"),
-        unread(b"\x02\x04\x00", "unknown frame of a config"),
-        unread(b"\x01\x0b\x00", "malformed scram"),
-        unread(b"\x01\x04\x00", "malformed config"),
-    ]
-
-
 @pytest.fixture
 def canaries() -> Canaries:
     return Canaries()
@@ -153,14 +80,7 @@ def canaries() -> Canaries:
 
 @pytest.fixture
 def directory(tmp_path: Path, canaries: Canaries) -> Path:
-    """A snapshot with secrets, and a log with others behind it."""
-    folder = tmp_path / "d"
-    builders.write_snapshot(folder, builders.snapshot(secret_values(canaries, "snapshot")), end_offset=3)
-    later = [value.replace(b"alice", b"carol") for value in secret_values(canaries, "log")]
-    builders.write_log(
-        folder, builders.control_batch([builders.leader_change()], 3), builders.batch(later, 4), base_offset=3
-    )
-    return folder
+    return write_small(tmp_path / "d", canaries)
 
 
 def shown(session: Session, line: str, fmt: str) -> str:

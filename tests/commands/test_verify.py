@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 
 import kshell
 from kshell.cli import main
-from kshell.errors import EXIT_DATA, EXIT_FINDING, EXIT_OK, EXIT_SOURCE, SourceError
+from kshell.errors import EXIT_DATA, EXIT_FINDING, EXIT_OK, EXIT_SOURCE, CorruptDataError, SourceError
+from kshell.protocol.verify import SNAPSHOT_IN_LOG
 from kshell.sources.brokers.source import BrokerSource
 from kshell.sources.choose import demo_directory
+from kshell.sources.directory.files import ON_CORRUPTION
+from kshell.sources.directory.source import DirectorySource
 from tests import builders
 from tests.commands.shell import opened, rows, run
 from tests.commands.test_loggers import live
@@ -168,6 +171,79 @@ def test_a_snapshot_under_another_name_is_found_by_the_log(tmp_path: Path) -> No
     assert row["certainty"] == "unconfirmed"
 
 
+@pytest.mark.parametrize("node", NODES, ids=builders.node_name)
+@pytest.mark.parametrize("name", [builders.LOG, f"{77:020d}.log"])
+def test_a_snapshot_under_the_name_of_a_segment_is_refused(node: Path, name: str, tmp_path: Path) -> None:
+    directory = builders.copy_of(node, tmp_path)
+    raw = sorted(directory.glob("*.checkpoint"))[-1].read_bytes()
+    for path in (*directory.glob("*.checkpoint"), *directory.glob("*.log")):
+        path.unlink()
+    (directory / name).write_bytes(raw)
+    row = checks(directory)[name]
+    assert (row["kind"], row["verdict"], row["certainty"]) == ("segment", "damaged", "confirmed")
+    assert (row["firstBadByte"], row["batches"]) == (0, 0)
+    assert "the file is a snapshot, not a segment" in row["reason"]
+    assert code(directory) == EXIT_FINDING
+    # Nothing of it counts, however it is read; and whoever reads it is told.
+    for how in ON_CORRUPTION:
+        loaded = DirectorySource(str(directory / name), on_corruption=how).load()
+        (damage,) = loaded.damage
+        assert (damage.message, loaded.torn) == (f"{directory / name}: byte 0: {SNAPSHOT_IN_LOG}", None)
+        assert not builders.metadata(loaded.image)
+    with pytest.raises(CorruptDataError, match=SNAPSHOT_IN_LOG):
+        rows(opened(directory), "dump")
+
+
+def test_what_follows_a_snapshot_under_the_name_of_a_segment_is_no_state_of_the_cluster(tmp_path: Path) -> None:
+    """A whole snapshot and the log after it are there, and between them one that is named like the log's next part."""
+    topic = [builders.value("TOPIC", name="t", topicId=builders.uuid(1))]
+    builders.write_snapshot(tmp_path, builders.snapshot(topic), 5)
+    stray = [builders.value("TOPIC", name=f"no-{number}", topicId=builders.uuid(number)) for number in range(2, 9)]
+    wrong = builders.write_log(tmp_path, builders.snapshot(stray, per_batch=2))
+    builders.write_log(tmp_path, builders.batch([builders.value("NO_OP")], 9), base_offset=9)
+    session = opened(tmp_path)
+    assert [row["name"] for row in rows(session, "topics")] == ["t"]
+    assert [damage.message for damage in session.loaded.damage] == [f"{wrong}: byte 0: {SNAPSHOT_IN_LOG}"]
+    assert checks(tmp_path)[wrong.name]["verdict"] == "damaged"
+
+
+@pytest.mark.parametrize("node", builders.recorded(log_from_zero=True), ids=builders.node_name)
+def test_a_segment_under_the_name_of_a_snapshot_is_refused(node: Path, tmp_path: Path) -> None:
+    directory = builders.copy_of(node, tmp_path)
+    for path in directory.glob("*.checkpoint"):
+        path.unlink()
+    epoch = builders.batches((directory / builders.LOG).read_bytes())[0].epoch
+    name = f"{9:020d}-{epoch:010d}.checkpoint"
+    (directory / builders.LOG).rename(directory / name)
+    row = checks(directory)[name]
+    assert (row["kind"], row["verdict"], row["firstBadByte"]) == ("snapshot", "damaged", 0)
+    assert "the snapshot does not begin with its header" in row["reason"]
+    assert code(directory) == EXIT_FINDING
+
+
+@pytest.mark.parametrize(
+    ("late", "verdict", "certainty"),
+    [
+        (0, "whole", "confirmed"),
+        (109, "whole", "consistent"),
+        (60_001, "damaged", "unconfirmed"),
+        (-1, "damaged", "unconfirmed"),
+    ],
+)
+def test_a_snapshot_may_say_a_time_a_little_after_the_logs(
+    tmp_path: Path, late: int, verdict: str, certainty: str
+) -> None:
+    """As a busy controller of Kafka 3.3.2 wrote one. A replay confirms it, as any other."""
+    values = [builders.value("TOPIC", name="t", topicId=builders.uuid(1))]
+    lone(tmp_path, builders.control_batch([builders.leader_change()]), builders.batch(values, 1))
+    raw = builders.snapshot(values, timestamp=builders.TIME + late)
+    path = builders.write_snapshot(tmp_path, raw, 2)
+    row = checks(tmp_path)[path.name]
+    assert (row["verdict"], row["certainty"]) == (verdict, certainty)
+    if verdict == "whole":
+        assert checks(tmp_path, "verify --deep")[path.name]["certainty"] == "confirmed"
+
+
 def test_a_value_that_is_not_the_logs_is_found_by_replay_alone(tmp_path: Path) -> None:
     values = [builders.value("TOPIC", name="t", topicId=builders.uuid(1))]
     lone(tmp_path, builders.control_batch([builders.leader_change()]), builders.batch(values, 1))
@@ -281,7 +357,7 @@ def test_brokers_have_no_files() -> None:
     from kshell.client.settings import Settings
     from kshell.engine.session import Session
 
-    with pytest.raises(SourceError, match="brokers do not report"):
+    with pytest.raises(SourceError, match="brokers report only the present state"):
         run(Session(BrokerSource("localhost:1", Settings.of({}))), "verify")
 
 

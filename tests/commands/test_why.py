@@ -10,7 +10,7 @@ import pytest
 from kshell.engine.completion import complete
 from kshell.engine.result import Report
 from kshell.engine.session import Session
-from kshell.errors import CommandError
+from kshell.errors import CommandError, SourceError
 from kshell.sources.brokers.source import BrokerSource
 from kshell.sources.quorum.source import QuorumSource
 from tests.builders import FIXTURES, batch, node_name, recorded, snapshot, uuid, value, write_log, write_snapshot
@@ -315,9 +315,9 @@ class TestRunningClusters:
             told = sections(session, "why orders-1")
             assert [(row["offset"], row["event"]) for row in told["events"]] == [(None, "state")]
             assert told["answer"]["sentence"].startswith("No leader (since when is not known)")
-            assert told["answer"]["history"].startswith("brokers tell the present state alone")
+            assert told["answer"]["history"].startswith("brokers report only the present state")
             assert lines(session, "why orders-0")
-            with pytest.raises(CommandError, match="no past to draw"):
+            with pytest.raises(SourceError, match="timeline: brokers report only the present state"):
                 run(session, "timeline orders")
 
 

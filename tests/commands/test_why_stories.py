@@ -280,7 +280,7 @@ def test_brokers_tell_the_present() -> None:
         assert "without a leader" in told["answer"]["sentence"] or "replica" in told["answer"]["sentence"]
         with pytest.raises(CommandError):
             sections(session, "why controller-3000")
-        with pytest.raises(SourceError, match="do not report the metadata log"):
+        with pytest.raises(SourceError, match="not the metadata log"):
             rows(session, "when brokers --where fenced")
 
 

@@ -298,7 +298,7 @@ def _answer(target: Path, node: Path | None, command: str) -> str | None:
             and is_whole
             and offset >= 0
             and found["hash"] not in expected(node, offset)
-            and not _is_unconfirmed(session)
+            and not _is_unconfirmed_snapshot(session)
         ):
             return f"another state at offset {offset}, and no word of it"
     try:
@@ -309,10 +309,18 @@ def _answer(target: Path, node: Path | None, command: str) -> str | None:
     return None
 
 
-def _is_unconfirmed(session: Session) -> bool:
-    """Whether verify says that nothing confirms a snapshot: where one ends is nowhere but in its name."""
+def _is_unconfirmed_snapshot(session: Session) -> bool:
+    """Whether the state comes from a snapshot of which verify says that nothing confirms where it ends: nothing but its
+    name says that. A log always says.
+    """
+    base = session.loaded.snapshot
     checks = json.loads("".join(render(run(session, "verify"), "json")))
-    return any(check["kind"] == "snapshot" and check["certainty"] != "confirmed" for check in checks)
+    return base is not None and any(
+        check["file"] == os.path.basename(base.path)
+        and check["kind"] == "snapshot"
+        and check["certainty"] != "confirmed"
+        for check in checks
+    )
 
 
 def main() -> None:

@@ -31,7 +31,7 @@ _SLF4J = "1.7.36"
 _ARTIFACTS = ("kafka_2.13", "kafka-tools")
 _CONNECT = ("connect-api", "connect-json", "connect-runtime", "connect-transforms")
 """What kafka-tools names and no test runs; that of 4.4.0 does not resolve."""
-_WITHOUT_SHELL = ("4.4.0",)
+WITHOUT_SHELL = ("4.4.0",)
 """Releases of which no kafka-shell is published."""
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>kshell.tests</groupId><artifactId>kafka</artifactId><version>1</version><packaging>pom</packaging>
@@ -91,7 +91,7 @@ def libs(version: str) -> Path:
             return target
         (root / version).mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(dir=root / version) as work:
-            artifacts = [*_ARTIFACTS, *(() if version in _WITHOUT_SHELL else ("kafka-shell",))]
+            artifacts = [*_ARTIFACTS, *(() if version in WITHOUT_SHELL else ("kafka-shell",))]
             wanted = [("org.apache.kafka", artifact, version) for artifact in artifacts]
             wanted.append(("org.slf4j", "slf4j-nop", _SLF4J))
             exclusions = "".join(map(_EXCLUSION.format, _CONNECT))

@@ -14,14 +14,12 @@ from typing import Any
 
 import pytest
 
-from tests.kafka import jars, text
+from tests.kafka import jars
 from tests.kafka.cluster import Cluster
-from tests.kafka.dumplog import dump
-from tests.kafka.node import METADATA, Node
-from tests.kafka.oracle import expected_image
-from tests.kafka.properties import server_properties, small_files
+from tests.kafka.node import Node
+from tests.kafka.properties import server_properties
 from tests.kafka.waiting import wait_until
-from tests.live import oneshot, workload
+from tests.live import oneshot
 
 pytestmark = pytest.mark.live
 
@@ -154,27 +152,3 @@ def grow(cluster: Cluster, first: Node, lost: list[Node], *, dynamic: bool) -> N
                 cluster.start(starting, wait=False)
             cluster.wait_for_brokers({broker.id for broker in cluster.brokers})
         wait_until(lambda node=node: caught_up(cluster, node), f"{node.name} does not catch up", 60)  # type: ignore[misc]
-
-
-def test_a_save_of_a_live_quorum_is_read_by_kafkas_classes(tmp_path: Path) -> None:
-    props = small_files(jars.LATEST, snapshot_bytes=4000, segment_bytes=8000)
-    with Cluster(jars.LATEST, controllers=3, dynamic=True, props=props) as cluster:
-        with workload.changing(cluster.admin()) as work:
-            wait_until(lambda: work.rounds > 2, "nothing changes")
-            ended = oneshot.run(("-q", cluster.bootstrap_controllers), "save", str(tmp_path / "saved"), "-o", "json")
-        assert ended.returncode == 0, ended.stderr
-        facts = json.loads(ended.stdout)
-        manifest = json.loads((tmp_path / "saved" / "manifest.json").read_text())
-        assert manifest["hash"] == facts["hash"]
-        hashed = json.loads(
-            oneshot.run(
-                ("-q", cluster.bootstrap_controllers), "hash", "--as-of", str(facts["offset"]), "-o", "json"
-            ).stdout
-        )
-        assert (hashed["hash"], hashed["offset"]) == (facts["hash"], facts["offset"])
-        saved = tmp_path / "saved" / METADATA
-        expected = text.read(expected_image(saved, facts["offset"]))
-        assert text.compare(expected, oneshot.lines(saved, "--as-of", str(facts["offset"]), *oneshot.FIND)) == []
-        segments = sorted(saved.glob("*.log"))
-        dumped = dump(segments)
-        assert max(row["offset"] for rows in dumped.values() for row in rows) == facts["offset"]

@@ -15,14 +15,11 @@ nbclient = pytest.importorskip("nbclient", reason="the tools of a notebook are n
 nbconvert = pytest.importorskip("nbconvert", reason="the tools of a notebook are not installed")
 
 from tests import builders  # noqa: E402
-from tests.commands.test_secrets import LINES, Canaries, config, secret_values  # noqa: E402
+from tests.canaries.planted import IMAGE, NEWLINE, Canaries, hostile_values, secret_values  # noqa: E402
+from tests.commands.test_secrets import LINES  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
-IMAGE = "<img src=x onerror=alert(1)>"
-ESCAPE = "\x1b[31mred"
-NEWLINE = "new\nline"
-NAMES = (IMAGE, ESCAPE, NEWLINE, "</table><script>alert(2)</script>", '" onmouseover="alert(3)', "rtl\u202etext")
 _LINES = (
     *LINES,
     "why orders-0",
@@ -36,48 +33,6 @@ _LINES = (
 )
 
 
-def hostile() -> list[bytes]:
-    """Records with such a name in every field that holds a text."""
-    found = []
-    for number, name in enumerate(NAMES, 1):
-        found += [
-            builders.value("TOPIC", name=f"{name}{number}", topicId=builders.uuid(number)),
-            builders.value(
-                "PARTITION",
-                partitionId=0,
-                topicId=builders.uuid(number),
-                replicas=[1],
-                isr=[1],
-                leader=1,
-                leaderEpoch=0,
-            ),
-            config(2, f"{name}{number}", "retention.ms", name),
-            builders.value("CLIENT_QUOTA", entity=[{"entityType": "user", "entityName": name}], key=name, value=1.0),
-            builders.value(
-                "ACCESS_CONTROL_ENTRY",
-                id=builders.uuid(100 + number),
-                resourceType=2,
-                resourceName=name,
-                patternType=3,
-                principal=f"User:{name}",
-                host=name,
-                operation=3,
-                permissionType=3,
-            ),
-            builders.value(
-                "REGISTER_BROKER",
-                brokerId=number,
-                incarnationId=builders.uuid(200 + number),
-                brokerEpoch=number,
-                endPoints=[{"name": name, "host": name, "port": 1, "securityProtocol": 0}],
-                features=[{"name": name, "minSupportedVersion": 1, "maxSupportedVersion": 2}],
-                rack=name,
-                fenced=False,
-            ),
-        ]
-    return found
-
-
 @pytest.fixture(scope="module")
 def canaries() -> Canaries:
     return Canaries()
@@ -89,7 +44,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory, canaries: Canaries) -> Itera
     folder = tmp_path_factory.mktemp("saved")
     data = folder / "data"
     builders.write_snapshot(data, builders.snapshot(secret_values(canaries, "snapshot")), end_offset=3)
-    batch = builders.batch([*secret_values(canaries, "log"), *hostile()], 4)
+    batch = builders.batch([*secret_values(canaries, "log"), *hostile_values()], 4)
     builders.write_log(data, builders.control_batch([builders.leader_change()], 3), batch, base_offset=3)
     book = nbformat.v4.new_notebook()
     cells = [f"%load_ext kshell\n%kafka connect -d {data}"]

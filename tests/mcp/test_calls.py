@@ -23,7 +23,7 @@ from kshell.mcp.calls import Calls
 from kshell.sources.choose import demo_directory
 from kshell.tables import query as query_module
 from tests import builders
-from tests.commands.test_secrets import Canaries, secret_values
+from tests.canaries.planted import Canaries, secret_values
 from tests.mcp.asking import asked, demo, opened, questions, refused
 
 HOSTILE = (

@@ -10,7 +10,7 @@ from kshell.errors import CorruptDataError
 from kshell.protocol import verify
 from kshell.protocol.batches import Batch
 from kshell.protocol.verify import Chain, FixedEpoch, LeaderEpochs, RisingEpochs, Torn, find_batch
-from tests.builders import batch, control_batch, leader_change, sealed, value
+from tests.builders import batch, batches, control_batch, leader_change, sealed, snapshot, value
 
 NOTHING = value("NO_OP")
 
@@ -251,3 +251,13 @@ def test_a_leaders_batches_only_rise() -> None:
     assert [b.epoch for b in chain.walk(data(0, 1) + data(1, 3) + data(2, 3), "node")] == [1, 3, 3]
     with pytest.raises(CorruptDataError, match="the epoch falls from 3 to 2"):
         list(chain.walk(data(3, 2), "node"))
+
+
+@pytest.mark.parametrize("epochs", [LeaderEpochs, RisingEpochs])
+def test_a_log_has_no_header_and_no_footer_of_a_snapshot(epochs: type[LeaderEpochs | RisingEpochs]) -> None:
+    whole = snapshot([value("NO_OP")])
+    *_, footer = batches(whole)
+    for raw, start in ((whole, 0), (whole, 7), (whole, None), (data(1, 1) + whole[footer.position :], None)):
+        with pytest.raises(CorruptDataError, match="the file is a snapshot, not a segment") as caught:
+            list(Chain(epochs(), start).walk(raw, "f"))
+        assert caught.value.position == (0 if raw == whole else len(data(1, 1)))

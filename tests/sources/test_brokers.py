@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kshell.client.concurrency import concurrently
-from kshell.errors import ConnectError, ProtocolError, SourceError, UsageError, WrongEndpointError
+from kshell.engine.session import Session
+from kshell.errors import EXIT_SOURCE, ConnectError, ProtocolError, SourceError, UsageError, WrongEndpointError
 from kshell.metadata.families.acls import Acl
 from kshell.metadata.families.cluster import Broker, Listener
 from kshell.metadata.image import Family, Image, families
@@ -23,11 +25,12 @@ from kshell.protocol.decoder import Message
 from kshell.sources.brokers.access import acl_key
 from kshell.sources.brokers.registrations import listeners_of
 from kshell.sources.brokers.source import BrokerSource, parts
-from kshell.sources.source import Loaded
+from kshell.sources.source import NO_LOG, WHERE_LOGS_ARE, Loaded
 from kshell.tree.image import image_directory, partial_directory
 from kshell.tree.node import Directory, Leaf
 from kshell.tree.paths import resolve, split
 from tests.builders import uuid
+from tests.commands.shell import lines
 from tests.server import Quorum, faults, settings
 
 ORDERS = uuid(7)
@@ -145,6 +148,14 @@ CONFIGS = {
         ),
     ],
 }
+
+
+NEED_THE_LOG = (
+    "verify", "hash", "save place", "report --to place", "log", "dump", "explain 3", "follow", "info", "timeline",
+    "blame /image/features", "when brokers --where fenced", "mark here", "as-of 3", "topics --as-of 3",
+    "topics --as-of -1h", "topics --as-of end-1h", "diff 1 now", "sql 'SELECT * FROM events'",
+    "sql 'SELECT * FROM history_topics'",
+)  # fmt: skip
 
 
 def refused(code: int) -> faults.Fault:
@@ -496,10 +507,22 @@ class TestTrouble:
         source = opened(quorum)
         assert source.offset_of("now") is None
         for ask in (lambda: source.load(until=5), source.listing, lambda: source.offset_of("5"), lambda: source.offset_of("-1h")):  # fmt: skip  # noqa: E501
-            with pytest.raises(SourceError, match="brokers tell only what is now"):
+            with pytest.raises(SourceError, match="only the present state"):
                 ask()
         with pytest.raises(UsageError):
             source.offset_of("yesterday-ish")
+
+    def test_every_command_that_needs_the_log_says_so_in_one_sentence(
+        self, quorum: Quorum, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        session = Session(opened(quorum))
+        for line in NEED_THE_LOG:
+            with pytest.raises(SourceError) as refused:
+                lines(session, line)
+            assert NO_LOG in refused.value.message, line
+            assert (refused.value.hint, refused.value.exit_code) == (WHERE_LOGS_ARE, EXIT_SOURCE), line
+        assert not list(tmp_path.iterdir())
 
     def test_an_answer_stays_good_for_a_moment(self, quorum: Quorum, monkeypatch: pytest.MonkeyPatch) -> None:
         source = opened(quorum)

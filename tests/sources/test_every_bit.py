@@ -46,6 +46,7 @@ def label(path: Path) -> str:
 
 @pytest.mark.soak
 @pytest.mark.long
+@pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("path", small_files(), ids=label)
 def test_every_flipped_bit_is_seen(path: Path, tmp_path: Path) -> None:
     _flip(path, tmp_path, 1)
@@ -81,6 +82,7 @@ def _flip(path: Path, scratch: Path, step: int, first: int = 0) -> None:
 
 @pytest.mark.soak
 @pytest.mark.long
+@pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("path", small_files(), ids=label)
 def test_every_cut_is_seen_where_it_is(path: Path) -> None:
     _cut(path, 1)

@@ -21,14 +21,12 @@ from kshell.metadata.replay import Problems
 from kshell.metadata.values import Provenance
 from kshell.sources.directory.files import Listing
 from kshell.sources.directory.log import FileBatch, Progress
-from kshell.sources.source import Loaded, Source
+from kshell.sources.source import NO_LOG, WHERE_LOGS_ARE, Loaded, Source
 
 if TYPE_CHECKING:
     from kshell.client.settings import Settings
     from kshell.sources.points import Since
 
-_ONLY_NOW = "brokers tell only what is now, and no records"
-_HOW = "the metadata log has its past: -q for the controllers, -d for a directory"
 _NOT_FOR_HERE = {54, 61, 64}
 """SECURITY_DISABLED, DELEGATION_TOKEN_AUTH_DISABLED, DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: nothing is wrong."""
 
@@ -62,7 +60,7 @@ class BrokerSource(Source):
     def load(self, *, until: int | None = None, progress: Progress | None = None, from_oldest: bool = False) -> Loaded:
         """The image now. Raises SourceError where no broker answers, and for another moment than now."""
         if until is not None:
-            raise SourceError(_ONLY_NOW, hint=_HOW)
+            raise SourceError(NO_LOG, hint=WHERE_LOGS_ARE)
         partial = [f"{self.name}: the image is partial: it has what brokers tell, and what the principal may see"]
         image, notes = self.image(progress=progress)
         self._queried_at = time.monotonic()
@@ -116,15 +114,14 @@ class BrokerSource(Source):
 
     def listing(self, *, full_log: bool = False) -> Listing:
         """Brokers have neither snapshots nor log: raises SourceError."""
-        raise SourceError(_ONLY_NOW, hint=_HOW)
+        raise SourceError(NO_LOG, hint=WHERE_LOGS_ARE)
 
     def offset_of(self, point: str) -> int | None:
         """``None`` for ``now``. Raises SourceError for any other moment, UsageError for what is none."""
-        from kshell.sources.points import parse_point  # late: few lines name a point
+        from kshell.sources.points import Point, parse_point  # late: few lines name a point
 
-        moment = parse_point(point)
-        if moment.time_ms is not None or moment.offset is not None:
-            raise SourceError(_ONLY_NOW, hint=_HOW)
+        if parse_point(point, from_end=True) != Point():
+            raise SourceError(NO_LOG, hint=WHERE_LOGS_ARE)
         return None
 
     def since(self, point: str) -> Since | None:
@@ -163,7 +160,7 @@ class BrokerSource(Source):
 
     def follow(self, start: int | None = None) -> Iterator[FileBatch | None]:
         """Brokers have no log of the metadata: raises SourceError."""
-        raise SourceError(_ONLY_NOW, hint=_HOW)
+        raise SourceError(NO_LOG, hint=WHERE_LOGS_ARE)
 
     def close(self) -> None:
         """Close connections."""

@@ -123,7 +123,7 @@ def locate(path: str) -> str:
         os.stat(path)
     except PermissionError:
         raise permission(path) from None
-    except OSError:
+    except (OSError, ValueError):  # a path with a NUL is none
         raise SourceNotFoundError(f"{path}: no such file or directory") from None
     if not os.path.isdir(path):
         return path

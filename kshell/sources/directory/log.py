@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError
 from kshell.protocol.batches import Batch
-from kshell.protocol.verify import Chain, LeaderEpochs, Torn, find_batch
+from kshell.protocol.verify import SNAPSHOT_IN_LOG, Chain, LeaderEpochs, Torn, find_batch
 from kshell.protocol.windows import InMemory, Windowed
 from kshell.sources.directory.files import SKIP, TAIL, Listing, Segment
 from kshell.sources.directory.ranges import FileWindows
@@ -144,8 +144,9 @@ class LogReader:
 
     def _behind(self, error: CorruptDataError, source: Windowed, segment: Segment, is_last: bool) -> int | None:
         """Where to go on after damage, or ``None`` to stop."""
-        following = find_batch(source, error.position + 1)
-        if following is None and is_last and self._takes_for_torn:
+        is_snapshot = error.reason == SNAPSHOT_IN_LOG  # then nothing of the file is the log's
+        following = None if is_snapshot else find_batch(source, error.position + 1)
+        if following is None and is_last and self._takes_for_torn and not is_snapshot:
             self.torn = (segment.path, Torn(error.position, source.size - error.position, error.reason))
             return None
         self.damage.append(error)
