@@ -2,7 +2,7 @@
 
 Only this module knows itables. The widget's program comes from the package, not from a network; every cell goes to it
 as escaped text. The rows are in the browser as long as the kernel lives. What a notebook saves of it is no script but
-the same table as markup (docs/decisions/0071).
+the same table as markup (docs/decisions/0072).
 """
 
 from __future__ import annotations
