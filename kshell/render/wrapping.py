@@ -17,7 +17,7 @@ _TOKEN = re.compile(
       kafka-[\w-]+\.sh (?: \s+ [a-z]+-[a-z-]+ | \s+ (?:unregister|upgrade|downgrade|describe|add|remove)\b )?
       (?: \s+ --(?:execute|verify|cancel|list|alter|add|remove|all-topic-partitions)(?![\w-])
         | \s+ --[\w-]+ (?: [ ] (?!--) (?: "[^"]*" | '[^']*' | \S+ ) )? )*   # one of Kafka's tools and its options
-    | \S+ \s --[\w-]+ \s (?: '[^']*' | "[^"]*" ) \S*        # a command of kshell with a condition in quotes
+    | \S+ \s --[\w-]+ \s (?: '[^']*' | "[^"]*" ) \S* (?: \s --?[\w-]+ \s \S+ )*   # kshell's, with a quoted condition
     | \S+
     """,
     re.VERBOSE,

@@ -27,7 +27,7 @@ from tests import builders
 from tests.browser.desk import LIMIT, Desk
 from tests.browser.lab import SECONDS
 from tests.browser.test_jupyterlab import contrast, rows
-from tests.magic.test_saved import IMAGE, hostile
+from tests.canaries.planted import HOSTILE, IMAGE, hostile_values
 from tests.notebooks.running import ROOT
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -62,7 +62,7 @@ def page_of_marimo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         missing("marimo is not installed")
     place = tmp_path_factory.mktemp("marimo")
     leader = builders.control_batch([builders.leader_change()])
-    builders.write_log(place / "data", leader, builders.batch(hostile(), 1))
+    builders.write_log(place / "data", leader, builders.batch(hostile_values(), 1))
     shown = "".join(f"\n\n@app.cell\ndef _(session):\n    {cell}\n    return\n" for cell in CELLS)
     (place / "book.py").write_text(_BOOK.format(directory=str(place / "data")) + shown)
     config = place / "home" / ".config" / "marimo" / "marimo.toml"
@@ -109,7 +109,7 @@ def test_answers_show_themselves(chromium: Browser, page_of_marimo: str) -> None
         expect(page.get_by_text("<kshell session on")).to_be_visible(timeout=LIMIT)
         topics = page.locator("table:has(th:text-is('underReplicated'))").first
         expect(rows(topics).first).to_be_visible(timeout=LIMIT)
-        assert IMAGE in topics.inner_text() and rows(topics).count() == 6
+        assert IMAGE in topics.inner_text() and rows(topics).count() == len(HOSTILE)
         assert contrast(rows(topics).first.locator("td").first) > 4.5
         heads = [box for head in topics.locator("th").all() if (box := head.bounding_box())]
         names = topics.locator("th").all_inner_texts()

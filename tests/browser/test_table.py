@@ -21,7 +21,7 @@ from tests import builders
 from tests.browser.desk import LIMIT, Desk, desk
 from tests.browser.lab import Lab
 from tests.browser.test_jupyterlab import calm, contrast, rows
-from tests.magic.test_saved import IMAGE
+from tests.canaries.planted import IMAGE
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -14,8 +14,8 @@ import kshell
 from kshell.engine.result import TIMESTAMP, Column, Rows
 from kshell.errors import UsageError
 from kshell.result import Result, widget
+from tests.canaries.planted import HOSTILE
 from tests.magic.shell import Cells, Forms
-from tests.magic.test_saved import NAMES
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 
@@ -84,15 +84,15 @@ def test_it_has_all_rows_in_columns_of_which_those_of_the_page_are_seen(session:
 
 
 def test_markup_is_text_in_cells_names_and_notes() -> None:
-    columns = (*(Column(name) for name in NAMES), Column("list"), Column("object"), Column("big"), Column("at"))
+    columns = (*(Column(name) for name in HOSTILE), Column("list"), Column("object"), Column("big"), Column("at"))
     row = {
-        **{name: name for name in NAMES},
-        "list": list(NAMES),
-        "object": {name: {name: [name]} for name in NAMES},
+        **{name: name for name in HOSTILE},
+        "list": list(HOSTILE),
+        "object": {name: {name: [name]} for name in HOSTILE},
         "big": (1 << 63) - 1,
         "at": None,
     }
-    shown = Result(Rows(columns, [row]), notes=NAMES).widget()
+    shown = Result(Rows(columns, [row]), notes=HOSTILE).widget()
     cells = json.loads(shown._dt_args["data_json"])[0]
     assert "&lt;img src=x onerror=alert(1)&gt;" in cells[0]
     assert not any("<" in cell or "\x1b" in cell or "\n" in cell for cell in cells)

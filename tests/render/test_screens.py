@@ -167,7 +167,7 @@ def check_lines(name: str, lines: list[str], width: int) -> None:
 def stays_whole(name: str, line: str) -> bool:
     """Whether nobody may break the line: it ends with one word behind a sign or a key, or is something to paste."""
     is_word = re.fullmatch(r"\s*([-+~] )?\S+|.*\s{2}\S+", line) is not None
-    is_command = re.match(r"\W*(kafka-[\w-]+\.sh|kshell|health --where)\b", line.strip()) is not None
+    is_command = re.match(r"\W*(echo '|kafka-[\w-]+\.sh\b|kshell\b|health --where\b)", line.strip()) is not None
     is_code = name.startswith(("help", "man")) and line.startswith("    ")
     return is_word or is_command or is_code or name == "plan-restore"
 
