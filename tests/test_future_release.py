@@ -161,7 +161,7 @@ class TestDirectory:
         assert [row["stale"] for row in rows(session, "registrations")] == [False] * 6
         behind = rows(session, "health")
         assert [row["finding"] for row in behind] == ["featureBehind"]
-        assert behind[0]["nextStep"].endswith(f"kafka-features.sh upgrade --feature {METADATA}={LEVEL + 1}")
+        assert behind[0]["nextStep"].endswith(f" upgrade --feature {METADATA}={LEVEL + 1}")
         assert any("newer than this kshell and not in the image" in note for note in session.notes())
         assert session.problems() == []  # newer is no damage
 

@@ -218,8 +218,10 @@ def test_a_secret_that_changed_is_told_without_its_value(tmp_path: Path) -> None
 
 
 def test_directories_and_snapshots(tmp_path: Path) -> None:
-    target = recorded(log_from_zero=True)[-1]
-    file = sorted((target / "__cluster_metadata-0").glob("*.checkpoint"))[-1]
+    snapshots = {
+        node: max((node / "__cluster_metadata-0").glob("*.checkpoint")) for node in recorded(log_from_zero=True)
+    }
+    target, file = max(snapshots.items(), key=lambda item: item[1].name)
     session = opened(target)
     assert rows(session, f"diff {target} now") == []
     then = int(file.name[:20]) - 1

@@ -399,7 +399,7 @@ class TestExport:
             session = Session(quorum.keep(BrokerSource(quorum.bootstrap_servers, settings())))
             found = rows(session, f"export --history --table history_acls --format csv {tmp_path}/out")
             assert found == []
-            assert any(note.startswith("history_acls: brokers tell") for note in session.notes())
+            assert any(note.startswith("history_acls: brokers report") for note in session.notes())
 
 
 def test_names_of_the_past_are_completed(sample: Session) -> None:

@@ -205,7 +205,7 @@ def test_a_long_answer_is_not_saved_whole(cells: Cells) -> None:
     cells.run("x = %kafka find / --values\nx")
     assert 100 < len(cells.text().splitlines()) < 110
     assert "more lines" in cells.text()
-    assert len(str(cells.ip.user_ns["x"]).splitlines()) == len(cells.ip.user_ns["x"])
+    assert len(str(cells.ip.user_ns["x"]).splitlines()) >= len(cells.ip.user_ns["x"])
 
 
 def test_only_a_comment_is_nothing(cells: Cells) -> None:

@@ -88,4 +88,4 @@ def test_no_line_of_an_answer_is_longer_than_the_terminal_but_for_commands(line:
 
     result = run(opened(demo_directory()), line)
     for shown in printed(getattr(result, "for_people", None) or result, "text", width):
-        assert len(shown) <= width or ".sh" in shown, shown
+        assert len(shown) <= width or ".sh" in shown or shown.lstrip().startswith("health --where "), shown

@@ -152,6 +152,8 @@ class _Batches:
         self._batches = self._records = self._bytes = 0
 
     def add(self, batch: Batch) -> None:
+        if self._last is not None and batch.base_offset <= self._last.last_offset:
+            return  # behind damage may stand what an earlier file of the disk had there
         self._first = self._first or batch._replace(buf=b"")
         self._last = batch
         self._earliest = min(self._earliest, batch.base_timestamp)
