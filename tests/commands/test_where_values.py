@@ -185,11 +185,12 @@ def test_an_unknown_operation_of_a_log_is_found_by_its_number(tmp_path: Path) ->
 # --- every column of every table -------------------------------------------------------------------------------------
 
 OPEN = frozenset(
-    "about acl address cell clusterId clientId command commands comparedWith copy damage directoryId documentation"
-    " entity evidence feature field highestSoftwareVersion host id imageTopicId incarnationId inTheWay ip key lastRelease"
-    " logDir lowestSoftwareVersion metadataVersion name nextStep note owner path principal rack reason release renewers"
-    " resourceName snapshot softwareName softwareVersion subject time tokenId tokenRequester topic topicId user value"
-    " changed cordonedDirectories directories configs fields hash hex file checked witness inSyncUntil".split()
+    "about acl address cell clusterId clientId command commands comparedWith copy damage directoryId"
+    " documentation entity evidence feature field highestSoftwareVersion host id imageTopicId incarnationId"
+    " inTheWay ip key lastRelease logDir lowestSoftwareVersion metadataVersion name nextStep note owner path"
+    " principal rack reason release renewers resourceName snapshot softwareName softwareVersion subject time"
+    " tokenId tokenRequester topic topicId user value changed cordonedDirectories directories configs fields hash"
+    " hex file checked witness inSyncUntil".split()
 )
 """Columns of text that may hold anything: names, ids, sentences, times. Every other one declares its values."""
 
