@@ -54,7 +54,7 @@ def test_equal_rows(spark: Any, line: str) -> None:
     table, frame = result.to_arrow(), result.to_spark(spark)
     assert frame.columns == table.column_names
     rows = [row.asDict(recursive=True) for row in frame.collect()]
-    assert [_pairs(row) for row in rows] == [_pairs(plain(row)) for row in table.to_pylist()]
+    assert [_pairs(plain(row)) for row in rows] == [_pairs(plain(row)) for row in table.to_pylist()]
     for field, kind in frame.dtypes:
         declared = str(table.schema.field(field).type)
         assert kind == _TYPES.get(declared, kind)
