@@ -124,7 +124,10 @@ def query(session: Session, text: str, catalog: Catalog) -> QueryResult:
     Raises UsageError for anything else, CommandError with DuckDB's words, SourceError where a table is not told.
     """
     duckdb, arrow = require("sql", "sql", "duckdb", "pyarrow")
-    connection = duckdb.connect(":memory:")
+    try:
+        connection = duckdb.connect(":memory:")
+    except duckdb.Error as error:
+        raise _failed(duckdb, error, text, catalog) from None
     try:
         _lock(connection)
         statement = _statement(duckdb, connection, text)

@@ -317,3 +317,12 @@ def test_a_query_that_takes_for_ever_can_be_stopped(sample: Session, stop: BaseE
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert time.monotonic() - begun < 20
+
+
+def test_a_host_with_too_little_memory_to_begin_is_no_fault_of_kshell(monkeypatch: pytest.MonkeyPatch) -> None:
+    def connect(database: str) -> NoReturn:
+        raise duckdb.OutOfMemoryException(f"failed to allocate for {database}")
+
+    monkeypatch.setattr(duckdb, "connect", connect)
+    with pytest.raises(CommandError, match="this one needs more"):
+        run(opened(recorded()[0]), "sql 'SELECT 1'")
