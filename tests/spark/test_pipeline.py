@@ -32,4 +32,5 @@ def test_the_sample_becomes_tables_and_a_report_without_java(tmp_path: Path) -> 
     page = (tmp_path / "out/report/report.html").read_text()
     assert "<svg" in page or "data:image/png" in page
     written = {str(path.relative_to(tmp_path / "home")) for path in (tmp_path / "home").rglob("*") if path.is_file()}
-    assert all(path.startswith(".cache/kshell/java/") for path in written), written
+    ours = {path for path in written if not path.startswith(".rustup/")}  # pip asks rustc for its version
+    assert all(path.startswith(".cache/kshell/java/") for path in ours), ours
