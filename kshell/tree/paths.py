@@ -106,7 +106,7 @@ def below_home(root: Directory, place: Segments, command: str) -> Segments:
     """
     if place[:1] != HOME:
         resolve(root, place)
-        hint = f"`log {join(place)}` has the records that changed it" if place[0] == "quorum" else None
+        hint = f"`log {join(place)}` has the records that changed it" if place[:1] == ("quorum",) else None
         raise UsageError(f"{join(place)}: {command} knows what is below {join(HOME)}", hint=hint)
     return place
 

@@ -64,6 +64,12 @@ def test_what_is_refused(sample: Session, line: str, error: type[Exception]) -> 
     assert type(raised.value) is error
 
 
+@pytest.mark.parametrize("line", ["blame /", "blame ''", "blame /quorum"])
+def test_only_the_image_has_a_record_for_each_field(sample: Session, line: str) -> None:
+    with pytest.raises(UsageError, match="blame knows what is below /image"):
+        run(sample, line)
+
+
 def test_a_near_name_is_proposed(sample: Session) -> None:
     with pytest.raises(NoSuchPathError) as raised:
         run(sample, "cat /image/topics/byNam")
