@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -305,6 +305,10 @@ class Session(SourceView):
         if following is None or following.trouble is None:
             return error
         return SourceTimeoutError(self.source.name, f"{error.message}: {following.trouble}", hint=error.hint)
+
+    def note_damage(self, damage: Iterable[DataError]) -> None:
+        """Damage of the log that the command met: it is said and counts for the exit code, each once."""
+        self.found_damage += [error for error in damage if error not in self.found_damage]
 
     def exit_code(self) -> int:
         """4 when what was loaded or met is damaged or incomplete, else 0."""

@@ -68,7 +68,7 @@ def event_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
         }
         yield {**row, **row_of(session, record)} if with_data else row
     malformed = malformed_records(records)
-    session.found_damage += records.damage if malformed is None else [malformed, *records.damage]
+    session.note_damage(records.damage if malformed is None else [malformed, *records.damage])
     session.remarks += end_notes(records)
 
 

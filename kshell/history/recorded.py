@@ -59,5 +59,5 @@ def recorded_past(session: Session, name: str) -> RecordedPast:
     if until < history.log.start - 1:
         _ = session.loaded
         raise CommandError(f"offset {until} is before the log's start: what wrote the values is not known")
-    session.found_damage += [error for error in past.damage if error not in session.found_damage]
+    session.note_damage(past.damage)
     return RecordedPast(history, until)

@@ -274,7 +274,7 @@ def story_of(session: Session, name: str) -> Story:
         past.history(session.progress)
     image = session.image
     replayed = past.history(session.progress)
-    session.found_damage += [error for error in past.damage if error not in session.found_damage]
+    session.note_damage(past.damage)
     if replayed is None:
         return Story(image, None, "the log cannot be replayed from its start: only the state is known, not its past")
     end = session.loaded.log_end_offset

@@ -68,7 +68,7 @@ class JoinedLog:
     def batches(self, progress: Progress | None = None) -> Iterator[FileBatch]:
         """The batches of the log, in order. Raises SourceError."""
         for copy, start, end in self.ranges:
-            reader = LogReader(copy.source.listing(full_log=True), start, until=end - 1, resume=True, progress=progress)
+            reader = LogReader(copy.listing, start, until=end - 1, resume=True, progress=progress)
             for file_batch in reader:
                 batch = file_batch.batch
                 if start <= batch.base_offset and self._start <= batch.last_offset < end:
@@ -87,7 +87,7 @@ class JoinedLog:
             image = replayer.image()
         return Loaded(
             image=image,
-            listing=self._reference.source.listing(),
+            listing=self._reference.listing,
             snapshot=facts,
             log_end_offset=end,
             last_timestamp=max(timestamp, image.provenance.timestamp),
@@ -113,7 +113,7 @@ class JoinedLog:
     def _filled(self) -> Iterator[LogRange]:
         """The kept copy's batches, and in its gaps those of others."""
         reference = self._reference
-        segments = reference.source.listing(full_log=True).segments
+        segments = reference.listing.segments
         position = segments[0].base_offset if segments else None
         for start, end in reference.runs:
             if position is not None and position < start:

@@ -26,6 +26,8 @@ ON_CORRUPTION = (STOP, TAIL, SKIP)
 read at the end counts as torn; the batches behind it count, too."""
 DELETED = ".deleted"
 """What a server appends to a file's name a minute before it removes the file."""
+VANISHES = "the file vanishes again and again"
+"""What is said of a file that was listed again and again, and was gone each time it was to be read."""
 _NAME = re.compile(r"([0-9]{20})(?:\.log|-([0-9]{10})\.checkpoint)\Z")
 
 

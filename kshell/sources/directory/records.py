@@ -18,7 +18,7 @@ from kshell.metadata.records import Decoded, decode_record
 from kshell.protocol.batches import Batch, RawRecord, Select, iter_records, plain_values
 from kshell.protocol.primitives import Buffer, DecodeError
 from kshell.protocol.verify import Torn
-from kshell.sources.directory.files import Listing, SnapshotFile
+from kshell.sources.directory.files import VANISHES, Listing, SnapshotFile
 from kshell.sources.directory.log import FileBatch, LogReader, Progress
 from kshell.sources.directory.snapshot import SnapshotReader
 from kshell.sources.directory.source import ATTEMPTS, PAUSE
@@ -81,7 +81,7 @@ class BatchWalk:
                     yield file_batch
         except FileNotFoundError as error:
             self._believe(last_try)
-            raise CorruptDataError(str(error.filename), 0, "the file vanishes again and again") from None
+            raise CorruptDataError(str(error.filename), 0, VANISHES) from None
         if len(reader.damage) > damage_count:
             self._believe(last_try)
 

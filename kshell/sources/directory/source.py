@@ -16,7 +16,7 @@ from typing import TypeVar
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError, OutOfReachError
 from kshell.metadata.replay import Replayer
 from kshell.protocol.primitives import DecodeError
-from kshell.sources.directory.files import SKIP, STOP, Listing, SnapshotFile, locate, scan
+from kshell.sources.directory.files import SKIP, STOP, VANISHES, Listing, SnapshotFile, locate, scan
 from kshell.sources.directory.log import FileBatch, LogReader, Progress
 from kshell.sources.directory.sidecar_files import bootstrap_file
 from kshell.sources.directory.snapshot import SnapshotFacts, load_snapshot
@@ -25,7 +25,6 @@ from kshell.sources.source import Loaded, Source
 ATTEMPTS = 6
 """How often a directory is read again that changes while it is read, ``PAUSE`` seconds apart."""
 PAUSE = 0.05
-_VANISHES = "the file vanishes again and again"
 _POLL = 0.25
 """Seconds between two looks at a directory that is followed."""
 
@@ -47,7 +46,7 @@ def read_listed(list_files: Callable[[], Listing], read: Callable[[Listing], _T]
             if error.filename not in {file.path for files in (listing.segments, listing.snapshots) for file in files}:
                 raise
             if attempt == ATTEMPTS - 1:
-                raise CorruptDataError(str(error.filename), 0, _VANISHES) from None
+                raise CorruptDataError(str(error.filename), 0, VANISHES) from None
         time.sleep(PAUSE)
     raise AssertionError("the last attempt returns or raises")
 
@@ -98,7 +97,7 @@ class DirectorySource(Source):
                 loaded = load_listing(listing, until, progress, from_oldest=from_oldest)
             except FileNotFoundError as error:
                 if last_try:
-                    raise CorruptDataError(str(error.filename), 0, _VANISHES) from None
+                    raise CorruptDataError(str(error.filename), 0, VANISHES) from None
             except DataError:
                 if last_try or self.listing() == listing:
                     raise

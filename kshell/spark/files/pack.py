@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from kshell.errors import SourceError
-from kshell.sources.directory.files import SnapshotFile
+from kshell.sources.directory.files import VANISHES, SnapshotFile
 from kshell.spark.files.plan import UNREAD, Boundaries, FileFinding, FilePlan, Run, snapshot_plan
 from kshell.spark.files.scan import CopyOrigin, LogCopy, files_of, find, read_stable
 from kshell.spark.options import Options
@@ -124,7 +124,7 @@ def plans(copy: LogCopy, snapshots: str, cut: int) -> list[FilePlan]:
     try:
         return read_stable([copy], plan)
     except FileNotFoundError as error:
-        finding = FileFinding(-1, UNREAD, "the file vanishes again and again")
+        finding = FileFinding(-1, UNREAD, VANISHES)
         return [FilePlan(str(error.filename), 0, False, (), (finding,))]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from kshell.errors import SourceError
+from kshell.sources.directory.files import VANISHES
 from kshell.sources.points import Point
 from kshell.spark.files.pack import Slice
 from kshell.spark.files.plan import FilePlan
@@ -93,7 +94,7 @@ def reconcile(
     try:
         log = read_stable(sorted(copies, key=lambda copy: copy.path), lambda copies: _reconcile(copies, request))
     except FileNotFoundError as error:
-        raise SourceError(f"{error.filename}: the file vanishes again and again") from None
+        raise SourceError(f"{error.filename}: {VANISHES}") from None
     return log._replace(restart=log.restart or from_scratch)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kshell.errors import SourceError
-from kshell.sources.directory.files import Listing, Segment, SnapshotFile
+from kshell.sources.directory.files import VANISHES, Listing, Segment, SnapshotFile
 from kshell.sources.directory.ranges import open_file
 from kshell.sources.directory.source import ATTEMPTS, PAUSE
 from kshell.spark.files.pack import snapshot_of
@@ -113,7 +113,7 @@ def reach(
                 return end
         except FileNotFoundError as error:
             if last_try:
-                raise SourceError(f"{error.filename}: the file vanishes again and again") from None
+                raise SourceError(f"{error.filename}: {VANISHES}") from None
         time.sleep(PAUSE)
     raise AssertionError("the last attempt returns or raises")
 
