@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from kshell.engine import registry
 from kshell.engine.arguments import SHAPING, parse, parse_options, take_out
@@ -17,7 +17,7 @@ from kshell.engine.declaration import Flag
 from kshell.engine.execution import Call, Engine, prepare, prepare_words, run_commands
 from kshell.engine.result import Exit, Text
 from kshell.engine.session import Session
-from kshell.engine.source_flags import PROPERTIES, READING, SOURCES, given_sources
+from kshell.engine.source_flags import NAMING, PROPERTIES, READING, SOURCES, given_sources
 from kshell.errors import EXIT_CODES, EXIT_INTERRUPTED, EXIT_OK, CommandError, KshellError, UsageError
 from kshell.render.answer import answer, message_width
 from kshell.render.color import use_color
@@ -41,8 +41,6 @@ OPTIONS = (
     Flag(("-h", "--help"), "print this help"),
 )
 """The options that are no source and shape no answer; the manual page lists them, too."""
-_NAMING = (*SOURCES, *PROPERTIES, *READING)
-"""Those that name a source, and how to read it or connect to it: accepted before the command and after it."""
 _TOLD_AT_MOST = 10
 _STDIN = "-"
 _SERVER = "mcp"
@@ -101,12 +99,9 @@ def _with_sources_after(options: SimpleNamespace, command: list[str]) -> tuple[S
     if not command or command[0] not in registry.names():
         return options, command
     declared = registry.get(command[0])
-    after, words = take_out(_NAMING, declared, command[1:])
-    both = SimpleNamespace(**vars(options))
-    for flag in _NAMING:
-        value = getattr(after, flag.dest, None)
-        before = getattr(options, flag.dest)
-        setattr(both, flag.dest, [*(before or ()), *value] if value and flag.repeat else value or before)
+    after, words = take_out(NAMING, declared, command[1:])
+    merged = {name: _merged(getattr(options, name), value) for name, value in vars(after).items()}
+    both = SimpleNamespace(**vars(options) | merged)
     if not declared.takes_line:
         return both, [command[0], *words]
     inner = getattr(parse(declared, words), declared.args[-1].name)
@@ -114,13 +109,16 @@ def _with_sources_after(options: SimpleNamespace, command: list[str]) -> tuple[S
     return both, [command[0], *words[: len(words) - len(inner)], *line]
 
 
+def _merged(before: Any, after: Any) -> Any:
+    """An option that may stand before the command and after it: repeated values add up, else the later one counts."""
+    return [*before, *after] if isinstance(before, list) and isinstance(after, list) else after or before
+
+
 def _served(options: SimpleNamespace, tokens: list[str]) -> SimpleNamespace:
     """What a server is started with: its sources may stand before its name and after it."""
     own = parse(registry.get(_SERVER), tokens)
     for name, value in vars(options).items():
-        after = getattr(own, name, None)
-        both = [*value, *after] if isinstance(value, list) and isinstance(after, list) else None
-        setattr(own, name, both or after or value)
+        setattr(own, name, _merged(value, getattr(own, name, None)))
     own.tools = own.tools or own.help  # what is answered as any command is
     return own
 

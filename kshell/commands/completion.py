@@ -121,11 +121,11 @@ def _with_source(session: Session, options: list[str]) -> Session:
     """A session that has loaded a directory, if the options or the environment name one; nobody waits for a network."""
     from kshell.engine.arguments import SHAPING, parse_options
     from kshell.engine.session import Session as EngineSession
-    from kshell.engine.source_flags import PROPERTIES, READING, SOURCES, given_sources
+    from kshell.engine.source_flags import NAMING, given_sources
     from kshell.sources.choose import choose, open_source
 
     with contextlib.suppress(KshellError):
-        parsed, _ = parse_options("kshell", (*SOURCES, *PROPERTIES, *READING, *SHAPING), [*options, "pwd"])
+        parsed, _ = parse_options("kshell", (*NAMING, *SHAPING), [*options, "pwd"])
         choice = choose(given_sources(parsed), os.environ, parsed.config, parsed.X or ())
         if choice.kind in ("directory", "demo"):
             session = EngineSession(open_source(choice))
@@ -136,9 +136,9 @@ def _with_source(session: Session, options: list[str]) -> Session:
 def _split(words: list[str]) -> tuple[list[str], list[str], list[str]]:
     """The names of kshell's own options; those that stand before the command; and the words from the command on."""
     from kshell.engine.arguments import SHAPING
-    from kshell.engine.source_flags import PROPERTIES, READING, SOURCES
+    from kshell.engine.source_flags import NAMING
 
-    flags = [*SOURCES, *PROPERTIES, *READING, *SHAPING]
+    flags = [*NAMING, *SHAPING]
     takes_value = {name: flag.metavar is not None for flag in flags for name in flag.names}
     at = 0
     while at < len(words) and words[at].startswith("-"):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
-from kshell.engine.source_flags import PROPERTIES, READING, SOURCES
+from kshell.engine.source_flags import NAMING
 from kshell.errors import UsageError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ COMMAND = Command(
     task=Task.PROGRAMS,
     summary="a server of read-only tools for language models (MCP), on standard input and output",
     run=run,
-    flags=(*SOURCES, *PROPERTIES, *READING, Flag(("--tools",), "list the tools, and serve nothing")),
+    flags=(*NAMING, Flag(("--tools",), "list the tools, and serve nothing")),
     examples=(
         Example("mcp --tools", "what a model may ask, and how each tool is described to it"),
         Example("mcp --tools -o record", "the same, every description in full"),

@@ -62,10 +62,7 @@ _BROKERS = typed(
     " inElr:boolean"
 )
 _SPARED = {"sinceOffset": 1, "state": -1}
-_TONE = {"state": tones.state, "status": tones.state}
-_BROKERS_SHOWN = tuple(
-    column._replace(wide=column.name == "sinceTimeMs", tone=_TONE.get(column.name)) for column in _BROKERS
-)
+_TONE = {"state": tones.state}
 _TITLES = {"sentence": "now", "nextStep": "next", "lastResort": "last resort"}
 _ONLY_EXACT = frozenset(("commands", "lastResortCommands"))
 """What the sentences have in them already."""

@@ -117,7 +117,7 @@ def take_out(flags: Iterable[Flag], command: Command, tokens: list[str]) -> tupl
     Args:
         flags: the options to take; those whose names the command uses itself are left to it.
         command: what the tokens are for.
-        words: its arguments and options.
+        tokens: its arguments and options.
 
     Returns:
         What the options say, and the tokens without them.
@@ -129,7 +129,7 @@ def take_out(flags: Iterable[Flag], command: Command, tokens: list[str]) -> tupl
     reader = _Reader(command, [*flags_of(command), *taken], f"`help {command.name}` shows how it is used")
     names = {name for flag in taken for name in flag.names}
     rest = tokens
-    if any(token.partition("=")[0] in names or token[:2] in names for token in tokens):
+    if any(_is_one_of(token, names) for token in tokens):
         rest = reader.rest_without(names, tokens, intermixed=not command.takes_line)
     return SimpleNamespace(**{flag.dest: getattr(reader.namespace, flag.dest) for flag in taken}), rest
 
@@ -212,7 +212,7 @@ class _Reader:
                 queue = iter(tokens[end:])
                 self._take(token, queue)
                 end = len(tokens) - len(list(queue))
-            if token.partition("=")[0] not in names and (token[:2] not in names or token[:2] == "--"):
+            if not _is_one_of(token, names):
                 rest += tokens[at:end]
             at = end
         return rest
@@ -221,7 +221,7 @@ class _Reader:
         """What begins with a dash, but for a number, a while ago or several words: those are names or values."""
         if len(token) < 2 or token[0] != "-":
             return False
-        if token.partition("=")[0] in self._flags or token[:2] in self._flags:
+        if _is_one_of(token, self._flags):
             return True
         return " " not in token and not (is_negative(token) and not any(map(_is_number, self._flags)))
 
@@ -289,15 +289,22 @@ class _Reader:
         """What an option that is not there may be meant to be. ``value``: the word after it."""
         if not self._explains:
             return None
-        from kshell.engine.habits import option_hint  # late: only mistakes need it
-        from kshell.engine.source_flags import PROPERTIES, READING, SOURCES
+        if self._command is not None:
+            from kshell.engine.habits import option_hint  # late: only mistakes need it
+            from kshell.engine.source_flags import NAMING
 
-        hint = None if self._command is None else option_hint(self._command, name, value)
-        source = next((flag for flag in (*SOURCES, *PROPERTIES, *READING) if name in flag.names), None)
-        if hint is None and source is not None and self._command is not None:
-            said = name if source.metavar is None else f"{name} {source.metavar}"
-            return f"the source comes first, when kshell starts: `kshell {said} {self._command.name}`"
-        return hint or did_you_mean(name, self._flags)
+            if hint := option_hint(self._command, name, value):
+                return hint
+            source = next((flag for flag in NAMING if name in flag.names), None)
+            if source is not None:
+                source_words = name if source.metavar is None else f"{name} {source.metavar}"
+                return f"the source comes first, when kshell starts: `kshell {source_words} {self._command.name}`"
+        return did_you_mean(name, self._flags)
+
+
+def _is_one_of(token: str, names: Collection[str]) -> bool:
+    """Whether a token is one of some options, alone or with its value (``--name=VALUE``, ``-nVALUE``)."""
+    return token.partition("=")[0] in names or token[:2] in names
 
 
 def _is_number(token: str) -> bool:

@@ -47,13 +47,10 @@ class Toned(str):
 
     tone: str
 
-    def __new__(cls, text: str, tone: str) -> Toned:
+    def __new__(cls, text: str, tone: str = "") -> Toned:
         toned = super().__new__(cls, text)
-        toned.tone = tone
+        toned.tone = tone  # pickle sets it itself
         return toned
-
-    def __reduce__(self) -> tuple[type[Toned], tuple[str, str]]:
-        return Toned, (str(self), self.tone)
 
 
 class Difference(NamedTuple):
@@ -100,14 +97,8 @@ class Timestamp(str):
     Wherever types are compared it is a ``string``: rows, JSON, conditions and SQL have text.
     """
 
-    def __new__(cls) -> Timestamp:
-        return super().__new__(cls, "string")
 
-    def __reduce__(self) -> tuple[type[Timestamp], tuple[()]]:
-        return Timestamp, ()
-
-
-TIMESTAMP = Timestamp()
+TIMESTAMP = Timestamp("string")
 
 
 class Column(NamedTuple):

@@ -33,6 +33,8 @@ PROPERTIES = (
     Flag(("--config", "--command-config"), "a Java client properties file", "FILE"),
     Flag(("-X",), "one client property, key=value", "KEY=VALUE", repeat=True),
 )
+NAMING = (*SOURCES, *PROPERTIES, *READING)
+"""Those that name a source, and how to read it or connect to it."""
 
 
 def given_sources(options: SimpleNamespace) -> dict[str, str | None]:

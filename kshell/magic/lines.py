@@ -11,7 +11,7 @@ from kshell.engine import registry
 from kshell.engine.arguments import SHAPING, flags_of
 from kshell.engine.declaration import Flag
 from kshell.engine.language import Line, TokenKind, Word, parse_line, scan
-from kshell.engine.source_flags import PROPERTIES, READING, SOURCES
+from kshell.engine.source_flags import NAMING
 from kshell.errors import UsageError, did_you_mean
 from kshell.magic.interpolate import Evaluate, interpolate
 
@@ -26,9 +26,7 @@ OPTIONS = (
     Flag(("-h", "--help"), "how %kafka is used"),
 )
 CONNECT_FLAGS = (
-    *SOURCES,
-    *PROPERTIES,
-    *READING,
+    *NAMING,
     Flag(("--name",), "what to call the session; by default after its source", "NAME"),
     *SHAPING,
 )

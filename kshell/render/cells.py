@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kshell import escape
@@ -78,3 +78,14 @@ def clip_inside(text: str, width: int) -> str:
         start += 1
     end = text[start:]
     return clip(text, width - cells(end)) + end
+
+
+def is_number(value: Any) -> bool:
+    """Whether people read it as a number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def are_numbers(values: Iterable[Any]) -> bool:
+    """Whether all values that are known are numbers, and there are some."""
+    known = [value for value in values if value is not None]
+    return bool(known) and all(map(is_number, known))

@@ -28,7 +28,7 @@ from kshell.engine.result import (
     Value,
 )
 from kshell.errors import KshellError
-from kshell.render.cells import ELLIPSIS, cell, is_scalar
+from kshell.render.cells import ELLIPSIS, are_numbers, cell, is_number, is_scalar
 from kshell.render.html_style import (
     BELOW,
     CAPTION,
@@ -69,11 +69,6 @@ _MOST = 3
 def words(value: Any) -> str:
     """A value on one line, escaped for a page."""
     return escape.html(cell(value, ", "))
-
-
-def is_number(value: Any) -> bool:
-    """Whether people read it as a number."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def td(value: Any, numeric: bool | None = None, tone: str = "") -> str:
@@ -210,10 +205,9 @@ def table(rows: Rows, options: RenderOptions, title: str = "") -> Iterator[str]:
 
     What the rows raise comes through after the end of the table.
     """
-    columns = columns_of(rows)
-    if options.limit is not None:
-        columns = visible_columns(rows)
-    spared = len(columns_of(rows)) - len(columns)
+    every = columns_of(rows)
+    columns = every if options.limit is None else visible_columns(rows)
+    spared = len(every) - len(columns)
     numeric = [_is_numeric(column, rows) for column in columns]
     head = ""
     if options.header:
@@ -287,9 +281,7 @@ def _is_numeric(column: Column, rows: Rows) -> bool | None:
         return isinstance(column.type, str) and column.type in NUMBERS
     if not isinstance(rows.rows, Sequence):
         return None
-    known = [on_page(rows, row).get(column.name) for row in rows.rows[:_SEEN_FIRST]]
-    known = [value for value in known if value is not None]
-    return bool(known) and all(map(is_number, known))
+    return are_numbers(on_page(rows, row).get(column.name) for row in rows.rows[:_SEEN_FIRST])
 
 
 def on_page(rows: Rows, row: Row) -> Row:

@@ -8,7 +8,7 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from kshell.engine.result import Column, Row
-from kshell.render.cells import GAP, blanks, cell, cells, clip, clip_inside
+from kshell.render.cells import GAP, are_numbers, blanks, cell, cells, clip, clip_inside
 from kshell.render.color import paint, style_of
 from kshell.render.options import RenderOptions
 from kshell.render.wrapping import wrapped
@@ -78,21 +78,20 @@ def table(
     if options.header if header is None else header:
         yield _line([(column.name, "bold") for column in layout.columns], layout.columns, options)[0]
     count, is_cut = 0, False
+    indent = " " * (_total(layout.columns) - layout.columns[-1].width) if layout.breaks else ""
     for row in chain(first, rest):
         values = [(row.get(column.name), column.tone) for column in layout.columns]
         texts = [(cell(value), (tone and tone(value)) or style_of(value)) for value, tone in values]
-        rest_of_sentence: list[tuple[str, str]] = []
+        more: list[str] = []
         if layout.breaks:
-            *others, (sentence, style) = texts
+            sentence, style = texts[-1]
             begin, *more = wrapped(sentence, layout.columns[-1].width)
-            texts = [*others, (begin, style)]
-            rest_of_sentence = [(part, style) for part in more]
+            texts[-1] = (begin, style)
         line, cuts = _line(texts, layout.columns, options)
         count, is_cut = count + 1, is_cut or cuts
         yield line
-        for text, style in rest_of_sentence:
-            indent = _total(layout.columns) - layout.columns[-1].width
-            yield " " * indent + paint(text, style, options.color) + "\n"
+        for part in more:
+            yield indent + paint(part, texts[-1][1], options.color) + "\n"
         yield from _prose(row, layout.prose, options)
     visible = len(layout.columns) + len(layout.prose)
     if of is not None and (visible < len(columns) or is_cut):
@@ -157,7 +156,7 @@ def _layout(rows: list[Row], columns: Sequence[Column], options: RenderOptions) 
 def _measured(rows: list[Row], column: Column) -> _Column:
     values = [row.get(column.name) for row in rows]
     width = max([cells(column.name), *(cells(cell(value)) for value in values)])
-    return _Column(column.name, width, _is_numeric(values), None, tone=column.tone)
+    return _Column(column.name, width, are_numbers(values), None, tone=column.tone)
 
 
 def _total(layout: list[_Column]) -> int:
@@ -176,11 +175,6 @@ def _least(layout: list[_Column], flexible: set[str], width: int, names: Collect
             for column in layout
         ]
     )
-
-
-def _is_numeric(values: list[Any]) -> bool:
-    known = [value for value in values if value is not None]
-    return bool(known) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in known)
 
 
 def _may_be_cut(name: str, values: list[Any]) -> bool:

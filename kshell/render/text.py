@@ -45,7 +45,7 @@ def object_lines(value: Mapping[str, Any], options: RenderOptions, depth: int = 
         yield paint(name, "bold", options.color) + "\n"
         inner = _indented(options)
         lines = object_lines(item, inner, depth + 1) if isinstance(item, Mapping) else _list_lines(item, inner)
-        yield from (INDENT + line if line != "\n" else line for line in lines)
+        yield from _behind(INDENT, lines)
 
 
 def _indented(options: RenderOptions) -> RenderOptions:
@@ -53,13 +53,21 @@ def _indented(options: RenderOptions) -> RenderOptions:
     return options if options.width is None else options._replace(width=options.width - len(INDENT))
 
 
-def _lines(text: str, options: RenderOptions, used: int) -> Iterable[str]:
-    """A text behind ``used`` columns: one line, or, where it is longer than the terminal, several."""
+def _lines(text: str, options: RenderOptions, used: int = 0, *, hanging: str = "", data: bool = False) -> Iterable[str]:
+    """A text behind ``used`` columns: one line, or, where it is longer than the terminal, several.
+
+    ``hanging`` and ``data`` are those of :func:`kshell.render.wrapping.wrapped`.
+    """
     if options.wide or options.width is None or used + cells(text) <= options.width:
         return (text,)
     from kshell.render.wrapping import wrapped  # late: most values are short
 
-    return wrapped(text, options.width - used)
+    return wrapped(text, options.width - used, hanging=hanging, data=data)
+
+
+def _behind(indent: str, lines: Iterable[str]) -> Iterator[str]:
+    """Lines with an indent; empty ones stay so."""
+    return (indent + line if line != "\n" else line for line in lines)
 
 
 def _is_nested(value: Any, depth: int) -> bool:
@@ -78,10 +86,10 @@ def _list_lines(value: list[Any], options: RenderOptions) -> Iterator[str]:
             from kshell.render.table import table  # late: few values are lists of objects
 
             # Whoever looks at one thing wants all of it: only tables of many things are cut to fit.
-            columns = [Column(name) for name in names]
-            whole = list(table(value, columns, options._replace(width=None, color=False), header=True))
-            if options.wide or options.width is None or max(map(cells, whole)) - 1 <= options.width:
-                yield from table(value, columns, options._replace(width=None), header=True)
+            columns, whole = [Column(name) for name in names], options._replace(width=None)
+            plain = table(value, columns, whole._replace(color=False), header=True)
+            if options.wide or options.width is None or all(cells(line[:-1]) <= options.width for line in plain):
+                yield from table(value, columns, whole, header=True)
                 return
             between = ""
             for item in value:
@@ -169,11 +177,7 @@ def _as_line(line: Any) -> str:
 
 def _broken(line: str, hanging: int | None, options: RenderOptions) -> Iterable[str]:
     """A line of data as it is, or over several lines where it is longer than the terminal and may be broken."""
-    if hanging is None or options.width is None or cells(line) <= options.width:
-        return (line,)
-    from kshell.render.wrapping import wrapped  # late: most lines are short
-
-    return wrapped(line, options.width, hanging=" " * hanging, data=True)
+    return (line,) if hanging is None else _lines(line, options, hanging=" " * hanging, data=True)
 
 
 def _values(block: Iterator[Row], options: RenderOptions) -> Iterator[str]:
@@ -275,7 +279,7 @@ def report(
         if between or title:
             yield between + (title + "\n" if title else "")
         body = rows(section.body, below) if isinstance(section.body, Rows) else object_lines(section.body, below)
-        yield from (indent + line if line != "\n" else line for line in body)
+        yield from _behind(indent, body)
         between = "\n"
 
 

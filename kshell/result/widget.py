@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from kshell.engine.result import Column, Difference, Row, Rows
 from kshell.errors import UsageError
 from kshell.extras import require
-from kshell.render.cells import cell
-from kshell.render.html import LONG, NUMBERS, columns_of, is_number, on_page, visible_columns
+from kshell.render.cells import are_numbers, cell
+from kshell.render.html import LONG, NUMBERS, columns_of, on_page, visible_columns
 from kshell.result.shown import for_eyes, html
 
 if TYPE_CHECKING:
@@ -140,8 +140,7 @@ def _is_numeric(column: Column, rows: Sequence[Row]) -> bool:
     """Whether a column sorts by number, though its cells are text: null is a ``-``, which DataTables takes for none."""
     if column.type is not None:
         return isinstance(column.type, str) and column.type in NUMBERS
-    known = [value for row in rows if (value := row.get(column.name)) is not None]
-    return bool(known) and all(map(is_number, known))
+    return are_numbers(row.get(column.name) for row in rows)
 
 
 def _text(value: Any) -> str:

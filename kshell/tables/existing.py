@@ -28,14 +28,11 @@ class NameOf(str):
 
     what: str
 
-    def __new__(cls, type_name: str, what: str) -> NameOf:
-        """``what``: one of :data:`TOPIC`, :data:`BROKER`, :data:`USER`, :data:`PRINCIPAL`."""
+    def __new__(cls, type_name: str, what: str = "") -> NameOf:
+        """``what``: one of :data:`TOPIC`, :data:`BROKER`, :data:`USER`, :data:`PRINCIPAL`; pickle sets it itself."""
         made = super().__new__(cls, type_name)
         made.what = what
         return made
-
-    def __reduce__(self) -> tuple[type[NameOf], tuple[str, str]]:
-        return NameOf, (str(self), self.what)
 
 
 TOPIC_NAME = NameOf("string", TOPIC)
@@ -56,7 +53,7 @@ class _Kind(NamedTuple):
 
     parts: tuple[str, ...]
     sentence: str
-    names: Callable[[Image], Iterable[Any]]
+    names: Callable[[Image], Collection[Any]]
     unknown: Callable[[Image, Collection[Any]], Collection[Any]] | None = None
 
 
@@ -110,12 +107,12 @@ def unknown_names(image: Image, named: Iterable[Named]) -> Iterator[str]:
         if not missing.isdisjoint(kind.parts):
             continue
         names = kind.names(image)
-        if value in (kind.unknown(image, (value,)) if kind.unknown else {value}.difference(names)):
-            yield _sentence(what, value, names)
+        if value not in names and (kind.unknown is None or kind.unknown(image, (value,))):
+            yield _sentence(kind, value, names)
 
 
-def _sentence(what: str, value: Any, names: Iterable[Any]) -> str:
-    sentence = _KINDS[what].sentence.format(value)
+def _sentence(kind: _Kind, value: Any, names: Iterable[Any]) -> str:
+    sentence = kind.sentence.format(value)
     if isinstance(value, int):
         return f"{sentence}: registered are {', '.join(map(str, sorted(names))) or 'none'}"
     alike = {name.lower(): name for name in names}.get(value.lower())
