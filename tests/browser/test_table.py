@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.needed import is_required
+from tests.needed import imported, is_required
 
 if not is_required():
     pytest.importorskip("playwright", reason="playwright is not installed")
@@ -140,8 +139,7 @@ def opened_without_its_kernel(chromium: Browser, lab: Lab, name: str, theme: str
         assert contrast(rows(static).first.locator("td").first) > 4.5
         calm(later)
 
-    nbconvert: Any = pytest.importorskip("nbconvert")
-    nbformat: Any = pytest.importorskip("nbformat")
+    nbconvert, nbformat = imported("nbconvert"), imported("nbformat")
     page, _ = nbconvert.HTMLExporter(theme=theme).from_notebook_node(nbformat.reads(lab.saved(name), as_version=4))
     window = chromium.new_context(java_script_enabled=False, offline=True)
     try:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 from typing import Any, NamedTuple
 
-import pytest
+from markdown_it import MarkdownIt
 
 from kshell import escape
 from kshell.engine.execution import deadline, prepare, prepare_words
@@ -108,8 +108,7 @@ def _of_page(text: str) -> list[str]:
 
 
 def _of_markdown(text: str) -> list[str]:
-    markdown: Any = pytest.importorskip("markdown_it")
-    reader = markdown.MarkdownIt("commonmark").enable("table")
+    reader = MarkdownIt("commonmark").enable("table")
 
     def tokens(level: Any) -> Iterator[Any]:
         for token in level:

@@ -12,7 +12,7 @@ import pytest
 from kshell.engine import registry
 from kshell.metadata.names import encode_name
 from kshell.tree.paths import join
-from tests.canaries.planted import ESCAPE, HOSTILE, IMAGE, Canaries, write_sample
+from tests.canaries.planted import ESCAPE, HOSTILE, IMAGE, Canaries
 from tests.canaries.shown import faults, shown
 from tests.commands.shell import FORMATS, opened
 from tests.docs_reference import place_for_examples
@@ -61,16 +61,6 @@ def named(name: str) -> Iterator[list[str]]:
         ["compare-logs", name],
         ["loggers", name, "set", name],
     )
-
-
-@pytest.fixture(scope="module")
-def canaries() -> Canaries:
-    return Canaries()
-
-
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory, canaries: Canaries) -> Path:
-    return write_sample(tmp_path_factory.mktemp("planted") / "sample", canaries)
 
 
 def check(sample: Path, canaries: Canaries, asked: Iterable[tuple[str | Sequence[str], Sequence[str]]]) -> int:

@@ -5,31 +5,24 @@ from __future__ import annotations
 import csv
 import json
 import re
+import sqlite3
 import stat
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
+from pyarrow import parquet  # type: ignore[import-untyped]
 
 from kshell.commands.export import FORMATS as EXPORTED
 from kshell.escape import unsafe
-from tests.canaries.planted import HOSTILE, Canaries, write_sample
+from tests.canaries.planted import HOSTILE, Canaries
 from tests.canaries.shown import faults
 from tests.commands.shell import opened, run
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-
-
-@pytest.fixture(scope="module")
-def canaries() -> Canaries:
-    return Canaries()
-
-
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory, canaries: Canaries) -> Path:
-    return write_sample(tmp_path_factory.mktemp("planted") / "sample", canaries)
 
 
 def values(value: Any) -> Iterator[Any]:
@@ -50,15 +43,11 @@ def cells(path: Path) -> Iterator[Any]:
     elif path.suffix == ".jsonl":
         yield from (each for line in path.read_text("utf-8").splitlines() for each in values(json.loads(line)))
     elif path.suffix == ".parquet":
-        parquet: Any = pytest.importorskip("pyarrow.parquet")
         yield from values(parquet.read_table(path).to_pylist())
+    elif path.suffix == ".sqlite":
+        yield from _of_sqlite(path)
     else:
-        duckdb: Any = pytest.importorskip("duckdb")
         with duckdb.connect() as connection:
-            kind = "SQLITE" if "sqlite" in path.suffix or path.suffix == ".db" else "DUCKDB"
-            if kind == "SQLITE":
-                yield from _of_sqlite(path)
-                return
             connection.execute(f"ATTACH '{path}' AS file (READ_ONLY)")
             for (name,) in connection.execute(
                 "SELECT table_name FROM duckdb_tables() WHERE database_name = 'file'"
@@ -67,8 +56,6 @@ def cells(path: Path) -> Iterator[Any]:
 
 
 def _of_sqlite(path: Path) -> Iterator[Any]:
-    import sqlite3
-
     connection = sqlite3.connect(path)
     try:
         names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
@@ -82,8 +69,6 @@ def _of_sqlite(path: Path) -> Iterator[Any]:
 def test_an_export_holds_no_secret_and_names_as_they_are(
     sample: Path, canaries: Canaries, fmt: str, tmp_path: Path
 ) -> None:
-    pytest.importorskip("pyarrow")
-    pytest.importorskip("duckdb")
     list(run(opened(sample), f"export --format {fmt} --history {tmp_path / 'out'}"))  # type: ignore[call-overload]
     files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert files

@@ -12,7 +12,7 @@ import pytest
 from kshell.engine.session import Session
 from kshell.sources.brokers.source import BrokerSource
 from kshell.sources.quorum.source import QuorumSource
-from tests.canaries.planted import HOSTILE, Canaries
+from tests.canaries.planted import HOSTILE, Canaries, hostile_values
 from tests.canaries.shown import faults as wrong
 from tests.canaries.shown import shown
 from tests.commands.shell import FORMATS
@@ -27,21 +27,22 @@ LINES = (
     "loggers ID set root DEBUG --yes", "info", "cat /", "tree --values /", "why orders-0", "log", "hash",
     "find / --values",
 )  # fmt: skip
+SPOILED = (
+    "DescribeConfigs", "DescribeAcls", "DescribeClientQuotas", "DescribeTopicPartitions", "ListConfigResources",
+    "DescribeUserScramCredentials", "DescribeDelegationToken", "IncrementalAlterConfigs",
+)  # fmt: skip
+ASKED = {"brokers": SPOILED, "controllers": ("DescribeConfigs", "IncrementalAlterConfigs")}
+"""What the lines ask each kind of node for."""
 _LOGGER, _BROKER, _TOPIC = 8, 4, 2
 
 
-@pytest.fixture
-def canaries() -> Canaries:
-    return Canaries()
-
-
 def spoiled(value: Any, names: Any) -> Any:
-    """A copy with hostile text behind each text."""
+    """A copy with hostile text behind each text but the root logger's name, without which no level is set."""
     if isinstance(value, dict):
         return {key: spoiled(below, names) for key, below in value.items()}
     if isinstance(value, list):
         return [spoiled(below, names) for below in value]
-    return value + next(names) if isinstance(value, str) else value
+    return value + next(names) if isinstance(value, str) and value != "root" else value
 
 
 def config(name: str, value: str | None, *, sensitive: bool = False) -> dict[str, Any]:
@@ -51,8 +52,9 @@ def config(name: str, value: str | None, *, sensitive: bool = False) -> dict[str
 
 
 def prepared(quorum: Quorum, canaries: Canaries) -> None:
-    """Values that a server should have kept to itself, and loggers of any name."""
+    """Values that a server should have kept to itself, loggers of any name, and a log of any text."""
     quorum.bodies.update(BODIES)
+    quorum.append(*hostile_values())
     for node in quorum.nodes:
         loggers = [config(name, "INFO") for name in ("root", *HOSTILE)]
         quorum.configs[_LOGGER, str(node.id)] = loggers
@@ -76,9 +78,7 @@ def test_what_nodes_answer_is_shown_and_not_obeyed(canaries: Canaries, kind: str
                 body.update(spoiled(body, names))
 
             for node in quorum.nodes:
-                for api in ("DescribeConfigs", "DescribeAcls", "DescribeClientQuotas", "DescribeLogDirs",
-                            "DescribeTopicPartitions", "DescribeUserScramCredentials", "DescribeDelegationToken",
-                            "IncrementalAlterConfigs", "ListConfigResources"):  # fmt: skip
+                for api in SPOILED:
                     node.on(api, faults.change(spoil))
         source: Any = (
             QuorumSource(quorum.bootstrap, settings()) if kind == "controllers"
@@ -91,5 +91,6 @@ def test_what_nodes_answer_is_shown_and_not_obeyed(canaries: Canaries, kind: str
                 text = shown(session, line.replace("ID", str(quorum.nodes[0 if kind == "controllers" else -1].id)), fmt)
                 assert wrong(fmt, text, canaries) == [], (line, fmt)
                 everything += text.answer
+        assert [api for api in ASKED[kind] if not quorum.asked_for(api)] == []
         assert "made.up.plugin.token" in everything and "Ignore all previous instructions" in everything
         assert len(everything) > 20_000

@@ -26,11 +26,6 @@ _SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _BEARER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 
 
-@pytest.fixture
-def canaries() -> Canaries:
-    return Canaries()
-
-
 def jaas(module: str, **options: str) -> str:
     return " ".join([module, "required", *(f'{name}="{value}"' for name, value in options.items())]) + ";"
 

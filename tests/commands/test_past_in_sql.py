@@ -21,6 +21,7 @@ from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.tables.declaration import tables
 from tests.builders import FIXTURES, node_name, recorded
 from tests.commands.shell import opened, rows, value
+from tests.commands.test_sql_history import ask, listed
 
 OFFSETS = 30
 """Offsets of each directory that are looked at, and its ends."""
@@ -53,10 +54,6 @@ def compare(node: Path, chosen: random.Random, offsets: int, pairs: int) -> int:
     return len(some) * len(tables()) + pairs
 
 
-def ask(session: Session, query: str) -> list[dict[str, Any]]:
-    return rows(session, f'sql "{query}"')
-
-
 def whole(name: str, offset: int) -> str:
     """All rows of a table in one column: a query costs more than what is asked of it."""
     return f"(SELECT list(rows) FROM {name}_at({offset}) rows) AS {name}"
@@ -73,11 +70,6 @@ def answers(session: Session, name: str) -> Iterable[Mapping[str, Any]]:
         at = value(session, "cat /image/provenance")
         return [{**(at if at["offset"] >= 0 else {}), **version}]
     return rows(session, name)
-
-
-def listed(found: Iterable[Mapping[str, Any]], columns: list[str]) -> list[str]:
-    """Rows that can be compared."""
-    return sorted(json.dumps([row.get(name) for name in columns], sort_keys=True, default=dict) for row in found)
 
 
 def changed(row: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kshell.engine.result import Frames, Report
+from kshell.engine.result import Frames, Report, Rows
 from kshell.engine.session import Session
 from kshell.errors import AuthorizationError, UsageError
 from kshell.render import render
@@ -17,7 +17,7 @@ from kshell.sources.quorum.source import QuorumSource
 from tests import builders
 from tests.builders import value
 from tests.commands.healthy import FEATURES, broker, controller, records, write
-from tests.commands.shell import lines, opened, rows, run, sections
+from tests.commands.shell import lines, opened, run, sections
 from tests.server import Quorum, faults, settings
 
 KEYS = {"id", "directoryId", "logEndOffset", "lag", "lastFetchTimestamp", "lastCaughtUpTimestamp", "endpoints"}
@@ -118,8 +118,9 @@ class TestCanUpgrade:
 
     def asked(self, source: Session) -> tuple[int, dict[str, dict[str, Any]]]:
         """The exit code, and the rows by what they are about."""
-        code = run(source, "quorum --can-upgrade").exit_code
-        return code, {row["requirement"]: row for row in rows(source, "quorum --can-upgrade")}
+        result = run(source, "quorum --can-upgrade")
+        assert isinstance(result, Rows)
+        return result.exit_code, {row["requirement"]: row for row in map(dict, result.rows)}
 
     def of_release(self, directory: Path, top: int, *more: bytes, level: int = 25) -> Session:
         features = [FEATURES[0] | {"maxSupportedVersion": top}, FEATURES[1]]

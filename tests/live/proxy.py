@@ -156,11 +156,11 @@ class Proxies(NamedTuple):
 
 
 @contextlib.contextmanager
-def proxies(targets: Sequence[int], seed: int, timing: Timing | None = None) -> Iterator[Proxies]:
+def proxies(targets: Sequence[int], seed: int) -> Iterator[Proxies]:
     """Run a proxy for each port, in a thread of their own."""
     counts: Counter[str] = Counter()
     rng = random.Random(seed)
-    made = [Proxy(target, rng, timing or Timing(), counts) for target in targets]
+    made = [Proxy(target, rng, Timing(), counts) for target in targets]
     loop = asyncio.new_event_loop()
     servers = [loop.run_until_complete(proxy.start()) for proxy in made]
     thread = threading.Thread(target=loop.run_forever, name="proxies", daemon=True)

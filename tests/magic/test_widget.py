@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("itables", reason="the extra notebook is not installed")
-pytest.importorskip("anywidget", reason="the extra notebook is not installed")
+from tests.needed import imported
+
+imported("itables", "the extra notebook is not installed")
+imported("anywidget", "the extra notebook is not installed")
 
 import kshell
 from kshell.engine.result import TIMESTAMP, Column, Rows

@@ -244,11 +244,7 @@ def check_table(lines: list[str], columns: tuple[Column, ...], rows: Sequence[Ro
     values = {cell(row.get(name)) for row in rows for name in named}
     is_cut = False
     for text in body:
-        if (
-            text.startswith("  ")
-            and (not values or re.match(r"\s+(\w+  )?\S", text))
-            and _is_sentence(text, prose, values)
-        ):
+        if text.startswith("  ") and _is_sentence(text, prose, values):
             continue
         for piece in re.split(r"\s{2,}", text.strip()):
             if piece not in values:

@@ -16,7 +16,7 @@ from kshell.engine.arguments import parse
 from kshell.engine.result import Text
 from kshell.engine.session import Session
 from kshell.sources.choose import NoSource, demo_directory
-from tests.needed import is_required
+from tests.needed import missing
 from tests.repl.tmux import NEEDS_TMUX, Terminal
 
 pytestmark = [pytest.mark.slow, NEEDS_TMUX]
@@ -36,8 +36,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
     opened: list[Terminal] = []
 
     def begin(*words: str, **options: int) -> Terminal:
-        if shutil.which(words[0]) is None and not is_required():
-            pytest.skip(f"there is no {words[0]} on this machine")
+        if shutil.which(words[0]) is None:
+            missing(f"there is no {words[0]} on this machine")
         opened.append(Terminal(tmp_path, program=words, environ=environ, **options))
         return opened[-1]
 

@@ -16,7 +16,8 @@ from kshell.metadata.replay import Replayer
 from kshell.sources.copies.agreement import CONSISTENT, Agreement
 from kshell.sources.copies.logs import Copy, Pair
 from kshell.sources.directory.files import SnapshotFile
-from kshell.sources.directory.log import FileBatch, LogReader, Progress
+from kshell.sources.directory.log import FileBatch, Progress
+from kshell.sources.directory.records import BatchWalk
 from kshell.sources.directory.snapshot import load_snapshot
 from kshell.sources.directory.source import replay_log, without_collector
 from kshell.sources.source import Loaded
@@ -68,8 +69,7 @@ class JoinedLog:
     def batches(self, progress: Progress | None = None) -> Iterator[FileBatch]:
         """The batches of the log, in order. Raises SourceError."""
         for copy, start, end in self.ranges:
-            reader = LogReader(copy.listing, start, until=end - 1, resume=True, progress=progress)
-            for file_batch in reader:
+            for file_batch in BatchWalk(copy.source, start, until=end - 1, progress=progress):
                 batch = file_batch.batch
                 if start <= batch.base_offset and self._start <= batch.last_offset < end:
                     yield file_batch
@@ -87,7 +87,7 @@ class JoinedLog:
             image = replayer.image()
         return Loaded(
             image=image,
-            listing=self._reference.listing,
+            listing=self._reference.source.listing(),
             snapshot=facts,
             log_end_offset=end,
             last_timestamp=max(timestamp, image.provenance.timestamp),
@@ -113,7 +113,7 @@ class JoinedLog:
     def _filled(self) -> Iterator[LogRange]:
         """The kept copy's batches, and in its gaps those of others."""
         reference = self._reference
-        segments = reference.listing.segments
+        segments = reference.source.listing(full_log=True).segments
         position = segments[0].base_offset if segments else None
         for start, end in reference.runs:
             if position is not None and position < start:

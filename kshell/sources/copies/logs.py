@@ -34,13 +34,13 @@ class Copy:
     ``epochs``: (epoch, its first offset) along the log; offsets that are missing count to the epoch before them.
     ``runs``: offsets (the second exclusive) that follow each other without a gap.
     ``voters``: id -> directory id, as the last control record that names them says. ``snapshots``: those that are
-    whole; ``listing``: the files as they were when it was opened. Raises SourceError where nothing can be read.
+    whole. Raises SourceError where nothing can be read.
     """
 
     def __init__(self, path: str, listing: Listing | None = None) -> None:
         self.path = path
         self.source = DirectorySource(path)
-        self.listing = listing = self.source.listing() if listing is None else listing
+        listing = self.source.listing() if listing is None else listing
         self.notes: list[str] = [*listing.unreadable]
         """What is wrong with the small files beside the log."""
         meta, state = meta_properties(listing, self.notes), quorum_state(listing, self.notes)

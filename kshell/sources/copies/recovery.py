@@ -153,7 +153,7 @@ def write(
             "directory.id": str(voter.directory_id),
         }
     )
-    writer.bootstrap(reference.listing)
+    writer.bootstrap(reference.source.listing())
     return writer.end
 
 

@@ -371,6 +371,7 @@ class PlannedCopy(Copy):
         copy, start = inventory.copies[index], inventory.start
         self.plans = list(inventory.plans[index])
         self.leader_epochs = leader_epochs(copy.listing)
+        self.listing = copy.listing
         self.previous = inventory.previous.get(index)
         self.is_trusted = checkpoint is not None and _start_at(copy, checkpoint.positions.get(copy.path)) is not None
         self._cut = cut
