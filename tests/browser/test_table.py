@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.needed import imported, is_required
+from tests.needed import is_required
 
 if not is_required():
     pytest.importorskip("playwright", reason="playwright is not installed")
     pytest.importorskip("itables", reason="the extra notebook is not installed")
     pytest.importorskip("anywidget", reason="the extra notebook is not installed")
+    pytest.importorskip("nbconvert", reason="the tools of a notebook are not installed")
 
 from playwright.sync_api import Browser, Locator, expect
 
@@ -139,7 +142,8 @@ def opened_without_its_kernel(chromium: Browser, lab: Lab, name: str, theme: str
         assert contrast(rows(static).first.locator("td").first) > 4.5
         calm(later)
 
-    nbconvert, nbformat = imported("nbconvert"), imported("nbformat")
+    nbconvert: Any = importlib.import_module("nbconvert")
+    nbformat: Any = importlib.import_module("nbformat")
     page, _ = nbconvert.HTMLExporter(theme=theme).from_notebook_node(nbformat.reads(lab.saved(name), as_version=4))
     window = chromium.new_context(java_script_enabled=False, offline=True)
     try:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.needed import imported
+from tests.needed import is_required
 
-imported("itables", "the extra notebook is not installed")
-imported("anywidget", "the extra notebook is not installed")
+if not is_required():
+    pytest.importorskip("itables", reason="the extra notebook is not installed")
+    pytest.importorskip("anywidget", reason="the extra notebook is not installed")
 
 import kshell
 from kshell.engine.result import TIMESTAMP, Column, Rows
