@@ -128,7 +128,7 @@ class TestProviders:
         with pytest.raises(UsageError, match=r"-X: p: the variable .* has no key nothing"):
             resolved(*lines, f"p=${{f:{secrets}:nothing}}")
         with pytest.raises(UsageError, match="No such file"):
-            resolved(*lines, "p=${f:/nonexistent:user}")
+            resolved(*lines, f"p=${{f:{tmp_path}/missing:user}}")
 
     def test_directory(self, tmp_path: Path) -> None:
         (tmp_path / "token").write_text("abc\n")

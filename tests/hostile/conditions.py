@@ -139,8 +139,8 @@ def c_locale(rng: random.Random, words: list[str], environment: dict[str, str]) 
 
 
 def no_home(rng: random.Random, words: list[str], environment: dict[str, str]) -> Ended:
-    """No HOME, one that cannot be written, one that is a file."""
-    place = rng.choice(("", "/proc", "/dev/null", "/nonexistent/home"))
+    """No HOME, one that cannot be written, one that is a file, one that cannot be made."""
+    place = rng.choice(("", "/proc", "/dev/null", "/proc/nonexistent/home"))
     changed = {name: text for name, text in environment.items() if not name.startswith(("XDG", "HOME"))}
     return _end(_start(words, changed | ({"HOME": place} if place else {})))
 

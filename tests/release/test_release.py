@@ -36,7 +36,7 @@ Answer = tuple[int, str, str]
 
 
 def answer(command: Sequence[str | Path], **variables: str) -> Answer:
-    environment = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "COLUMNS": "80"} | variables
+    environment = {"PATH": "/usr/bin:/bin", "HOME": "/proc/nonexistent", "COLUMNS": "80"} | variables
     words = list(map(str, command))
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, cwd="/")
     return done.returncode, done.stdout, done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -36,7 +37,7 @@ def answer(node: Node, api: Api, version: int, request: Message, session: Sessio
     """The body of the response."""
     made = node.quorum.bodies.get(api.name)
     if made is not None:
-        return made
+        return copy.deepcopy(made)  # a fault edits it in place
     return _ANSWERS[api.name](node, version, request, session) if api.name in _ANSWERS else {}
 
 
