@@ -325,9 +325,8 @@ def _remark(session: Session, copies: list[Copy]) -> None:
         session.remarks += copy.notes
         if copy.torn is not None:
             path, torn = copy.torn
-            session.remarks.append(
-                f"{path}: byte {torn.position}: torn tail ({torn.reason}); normal while it is written"
-            )
+            usual = "" if copy.damage else "; normal while it is written"
+            session.remarks.append(f"{path}: byte {torn.position}: torn tail ({torn.reason}){usual}")
         real = os.path.realpath(copy.source.path)
         twin = next((earlier for earlier in copies[:at] if os.path.realpath(earlier.source.path) == real), None)
         if twin is not None:
@@ -357,7 +356,7 @@ def _page(rows: list[dict[str, Any]], comparison: Agreement, advice: str) -> Rep
         sections.append(Section("damage", "Damage", damage))
     end = comparison.reference.end or 0
     committed = f"below offset {comparison.committed}, as far as these copies prove it"
-    committed = committed if comparison.committed < end else "every record"
+    committed = committed if comparison.committed < end else "every record that these copies have"
     summary = {
         "reference": comparison.reference.path,
         "committed": committed if comparison.committed else "not known",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -271,3 +272,38 @@ def test_the_report_says_which_copy_to_keep_and_why(tmp_path: Path) -> None:
     (damaged / builders.LOG).write_bytes(raw)
     assert "it is damaged: keep the others, too" in kept(behind, damaged)
     assert "there is nothing to keep" not in kept(real, other)
+
+
+def cut_copy(folder: Path, *, size: int) -> Path:
+    """A node of the real cluster whose log is cut below its newest snapshot, as a full disk or a bad copy leaves it."""
+    directory = builders.copy_of(ROLLED / "controller-3001", folder)
+    os.truncate(max(directory.glob("*.log")), size)
+    return directory
+
+
+@pytest.mark.parametrize("size", [0, 864, 5000], ids=["empty", "after a batch", "in a batch"])
+def test_a_log_that_ends_before_its_snapshot_is_never_called_whole(tmp_path: Path, size: int) -> None:
+    whole, cut = builders.copy_of(ROLLED / "controller-3001", tmp_path / "whole"), cut_copy(tmp_path / "cut", size=size)
+    (row,) = [row for row in compare(whole, cut) if row["copy"] == str(cut)]
+    assert row["state"] == "damaged" and row["endOffset"] == 947
+    assert f"before the snapshot {max(cut.glob('*.checkpoint')).name} does" in row["damage"][0]
+    assert code(whole, cut) == 4
+    # Next to a damaged copy, too, it is none to keep.
+    log = max(whole.glob("*.log"))
+    raw = bytearray(log.read_bytes())
+    raw[500] ^= 1
+    log.write_bytes(raw)
+    told = "\n".join(lines(Session(NoSource()), f"compare-logs {whole} {cut}"))
+    assert "it is damaged: keep the others, too" in told and "keep that one" not in told
+
+
+def test_snapshots_alone_are_not_advised_instead_of_a_log(tmp_path: Path) -> None:
+    damaged, alone = (builders.copy_of(ROLLED / "controller-3001", tmp_path / name) for name in ("damaged", "alone"))
+    for log in alone.glob("*.log"):
+        log.unlink()
+    first = min(damaged.glob("*.log"))
+    raw = bytearray(first.read_bytes())
+    raw[100] ^= 1
+    first.write_bytes(raw)
+    told = "\n".join(lines(Session(NoSource()), f"compare-logs {damaged} {alone}"))
+    assert "it is damaged: keep the others, too" in told and "keep that one" not in told

@@ -81,6 +81,29 @@ def test_a_flipped_bit_is_found_or_the_verdict_does_not_claim_a_witness(data: st
             assert row["firstBadByte"] is not None and row["reason"]
 
 
+@pytest.mark.parametrize("size", [0, 864, 5000], ids=["empty", "after a batch", "in a batch"])
+def test_a_log_that_ends_before_its_snapshot_lacks_records(tmp_path: Path, size: int) -> None:
+    directory = builders.copy_of(builders.FIXTURES / "4.2.1-rolled" / "controller-3001", tmp_path)
+    log = max(directory.glob("*.log"))
+    os.truncate(log, size)
+    row = checks(directory)[log.name]
+    assert row["verdict"] == "incomplete" and "its end is missing" in row["reason"]
+    assert "normal" not in row["reason"]
+    assert code(directory) == code(directory, "verify --deep") == EXIT_FINDING
+    notes = opened(directory).loaded.notes
+    assert any("before the snapshot" in note and "compare-logs" in note for note in notes)
+    assert not any("normal while a server writes" in note for note in notes)
+
+
+def test_a_snapshot_that_a_follower_has_fetched_begins_an_empty_segment(tmp_path: Path) -> None:
+    directory = builders.copy_of(builders.FIXTURES / "4.2.1-rolled" / "controller-3001", tmp_path)
+    for log in directory.glob("*.log"):
+        log.unlink()
+    (directory / f"{947:020}.log").touch()
+    assert code(directory) == EXIT_OK
+    assert not any("missing" in note or "no log" in note for note in opened(directory).loaded.notes)
+
+
 def test_the_first_bad_byte_is_the_batch_that_was_changed(tmp_path: Path) -> None:
     directory = builders.copy_of(SMALL, tmp_path)
     path = directory / builders.LOG

@@ -170,7 +170,11 @@ def which_to_keep(comparison: Agreement, states: Sequence[str], repair: str | No
     if not reference.end:
         return "no copy has a record: there is nothing to keep"
     copies = [verdict.copy for verdict in comparison.standings]
-    alike = [copy.path for copy, state in zip(copies, states, strict=True) if state == SAME and not copy.damage]
+    alike = [
+        copy.path
+        for copy, state in zip(copies, states, strict=True)
+        if state == SAME and not copy.damage and (copy.log_end == copy.end or reference.log_end is None)
+    ]
     parted = [copy.path for copy, state in zip(copies, states, strict=True) if state == DIVERGED]
     rivals = [copy for copy in copies if copy is not reference and copy.last_epoch == reference.last_epoch]
     why = "no copy of that epoch is longer" if rivals else "no other copy reaches that epoch"

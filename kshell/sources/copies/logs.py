@@ -6,12 +6,13 @@ once, together, batch by batch; of each no more is in memory than the segment th
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from kshell.errors import CorruptDataError, DataError
+from kshell.errors import CorruptDataError, DataError, IncompleteLogError
 from kshell.protocol.batches import Batch, iter_records, read_header
 from kshell.protocol.control import KRAFT_VOTERS, LEADER_CHANGE, decode_control, holds
 from kshell.protocol.primitives import ZERO_UUID, DecodeError
@@ -21,7 +22,7 @@ from kshell.sources.directory.log import Progress
 from kshell.sources.directory.records import BatchWalk
 from kshell.sources.directory.sidecar_files import meta_properties, node_id, quorum_state
 from kshell.sources.directory.snapshot import SnapshotReader
-from kshell.sources.directory.source import DirectorySource
+from kshell.sources.directory.source import DirectorySource, ends_before
 
 _ABSENT, _INSIDE = -1, -2
 """Instead of a group: the copy has nothing at the offset; its next batch begins inside one that another copy has."""
@@ -107,6 +108,11 @@ class Copy:
         yield from self.noted(batch for _, batch in walk)
         self.damage += walk.damage
         self.torn = walk.torn
+        cut_at = walk.listing.missing_from(self.log_end, self.newest.end_offset if self.newest else None)
+        if cut_at is not None and not walk.damage and self.newest is not None:
+            last = walk.listing.segments[-1].path
+            reason = ends_before(cut_at, os.path.basename(self.newest.path))
+            self.damage.append(IncompleteLogError(f"{last}: {reason}"))
 
     def noted(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """The batches as they are; what they say of epochs and voters is known afterwards, and where the log ends."""

@@ -105,6 +105,22 @@ class Listing(NamedTuple):
         """
         return bool(self.segments) or self.log_start is not None
 
+    def missing_from(self, read_end: int | None, snapshot_end: int | None) -> int | None:
+        """The first offset that a directory's log lacks of what a snapshot of it covers; ``None`` where it lacks none.
+
+        A server's log never ends before a snapshot does: one that has fetched a snapshot begins an empty segment at
+        its end (``KafkaMetadataLog.truncateToLatestSnapshot``). Where there is no segment at all, somebody copied the
+        snapshots alone.
+
+        Args:
+            read_end: the offset after the log's last record; ``None`` where none was read.
+            snapshot_end: the offset after the newest whole snapshot's last record; ``None`` where there is none.
+        """
+        if self.directory is None or not self.segments or not snapshot_end:
+            return None
+        log_end = max(read_end or 0, self.segments[-1].base_offset or 0)
+        return log_end if log_end < snapshot_end else None
+
 
 def is_remote(path: str) -> bool:
     """Whether it is a URI of an object store or of HDFS (:mod:`kshell.sources.remote`)."""

@@ -309,29 +309,37 @@ def add_notes(loaded: Loaded) -> None:
     notes = loaded.notes
     if loaded.snapshot and loaded.snapshot.note:
         notes.append(loaded.snapshot.note)
+    snapshot_end = loaded.snapshot.end_offset if loaded.snapshot and loaded.until is None else None
+    cut_at = loaded.listing.missing_from(loaded.log_end_offset, snapshot_end)
     if loaded.torn:
         path, torn = loaded.torn
-        notes.append(f"{path}: byte {torn.position}: torn tail ({torn.reason}); normal while a server writes")
+        usual = "; normal while a server writes" if cut_at is None else ""
+        notes.append(f"{path}: byte {torn.position}: torn tail ({torn.reason}){usual}")
     if loaded.open_transaction is not None:
         notes.append(f"the metadata transaction begun at offset {loaded.open_transaction} has not ended: left out")
     lone = loaded.listing.segments[0] if loaded.listing.directory is None and loaded.listing.segments else None
     if lone is not None and lone.base_offset:
         notes.append(f"{lone.path}: a lone segment: what was before offset {lone.base_offset} is not known")
-    if loaded.snapshot and loaded.until is None and _lacks_log(loaded.listing, loaded.snapshot.end_offset):
+    if loaded.snapshot and (cut_at is not None or _is_without_log(loaded.listing, snapshot_end)):
+        whose = os.path.basename(loaded.snapshot.path)
+        what = f"no log follows the snapshot {whose}" if cut_at is None else ends_before(cut_at, whose)
         notes.append(
-            f"no log follows the snapshot {os.path.basename(loaded.snapshot.path)}: if newer records were written, they"
-            " are not here; look at the other controllers' copies (`compare-logs`)"
+            f"{what}; newer records, if there were any, are not here: look at the other controllers' copies"
+            " (`compare-logs`)"
         )
     is_empty = loaded.snapshot is None or (loaded.listing.directory is not None and not _has_records(loaded.listing))
     if is_empty and loaded.image.provenance.offset < 0:
         _note_empty(loaded)
 
 
-def _lacks_log(listing: Listing, end: int) -> bool:
-    """Whether a directory has no segment at a snapshot's end. A server leaves an empty one there, named so."""
-    if listing.directory is None or not end:
-        return False
-    return not listing.segments or (not listing.segments[-1].size and (listing.segments[-1].base_offset or 0) < end)
+def ends_before(log_end: int, snapshot: str) -> str:
+    """Say that a log ends before one of its snapshots does."""
+    return f"the log ends at offset {log_end}, before the snapshot {snapshot} does: its end is missing"
+
+
+def _is_without_log(listing: Listing, snapshot_end: int | None) -> bool:
+    """Whether a directory has snapshots alone."""
+    return listing.directory is not None and not listing.segments and bool(snapshot_end)
 
 
 def _has_records(listing: Listing) -> bool:

@@ -17,6 +17,7 @@ from kshell.sources.directory import sidecar_files
 from kshell.sources.directory.describe import snapshot_id
 from kshell.sources.directory.files import META, Listing, Segment, SnapshotFile, is_remote
 from kshell.sources.directory.log import Progress
+from kshell.sources.directory.source import ends_before
 from kshell.sources.directory.survey import (
     LogSurvey,
     SegmentSurvey,
@@ -90,10 +91,10 @@ def verify_files(
     log = survey_log(source, until, progress, decode=decode, ends=ends)
     checks = [_segment(listing, segment, log, decode=decode) for segment in listing.segments]
     checks[:1] = [_with_start(listing, check) for check in checks[:1]]
-    for file in listing.snapshots:
-        survey = survey_snapshot(listing, file, decode=decode, progress=progress)
-        if survey is not None:
-            checks.append(_snapshot(survey, log, decode=decode))
+    snapshots = [survey_snapshot(listing, file, decode=decode, progress=progress) for file in listing.snapshots]
+    if until is None:
+        checks[-1:] = [_with_end(source, listing, log, snapshots, check) for check in checks[-1:]]
+    checks += [_snapshot(survey, log, decode=decode) for survey in snapshots if survey is not None]
     checks += _bootstrap(listing, decode=decode)
     checks += _text_files(listing, log)
     checks += _unreadable(listing)
@@ -171,6 +172,20 @@ def _with_start(listing: Listing, check: FileCheck) -> FileCheck:
     reason = f"the log starts at offset {base}, and no snapshot reaches it"
     verdict = DAMAGED if check.verdict == DAMAGED else INCOMPLETE
     return check._replace(verdict=verdict, reason="; ".join(filter(None, (check.reason, reason))))
+
+
+def _with_end(
+    source: Source, listing: Listing, log: LogSurvey, snapshots: list[SnapshotSurvey | None], check: FileCheck
+) -> FileCheck:
+    """The last segment's check: no snapshot that is whole reaches further than the log."""
+    whole = [survey.file for survey in snapshots if survey is not None and survey.facts is not None]
+    newest = max(whole, key=lambda file: file.end_offset or 0, default=None)
+    log_end = log.segments[-1].end_offset if log.segments else None
+    cut_at = listing.missing_from(log_end, newest.end_offset if newest else None)
+    if newest is None or cut_at is None or check.verdict in FINDINGS or source.listing(full_log=True) != listing:
+        return check
+    torn = f"{log.torn[1].reason}; " if check.verdict == TORN and log.torn is not None else ""
+    return check._replace(verdict=INCOMPLETE, reason=torn + ends_before(cut_at, os.path.basename(newest.path)))
 
 
 def _with_damage(check: FileCheck, path: str, damage: list[DataError]) -> FileCheck:
