@@ -27,7 +27,7 @@ from kshell.history.diff import (
 )
 from kshell.history.diff_by_content import by_content
 from kshell.history.records import changed_parts
-from kshell.sources.points import oldest_before_now
+from kshell.sources.points import is_duration_before, oldest_before_now
 from kshell.tables.declaration import columns
 from kshell.tables.selection import where_flag
 from kshell.tree.globs import is_glob, unescape
@@ -167,8 +167,12 @@ def _operand(session: Session, operand: str) -> Session:
             return session.reshape(point=operand)
         except OutOfReachError as error:
             oldest = oldest_before_now(session.source.listing(full_log=True))
-            if oldest is not None:
-                error.hint = f"{error.hint}; `diff {oldest} now` shows all that changed"
+            if oldest is None:
+                raise
+            if is_duration_before(operand):
+                session.remarks.append(f"{operand}: {error.message}; compared from offset {oldest} on")
+                return session.reshape(point=str(oldest))
+            error.hint = f"{error.hint}; `diff {oldest} now` shows all that changed"
             raise
     return source_named(session, operand)
 

@@ -120,7 +120,7 @@ class _Plan:
         entry = loaded.image[QUORUM].get(KRAFT_VERSION)
         self.kraft_version = int(entry.value) if entry else 0
         level = loaded.image["features"].get(FEATURE)
-        self._release = version_name(level.value).partition("-")[0] if level else "unknown"
+        self._metadata_version = version_name(level.value) if level else "unknown"
 
     @property
     def listener(self) -> str:
@@ -184,7 +184,7 @@ class _Plan:
             "copy": reference.path,
             "why": why,
             "clusterId": reference.cluster_id,
-            "metadataVersion": self._release,
+            "metadataVersion": self._metadata_version,
             "endOffset": self.survivors.log.end,
             "lastOffset": last.offset,
             "epoch": reference.last_epoch,

@@ -119,6 +119,11 @@ def is_ago(text: str) -> bool:
     return text.startswith("-") and _DURATION.fullmatch(text[1:]) is not None
 
 
+def is_duration_before(text: str) -> bool:
+    """Whether a point is so long before now, or before the last record."""
+    return is_ago(text.removeprefix("end"))
+
+
 def duration_ms(text: str) -> int:
     """Milliseconds of ``500ms``, ``1.5s``, ``5m``, ``2h``, ``7d``, ``1w``. Raises ValueError."""
     match = _DURATION.fullmatch(text)
