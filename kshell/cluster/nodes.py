@@ -48,15 +48,25 @@ class Member(NamedTuple):
         return f"{self.kind} {self.name}"
 
 
-def live_nodes(session: Session, command: str) -> Nodes:
-    """The nodes of a live source. Raises SourceError on a directory, UsageError where there is no source."""
+def live_nodes(session: Session, command: str, offline: str | None = None) -> Nodes:
+    """The nodes of a live source.
+
+    Args:
+        session: whose source it is.
+        command: what needs them.
+        offline: what a directory can be asked instead.
+
+    Raises:
+        SourceError: the source is a directory.
+        UsageError: there is no source.
+    """
     nodes = session.source.nodes
     if nodes is None:
         if not session.source.path:
             session.source.listing()
         raise SourceError(
             f"{command} asks running nodes, and {session.source.name or session.source.path} is a directory",
-            hint=f"needs -q or -b: kshell -q HOST:PORT {command} …",
+            hint="; ".join(filter(None, (f"needs -q or -b: kshell -q HOST:PORT {command} …", offline))),
         )
     return nodes
 

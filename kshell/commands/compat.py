@@ -38,6 +38,7 @@ _FIELDS = (
     Field("reason", "string", "why it cannot be used, or why that is not known"),
     Field("about", "string", "what it is", True),
 )
+_OFFLINE = "a directory tells which levels can be raised: `features --can-upgrade 4.4`"
 _USABLE = {True: "yes", False: "no", None: "unknown"}
 
 
@@ -47,7 +48,7 @@ def run(session: Session, args: Any) -> Result:
     from kshell.client.compatibility import check
     from kshell.cluster.nodes import live_nodes, survey
 
-    node_survey = survey(session, live_nodes(session, "compat"), everyone=True)
+    node_survey = survey(session, live_nodes(session, "compat", _OFFLINE), everyone=True)
     verdicts = [check(feature, node_survey.ranges, node_survey.finalized) for feature in wanted]
     rows = [_row(verdict, node_survey) for verdict in verdicts]
     is_single_feature = args.feature is not None

@@ -160,6 +160,8 @@ def run(session: Session, args: Any) -> Result:
     from kshell.engine.help_pages import PAGES, unknown
 
     if args.command not in PAGES:
+        if _is_known(args.command):
+            return page(session, args.command)
         raise unknown(args.command)
     return Text(PAGES[args.command].text(), markdown=True)
 

@@ -142,6 +142,7 @@ def parse(command: Command, tokens: list[str], *, explains: bool = True) -> Simp
     """
     hint = f"`help {command.name}` shows how it is used"
     reader = _Reader(command, flags_of(command), hint, explains=explains)
+    hint = next((f"such as `{example.line}`; {hint}" for example in command.examples if command.args), hint)
     rest = reader.read(tokens, intermixed=not command.takes_line)
     missing = None
     for arg in command.args:

@@ -100,7 +100,10 @@ PAGES: dict[str, HelpTopic] = {
 
 def unknown(name: str) -> UsageError:
     """The error for a word that is neither a command nor a subject; it proposes some of both."""
-    hint = did_you_mean(name, (*registry.names(), *PAGES), f"`help` lists the commands; also {', '.join(PAGES)}")
+    from kshell.engine.habits import command_hint  # late: only mistakes need it
+
+    subjects = (*registry.names(), *PAGES)
+    hint = command_hint(name) or did_you_mean(name, subjects, f"`help` lists the commands; also {', '.join(PAGES)}")
     return UsageError(f"{name}: no such command", hint=hint)
 
 

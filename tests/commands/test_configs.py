@@ -453,3 +453,7 @@ def test_the_tables_agree_on_keys_and_secrets() -> None:
 def test_any_text_of_any_type_is_judged(kind: str, text: str) -> None:
     entry = ConfigEntry("retention.ms", None, "DEFAULT_CONFIG", False, False, (), kind, None)
     assert check("TOPIC", "retention.ms", text, entry).type == kind
+
+
+def test_the_page_of_a_config_needs_no_word_before_its_name(sample: Session) -> None:
+    assert sections(sample, "man retention.ms") == sections(sample, "man config retention.ms")

@@ -315,11 +315,19 @@ def test_a_time_after_the_last_record_says_that_nothing_is_newer(sample: Session
     assert run(sample, "diff now now").exit_code == 0 and sample.remarks == []
 
 
-def test_a_point_before_the_log_names_the_line_that_works(sample: Session) -> None:
+def test_a_time_before_the_log_names_the_line_that_works(sample: Session) -> None:
     with pytest.raises(OutOfReachError) as raised:
-        run(sample, "diff end-10m now")
+        run(sample, "diff 2020-01-01 now")
     assert raised.value.hint is not None and raised.value.hint.endswith("; `diff 0 now` shows all that changed")
     assert run(sample, "diff 0 now").exit_code == 1
+
+
+@pytest.mark.parametrize("ago", ["end-10m", "-4000w"])
+def test_so_long_ago_that_there_was_no_log_is_its_beginning(sample: Session, ago: str) -> None:
+    """As `log --since` has it: who asks for the last ten minutes of a log of one wants that one."""
+    whole = rows(sample, "diff 0 now")
+    assert rows(sample, f"diff {ago} now") == whole != []
+    assert any(remark.startswith(f"{ago}: ") and "compared from offset 0 on" in remark for remark in sample.remarks)
 
 
 def test_an_offset_that_is_not_written_yet_is_said(sample: Session) -> None:
