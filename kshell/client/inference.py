@@ -14,6 +14,7 @@ them all, a range that is open above, or nothing. It is called exact only when e
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -23,6 +24,10 @@ from kshell.protocol.names import API_NAMES, api_name
 
 SAME, LESS, NARROWED = range(3)
 LAST = RELEASES[-1]
+Bounds = tuple[str | None, str | None]
+"""The lowest and the highest release, as they are shown."""
+_OR_LATER = " or later"
+_NUMBERS = re.compile(r"v?(\d{1,9}(?:\.\d{1,9}){0,5})", re.ASCII)
 
 
 class Inference(NamedTuple):
@@ -47,11 +52,11 @@ class Inference(NamedTuple):
         if self.lowest is None:
             return "unknown"
         if self.highest is None:
-            return f"{self.lowest} or later"
+            return f"{self.lowest}{_OR_LATER}"
         return self.lowest if self.lowest == self.highest else f"{self.lowest}\N{EN DASH}{self.highest}"
 
     @property
-    def bounds(self) -> tuple[str | None, str | None]:
+    def bounds(self) -> Bounds:
         """Both ends as they are shown: ``("3.7", "3.8")``; neither end of what is open above is a fact by itself."""
         return (self.text, self.text) if self.highest is None and self.lowest else (self.lowest, self.highest)
 
@@ -134,8 +139,33 @@ def registered_releases(supported: Mapping[str, Range]) -> tuple[str, str] | Non
     named = by_level(supported[METADATA_VERSION][1])
     is_unheard_of = named[-1] == LAST and not supported.keys() <= _feature_names()
     if is_unheard_of or newer_features(supported):
-        return f"{named[0]} or later", f"{named[-1]} or later"
+        return f"{named[0]}{_OR_LATER}", f"{named[-1]}{_OR_LATER}"
     return named[0], named[-1]
+
+
+def registered_span(supported: Iterable[Mapping[str, Range] | None]) -> Bounds:
+    """The lowest and the highest release of nodes, by the levels that each of them registered."""
+    ends = (registered_releases(levels) for levels in supported if levels is not None)
+    return span(bounds for bounds in ends if bounds is not None)
+
+
+def span(bounds: Iterable[Bounds]) -> Bounds:
+    """The lowest and the highest version of a cluster, of its nodes' bounds that begin with a number.
+
+    One bound that is open above leaves the cluster's highest version open as well.
+    """
+    node_bounds = list(bounds)
+    lows = [(numbers, low) for low, _ in node_bounds if low and (numbers := _numbers(low))]
+    highs = [(numbers, high) for _, high in node_bounds if high and (numbers := _numbers(high))]
+    lowest, highest = min(lows, default=((), None))[1], max(highs, default=((), None))[1]
+    if highest is not None and any(high.endswith(_OR_LATER) for _, high in highs):
+        highest = highest.removesuffix(_OR_LATER) + _OR_LATER
+    return lowest, highest
+
+
+def _numbers(version: str) -> tuple[int, ...] | None:
+    match = _NUMBERS.match(version)
+    return tuple(map(int, match[1].split("."))) if match else None
 
 
 def by_level(level: int) -> Sequence[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.features import standing
@@ -12,8 +13,10 @@ from kshell.cluster.kafka_tools import kafka_tools
 from kshell.cluster.snapshot_slips import slips
 from kshell.errors import AuthorizationError, KshellError, NodeError, ServerError, UnsupportedVersionError
 from kshell.metadata.checkpoint import ONLY_LOG
-from kshell.metadata.health.check import CheckedState, SnapshotAge, SnapshotSlip
+from kshell.metadata.health.check import CheckedState, SnapshotAge, SnapshotSlip, step_of
 from kshell.metadata.image import Image
+from kshell.metadata.kafka_tools import KafkaTools
+from kshell.metadata.next_steps import NextStep
 from kshell.metadata.partial import MISSING
 from kshell.metadata.partition_state import MinIsr
 from kshell.sources.directory import checkpoints, describe
@@ -35,16 +38,12 @@ def state_of(session: Session, least: MinIsr) -> CheckedState:
     loaded = session.loaded
     nodes = session.source.nodes if session.until is None else None
     quorum = None if nodes is None else _quorum(session, nodes)
-    if quorum is not None:
-        voters = tuple(sorted(voter["id"] for voter in quorum["voters"]))
+    recorded = describe.voters(loaded)
+    directories = {voter["voterId"]: voter["voterDirectoryId"] for voter in recorded if voter.get("voterDirectoryId")}
+    if quorum is None:
+        voters = tuple(sorted(voter["voterId"] for voter in recorded))
     else:
-        voters = tuple(sorted(voter["voterId"] for voter in describe.voters(loaded)))
-    directories = {
-        voter["voterId"]: voter["voterDirectoryId"]
-        for voter in describe.voters(loaded)
-        if voter.get("voterDirectoryId")
-    }
-    if quorum is not None:
+        voters = tuple(sorted(voter["id"] for voter in quorum["voters"]))
         directories |= {voter["id"]: voter["directoryId"] for voter in quorum["voters"] if voter["directoryId"]}
     features = standing(session)
     session.remarks += [f"not checked: {name}: {why}" for name, why in _refused(loaded.image)]
@@ -61,6 +60,24 @@ def state_of(session: Session, least: MinIsr) -> CheckedState:
         is_partial=not session.source.has_log,
         tools=kafka_tools(session, features),
     )
+
+
+StepOf = Callable[[str, Mapping[str, Any]], NextStep]
+"""The next step of a finding, by its name and what fills its places."""
+
+
+def steps_of(session: Session) -> StepOf:
+    """Next steps for reports on the same facts, which find a finding themselves.
+
+    What they depend on is asked for with the first one, and once: brokers report it with more requests.
+    """
+
+    @cache
+    def known() -> tuple[KafkaTools, Mapping[str, int]]:
+        features = standing(session)
+        return kafka_tools(session, features), features.finalized
+
+    return lambda finding, places: step_of(finding, *known(), places)
 
 
 def _refused(image: Image) -> list[tuple[str, str]]:

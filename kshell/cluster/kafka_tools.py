@@ -7,21 +7,20 @@ registrations of the nodes; where nobody says it, ``HOST:9092`` stands in its pl
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.client.address import name_of
-from kshell.client.inference import registered_releases
-from kshell.cluster.nodes import span
+from kshell.client.inference import registered_span
+from kshell.metadata.families.cluster import Listener
+from kshell.metadata.families.quorum import QUORUM, VOTERS
 from kshell.metadata.feature_update import ClusterFeatures
 from kshell.metadata.image import Image
 from kshell.metadata.kafka_tools import UNKNOWN_SERVERS, KafkaTools, release_of
 from kshell.shell_words import quote
-from kshell.sources.directory import describe
 
 if TYPE_CHECKING:
     from kshell.client.nodes import Nodes
     from kshell.engine.session import Session
-    from kshell.metadata.families.cluster import Listener
 
 _NAMED = 3
 """Addresses that a command names: one is down sooner or later."""
@@ -43,13 +42,12 @@ def kafka_tools(session: Session, standing: ClusterFeatures) -> KafkaTools:
     image = session.image
     servers, servers_protocol = _addresses(_bootstrap(nodes, _BROKER), _listeners(image, _BROKER), protocol)
     controllers, controllers_protocol = _addresses(
-        _bootstrap(nodes, _CONTROLLER), [*_listeners(image, _CONTROLLER), *_voters(session)], protocol
+        _bootstrap(nodes, _CONTROLLER), [*_listeners(image, _CONTROLLER), *_voters(image)], protocol
     )
     file = nodes.settings.file if nodes is not None else None
     if file is None and {servers_protocol, controllers_protocol} != {_PLAINTEXT}:
         file = _NO_FILE
-    supported = [node.supported for node in standing.nodes if node.supported is not None]
-    lowest, _ = span(ends for ends in map(registered_releases, supported) if ends is not None)
+    lowest, _ = registered_span(node.supported for node in standing.nodes)
     return KafkaTools(
         quote(servers) if servers else UNKNOWN_SERVERS,
         quote(controllers) if controllers else None,
@@ -67,33 +65,25 @@ def _bootstrap(nodes: Nodes | None, kind: str) -> str | None:
 
 def _listeners(image: Image, kind: str) -> list[list[Listener]]:
     """The listeners of each node that is registered, those that serve first."""
-    found: list[tuple[bool, int, list[Any]]] = [
-        (getattr(entry.value, "fenced", False) is True, number, list(entry.value.listeners))
-        for number, entry in image[f"{kind}s"].items()
-        if not isinstance(entry.value.listeners, str)
+    reported = [
+        entry.value for _, entry in sorted(image[f"{kind}s"].items()) if not isinstance(entry.value.listeners, str)
     ]
-    serving = [listeners for fenced, _, listeners in sorted(found, key=lambda node: node[:2]) if not fenced]
-    return serving or [listeners for _, _, listeners in sorted(found, key=lambda node: node[:2])]
+    serving = [node for node in reported if getattr(node, "fenced", False) is not True]
+    return [list(node.listeners) for node in serving or reported]
 
 
-def _voters(session: Session) -> list[list[Any]]:
+def _voters(image: Image) -> list[list[Listener]]:
     """Where the voters of a dynamic quorum listen; their control record names no security protocol."""
-    if not session.source.has_log:
-        return []
-    endpoints = [voter.get("endpoints", ()) for voter in describe.voters(session.loaded)]
-    return [[_Endpoint(point["host"], point["port"]) for point in points] for points in endpoints if points]
+    entry = image[QUORUM].get(VOTERS)
+    endpoints = [voter["endpoints"] for voter in entry.value] if entry is not None else []
+    return [
+        [Listener(point["name"], point["host"], point["port"], _PLAINTEXT) for point in points]
+        for points in endpoints
+        if points
+    ]
 
 
-class _Endpoint:
-    """A listener of which only the address is known."""
-
-    security_protocol = _PLAINTEXT
-
-    def __init__(self, host: str, port: int) -> None:
-        self.host, self.port = host, port
-
-
-def _addresses(own: str | None, nodes: Iterable[list[Any]], protocol: str) -> tuple[str | None, str]:
+def _addresses(own: str | None, nodes: Iterable[list[Listener]], protocol: str) -> tuple[str | None, str]:
     """(a list of addresses, the security protocol that they speak): the user's own, else by registrations.
 
     Of registrations, listeners with the protocol of the source, else plain ones, else the first of each node.

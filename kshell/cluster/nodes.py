@@ -8,7 +8,6 @@ software is text that nobody trusts: it is cut, and escaped where it is shown.
 from __future__ import annotations
 
 import contextlib
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -250,8 +249,6 @@ def _none(members: list[Member], answers: Iterable[VersionsReply]) -> NodeError:
 REPORTED, INFERRED, UNKNOWN = "reported", "inferred", "unknown"
 _LONGEST = 256
 """Characters of a name or version that are kept."""
-_OR_LATER = " or later"
-_NUMBERS = re.compile(r"v?(\d{1,9}(?:\.\d{1,9}){0,5})", re.ASCII)
 
 
 class Software(NamedTuple):
@@ -270,6 +267,8 @@ def add_software(session: Session, rows: list[dict[str, Any]]) -> None:
     nodes = live_nodes(session, "brokers --software")
     members = own_members(nodes) if nodes.kind == "broker" else other_members(session, nodes)
     software_by_id = dict(zip((member.id for member in members), _ask_all(nodes, members), strict=True))
+    from kshell.client.inference import span
+
     lowest, highest = span((software.lowest, software.highest) for software in software_by_id.values())
     for row in rows:
         software = software_by_id.get(row["id"], Software(None, None, UNKNOWN, ["its address is not known"]))
@@ -322,22 +321,3 @@ def inferred(versions: NodeVersions) -> Software:
     if inference.lowest is None:
         return Software(None, None, UNKNOWN, inference.evidence)
     return Software(None, inference.text, INFERRED, inference.evidence, *inference.bounds)
-
-
-def span(bounds: Iterable[tuple[str | None, str | None]]) -> tuple[str | None, str | None]:
-    """The lowest and the highest version of a cluster, of its nodes' bounds that begin with a number.
-
-    One bound that is open above leaves the cluster's highest version open as well.
-    """
-    node_bounds = list(bounds)
-    lows = [(numbers, low) for low, _ in node_bounds if low and (numbers := _numbers(low))]
-    highs = [(numbers, high) for _, high in node_bounds if high and (numbers := _numbers(high))]
-    lowest, highest = min(lows, default=((), None))[1], max(highs, default=((), None))[1]
-    if highest is not None and any(high.endswith(_OR_LATER) for _, high in highs):
-        highest = highest.removesuffix(_OR_LATER) + _OR_LATER
-    return lowest, highest
-
-
-def _numbers(version: str) -> tuple[int, ...] | None:
-    match = _NUMBERS.match(version)
-    return tuple(map(int, match[1].split("."))) if match else None

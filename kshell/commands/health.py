@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,9 @@ from kshell.engine.result import Column, PageLayout, Report, Result, Row, Rows, 
 from kshell.errors import EXIT_FINDING, EXIT_OK
 from kshell.metadata.health.check import ERROR, LEVELS, Check, Finding, checks
 from kshell.metadata.health.examine import Health, examine
-from kshell.tables.declaration import Field
+from kshell.tables.declaration import Field, Wanted
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import is_given, row_flags, select
+from kshell.tables.selection import asked_for, is_given, row_flags, select, wanted
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -45,10 +45,11 @@ _SHOWN = 5
 def run(session: Session, args: Any) -> Result:
     """A row a finding. The exit code counts those from ``--fail-on`` up that were chosen. Raises KshellError."""
     found = examine(state_of(session, min_isr_of(session, session.image, args)), session.progress)
-    rows = FindingRows(found.findings)
+    rows = FindingRows(found.findings, wanted(FIELDS, args))
     counts = LEVELS[: LEVELS.index(args.fail_on) + 1]
+    needed = None if args.where is None else asked_for(FIELDS, args.where)
     failed = any(
-        finding.check.level in counts and (args.where is None or args.where(row_of(finding)))
+        finding.check.level in counts and (args.where is None or args.where(row_of(finding, needed)))
         for finding in found.findings
     )
     result = select(FIELDS, rows, args, tone=level_of, exit_code=EXIT_FINDING if failed else EXIT_OK)
@@ -60,22 +61,29 @@ def run(session: Session, args: Any) -> Result:
 
 
 class FindingRows(list[Any]):
-    """Findings as rows, which are made when they are read: the text of a page needs none, and commands take time."""
+    """Findings as rows, which are made when they are read, with the fields that are needed: commands take time."""
+
+    def __init__(self, findings: Iterable[Finding], needed: Wanted = None) -> None:
+        super().__init__(findings)
+        self._needed = needed
 
     def __iter__(self) -> Iterator[Row]:
-        return map(row_of, super().__iter__())
+        return (row_of(one, self._needed) for one in super().__iter__())
 
 
-def row_of(one: Finding) -> dict[str, Any]:
-    """A finding as a row."""
-    return {
-        "level": one.check.level,
-        "finding": one.check.name,
-        "path": one.path,
-        "evidence": one.evidence,
-        "nextStep": one.next_step,
-        "commands": list(one.commands),
-    }
+_CELLS: dict[str, Callable[[Finding], Any]] = {
+    "level": lambda one: one.check.level,
+    "finding": lambda one: one.check.name,
+    "path": lambda one: one.path,
+    "evidence": lambda one: one.evidence,
+    "nextStep": lambda one: one.next_step,
+    "commands": lambda one: list(one.commands),
+}
+
+
+def row_of(one: Finding, needed: Wanted = None) -> dict[str, Any]:
+    """A finding as a row, with the fields that are needed; ``None`` for all."""
+    return {name: cell(one) for name, cell in _CELLS.items() if needed is None or name in needed}
 
 
 def level_of(row: Row) -> str:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.broker_load import loads
-from kshell.cluster.features import standing
-from kshell.cluster.kafka_tools import kafka_tools
+from kshell.cluster.health import StepOf, steps_of
 from kshell.engine import tones
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import TIMESTAMP, Result
-from kshell.metadata.feature_levels import CONTROLLERS_UNREGISTER
-from kshell.metadata.health.check import step_of
 from kshell.metadata.image import Image
-from kshell.metadata.kafka_tools import KafkaTools
 from kshell.metadata.partial import is_node_reported, reported_or_none
 from kshell.metadata.values import Entry
 from kshell.tables.declaration import Field, image_for
@@ -45,26 +40,11 @@ _FIELDS = (
 def run(session: Session, args: Any) -> Result:
     """A row a registration; with ``--stale`` the stale ones."""
     image = image_for(session, "registrations", ("brokers", "topics"))
-    step = _steps(session)
+    step = steps_of(session)
     rows: Any = [*_brokers(image, step), *_controllers(session, image, step)]
     if args.stale:
         rows = [row for row in rows if row["stale"]]
     return select(_FIELDS, rows, args)
-
-
-StepOf = Callable[[str, Mapping[str, Any]], str]
-"""The next step of a finding of ``health``, by its name and what fills its places."""
-
-
-def _steps(session: Session) -> StepOf:
-    """Asks for what a step depends on when there is a first one: brokers report it with more requests."""
-
-    @cache
-    def known() -> tuple[KafkaTools, Mapping[str, int]]:
-        features = standing(session)
-        return kafka_tools(session, features), features.finalized
-
-    return lambda finding, places: step_of(finding, *known(), places).text
 
 
 def _brokers(image: Image, step: StepOf) -> Iterator[dict[str, Any]]:
@@ -77,7 +57,7 @@ def _brokers(image: Image, step: StepOf) -> Iterator[dict[str, Any]]:
             count = "1 replica is" if replicas == 1 else f"{replicas} replicas are"
             reason = f"fenced: it sends no heartbeats; {count} placed on it: start it, or move them first"
         elif stale:
-            reason = f"fenced, and has no replicas; {step('staleRegistration', {'id': broker_id})}"
+            reason = f"fenced, and has no replicas; {step('staleRegistration', {'id': broker_id}).text}"
         yield {
             "kind": BROKER,
             "id": broker_id,
@@ -103,9 +83,7 @@ def _controllers(session: Session, image: Image, step: StepOf) -> Iterator[dict[
             "id": node_id,
             "incarnationId": reported_or_none(str(entry.value.incarnation_id)),
             "stale": stale,
-            "reason": f"{reason}; {step('staleController', {'id': node_id, 'needed': CONTROLLERS_UNREGISTER})}"
-            if stale
-            else None,
+            "reason": f"{reason}; {step('staleController', {'id': node_id}).text}" if stale else None,
             **_changed(entry),
         }
 

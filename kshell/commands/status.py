@@ -77,16 +77,15 @@ def _versions(session: Session, state: CheckedState) -> dict[str, Any]:
 
 def _release(session: Session, state: CheckedState) -> tuple[str | None, str | None, str]:
     """The releases that nodes run: of a live source by all that they offer, else by the levels that they registered."""
-    from kshell.client.inference import registered_releases
-    from kshell.cluster.nodes import INFERRED, span
+    from kshell.client.inference import registered_span, span
+    from kshell.cluster.nodes import INFERRED
 
     nodes = session.source.nodes
     if nodes is not None and session.until is None:
         inferred = span(_inferred(session, nodes))
         if inferred[0] is not None:
             return (*inferred, INFERRED)
-    levels = [node.supported for node in state.standing.nodes if node.supported is not None]
-    registered = span(ends for ends in map(registered_releases, levels) if ends is not None)
+    registered = registered_span(node.supported for node in state.standing.nodes)
     return (*registered, "unknown" if registered[0] is None else "registered")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.broker_load import loads
 from kshell.cluster.features import standing
+from kshell.cluster.health import steps_of
 from kshell.cluster.kafka_tools import kafka_tools
 from kshell.commands.as_of import complete_point
 from kshell.engine import tones
@@ -43,8 +44,6 @@ from kshell.history.topic_story import (
 )
 from kshell.metadata.election import leaderless, steps
 from kshell.metadata.families.cluster import BROKERS, CONTROLLERS
-from kshell.metadata.feature_levels import CONTROLLERS_UNREGISTER
-from kshell.metadata.health.check import step_of
 from kshell.metadata.names import encode_name
 from kshell.metadata.partition_state import MinIsr, effective_min_isr, problems, state
 from kshell.metadata.values import plain
@@ -171,7 +170,7 @@ def _controller(session: Session, story: Story, node_id: int, first: Since | Non
     is_stale = present is not None and found.voter_ids is not None and node_id not in found.voter_ids
     closing = {
         "sentence": controller_sentence(found, node_id),
-        **_node_steps(session, "staleController" if is_stale else None, id=node_id, needed=CONTROLLERS_UNREGISTER),
+        **_node_steps(session, "staleController" if is_stale else None, id=node_id),
         "history": story.reach,
     }
     state = {"registered": present is not None, **({} if present is None else plain(present))}
@@ -321,8 +320,7 @@ def _node_steps(session: Session, name: str | None, **places: Any) -> dict[str, 
     """What ``health`` says about a finding of a node; nothing where there is none."""
     if name is None:
         return {}
-    features = standing(session)
-    step = step_of(name, kafka_tools(session, features), features.finalized, places)
+    step = steps_of(session)(name, places)
     return {"nextStep": step.text, "commands": list(step.commands)}
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from kshell.client.connection import NodeVersions
+from kshell.client.inference import span
 from kshell.client.releases import RELEASES
-from kshell.cluster.nodes import inferred, span
+from kshell.cluster.nodes import inferred
 from kshell.engine.session import Session
 from kshell.errors import SourceError
 from kshell.metadata.image import EMPTY

@@ -15,6 +15,7 @@ import pytest
 from kshell.engine.result import Report, Rows, Section, Text, Toned
 from kshell.engine.session import Session
 from kshell.errors import UsageError
+from kshell.metadata.health import check
 from kshell.metadata.health.check import LEVELS, checks
 from kshell.metadata.partition_state import LOST, UNASSIGNED
 from kshell.protocol.batches import write_batch
@@ -678,3 +679,19 @@ def test_every_format(fmt: str, sample: Session) -> None:
 def test_a_wrong_level(sample: Session) -> None:
     with pytest.raises(UsageError):
         run(sample, "health --fail-on fatal")
+
+
+def test_next_steps_are_written_only_for_what_is_shown(monkeypatch: pytest.MonkeyPatch, sample: Session) -> None:
+    """There may be 100,000 findings, and `status` shows none of their steps."""
+    written = []
+    original = check.next_step
+
+    def next_step(*arguments: Any) -> Any:
+        written.append(arguments)
+        return original(*arguments)
+
+    monkeypatch.setattr(check, "next_step", next_step)
+    run(sample, "status")
+    found = rows(sample, "health --columns finding,path")
+    assert len(found) > 10 and written == []
+    assert rows(sample, "health --columns commands --limit 1") and written

@@ -143,23 +143,23 @@ class Check(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What a check found."""
+    """What a check found. What to do about it is written when it is asked for: there may be 100,000 findings."""
 
     check: Check
     path: str
     evidence: str
-    step: NextStep
+    make_step: Callable[[], NextStep]
     moves: Callable[[], tuple[str, ...]] | None = None
 
     @property
     def next_step(self) -> str:
         """What to do about it, as a sentence."""
-        return self.step.text
+        return self.make_step().text
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """The command lines that do it, in their order; those of a reassignment are written now."""
-        return (*self.step.commands, *(self.moves() if self.moves is not None else ()))
+        """The command lines that do it, in their order, with those of a reassignment."""
+        return (*self.make_step().commands, *(self.moves() if self.moves is not None else ()))
 
 
 _CHECKS: dict[str, Check] = {}
@@ -225,10 +225,14 @@ def step_of(name: str, tools: KafkaTools, finalized: Mapping[str, int], placehol
 
 def finding(health_check: Check, observation: Observation, state: CheckedState) -> Finding:
     """A finding with its next step; names in it are quoted for a shell, for they are anybody's."""
-    step = observation.next_step
-    if step is None:
-        step = next_step(health_check.cures, state.tools, state.standing.finalized, observation.placeholders)
-    return Finding(health_check, observation.path, observation.evidence, step, observation.moves)
+
+    def make_step() -> NextStep:
+        own = observation.next_step
+        if own is not None:
+            return own
+        return next_step(health_check.cures, state.tools, state.standing.finalized, observation.placeholders)
+
+    return Finding(health_check, observation.path, observation.evidence, make_step, observation.moves)
 
 
 @lru_cache(64)

@@ -133,7 +133,7 @@ def controller_unregistered(state: CheckedState) -> Iterator[Observation]:
         ),
         Cure(
             "if it is gone for good: {0} and then {1}",
-            ("kafka-features.sh upgrade --feature metadata.version={needed}", _UNREGISTER_CONTROLLER),
+            (f"kafka-features.sh upgrade --feature metadata.version={CONTROLLERS_UNREGISTER}", _UNREGISTER_CONTROLLER),
             below={METADATA_VERSION: CONTROLLERS_UNREGISTER},
         ),
         Cure("if it is gone for good: {0}", (_UNREGISTER_CONTROLLER,)),
@@ -147,7 +147,7 @@ def stale_controller(state: CheckedState) -> Iterator[Observation]:
         yield Observation(
             f"/image/cluster/controllers/{number}",
             f"controller {number} is registered and no voter",
-            {"id": number, "needed": CONTROLLERS_UNREGISTER},
+            {"id": number},
         )
 
 
