@@ -14,7 +14,7 @@ from kshell.metadata.feature_update import ClusterFeatures, check, handles_kraft
 from kshell.metadata.health.nodes import BEHIND_AFTER
 from kshell.metadata.kafka_tools import KafkaTools
 
-KINDS = ("kraftVersion", "software", "nodes", "voters", "properties")
+_LEVEL = "kraftVersion"
 _COMMAND = "kafka-features.sh upgrade --feature kraft.version=1"
 
 
@@ -52,17 +52,13 @@ def requirements(
     """
     level = standing.finalized.get(KRAFT_VERSION, 0)
     if level:
-        return [QuorumRequirement(KINDS[0], True, f"the quorum is dynamic already: kraft.version {level} is finalized")]
+        return [QuorumRequirement(_LEVEL, True, f"the quorum is dynamic already: kraft.version {level} is finalized")]
     needed = list(_needed(standing, quorum))
     is_possible = all(one.fulfilled for one in needed if one.counts)
     static = "the quorum is static: kraft.version 0 is finalized"
-    if is_possible:
-        command = tools.fill(_COMMAND, {})
-        return [
-            QuorumRequirement(KINDS[0], None, static, f"make it dynamic: {command}", command, counts=False),
-            *needed,
-        ]
-    return [QuorumRequirement(KINDS[0], None, static, "see what is missing below", counts=False), *needed]
+    command = tools.fill(_COMMAND, {}) if is_possible else None
+    step = f"make it dynamic: {command}" if command else "see what is missing below"
+    return [QuorumRequirement(_LEVEL, None, static, step, command, counts=False), *needed]
 
 
 def _needed(standing: ClusterFeatures, quorum: Mapping[str, Any] | None) -> Iterator[QuorumRequirement]:

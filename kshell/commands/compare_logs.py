@@ -41,6 +41,7 @@ from kshell.sources.copies.agreement import (
     agreement,
     reason,
     which_to_keep,
+    with_damage,
 )
 from kshell.sources.copies.logs import Copy, read_together
 from kshell.sources.directory.describe import snapshot_id
@@ -221,7 +222,7 @@ def run(session: Session, args: Any) -> Result:
         snapshots = Snapshots(verdict.state, None)
         if verdict.state not in (REFERENCE, OTHER_CLUSTER):
             snapshots = compare_snapshots(verdict, comparison.reference, session.progress)
-        state = DAMAGED if verdict.copy.damage and snapshots.state in (SAME, BEHIND) else snapshots.state
+        state = with_damage(snapshots.state, is_damaged=bool(verdict.copy.damage))
         standings.append(verdict._replace(state=state))
         differences.append(snapshots.difference)
     offset = _shared_offset(standings)

@@ -177,11 +177,11 @@ def _operand(session: Session, operand: str) -> Session:
     return source_named(session, operand)
 
 
-def source_named(session: Session, name: str, hint: str | None = None) -> Session:
+def source_named(session: Session, name: str) -> Session:
     """A session of a path or ``context:NAME``, with the options of another one.
 
     Raises:
-        UsageError: there is no such file (``hint`` says what to do then), or no such context.
+        UsageError: there is no such file, or no such context.
     """
     path = os.path.expanduser(name)
     if name.startswith(_CONTEXT):
@@ -193,7 +193,7 @@ def source_named(session: Session, name: str, hint: str | None = None) -> Sessio
 
         source = DirectorySource(path)
     else:
-        raise UsageError(f"{name}: no such file or directory", hint=hint)
+        raise UsageError(f"{name}: no such file or directory")
     return Session(source, show_secrets=session.redaction.show_secrets, progress=session.progress)
 
 
@@ -220,11 +220,7 @@ def _line(row: Row) -> str:
     sign = _SIGNS[row["change"]]
     if row["change"] != CHANGED:
         return f"{sign} {row['path']} {one_line(row['new'] if row['change'] == 'added' else row['old'])}"
-    return f"{sign} {row['path']}: {', '.join(_parts(row))}"
-
-
-def _parts(row: Row) -> Iterator[str]:
-    return changed_parts(row["old"], row["new"])
+    return f"{sign} {row['path']}: {', '.join(changed_parts(row['old'], row['new']))}"
 
 
 def _complete(session: Session, typed: str) -> Iterable[str]:

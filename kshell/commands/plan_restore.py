@@ -12,7 +12,8 @@ from kshell.metadata.families.quotas import Entity, entity_segment
 from kshell.metadata.image import Image, families
 from kshell.metadata.kafka_tools import KafkaTools, acl_words, entity_words, quota_words
 from kshell.metadata.names import sort_key
-from kshell.metadata.partial import MISSING, is_unreported
+from kshell.metadata.partial import MISSING
+from kshell.metadata.partition_state import target_replicas
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.redaction import REDACTED, Redaction
 from kshell.shell_words import command_line, option, quote
@@ -89,7 +90,7 @@ def _values(entries: Mapping[str, Any]) -> dict[str, Any]:
 
 def _topic_steps(topic: Topic, configs: dict[str, str], tools: KafkaTools) -> Iterator[Step]:
     partitions = dict(topic.scan())
-    assigned = [_target(value) for value in partitions.values() if isinstance(value, Partition)]
+    assigned = [target_replicas(value) for value in partitions.values() if isinstance(value, Partition)]
     if sorted(partitions) != list(range(len(partitions))) or len(assigned) != len(partitions) or not assigned:
         yield Step("topic", topic.name, None, "its partitions cannot all be read, or leave a gap: create it by hand")
         return
@@ -108,12 +109,6 @@ def _topic_steps(topic: Topic, configs: dict[str, str], tools: KafkaTools) -> It
     rest = {key: value for key, value in configs.items() if key not in simple}
     if rest or hidden:
         yield from _config_steps(("TOPIC", topic.name), rest, tools)
-
-
-def _target(value: Partition) -> list[int]:
-    """Where a reassignment that goes on will end."""
-    removing = () if is_unreported(value.removing_replicas) else value.removing_replicas
-    return [broker for broker in value.replicas if broker not in removing]
 
 
 # --- configs and quotas ----------------------------------------------------------------------------------------------

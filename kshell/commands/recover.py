@@ -17,13 +17,11 @@ from kshell.history.records import row_of
 from kshell.metadata.families.quorum import KRAFT_VERSION, QUORUM
 from kshell.metadata.metadata_version import FEATURE, version_name
 from kshell.sources.copies.agreement import (
-    BEHIND,
-    DAMAGED,
     OTHER_CLUSTER,
-    SAME,
     CopyVerdict,
     reason,
     which_to_keep,
+    with_damage,
 )
 from kshell.sources.copies.joined import LogRange
 from kshell.sources.copies.recovery import Survivors, Voter, parse_voter, survey, write
@@ -162,7 +160,7 @@ class _Plan:
         copy, newest = verdict.copy, verdict.copy.newest
         return {
             "copy": copy.path,
-            "state": DAMAGED if copy.damage and verdict.state in (SAME, BEHIND) else verdict.state,
+            "state": with_damage(verdict.state, is_damaged=bool(copy.damage)),
             "nodeId": copy.node_id,
             "endOffset": copy.end,
             "lastEpoch": copy.last_epoch if copy.end is not None else None,

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from kshell.metadata.families.cluster import Broker
 from kshell.metadata.feature_levels import METADATA_VERSION, version_level
 from kshell.metadata.image import Image
-from kshell.metadata.kafka_tools import KafkaTools, assignment
+from kshell.metadata.kafka_tools import KafkaTools, move_command
 from kshell.metadata.next_steps import NextStep
 from kshell.metadata.partial import is_unreported
 from kshell.metadata.partition_state import is_online
@@ -131,10 +131,11 @@ def statuses(partition: Partition, broker_of: Callable[[int], Broker | None]) ->
     places = {} if is_unreported(directories) else dict(zip(partition.replicas, directories, strict=True))
     lists = (partition.replicas, partition.isr, partition.elr, partition.last_known_elr)
     named = {broker for brokers in lists for broker in _brokers_of(brokers)}
-    return {broker: _status(broker_of(broker), places.get(broker)) for broker in named if broker >= 0}
+    return {broker: status_of(broker_of(broker), places.get(broker)) for broker in named if broker >= 0}
 
 
-def _status(broker: Broker | None, place: Any) -> str:
+def status_of(broker: Broker | None, place: Any = None) -> str:
+    """What became of a broker; with ``place``, whether it has that log directory of a replica."""
     if broker is None:
         return UNREGISTERED
     if broker.fenced is True:
@@ -215,7 +216,6 @@ def _reads_unclean_config(image: Image) -> bool:
 
 _ELECT = "kafka-leader-election.sh --election-type {kind} --topic {topic} --partition {partition}"
 _FORBID = f"kafka-configs.sh --alter --topic {{topic}} --add-config {UNCLEAN_CONFIG}=false"
-_PLACE = "echo {moves} | kafka-reassign-partitions.sh --reassignment-json-file /dev/stdin --additional --execute"
 _DIRECTORIES = "kafka-log-dirs.sh --describe --broker-list {broker}"
 
 
@@ -317,11 +317,11 @@ class _Elections(NamedTuple):
     def _empty(self, reason: str, elect: str) -> NextStep:
         """Put a broker that runs in the place of all replicas: it leads without a record."""
         registered = sorted(self.case.registered.items())
-        running = [number for number, entry in registered if _status(entry.value, None) == ACTIVE]
+        running = [number for number, entry in registered if status_of(entry.value) == ACTIVE]
         ready = [number for number in running if number not in self.case.partition.replicas]
         if not ready:
             return NextStep(f"{reason}: no broker runs that could lead it, empty: start one more")
-        place = self.tools.fill(_PLACE, {"moves": assignment([(self.topic, self.number, ready[:1])])})
+        place = move_command(self.tools, [(self.topic, self.number, ready[:1])])
         return NextStep(f"{reason}: {place} and then {elect} makes broker {ready[0]} lead, empty", (place, elect))
 
     def _command(self, kind: str) -> str:

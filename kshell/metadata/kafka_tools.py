@@ -38,7 +38,12 @@ _PATTERNS = ("LITERAL", "PREFIXED")
 _ENTITY_TYPES = {
     "TOPIC": "topics", "BROKER": "brokers", "GROUP": "groups", "CLIENT_METRICS": "client-metrics",
 }  # fmt: skip
+# --additional: without it the tool refuses a second reassignment while one goes on, and each partition has its own.
+_EXECUTE = "echo {moves} | kafka-reassign-partitions.sh --reassignment-json-file /dev/stdin --additional --execute"
 _QUOTA_TYPES = {"user": "users", "client-id": "clients", "ip": "ips"}
+
+Move = tuple[str, int, Sequence[int]]
+"""Topic, partition, and the replicas that it is to have."""
 
 
 class KafkaTools(NamedTuple):
@@ -103,12 +108,17 @@ def release_of(text: str | None) -> Release | None:
 # --- arguments of several tools --------------------------------------------------------------------------------------
 
 
-def assignment(moves: Iterable[tuple[str, int, Sequence[int]]]) -> str:
+def assignment(moves: Iterable[Move]) -> str:
     """The JSON that kafka-reassign-partitions.sh reads, of topic, partition and replicas."""
     partitions = [
         {"topic": topic, "partition": number, "replicas": list(replicas)} for topic, number, replicas in moves
     ]
     return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":"))
+
+
+def move_command(tools: KafkaTools, moves: Iterable[Move]) -> str:
+    """The command that starts a reassignment, with the assignment in it."""
+    return tools.fill(_EXECUTE, {"moves": assignment(moves)})
 
 
 def acl_words(acl: Any) -> list[str] | None:

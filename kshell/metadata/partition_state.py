@@ -158,6 +158,20 @@ def replication_factor(partition: Partition) -> int:
     return len(partition.replicas) - (0 if is_unreported(adding) else len(adding))
 
 
+def target_replicas(partition: Partition) -> tuple[int, ...]:
+    """The replicas when a reassignment that goes on has come to its end."""
+    return _without(partition.replicas, partition.removing_replicas)
+
+
+def staying_replicas(partition: Partition) -> tuple[int, ...]:
+    """The replicas when a reassignment that goes on is taken back."""
+    return _without(partition.replicas, partition.adding_replicas)
+
+
+def _without(replicas: tuple[int, ...], others: tuple[int, ...] | str) -> tuple[int, ...]:
+    return replicas if is_unreported(others) or not others else tuple(one for one in replicas if one not in others)
+
+
 def effective_min_isr(partition: Partition, min_isr: int | None) -> int | None:
     """What a broker asks for: no more in-sync replicas than there are replicas (``Partition.effectiveMinIsr``)."""
     return None if min_isr is None else min(min_isr, max(replication_factor(partition), 1))

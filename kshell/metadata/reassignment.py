@@ -6,23 +6,19 @@ is one. They do not balance a cluster.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
-from kshell.metadata.election import ACTIVE, FENCED, STOPPING, UNREGISTERED
+from kshell.metadata.election import status_of
 from kshell.metadata.families.cluster import Broker
 from kshell.metadata.image import EMPTY, Image
 from kshell.metadata.kafka_tools import KafkaTools, assignment
 from kshell.metadata.partial import is_unreported
+from kshell.metadata.partition_state import staying_replicas, target_replicas
 from kshell.metadata.partitions import Partition
 
 MOST = 100
 """Partitions that one command moves: a command line has a greatest length."""
-# --additional: without it the tool refuses a second reassignment while one goes on, and each partition has its own.
-_EXECUTE = "echo {moves} | kafka-reassign-partitions.sh --reassignment-json-file /dev/stdin --additional --execute"
 _CANCEL = "echo {moves} | kafka-reassign-partitions.sh --reassignment-json-file /dev/stdin --cancel"
-
-Move = tuple[str, int, Sequence[int]]
-"""Topic, partition, and the replicas that it is to have."""
 
 
 class Placement:
@@ -35,17 +31,12 @@ class Placement:
 
     def status(self, broker: int) -> str:
         """What became of a broker: :data:`kshell.metadata.election.ACTIVE` and so on."""
-        registration = self._brokers.get(broker)
-        if registration is None:
-            return UNREGISTERED
-        if registration.fenced is True:
-            return FENCED
-        return STOPPING if registration.in_controlled_shutdown is True else ACTIVE
+        return status_of(self._brokers.get(broker))
 
     def replace(self, partition: Partition, leaving: Collection[int], number: int) -> tuple[int, ...] | None:
         """The replicas with another broker in each place of one that leaves; ``None``: there are too few brokers."""
-        stay = [replica for replica in _target(partition) if replica not in leaving]
-        replicas = list(_target(partition))
+        replicas = list(target_replicas(partition))
+        stay = [replica for replica in replicas if replica not in leaving]
         for index, replica in enumerate(replicas):
             if replica in leaving:
                 added = self._next(stay, {*stay, *leaving}, number)
@@ -57,21 +48,22 @@ class Placement:
 
     def widen(self, partition: Partition, factor: int, number: int) -> tuple[int, ...]:
         """The replicas and further brokers, up to so many, as far as there are any."""
-        replicas = list(_target(partition))
+        replicas = list(target_replicas(partition))
         while len(replicas) < factor and (added := self._next(replicas, replicas, number)) is not None:
             replicas.append(added)
         return tuple(replicas)
 
     def spread(self, partition: Partition, number: int) -> tuple[int, ...] | None:
         """The replicas over as many racks as there are; ``None``: no broker that runs is in another rack."""
-        replicas = list(_target(partition))
+        target = target_replicas(partition)
+        replicas = list(target)
         for index in range(len(replicas) - 1, 0, -1):
             rest = [*replicas[:index], *replicas[index + 1 :]]
             if self._racks.get(replicas[index]) in self._racks_of(rest):
                 added = self._next(rest, replicas, number)
                 if added is not None and self._racks[added] not in self._racks_of(rest):
                     replicas[index] = added
-        return tuple(replicas) if replicas != list(_target(partition)) else None
+        return tuple(replicas) if tuple(replicas) != target else None
 
     def _next(self, replicas: Collection[int], excluded: Collection[int], number: int) -> int | None:
         """One more broker, in a rack that none of the replicas is in if possible; not the same for every partition."""
@@ -92,19 +84,6 @@ class Placement:
         return broker.fenced is not True and broker.in_controlled_shutdown is not True and not is_cordoned
 
 
-def _target(partition: Partition) -> tuple[int, ...]:
-    """The replicas when a reassignment that goes on has come to its end."""
-    removing = () if is_unreported(partition.removing_replicas) else partition.removing_replicas
-    return tuple(replica for replica in partition.replicas if replica not in removing)
-
-
-def move_command(tools: KafkaTools, moves: Iterable[Move]) -> str:
-    """The command that starts a reassignment, with the assignment in it."""
-    return tools.fill(_EXECUTE, {"moves": assignment(moves)})
-
-
 def cancel_command(tools: KafkaTools, topic: str, number: int, partition: Partition) -> str:
     """The command that takes a partition's reassignment back."""
-    adding = () if is_unreported(partition.adding_replicas) else partition.adding_replicas
-    stay = [replica for replica in partition.replicas if replica not in adding]
-    return tools.fill(_CANCEL, {"moves": assignment([(topic, number, stay)])})
+    return tools.fill(_CANCEL, {"moves": assignment([(topic, number, staying_replicas(partition))])})

@@ -10,10 +10,10 @@ import pytest
 from kshell.metadata.families.cluster import Broker
 from kshell.metadata.health.check import checks, step_of
 from kshell.metadata.image import Image
-from kshell.metadata.kafka_tools import KafkaTools, release_of
+from kshell.metadata.kafka_tools import KafkaTools, move_command, release_of
 from kshell.metadata.next_steps import Cure, next_step
 from kshell.metadata.partitions import Partition
-from kshell.metadata.reassignment import Placement, cancel_command, move_command
+from kshell.metadata.reassignment import Placement, cancel_command
 from kshell.metadata.values import BatchPosition, Entry, Origin, Provenance
 from kshell.protocol.primitives import ZERO_UUID, Uuid
 

@@ -23,6 +23,7 @@ from kshell.metadata.health.check import (
     partition_check,
     topic_check,
 )
+from kshell.metadata.kafka_tools import move_command
 from kshell.metadata.next_steps import Cure, NextStep
 from kshell.metadata.partition_state import (
     AT_MIN_ISR,
@@ -34,9 +35,10 @@ from kshell.metadata.partition_state import (
     UNDER_MIN_ISR,
     UNDER_REPLICATED,
     replication_factor,
+    staying_replicas,
 )
 from kshell.metadata.partitions import Partition
-from kshell.metadata.reassignment import MOST, cancel_command, move_command
+from kshell.metadata.reassignment import MOST, cancel_command
 
 STUCK_AFTER = 3600_000
 """Milliseconds without a change after which a reassignment is called stuck."""
@@ -61,7 +63,7 @@ def _missing(state: CheckedState, partition_state: PartitionState, evidence: str
         step = NextStep("the partition needs a leader first: see offlinePartition")
         return Observation(partition_state.path, evidence, next_step=step)
     value = partition_state.partition
-    missing = tuple(replica for replica in _staying(value) if replica not in value.isr)
+    missing = tuple(replica for replica in staying_replicas(value) if replica not in value.isr)
     if not missing:
         return Observation(partition_state.path, evidence, next_step=NextStep("wait for the reassignment to end"))
     return _moving_away(state, partition_state, evidence, missing, _return_of(state, missing))
@@ -93,11 +95,6 @@ def _return_of(state: CheckedState, missing: tuple[int, ...]) -> str:
         sentences.append(f"see the server.log of {name_brokers(running)}, which {verb} not in sync")
     pronoun = "it is" if len(missing) == 1 else "they are"
     return f"{', and '.join(sentences)}; if {pronoun} gone for good"
-
-
-def _staying(value: Partition) -> tuple[int, ...]:
-    adding = value.adding_replicas if is_reported(value.adding_replicas) else ()
-    return tuple(replica for replica in value.replicas if replica not in adding)
 
 
 def _replicas(partition_state: PartitionState) -> str:
@@ -337,7 +334,6 @@ def rack_violation(state: CheckedState, partition_state: PartitionState) -> Obse
     return Observation(
         partition_state.path,
         evidence,
-        next_step=NextStep("move replicas to brokers in other racks"),
         moves=lambda: (move_command(state.tools, [(topic, number, replicas)]),),
     )
 
@@ -356,9 +352,7 @@ def single_replica(state: CheckedState, topic_state: TopicState) -> Observation 
     evidence = f"{number}, replication factor {ids(sorted(topic_state.factors))}"
     if len(state.placement.ready) < 2:
         return Observation(topic_state.path, evidence, next_step=NextStep(_NO_ROOM))
-    return Observation(
-        topic_state.path, evidence, next_step=NextStep("add replicas"), moves=lambda: _widened(state, topic_state)
-    )
+    return Observation(topic_state.path, evidence, moves=lambda: _widened(state, topic_state))
 
 
 def _widened(state: CheckedState, topic_state: TopicState) -> tuple[str, ...]:

@@ -155,6 +155,11 @@ def reason(verdict: CopyVerdict, reference: Copy) -> str | None:
     )
 
 
+def with_damage(state: str, *, is_damaged: bool) -> str:
+    """The state of a copy: one that agrees as far as it can be read is :data:`DAMAGED` where that is not all of it."""
+    return DAMAGED if is_damaged and state in (SAME, BEHIND) else state
+
+
 def which_to_keep(comparison: Agreement, states: Sequence[str], repair: str | None = None) -> str:
     """Say which copy to keep, and why.
 

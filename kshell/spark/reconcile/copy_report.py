@@ -18,6 +18,7 @@ from kshell.sources.copies.agreement import (
     Agreement,
     CopyVerdict,
     reason,
+    with_damage,
 )
 from kshell.sources.directory.files import Listing
 from kshell.sources.directory.sidecar_files import quorum_state
@@ -256,7 +257,7 @@ def _compared_row(
     row = copy_row(
         cluster_id,
         copy.path,
-        state="damaged" if damage and standing.state in ("same", "behind") else standing.state,
+        state=with_damage(standing.state, is_damaged=bool(damage)),
         nodeId=comparison.inventory.copies[index].origin.node_id,
         startOffset=start,
         endOffset=copy.end,
