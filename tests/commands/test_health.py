@@ -15,8 +15,8 @@ import pytest
 from kshell.engine.result import Report, Rows, Section, Text, Toned
 from kshell.engine.session import Session
 from kshell.errors import UsageError
-from kshell.metadata.health import check
 from kshell.metadata.health.check import LEVELS, checks
+from kshell.metadata.next_steps import next_step
 from kshell.metadata.partition_state import LOST, UNASSIGNED
 from kshell.protocol.batches import write_batch
 from kshell.protocol.primitives import ZERO_UUID, Uuid
@@ -684,13 +684,12 @@ def test_a_wrong_level(sample: Session) -> None:
 def test_next_steps_are_written_only_for_what_is_shown(monkeypatch: pytest.MonkeyPatch, sample: Session) -> None:
     """There may be 100,000 findings, and `status` shows none of their steps."""
     written = []
-    original = check.next_step
 
-    def next_step(*arguments: Any) -> Any:
+    def noted(*arguments: Any) -> Any:
         written.append(arguments)
-        return original(*arguments)
+        return next_step(*arguments)
 
-    monkeypatch.setattr(check, "next_step", next_step)
+    monkeypatch.setattr("kshell.metadata.health.check.next_step", noted)
     run(sample, "status")
     found = rows(sample, "health --columns finding,path")
     assert len(found) > 10 and written == []
