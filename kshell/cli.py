@@ -145,9 +145,7 @@ def _session(options: SimpleNamespace, command: list[str], scripted: bool, progr
         source = open_source(choice, options.on_corruption)
         # Said now, once, and whatever the command does: a wrong key may be why it fails.
         for warning in choice.warnings:
-            print(
-                message_lines(f"warning: {warning}", width=message_width(sys.stderr), name="kshell: "), file=sys.stderr
-            )
+            _say(f"warning: {warning}")
     except UsageError as error:
         # A script may consist of commands that need no source; one that does need it will say so. And a context that
         # cannot be opened must not be in the way of the command that removes it.
@@ -225,12 +223,14 @@ class Runner:
     def tell(self, label: str, sentences: list[str]) -> None:
         """Print sentences on standard error; of many, the first ones and how many more there are."""
         for sentence in sentences[:_TOLD_AT_MOST]:
-            print(
-                message_lines(f"{label}: {sentence}", width=message_width(sys.stderr), name="kshell: "),
-                file=sys.stderr,
-            )
+            _say(f"{label}: {sentence}")
         if len(sentences) > _TOLD_AT_MOST:
-            print(f"kshell: {label}: … and {len(sentences) - _TOLD_AT_MOST} more: `info` lists them", file=sys.stderr)
+            _say(f"{label}: … and {len(sentences) - _TOLD_AT_MOST} more: `info` lists them")
+
+
+def _say(sentence: str) -> None:
+    """Print a sentence on standard error, broken between words where that is a terminal."""
+    print(message_lines(sentence, width=message_width(sys.stderr), name="kshell: "), file=sys.stderr)
 
 
 def _given_lines(options: SimpleNamespace) -> Iterator[str]:

@@ -26,7 +26,7 @@ from kshell.metadata.feature_levels import METADATA_VERSION
 from kshell.metadata.image import Image
 from kshell.metadata.partial import MISSING
 from kshell.metadata.values import plain
-from kshell.tables.existing import PRINCIPAL, TOPIC, Named, principals, unknown_names
+from kshell.tables.existing import PRINCIPAL, TOPIC, NameMeant, principals, unknown_names
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -144,9 +144,9 @@ def _remark_unknown(session: Session, request: AccessRequest, found: Decision) -
     """That nobody has the principal's name, or the topic's: a denial by default may then only be a typo."""
     if found.allowed or found.rule == ACL:
         return
-    named = [Named(PRINCIPAL, request.principal)]
+    named = [NameMeant(PRINCIPAL, request.principal)]
     if request.resource_type == "TOPIC" and request.resource_name != "*":
-        named.append(Named(TOPIC, request.resource_name))
+        named.append(NameMeant(TOPIC, request.resource_name))
     session.remarks += unknown_names(session.image, named)
 
 

@@ -154,11 +154,7 @@ def _arguments(session: Session, command: Command, earlier: list[str], token: To
     if arg is None:
         return _offer(token, 0, [] if token.text or state.ended else _flags(state, ""))
     if arg.after is not None:
-        return _offer(
-            token,
-            0,
-            [Candidate(proposal, proposal) for proposal in arg.after(earlier) if proposal.startswith(token.text)],
-        )
+        return _offer(token, 0, _matching(arg.after(earlier), token.text))
     if arg.complete is not None:
         return _offer(token, 0, _proposals(session, arg.complete, token.text, ready))
     if arg.kind == "path":
@@ -237,9 +233,9 @@ def _flags(state: State, typed: str) -> list[Candidate]:
 
 def _values(session: Session, flag: Flag, earlier: list[str], typed: str, ready: bool) -> list[Candidate]:
     if flag.choices:
-        return [Candidate(choice, choice) for choice in flag.choices if choice.startswith(typed)]
+        return _matching(flag.choices, typed)
     if flag.after is not None:
-        return [Candidate(proposal, proposal) for proposal in flag.after(earlier, typed) if proposal.startswith(typed)]
+        return _matching(flag.after(earlier, typed), typed)
     return _proposals(session, flag.complete, typed, ready) if flag.complete else []
 
 
@@ -251,6 +247,10 @@ def _proposals(session: Session, ask: Complete, typed: str, ready: bool) -> list
         proposals = list(ask(session, typed))
     except KshellError:
         return []
+    return _matching(proposals, typed)
+
+
+def _matching(proposals: Iterable[str], typed: str) -> list[Candidate]:
     return [Candidate(proposal, proposal) for proposal in proposals if proposal.startswith(typed)]
 
 

@@ -17,7 +17,7 @@ MOST = 5_000
 _STEP = 22
 
 
-class Stretch(NamedTuple):
+class LaneBar(NamedTuple):
     """A stretch of time (epoch milliseconds) in a lane; ``facts`` are shown to who points at it."""
 
     lane: str
@@ -27,7 +27,7 @@ class Stretch(NamedTuple):
     facts: dict[str, Any]
 
 
-def timeline(title: str, stretches: Sequence[Stretch], colors: dict[str, str], legend: str) -> dict[str, Any]:
+def timeline(title: str, stretches: Sequence[LaneBar], colors: dict[str, str], legend: str) -> dict[str, Any]:
     """The specification: lanes in the order in which they first come up, the colour of each state, text escaped."""
     names = list(dict.fromkeys(fact for stretch in stretches for fact in stretch.facts))
     data = [

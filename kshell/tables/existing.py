@@ -41,7 +41,7 @@ USER_NAME = NameOf("string", USER)
 PRINCIPAL_NAME = NameOf("string", PRINCIPAL)
 
 
-class Named(NamedTuple):
+class NameMeant(NamedTuple):
     """A constant of a condition, and what it should be the name of."""
 
     what: str
@@ -97,7 +97,7 @@ def note_unknown_names(session: Session, image: Image, where: Predicate | None) 
         session.remarks += unknown_names(image, where.named)
 
 
-def unknown_names(image: Image, named: Iterable[Named]) -> Iterator[str]:
+def unknown_names(image: Image, named: Iterable[NameMeant]) -> Iterator[str]:
     """A sentence for each constant that is the name of nothing in the image."""
     missing = {path[-1] for path in image[MISSING]}
     for what, value in dict.fromkeys(named):

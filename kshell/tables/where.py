@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kshell.tables.existing import Named
+from kshell.tables.existing import NameMeant
 from kshell.tables.where_checks import Checker, Scope
 from kshell.tables.where_grammar import COMPARISONS, FUNCTIONS, ExpressionError, WhereToken, parse, tokens
 from kshell.tables.where_kinds import ANY, NUMBER, OTHER_FIELDS, STRING, FieldType, Kind, kind_of
@@ -36,7 +36,7 @@ Fields = Mapping[str, FieldType]
 class Predicate:
     """A condition on a row, to be called with it."""
 
-    def __init__(self, text: str, test: Callable[[Scope], bool], named: tuple[Named, ...] = ()) -> None:
+    def __init__(self, text: str, test: Callable[[Scope], bool], named: tuple[NameMeant, ...] = ()) -> None:
         """``named``: the constants that are compared with names of things."""
         self.text = text
         self.named = named

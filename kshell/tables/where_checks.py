@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any, NamedTuple, NoReturn
 
 from kshell.errors import CommandError, did_you_mean
-from kshell.tables.existing import Named
+from kshell.tables.existing import NameMeant
 from kshell.tables.where_grammar import (
     NUMBER_TEXT,
     Binary,
@@ -317,7 +317,7 @@ class Checker:
     def __init__(self, text: str, row: Kind) -> None:
         self.text = text
         self.kinds: tuple[Kind, ...] = (row,)
-        self.named: list[Named] = []
+        self.named: list[NameMeant] = []
         """Constants that are compared with the names of things, for whoever can tell whether there are such things."""
 
     def fault(self, message: str, node: Node, hint: str | None = None) -> ExpressionError:
@@ -381,7 +381,7 @@ class Checker:
         Raises ExpressionError with what may be meant.
         """
         if kind.what and value.constant is not None:
-            self.named.append(Named(kind.what, value.constant))
+            self.named.append(NameMeant(kind.what, value.constant))
         refusal = None if value.constant is None else kind.refusal(value.constant)
         if refusal is not None:
             raise self.fault(f"no value of {self.source_of(field)} is {self.source_of(node)}", node, refusal)

@@ -14,7 +14,7 @@ from kshell.engine.result import Row
 from kshell.plots import theme, times
 from kshell.plots.intervals import fill_boxes
 from kshell.plots.picture import Drawn, NothingToDraw, number, picture
-from kshell.plots.vega import Stretch, timeline
+from kshell.plots.vega import LaneBar, timeline
 from kshell.tree.image import iso
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def _spec(rows: list[Row]) -> dict[str, Any]:
         times = {"from": iso(int(start)), "to": "now" if end is None else iso(int(end))}
         facts = {**times, "leader": _broker(broker), **{name: _listed(row.get(name)) for name in ("isr", "replicas")}}
         lane = f"{row['topic']}-{row['partition']}"
-        stretches.append(Stretch(lane, start, beyond if end is None else max(end, start + 1), _broker(broker), facts))
+        stretches.append(LaneBar(lane, start, beyond if end is None else max(end, start + 1), _broker(broker), facts))
     known = sorted(brokers - {NOBODY})
     colors = {_broker(broker): theme.SERIES[place % len(theme.SERIES)] for place, broker in enumerate(known)}
     if NOBODY in brokers:

@@ -31,20 +31,20 @@ VANISHES = "the file vanishes again and again"
 _NAME = re.compile(r"([0-9]{20})(?:\.log|-([0-9]{10})\.checkpoint)\Z")
 
 
-class Named(NamedTuple):
+class FileName(NamedTuple):
     """The name of one of Kafka's files, parsed: a segment's base offset; a snapshot's end offset and epoch."""
 
     offset: int
     epoch: int | None
 
 
-def named(name: str) -> Named | None:
+def named(name: str) -> FileName | None:
     """Parse a file's name; ``None`` for any other name, and for numbers that are no offset or epoch."""
     match = _NAME.match(name)
     if match is None:
         return None
     offset, epoch = int(match[1]), None if match[2] is None else int(match[2])
-    return Named(offset, epoch) if offset < 1 << 63 and (epoch or 0) < 1 << 31 else None
+    return FileName(offset, epoch) if offset < 1 << 63 and (epoch or 0) < 1 << 31 else None
 
 
 class Segment(NamedTuple):
