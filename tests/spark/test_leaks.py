@@ -28,7 +28,7 @@ SHOWN = "3600123"
 """A value that is no secret: what finds this would find the others."""
 
 _PROGRAM = """
-import contextlib, io, json, os, shutil, sys
+import contextlib, io, json, os, pathlib, shutil, sys
 import kshell.spark
 from kshell.spark import cli
 from kshell.spark.tables.catalog import tables
@@ -48,6 +48,11 @@ settings = {
 os.makedirs(f"{folder}/events")
 with running("local[1]", settings=settings, brief=True, log_level="info") as spark:
     print("exit code", cli.main(["-v", "run", *sources, "--out", f"{folder}/tables"]))
+    with open(f"{folder}/processes", "wb") as file:  # while Spark's Java, and perhaps Python workers, are there
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if process.name != str(os.getpid()):  # whose command line is this program
+                    file.write((process / "cmdline").read_bytes() + b"\\n")
     shutil.copytree(f"{folder}/local", f"{folder}/left")  # Spark removes at its end what it has shuffled
     if len(sys.argv) > 4:
         words = [*sources, "--out", f"{folder}/streamed", "--checkpoint", f"{folder}/checkpoint"]
@@ -138,7 +143,9 @@ def test_no_secret_is_in_tables_plans_logs_state_or_messages(tmp_path: Path) -> 
     for place in ("tables", "left"):
         assert SHOWN.encode() in b"".join(data for _, data in written(folder / place)), "what is not secret is there"
     looked = check(folder, said, [*CANARIES.values(), b"canary-in-a-uri-5ee1", stores.KEY.encode()])
+    assert b"org.apache.spark.deploy.SparkSubmit" in (folder / "processes").read_bytes()
     parts = (
+        "processes",
         "tables/bronze/records/part-",
         "tables/bronze/records/_delta_log",  # which has the least and greatest values of columns
         "tables/silver/users/isCurrent=true/part-",
@@ -172,6 +179,7 @@ def test_the_keys_of_a_store_are_nowhere(tmp_path: Path) -> None:
         assert "exit code 4" in done.stdout
         assert any(range_ for _, path, range_ in store.asked if path.endswith(".log")), "it was read from there"
     assert SHOWN in str(dict(written(folder / "tables"))) and there in str(dict(written(folder / "tables")))
+    assert b"org.apache.spark.deploy.SparkSubmit" in (folder / "processes").read_bytes()
     check(folder, said, [*CANARIES.values(), stores.SECRET.encode()])
 
 
