@@ -116,7 +116,7 @@ Report = Callable[[Origin, str, Undecoded | None], None]
 """Called with a record that turned out wrong when its topic was decoded: (origin, reason, its bytes if not decoded)."""
 
 
-class PartitionRun(NamedTuple):
+class UndecodedRun(NamedTuple):
     """Bytes ``start`` to ``end`` of ``buf``: partition records of one topic, back to back, in one batch."""
 
     buf: Buffer
@@ -137,8 +137,8 @@ class Topic:
         self.name = name
         self.id = topic_id
         self.origin = origin
-        self._runs: list[PartitionRun] = []
-        self._framed: dict[int, tuple[bytes, int, PartitionRun]] | None = None
+        self._runs: list[UndecodedRun] = []
+        self._framed: dict[int, tuple[bytes, int, UndecodedRun]] | None = None
         self._changed: dict[int, Entry[Partition]] = {}
 
     def copy(self) -> Topic:
@@ -147,7 +147,7 @@ class Topic:
         twin._runs, twin._framed, twin._changed = list(self._runs), self._framed, dict(self._changed)
         return twin
 
-    def add_run(self, run: PartitionRun) -> None:
+    def add_run(self, run: UndecodedRun) -> None:
         """Add partitions that wait as bytes."""
         last = self._runs[-1] if self._runs else None
         if last is not None and last.buf is run.buf and last.end == run.start:
@@ -160,12 +160,12 @@ class Topic:
         """Set one partition."""
         self._changed[partition_id] = entry
 
-    def _waiting(self) -> dict[int, tuple[bytes, int, PartitionRun]]:
+    def _waiting(self) -> dict[int, tuple[bytes, int, UndecodedRun]]:
         if self._framed is None:
             self._framed = self._frame()
         return self._framed
 
-    def _frame(self) -> dict[int, tuple[bytes, int, PartitionRun]]:
+    def _frame(self) -> dict[int, tuple[bytes, int, UndecodedRun]]:
         framed = {}
         for run in self._runs:
             due: int | None = None
@@ -296,20 +296,20 @@ def _is_rising(numbers: list[int]) -> bool:
     return all(map(lt, numbers, islice(numbers, 1, None)))
 
 
-def _same_bytes(mine: PartitionRun, theirs: PartitionRun) -> bool:
+def _same_bytes(mine: UndecodedRun, theirs: UndecodedRun) -> bool:
     return mine.end - mine.start == theirs.end - theirs.start and (
         mine.buf[mine.start : mine.end] == theirs.buf[theirs.start : theirs.end]
     )
 
 
-def _report_offset(run: PartitionRun, value: bytes, delta: int, due: int) -> None:
+def _report_offset(run: UndecodedRun, value: bytes, delta: int, due: int) -> None:
     decoded = decode_value(value)
     offset = run.base_offset + delta
     origin = Origin(offset, run.timestamp, decoded.name, decoded.version, run.place)
     run.report(origin, f"the record claims offset {offset}, {run.base_offset + due} was to come", None)
 
 
-def _value(value: bytes, offset: int, run: PartitionRun) -> Partition | Undecoded:
+def _value(value: bytes, offset: int, run: UndecodedRun) -> Partition | Undecoded:
     """As :func:`_decode`, without an origin where all is well: that is the greater part of the work."""
     partition = _READER.state(value)
     return _decode(value, offset, run).value if partition is None else partition
@@ -359,7 +359,7 @@ def _epochs_at(value: bytes) -> int | None:
     return at + 4 if at + 4 + _EPOCHS.size < len(value) else None
 
 
-def _decode(value: bytes, offset: int, run: PartitionRun) -> Entry[Partition] | Entry[Undecoded]:
+def _decode(value: bytes, offset: int, run: UndecodedRun) -> Entry[Partition] | Entry[Undecoded]:
     decoded = decode_value(value)
     origin = Origin(offset, run.timestamp, decoded.name, decoded.version, run.place)
     if decoded.data is None:

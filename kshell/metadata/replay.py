@@ -28,7 +28,7 @@ from kshell.metadata.partition_changes import (
     essence,
     fits_every_partition,
 )
-from kshell.metadata.partitions import Partition, PartitionRun, Report, Topic, from_record, merge
+from kshell.metadata.partitions import Partition, Report, Topic, UndecodedRun, from_record, merge
 from kshell.metadata.record_log import RecordLog
 from kshell.metadata.recorded_topics import RecordedTopic, TopicAt, TopicRecords
 from kshell.metadata.records import HEAD_SIZE, ReplayError, Undecoded, decode_known, decode_record, decode_value
@@ -534,7 +534,7 @@ class Replayer:
             if isinstance(framed, OddRecord):
                 self._replay(read_record(buf, framed.start, batch)[0], place, None)
                 continue
-            run = PartitionRun(
+            run = UndecodedRun(
                 buf, framed.start, framed.end, batch.base_offset, batch.base_timestamp, place, self._report
             )
             topic_id = Uuid(framed.topic_id)
@@ -547,7 +547,7 @@ class Replayer:
                     self.problems.append(Problem(origin, str(error), False))
             self._run(topic_id, run)
 
-    def _run(self, topic_id: Uuid, run: PartitionRun) -> None:
+    def _run(self, topic_id: Uuid, run: UndecodedRun) -> None:
         try:
             writable(self._delta, topic_id).add_run(run)
         except ReplayError as error:
