@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
+import venv
 from pathlib import Path
 from types import ModuleType
 
@@ -101,3 +103,32 @@ def test_what_pip_said_is_shown_where_it_fails(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "pip failed; what it said at last:" in done.stderr
     assert "No matching distribution found for no-such-package==1" in done.stderr
+
+
+def test_an_environment_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    venv.create(tmp_path / "theirs")
+    done = subprocess.run(
+        [ROOT / "dev", "demo", "ls", "/image"],
+        env=os.environ | {"KSHELL_VENV": str(tmp_path / "theirs"), "PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "is an environment that ./dev did not make" in done.stderr
+    assert (tmp_path / "theirs/bin/python").exists()
+
+
+def test_help_with_a_word_is_that_of_a_command(tmp_path: Path) -> None:
+    environment = tmp_path / "venv"
+    venv.create(environment)
+    (site,) = environment.glob("lib/python*/site-packages")
+    (site / "those-of-the-tests.pth").write_text("\n".join(path for path in sys.path if path.endswith("-packages")))
+    shutil.copy(ROOT / "requirements/runtime.txt", environment / ".installed-runtime")
+    variables = os.environ | {"KSHELL_VENV": str(environment)}
+    done = [
+        subprocess.run([ROOT / "dev", *words], env=variables, capture_output=True, text=True, check=False)
+        for words in (["help"], ["help", "why"])
+    ]
+    assert [one.returncode for one in done] == [0, 0], done
+    assert done[0].stdout.startswith("./dev VERB") and done[1].stdout.startswith("`why [")
