@@ -10,7 +10,7 @@ from kshell.engine.arguments import count
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Column, Result, Row, Rows
 from kshell.engine.session import Session
-from kshell.engine.walk import one_line
+from kshell.engine.walk import names_and_values
 from kshell.errors import EXIT_DATA, EXIT_OK, UsageError
 from kshell.history.blame import FIELDS, Blame, Removed
 from kshell.history.diff import ADDED, CHANGED, REMOVED
@@ -75,8 +75,8 @@ def _format_row(row: Row) -> Row:
     """A row as people read it: values on one line, the record in words, and what changed."""
     cells: dict[str, Any] = {
         **row,
-        "value": one_line(row["value"]),
-        "old": None if row["change"] == ADDED else one_line(row["old"]),
+        "value": names_and_values(row["value"]),
+        "old": None if row["change"] == ADDED else names_and_values(row["old"]),
         "changes": ", ".join(changed_parts(row["old"], row["value"])) if row["change"] == CHANGED else "",
     }
     if row["change"] == REMOVED:
@@ -85,7 +85,7 @@ def _format_row(row: Row) -> Row:
         cells["time"] = f"not later than offset {row['notLaterThan']}"
         absent = "not in" if row["change"] == REMOVED else "in"
         cells["record"] = f"{absent} snapshot {row['snapshot']}" if row["snapshot"] else None
-        cells["old"] = one_line(row["old"]) if row["change"] == REMOVED else None
+        cells["old"] = names_and_values(row["old"]) if row["change"] == REMOVED else None
         return cells
     record = (row["type"] or "the last record") if row["offset"] is not None else "by no record"
     removed = " (removed)" if row["change"] == REMOVED else ""
@@ -93,12 +93,13 @@ def _format_row(row: Row) -> Row:
 
 
 def _line(row: Row) -> str:
-    """A leaf of a directory: its record, its path, its value, and what that was before."""
+    """A leaf of a directory: its record, its path, and what changed, else its value."""
     head = f"{'' if row['offset'] is None else row['offset']:>6} {row['time'] or ''} {row['record'] or ''}".rstrip()
     if row["change"] == REMOVED:
         return f"{head} {row['path']} was {row['old']}"
-    change = f": {row['changes']}" if row["changes"] else ""
-    return f"{head} {row['path']} {row['value']}{change}"
+    if row["changes"]:
+        return f"{head} {row['path']}: {row['changes']}"
+    return f"{head} {row['path']} {row['value']}"
 
 
 COMMAND = Command(

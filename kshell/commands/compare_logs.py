@@ -11,7 +11,7 @@ from kshell.engine import tones
 from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.local_files import complete_file
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section
-from kshell.engine.walk import one_line
+from kshell.engine.walk import names_and_values
 from kshell.errors import (
     EXIT_DATA,
     EXIT_FINDING,
@@ -346,7 +346,7 @@ def _page(rows: list[dict[str, Any]], comparison: Agreement, advice: str) -> Rep
     for row in rows:
         sides = ((row["records"], row["copy"]), (row["otherRecords"], row["comparedWith"]))
         parted += [
-            {**record, "copy": path, "data": one_line(record["data"])}
+            {**record, "copy": path, "data": names_and_values(record["data"])}
             for side, path in sides
             for record in side[:_PEOPLE]
         ]

@@ -11,7 +11,7 @@ from kshell.commands.as_of import complete_point
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Column, Difference, PageLayout, Result, Row, Rows, Text, Value
 from kshell.engine.session import Session
-from kshell.engine.walk import one_line
+from kshell.engine.walk import names_and_values
 from kshell.errors import EXIT_FINDING, OutOfReachError, UsageError
 from kshell.history.diff import (
     ADDED,
@@ -219,7 +219,7 @@ def _remark(session: Session, old: Session, new: Session, place: Segments) -> No
 def _line(row: Row) -> str:
     sign = _SIGNS[row["change"]]
     if row["change"] != CHANGED:
-        return f"{sign} {row['path']} {one_line(row['new'] if row['change'] == 'added' else row['old'])}"
+        return f"{sign} {row['path']} {names_and_values(row['new'] if row['change'] == ADDED else row['old'])}"
     return f"{sign} {row['path']}: {', '.join(changed_parts(row['old'], row['new']))}"
 
 

@@ -13,7 +13,7 @@ from kshell.engine.arguments import count, regex
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Drawing, Result, Row, Rows
 from kshell.engine.session import Session
-from kshell.engine.walk import one_line
+from kshell.engine.walk import names_and_values, one_line
 from kshell.errors import EXIT_DATA, DataError, UsageError
 from kshell.history.log_weight import FIELDS as WEIGHT_FIELDS
 from kshell.history.log_weight import LogWeight, draw, topic_names
@@ -195,9 +195,10 @@ class _Search:
 
 
 def _matches(grep: Callable[[str], object], row: Row) -> bool:
-    """Whether a pattern is in a record as the one or the other format shows it: with Kafka's numbers, or its names."""
+    """Whether a pattern is in a record as some format shows it: JSON with Kafka's numbers or names, or as text."""
     name, data = row["type"], row["data"]
-    return bool(grep(f"{name} {one_line(data)}") or grep(f"{name} {one_line(readable(name, data))}"))
+    named = readable(name, data)
+    return any(grep(f"{name} {text}") for text in (one_line(data), one_line(named), names_and_values(named)))
 
 
 def _not_no_op(raw: RawRecord, control: bool) -> bool:
@@ -251,8 +252,9 @@ COMMAND = Command(
     ),
     description=(
         "The rows are those of dump, oldest first. Text also names the path that a record touches, says Kafka's names"
-        " in place of its numbers (TOPIC for resourceType 2), and ends with what the record changed: `1000 -> 2000`."
-        " What stood there is what the log's records say, from its start or from the snapshot that it begins with. NoOp"
+        " in place of its numbers (TOPIC for resourceType 2), and says what the record changed (`1000 -> 2000`), else"
+        " what it holds. What stood there is what the log's records say, from its start or from the snapshot that it"
+        " begins with. NoOp"
         " records, which change nothing, are left out unless --noop is given. A path may be of something that is gone"
         " by now. Records say what changed and when, never who changed it. The history starts where the log starts:"
         " what is only in a snapshot happened before that. Records of a metadata transaction are shown where they are"

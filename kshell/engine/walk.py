@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -47,6 +47,29 @@ def nested(node: Node) -> Any:
 def one_line(value: Any) -> str:
     """A plain value as one line: a string as it is, all else as compact JSON."""
     if isinstance(value, str):
+        return value
+    return _encode()(value)
+
+
+def names_and_values(value: Any) -> str:
+    """A plain value as one line for users: an object as ``name=value, name=value``, a list as ``[1,2]``.
+
+    Text inside of one is quoted where it could be taken for something else.
+    """
+    if isinstance(value, Mapping) and value:
+        return ", ".join(f"{name}={_inner(item)}" for name, item in value.items())
+    return value if isinstance(value, str) else _inner(value)
+
+
+_MARKS = frozenset(' ,={}"')
+
+
+def _inner(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{name}={_inner(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(_inner, value)) + "]"
+    if isinstance(value, str) and value and _MARKS.isdisjoint(value):
         return value
     return _encode()(value)
 

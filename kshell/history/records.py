@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.declaration import Flag
 from kshell.engine.result import TIMESTAMP, Result, Row
-from kshell.engine.walk import one_line
+from kshell.engine.walk import names_and_values
 from kshell.errors import EXIT_DATA, CommandError, DataError, UsageError, did_you_mean
 from kshell.metadata.delta import Touch
 from kshell.metadata.families.topics import TOPICS
@@ -284,7 +284,7 @@ def _change(session: Session, touched: Touched) -> str:
         return ""
     old, new = (_displayed(session, touched.touch, value) for value in (touched.old, touched.new))
     if touched.new is None:
-        return f"removed, was {one_line(old)}"
+        return f"removed, was {names_and_values(old)}"
     return ", ".join(changed_parts(old, new))
 
 
@@ -305,19 +305,26 @@ def _displayed(session: Session, touch: Touch, value: Any) -> Any:
 def changed_parts(old: Any, new: Any) -> Iterator[str]:
     """``field old -> new`` for each field that differs; of a value without fields, ``old -> new``.
 
-    Of a field that is an object on both sides only the keys that differ: ``supportedFeatures.metadata.version``.
+    Of a field that is an object on both sides only the keys that differ: ``supportedFeatures.metadata.version``. A time
+    in milliseconds is left out beside its twin (``time``, ``timeMs``).
     """
     if not (isinstance(old, dict) and isinstance(new, dict)):
-        yield f"{one_line(old)} -> {one_line(new)}"
+        yield f"{_field(old)} -> {_field(new)}"
         return
     for name in dict.fromkeys((*old, *new)):
         before, after = old.get(name), new.get(name)
-        if before == after:
+        if before == after or (name.endswith("Ms") and name.removesuffix("Ms") in old and name in new):
             continue
         if isinstance(before, dict) and isinstance(after, dict) and before and after:
             yield from (f"{name}.{part}" for part in changed_parts(before, after))
         else:
-            yield f"{name} {one_line(before)} -> {one_line(after)}"
+            yield f"{name} {_field(before)} -> {_field(after)}"
+
+
+def _field(value: Any) -> str:
+    """An object in braces: what follows it is not its own."""
+    text = names_and_values(value)
+    return f"{{{text}}}" if isinstance(value, dict) and value else text
 
 
 def when(row: Row) -> str:
@@ -326,10 +333,11 @@ def when(row: Row) -> str:
 
 
 def summary(row: Row) -> str:
-    """Summarize a row for users: type, path, data with Kafka's names, and what changed."""
+    """Summarize a row for users: type, path, and what changed, else the record's fields with Kafka's names."""
     where = f" {row['path']}" if row["path"] else ""
-    change = f": {row['change']}" if row["change"] else ""
-    return f"{row['type']}{where} {one_line(readable(row['type'], row['data']))}{change}"
+    if row["change"]:
+        return f"{row['type']}{where}: {row['change']}"
+    return f"{row['type']}{where} {names_and_values(readable(row['type'], row['data']))}"
 
 
 def place_of(session: Session, path: str | None, command: str, hint: str) -> Segments | None:

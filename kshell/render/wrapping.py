@@ -24,9 +24,17 @@ _TOKEN = re.compile(
 )
 
 
-_DATA = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|\[[-\d,]{0,30}\]|[^\s,"])+,?|[,"]""")
+_DATA = re.compile(
+    r"""
+    (?: [A-Za-z][\w.]{0,19}[ ] )? (?: \[[-\d,]{0,10}\] | [^\s,"]{1,12} ) [ ]->[ ]
+      (?: \[[-\d,]{0,10}\] | [^\s,"]{1,12} ) (?: , | (?=\s|$) )             # leader 3 -> 1
+    | (?: "(?:[^"\\]|\\.)*" | \[[-\d,]{0,30}\] | [^\s,"] )+ ,?
+    | [,"]
+    """,
+    re.VERBOSE,
+)
 """A word, and in JSON a member with its comma: strings stay whole, so that what is pasted is the same JSON, and so do
-short lists of numbers."""
+short lists of numbers, and what a short value was and is."""
 
 
 def wrapped(text: str, room: int, *, hanging: str = "", data: bool = False) -> Iterator[str]:

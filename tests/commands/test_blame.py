@@ -261,7 +261,7 @@ class TestRemoved:
         time = "2023-11-14T22:13:20.000Z"
         assert kept == f"     3 {time} CONFIG_RECORD /image/configs/TOPIC:t/segment.ms 5"
         assert removed == f"     4 {time} CONFIG_RECORD (removed) {self.PATH} was 2000"
-        assert lines(session, "blame /image/configs --as-of 2")[0].endswith(f"{self.PATH} 2000: 1000 -> 2000")
+        assert lines(session, "blame /image/configs --as-of 2")[0].endswith(f"{self.PATH}: 1000 -> 2000")
 
 
 def test_the_value_before_is_told(tmp_path: Path) -> None:

@@ -350,4 +350,16 @@ def test_of_an_object_in_a_field_only_the_keys_that_differ_are_shown() -> None:
     old = {"supportedFeatures": {"metadata.version": {"min": 7, "max": 30}, "group.version": {"min": 0, "max": 1}}}
     new = {"supportedFeatures": {"metadata.version": {"min": 7, "max": 29}, "group.version": {"min": 0, "max": 1}}}
     assert list(changed_parts(old, new)) == ["supportedFeatures.metadata.version.max 30 -> 29"]
-    assert list(changed_parts({"a": {}}, {"a": {"b": 1}})) == ['a {} -> {"b":1}']
+    assert list(changed_parts({"a": {}}, {"a": {"b": 1}})) == ["a {} -> {b=1}"]
+
+
+def test_a_time_is_shown_once() -> None:
+    """Not again in milliseconds; a time that is only there in milliseconds is shown."""
+    assert list(changed_parts({"time": "a", "timeMs": 1}, {"time": "b", "timeMs": 2})) == ["time a -> b"]
+    assert list(changed_parts({"timeMs": 1}, {"timeMs": 2})) == ["timeMs 1 -> 2"]
+
+
+def test_text_has_values_without_json(sample: Session) -> None:
+    added, *_ = lines(sample, "diff 150 200 /image/topics/byName/orders/6")
+    assert added.startswith("+ /image/topics/byName/orders/6 replicas=[2,3,1], directories=[")
+    assert lines(sample, "diff 160 161 /image/configs/TOPIC:payments.v1")[0].endswith("/min.insync.replicas 2")

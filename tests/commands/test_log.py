@@ -108,11 +108,12 @@ def test_grep_searches_what_is_shown(sample: Session) -> None:
     assert {row["type"] for row in told} == {"TOPIC_RECORD"}
     assert all("payments" in json.dumps(row["data"]) for row in told)
     assert rows(sample, "log --grep redacted --type USER_SCRAM_CREDENTIAL")
+    assert rows(sample, "log --grep 'resourceName=orders, name=retention.ms'")
 
 
 def test_text_names_the_path(sample: Session) -> None:
     (line,) = lines(sample, "log /image/cluster/brokers/3 -r --count 1")
-    assert "BROKER_REGISTRATION_CHANGE_RECORD /image/cluster/brokers/3 {" in line
+    assert "BROKER_REGISTRATION_CHANGE_RECORD /image/cluster/brokers/3: fenced false -> true" in line
 
 
 def test_a_log_that_begins_later(cut_sample: Session, sample: Session) -> None:
@@ -323,22 +324,22 @@ class TestReadable:
         return opened(tmp_path)
 
     EXPECTED = (
-        (1, '"featureLevel":"4.0-IV3"}'),
-        (2, '"featureLevel":"4.1-IV0"}: 4.0-IV3 -> 4.1-IV0'),
-        (5, '"leaderRecoveryState":"RECOVERING"}: isr [1,2] -> [2], leader 1 -> 2,'),
-        (6, '{"resourceType":"TOPIC","resourceName":"t","name":"retention.ms","value":"1000"}'),
-        (7, '"value":"2000"}: 1000 -> 2000'),
-        (8, '"value":null}: removed, was 2000'),
-        (9, '"resourceType":"TOPIC","resourceName":"t","patternType":"PREFIXED","principal":"User:a"'),
-        (9, '"operation":"READ","permissionType":"DENY"}'),
-        (10, ': removed, was {"resourceType":"TOPIC","resourceName":"t","patternType":"PREFIXED","principal":"User:a"'),
-        (11, '"mechanism":"SCRAM-SHA-256"'),
+        (1, "/image/features/metadataVersion name=metadata.version, featureLevel=4.0-IV3"),
+        (2, "/image/features/metadataVersion: 4.0-IV3 -> 4.1-IV0"),
+        (5, "/image/topics/byName/t/0: isr [1,2] -> [2], leader 1 -> 2, leaderRecoveryState RECOVERED -> RECOVERING"),
+        (6, "/retention.ms resourceType=TOPIC, resourceName=t, name=retention.ms, value=1000"),
+        (7, "/retention.ms: 1000 -> 2000"),
+        (8, "/retention.ms: removed, was 2000"),
+        (9, "resourceType=TOPIC, resourceName=t, patternType=PREFIXED, principal=User:a"),
+        (9, "operation=READ, permissionType=DENY"),
+        (10, ": removed, was resourceType=TOPIC, resourceName=t, patternType=PREFIXED, principal=User:a"),
+        (11, "mechanism=SCRAM-SHA-256, salt=[redacted]"),
         (12, ": iterations 4096 -> 8192"),
         (14, ": [redacted] -> [redacted]"),
-        (15, '"securityProtocol":"SSL"'),
-        (15, '"minSupportedVersion":"3.3-IV3","maxSupportedVersion":"4.2-IV1"'),
-        (16, '"fenced":"UNFENCE"}: fenced true -> false'),
-        (17, '"resourceType":99'),
+        (15, "securityProtocol=SSL"),
+        (15, "minSupportedVersion=3.3-IV3,maxSupportedVersion=4.2-IV1"),
+        (16, "/image/cluster/brokers/1: fenced true -> false"),
+        (17, "resourceType=99"),
     )
 
     @pytest.mark.parametrize(("offset", "text"), EXPECTED)
