@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 _PROBLEMS = typed("level:string finding:string count:int64 first:string")
+_SHOWN = tuple(column._replace(spare=-1) if column.name == "first" else column for column in _PROBLEMS)
 _MOST = 8
 """Kinds of problems that people see: one screen."""
 
@@ -43,7 +44,8 @@ def run(session: Session, args: Any) -> Result:
     ]
     problems = _problems(health)
     result = Report([*sections, Section("problems", "Problems", Rows(_PROBLEMS, problems, tone=level_of))])
-    result.for_people = Report([*sections, _for_people(problems)])
+    facts: dict[str, Any] = {section.key: section.body for section in sections}
+    result.for_people = Report([_problems_shown(problems), Section("cluster", "Cluster", _facts_shown(**facts))])
     return result
 
 
@@ -160,14 +162,71 @@ def _problems(health: Health) -> list[dict[str, Any]]:
     ]
 
 
-def _for_people(problems: list[dict[str, Any]]) -> Section:
+def _problems_shown(problems: list[dict[str, Any]]) -> Section:
     if not problems:
         return Section("problems", "Problems: none", {})
     rows: list[Mapping[str, Any]] = [
         problem | {"level": Toned(problem["level"], problem["level"])} for problem in problems[:_MOST]
     ]
-    more = f", {len(problems) - _MOST} more kinds in health" if len(problems) > _MOST else ""
-    return Section("problems", f"Problems{more}", Rows(_PROBLEMS, rows))
+    more = f"{len(problems) - _MOST} more kinds, and " if len(problems) > _MOST else ""
+    return Section("problems", f"Problems: `health` has {more}what to do", Rows(_SHOWN, rows))
+
+
+def _facts_shown(
+    cluster: Mapping[str, Any],
+    versions: Mapping[str, Any],
+    quorum: Mapping[str, Any],
+    counts: Mapping[str, Any],
+) -> dict[str, str]:
+    """What is known besides, in as few lines as leave the problems on the screen."""
+    fenced, leaving = counts["brokersFenced"], counts["brokersShuttingDown"]
+    nodes = (
+        f"{_counted(counts['brokers'], 'broker')} ({fenced} fenced, {leaving} shutting down),"
+        f" {_counted(counts['controllers'], 'controller')}"
+    )
+    partitions = (
+        f"{_counted(counts['topics'], 'topic')}, {_counted(counts['partitions'], 'partition')}:"
+        f" {counts['offline']} offline, {counts['underMinIsr']} under min ISR,"
+        f" {counts['underReplicated']} under-replicated"
+    )
+    return {
+        "clusterId": cluster["clusterId"] or "-",
+        "source": f"{cluster['source']} ({cluster['kind']})",
+        "as of": "not known" if cluster["offset"] is None else f"offset {cluster['offset']}, {cluster['time']}",
+        "versions": _named(
+            {"metadata.version": versions["metadataVersion"], "kraft.version": versions["kraftVersion"]}
+        ),
+        "software": _software(versions["lowestRelease"], versions["highestRelease"], versions["releaseSource"]),
+        "quorum": _named(
+            {
+                "leader": quorum["leaderId"],
+                "epoch": quorum["leaderEpoch"],
+                "voters": quorum["voters"],
+                "observers": quorum["observers"],
+                "high watermark": quorum["highWatermark"],
+                "largest lag": quorum["maxLag"],
+            }
+        ),
+        "nodes": Toned(nodes, ERROR if fenced else ""),
+        "partitions": Toned(partitions, ERROR if counts["offline"] or counts["underMinIsr"] else ""),
+    }
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _named(facts: Mapping[str, Any]) -> str:
+    """What is known of them."""
+    known = {name: value for name, value in facts.items() if value is not None}
+    texts = {name: " ".join(map(str, value)) if isinstance(value, list) else value for name, value in known.items()}
+    return ", ".join(f"{name} {text}" for name, text in texts.items() if text != "") or "not known"
+
+
+def _software(lowest: str | None, highest: str | None, source: str) -> str:
+    if lowest is None:
+        return "not known"
+    return f"Kafka {lowest if lowest == highest else f'{lowest} to {highest}'} ({source})"
 
 
 COMMAND = Command(
