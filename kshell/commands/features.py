@@ -31,13 +31,13 @@ _LEVEL = (
     Field("level", "int16", "the finalized level; in the map, any level"),
 )
 _NAME = Field("name", "string", "what a level of metadata.version is called")
-_WAY = Field("inTheWay", ["string"], "the nodes that keep it from being used or changed", spare=1)
+_WAY = Field("inTheWay", ["string"], "the nodes that keep it from being used or changed")
 _COMMAND = Field("command", "string", "the command that changes it; null: nothing is to be changed, or cannot be", True)
 _STATE = (
     *_LEVEL,
     _NAME,
     Field("minVersion", "int16", "the lowest level that all nodes support", wide=True),
-    Field("maxVersion", "int16", "the highest level that all nodes support"),
+    Field("maxVersion", "int16", "the highest level that all nodes support", spare=1),
     Field("highestVersion", "int16", "the highest level that any node supports", wide=True),
     _WAY,
     Field("nodes", {"*": {"min": "int16", "max": "int16"}}, "what each node supports", wide=True),
@@ -47,7 +47,7 @@ _CHANGE = (
     *_LEVEL,
     Field("target", "int16", "the level that is asked for"),
     Field("possible", "boolean", "whether the change would be accepted; null where that is not known"),
-    _WAY._replace(spare=0),
+    _WAY,
     Field("reason", "string", "why not", prose=True),
     _COMMAND,
 )

@@ -19,13 +19,13 @@ _REPLAY_AT_MOST = 32 * 1024 * 1024
 
 _NAMES = (Column("name", type="string"), Column("type", wide=True, type="string"))
 _LONG = (
-    Column("type", type="string"),
+    Column("type", type="string", spare=2),
     Column("record", wide=True, type="string"),
     Column("version", wide=True, type="int16"),
     Column("snapshot", wide=True, type="string"),
-    Column("offset", type="int64"),
+    Column("offset", type="int64", spare=1),
     Column("time", type=TIMESTAMP),
-    Column("name", type="string"),
+    Column("name", type="string", spare=-1),
 )
 
 

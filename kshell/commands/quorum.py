@@ -35,6 +35,7 @@ _REQUIREMENT = (
     Field("command", "string", "the command that makes the quorum dynamic; null while something is missing", True),
 )
 _SHOWN = ("role", "id", "lag", "lastFetch", "lastCaughtUp", "endpoints")
+_PROGRESS = ("lag", "lastFetch", "lastCaughtUp")
 _SHOWN_WIDE = ("logEndOffset", "directoryId", "lastFetchTimestamp", "lastCaughtUpTimestamp")
 
 
@@ -129,7 +130,9 @@ def _for_people(told: Mapping[str, Any]) -> Report:
     now = (leader["lastFetchTimestamp"] if leader else None) or int(time.time() * 1000)
     rows = [_row("leader" if one is leader else "voter", one, now) for one in _by_id(told["voters"])]
     rows += [_row("observer", one, now) for one in _by_id(told["observers"] or ())]
-    columns = (*(Column(name) for name in _SHOWN), *(Column(name, wide=True) for name in _SHOWN_WIDE))
+    # Of a directory nobody knows who follows how far: columns without a value would take the endpoints' room.
+    unknown = [name for name in _PROGRESS if all(row[name] is None for row in rows)]
+    columns = tuple(Column(name, wide=name in (*unknown, *_SHOWN_WIDE)) for name in (*_SHOWN, *_SHOWN_WIDE))
     title = "Voters and observers" if told["observers"] is not None else "Voters"
     return Report([Section("", "Quorum", head), Section("replicas", title, Rows(columns, rows))])
 

@@ -43,11 +43,13 @@ _FIELDS = (
         "whole, torn, slip, damaged, incomplete, not-read or not-checked",
         tone=tones.state,
     ),
-    Field("certainty", Enumeration(CERTAINTIES), "how sure the verdict is: confirmed, consistent or unconfirmed"),
-    Field("sizeBytes", "int64", "the file's size", spare=1),
-    Field("batches", "int64", "batches that are whole", spare=1),
-    Field("records", "int64", "records in them", spare=1),
-    Field("firstBadByte", "int64", "where what is wrong begins, or a torn end"),
+    Field(
+        "certainty", Enumeration(CERTAINTIES), "how sure the verdict is: confirmed, consistent or unconfirmed", spare=1
+    ),
+    Field("sizeBytes", "int64", "the file's size", spare=2),
+    Field("batches", "int64", "batches that are whole", spare=2),
+    Field("records", "int64", "records in them", spare=2),
+    Field("firstBadByte", "int64", "where what is wrong begins, or a torn end", spare=1),
     Field("checked", "string", "what was checked", True, prose=True),
     Field("witness", "string", "what confirms the verdict, or that nothing does", True, prose=True),
     Field("reason", "string", "what is wrong, or odd", True, prose=True),
@@ -142,11 +144,11 @@ def _row(check: FileCheck) -> Row:
 
 
 def _page(rows: list[Row]) -> Report:
-    """The table, and below it what a cell is too narrow for."""
+    """What is wrong, the table, and below it what a cell is too narrow for."""
     sections = [Section("files", "", Rows(columns(_FIELDS), rows))]
     found = {row["file"]: row["reason"] for row in rows if row["reason"] and row["certainty"] is not None}
     if found:
-        sections.append(Section("findings", "Findings", found))
+        sections = [Section("findings", "Findings", found), Section("files", "Files", sections[0].body)]
     weak = {row["file"]: row["witness"] for row in rows if row["certainty"] in CERTAINTIES[1:]}
     if weak:
         sections.append(Section("witnesses", "Not confirmed by a second witness, or not all of it", weak))

@@ -16,6 +16,9 @@ from kshell.render.wrapping import wrapped
 SEEN_FIRST = 1000
 """Rows that are read before the first is printed: they decide the widths; wider values further down stand out."""
 
+ASIDE = 3
+"""At a terminal, columns that are declared to be spared so early stand behind the others: ids behind states."""
+
 _EXACT = re.compile(r"[\w-]{22}|\d{4}-\d\d-\d\dT[\d:.]+Z", re.ASCII)
 """Kafka's UUIDs, and times."""
 _FREE_IDS = frozenset(("clientId", "transactionalId"))

@@ -155,9 +155,11 @@ def _block(result: Rows, block: Iterator[Row], options: RenderOptions) -> Iterat
         if options.width is None or result.one_per_line or result.live:
             return (_name(row, options)[1] + "\n" for row in block)
         return _in_columns([_name(row, options) for row in block], options.width)
-    from kshell.render.table import SEEN_FIRST, table
+    from kshell.render.table import ASIDE, SEEN_FIRST, table
 
     columns = [column for column in result.columns if options.wide or not column.wide]
+    if options.width is not None:
+        columns.sort(key=lambda column: column.spare >= ASIDE)  # stable; for programs at a pipe nothing moves
     if result.live:
         return table(block, columns, options, seen_first=1)
     return table(block, columns, options, seen_first=SEEN_FIRST, of=len(result.columns))

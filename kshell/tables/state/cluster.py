@@ -34,7 +34,7 @@ _FEATURES = {"*": {"min": "int16", "max": "int16"}}
 
 BROKER_FIELDS = (
     Field("id", BROKER_ID, "the broker's id"),
-    Field("epoch", "int64", "the epoch of its registration", spare=2),
+    Field("epoch", "int64", "the epoch of its registration", spare=3),
     Field("fenced", "boolean", "whether it is shut out: it sends no heartbeats, or is not ready yet", tone=tones.harm),
     Field("inControlledShutdown", "boolean", "whether it is handing over what it leads", spare=1, tone=tones.doubt),
     Field("rack", "string", "its rack"),

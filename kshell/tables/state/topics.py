@@ -45,7 +45,7 @@ _OF_PARTITIONS = frozenset(("replicationFactor", "underReplicated", "offline", "
 
 _TOPIC_FIELDS = (
     Field("name", TOPIC_NAME, "the topic's name"),
-    Field("topicId", "string", "its id, a UUID as Kafka writes it", spare=3),
+    Field("topicId", "string", "its id, a UUID as Kafka writes it", spare=4),
     Field("partitions", "int32", "how many partitions it has"),
     Field("replicationFactor", "int16", "replicas of its first partition, without those that are being added", spare=1),
     Field("underReplicated", "int32", "partitions whose ISR is smaller than their replication factor"),
@@ -61,12 +61,12 @@ _PROBLEM = Enumeration(PROBLEMS)
 _RECOVERY = Enumeration(RECOVERY_STATES.values())
 _PARTITION_FIELDS = (
     Field("topic", TOPIC_NAME, "the topic's name", spare=-1),
-    Field("topicId", "string", "the topic's id", spare=3),
+    Field("topicId", "string", "the topic's id", spare=4),
     Field("partition", "int32", "the partition's number", spare=-1),
     Field("leader", BROKER_ID, "the broker that leads; -1 for none"),
     Field("leaderEpoch", "int32", "rises with every new leader", spare=3),
     Field("partitionEpoch", "int32", "rises with every change", spare=3),
-    Field("replicas", [BROKER_ID], "brokers that are to have it, the preferred leader first"),
+    Field("replicas", [BROKER_ID], "brokers that are to have it, the preferred leader first", spare=1),
     Field("isr", [BROKER_ID], "those in sync"),
     Field("elr", [BROKER_ID], "those outside the ISR that may lead without loss (KIP-966)", spare=1),
     Field("lastKnownElr", [BROKER_ID], "those in the ISR or ELR before they had an unclean shutdown", spare=3),
