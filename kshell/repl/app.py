@@ -112,12 +112,14 @@ class Repl:
             self._session.history.append(line)
 
     def _greet(self) -> None:
-        title, keys = f"kshell {__version__} on ", " · try status, health, help · Ctrl-D leaves"
-        room = shutil.get_terminal_size().columns - width_of(title + keys)
+        title, keys = f"kshell {__version__} on ", "try status, health, help · Ctrl-D leaves"
+        room = shutil.get_terminal_size().columns - width_of(f"{title} · {keys}")
         name = clean(self._session.source.name)
-        # With little room, the name matters more than the keys.
-        keys = keys if room >= min(width_of(name), 20) else ""
-        self._lines.write(title + (shortened(name, room) if keys else name) + keys, "hint")
+        if room >= min(width_of(name), 20):
+            self._lines.write(f"{title}{shortened(name, room)} · {keys}", "hint")
+        else:
+            self._lines.write(title + name, "hint")
+            self._lines.write(keys, "hint")
         if self._history.note is not None:
             self._lines.write(f"kshell: note: {clean(self._history.note)}", "hint")
         if self._loader.is_done(_HEAD_START):
