@@ -9,8 +9,9 @@ from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT
 from kshell.commands.as_of import complete_point
 from kshell.commands.why import since, until
 from kshell.engine.declaration import CONDITION, Arg, Command, Example, Flag, Task
-from kshell.engine.result import Result, Row, Rows, typed
+from kshell.engine.result import Column, Result, Row, Rows, typed
 from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError, did_you_mean
+from kshell.history.plot import time_span
 from kshell.history.story import Chronicle, story_of
 from kshell.sources.points import Since
 from kshell.tables.declaration import Table, tables
@@ -24,7 +25,16 @@ if TYPE_CHECKING:
 COLUMNS = typed(
     "fromOffset:int64 fromTime:timestamp fromTimeMs:int64 toOffset:int64 toTime:timestamp toTimeMs:int64 rows:int64"
 )
-_SHOWN = tuple(column._replace(wide=column.name.endswith("Ms")) for column in COLUMNS)
+_SHOWN = (
+    Column("fromOffset", spare=2),
+    Column("fromTime", spare=-1),
+    Column("toOffset", spare=2),
+    Column("toTime", spare=1),
+    Column("lasted"),
+    Column("rows"),
+    Column("fromTimeMs", wide=True),
+    Column("toTimeMs", wide=True),
+)
 
 
 def run(session: Session, args: Any) -> Result:
@@ -52,7 +62,8 @@ def run(session: Session, args: Any) -> Result:
     elif found[0]["fromOffset"] < chronicle.start:
         session.remarks.append(f"{story.reach}; the first stretch may have begun earlier")
     result = Rows(COLUMNS, found, exit_code=EXIT_OK if found else EXIT_FINDING)
-    result.for_people = Rows(_SHOWN, found)
+    end = story.end()[1]
+    result.for_people = Rows(_SHOWN, [_format_row(row, end) for row in found])
     if then is not session:
         session.remarks += then.problems()
         result.exit_code = max(result.exit_code, then.exit_code())
@@ -88,6 +99,13 @@ def _row(stretch: Stretch, chronicle: Chronicle) -> Row:
         "toTimeMs": ended,
         "rows": stretch.rows,
     }
+
+
+def _format_row(row: Row, end: int) -> Row:
+    """With how long it lasted, which of one that goes on is up to the last record."""
+    is_open = row["toOffset"] is None
+    lasted = time_span(max((end if is_open else row["toTimeMs"]) - row["fromTimeMs"], 0))
+    return {**row, "toTime": "still" if is_open else row["toTime"], "lasted": f"{lasted} so far" if is_open else lasted}
 
 
 def _complete_table(session: Session, typed: str) -> Iterable[str]:
@@ -127,9 +145,10 @@ COMMAND = Command(
     ),
     description=(
         "One row per stretch: it begins with the record at fromOffset, and after the record at toOffset no row"
-        " fulfilled the condition any more (null, or - in text: it still lasts, or lasted at --until). rows is the most"
-        " rows at one offset of the stretch; which they were, the table itself says: `partitions --where … --as-of"
-        " OFFSET`. What holds when the log starts, from a snapshot, begins at the snapshot's last offset."
+        " fulfilled the condition any more (null, in text `still`: it lasts, or lasted at --until). Text says how long"
+        " it lasted; of one that goes on, up to the last record. rows is the most rows at one offset of the stretch;"
+        " which they were, the table itself says: `partitions --where … --as-of OFFSET`. What holds"
+        " when the log starts, from a snapshot, begins at the snapshot's last offset."
         " Records of a metadata transaction take effect at its end. The tables are those of `sql`: the rows and"
         " conditions of `partitions`, `topics`, `brokers` and so on, as the log has them. min.insync.replicas that only"
         " a server.properties has is unknown, or --min-isr-default. --since leaves out stretches that ended before."

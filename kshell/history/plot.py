@@ -169,7 +169,7 @@ def _legend(marks: Signs, start: int, end: int, columns: int, width: int) -> lis
         line += [entry, " "]
     line += [Toned(f"{marks.none} none", "error")]
     full = "ISR: how many are in sync" if marks.ascii else "ISR: █ all replicas … ▁ few"
-    span = _length((end - start) / columns)
+    span = time_span((end - start) / columns)
     lines: list[Parts] = [line, [f"{full}; a column is {span}, and shows the worst of it"]]
     return [broken for unbroken in lines for broken in _broken(unbroken, width)]
 
@@ -190,7 +190,8 @@ def _broken(line: Parts, width: int) -> list[Parts]:
     return [wrapped for wrapped in lines if "".join(wrapped).strip()]
 
 
-def _length(ms: float) -> str:
+def time_span(ms: float) -> str:
+    """``450 ms``, ``1.9 s``, ``3.5 h``."""
     for size, unit in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s")):
         if ms >= size:
             return f"{ms / size:.1f} {unit}"

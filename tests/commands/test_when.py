@@ -29,7 +29,7 @@ from tests.builders import (
     write_snapshot,
 )
 from tests.builders import control_batch as controls
-from tests.commands.shell import opened, rows, run
+from tests.commands.shell import lines, opened, rows, run
 
 LOST = FIXTURES / "4.3.1-lost" / "controller-3000"
 CUT = FIXTURES / "4.1.1" / "controller-3000"
@@ -202,6 +202,21 @@ def test_points(sample: Session) -> None:
     assert stretches(sample, "brokers", "fenced", "--until 22") == [(14, 19, 2), (21, None, 1)]
     assert stretches(sample, "brokers", "fenced", "--since 2026-11-21T15:11:04Z") == fenced[2:]
     assert stretches(sample.reshape(point="20"), "brokers", "fenced") == fenced[:1]
+
+
+def test_text_says_how_long_it_lasted(sample: Session) -> None:
+    """Of one that goes on up to the last record, or to the point that is looked from."""
+    shown = [line.split() for line in lines(sample, "when brokers --where fenced", width=200)]
+    assert shown[0] == ["fromOffset", "fromTime", "toOffset", "toTime", "lasted", "rows"]
+    assert shown[1] == ["14", "2026-11-21T15:11:02.253Z", "19", "2026-11-21T15:11:03.000Z", "747", "ms", "2"]
+    assert shown[3] == ["201", "2026-11-21T15:11:22.506Z", "-", "still", "2.0", "s", "so", "far", "1"]
+    assert "still" in lines(sample, "when brokers --where fenced --until 22", width=200)[-1]
+    assert "lasted" not in rows(sample, "when brokers --where fenced")[0]
+
+
+@pytest.mark.parametrize(("width", "there"), [(60, "fromTime lasted rows"), (80, "fromTime toTime lasted rows")])
+def test_how_long_it_lasted_is_there_at_every_width(width: int, there: str, sample: Session) -> None:
+    assert lines(sample, "when brokers --where fenced", width=width)[0].split() == there.split()
 
 
 def test_no_stretch_is_a_no(sample: Session) -> None:
