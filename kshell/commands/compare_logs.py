@@ -337,8 +337,19 @@ def _remark(session: Session, copies: list[Copy]) -> None:
 
 
 def _page(rows: list[dict[str, Any]], comparison: Agreement, advice: str) -> Report:
-    """The table, and below it what a cell is too narrow for."""
-    sections = [Section("copies", "", Rows(columns(_FIELDS), rows))]
+    """The table, which copy to keep, and below it what a cell is too narrow for."""
+    end = comparison.reference.end or 0
+    committed = f"below offset {comparison.committed}, as far as these copies prove it"
+    committed = committed if comparison.committed < end else "every record that these copies have"
+    summary = {
+        "reference": comparison.reference.path,
+        "committed": committed if comparison.committed else "not known",
+        "advice": advice,
+    }
+    sections = [
+        Section("copies", "", Rows(columns(_FIELDS), rows)),
+        Section("summary", "All copies together", summary),
+    ]
     reasons = {row["copy"]: row["reason"] for row in rows if row["reason"]}
     if reasons:
         sections.append(Section("findings", "Findings", reasons))
@@ -355,15 +366,7 @@ def _page(rows: list[dict[str, Any]], comparison: Agreement, advice: str) -> Rep
     damage = {row["copy"]: row["damage"] for row in rows if row["damage"]}
     if damage:
         sections.append(Section("damage", "Damage", damage))
-    end = comparison.reference.end or 0
-    committed = f"below offset {comparison.committed}, as far as these copies prove it"
-    committed = committed if comparison.committed < end else "every record that these copies have"
-    summary = {
-        "reference": comparison.reference.path,
-        "committed": committed if comparison.committed else "not known",
-        "keep": advice,
-    }
-    return Report([*sections, Section("summary", "All copies together", summary)])
+    return Report(sections)
 
 
 COMMAND = Command(
@@ -399,7 +402,7 @@ COMMAND = Command(
         " voters have them and nobody knows a later epoch; later ones may be committed as well.\n\n"
         "hash is that of the metadata (as the command `hash` has it) at hashOffset, the greatest offset that all"
         " compared copies reach. Where copies of one history differ in it, a node's snapshot is not what its log says."
-        " The last lines say which copy to keep, and why."
+        " Text says below the table which copy to keep, and why."
     ),
     needs_source=False,
     says_no="the copies are not of one history (4 where one is damaged)",

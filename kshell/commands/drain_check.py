@@ -28,10 +28,12 @@ if TYPE_CHECKING:
 
 LAST_IN_SYNC = "last-in-sync"
 UNDER_MIN_ISR = "under-min-isr"
-_RISK = Enumeration((LAST_IN_SYNC, UNDER_MIN_ISR))
+RISKS = (LAST_IN_SYNC, UNDER_MIN_ISR)
+"""What may happen, the worst first, as text has it."""
+_RISK = Enumeration(RISKS)
 _FIELDS = (
-    Field("topic", TOPIC_NAME, "the topic's name"),
-    Field("partition", "int32", "the partition's number"),
+    Field("topic", TOPIC_NAME, "the topic's name", spare=-1),
+    Field("partition", "int32", "the partition's number", spare=-1),
     Field(
         "risk",
         _RISK,
@@ -58,7 +60,10 @@ def run(session: Session, args: Any) -> Result:
     rows = list(at_risk(image, leaving, least))
     refuse_unknown(image, leaving)
     session.remarks += _already_down(image, leaving)
-    return select(_FIELDS, rows, args, exit_code=EXIT_FINDING if rows else EXIT_OK)
+    result = select(_FIELDS, rows, args, exit_code=EXIT_FINDING if rows else EXIT_OK)
+    if args.limit is None:  # with it, every format has the same rows
+        result.for_people = select(_FIELDS, sorted(rows, key=lambda row: RISKS.index(row["risk"])), args)
+    return result
 
 
 _NAMED = 3

@@ -100,7 +100,8 @@ def counted(findings: Iterable[Finding]) -> dict[str, int]:
 def _for_people(found: Health) -> Result:
     if not found.findings:
         return Text(f"no findings: {len(checks())} checks, {found.topics} topics, {found.partitions} partitions")
-    sections = [Section("summary", "Findings", counted(found.findings))]
+    counts = ", ".join(f"{count} {level}" for level, count in counted(found.findings).items())
+    sections = [Section("summary", f"Findings: {counts}", {})]
     for made, group in groupby(found.findings, key=lambda one: one.check):
         sections.append(_section(made, list(group)))
     return Report(sections)
@@ -112,10 +113,7 @@ def _section(made: Check, findings: list[Finding]) -> Section:
 
 
 class _Lines:
-    """A check's lines: its findings by next step, some of each, and after them the step that is right for them all.
-
-    So many as differ are shown with their own steps; how to see the rest is the last line.
-    """
+    """A check's lines: its findings by next step, some of each; how to see those of further steps is the last line."""
 
     def __init__(self, findings: list[Finding]) -> None:
         steps: dict[str, list[Finding]] = {}
@@ -138,9 +136,8 @@ class _Lines:
                 yield {"line": f"… {more} more{'' if is_same else ', with the same next step'}: {everything}"}
             yield {"line": f"next: {step}" if is_same else f"  next: {step}"}
             yield from self._moves(same)
-        if not is_same:
-            rest = f"; {self._rest} more, with steps of their own: {everything}" if self._rest else ""
-            yield {"line": f"next: as it stands below each{rest}"}
+        if self._rest:
+            yield {"line": f"… {self._rest} more, with steps of their own: {everything}"}
 
     def _moves(self, findings: list[Finding]) -> Iterator[Row]:
         """The command that moves the replicas of the first of them, and how to see the others."""

@@ -41,8 +41,15 @@ def _overview() -> Result:
         for task in Task
     ]
     topics = {f"help {name}": page.summary for name, page in PAGES.items()}
+    start = (
+        "Start with status, then health. `help COMMAND` says how a command is used, `help cookbook` what to ask when."
+    )
     result.for_people = Report(
-        [*sections, Section("topics", "More", {"help COMMAND": "how a command is used", **topics})]
+        [
+            Section("start", start, {}),
+            *sections,
+            Section("topics", "More", {"help COMMAND": "how a command is used", **topics}),
+        ]
     )
     return result
 

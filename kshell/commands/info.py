@@ -167,7 +167,9 @@ def run(session: Session, args: Any) -> Result:
     damaged = failure is not None or log.damage or any(survey.damage for survey in snapshots)
     counted = [*log.types.values(), *(inside.types.values() if inside else ())]
     damaged = damaged or any(type_survey.malformed for type_survey in counted)
-    return Report(sections, exit_code=EXIT_DATA if damaged else EXIT_OK)
+    result = Report(sections, exit_code=EXIT_DATA if damaged else EXIT_OK)
+    result.for_people = Report([sections[-1], *sections[:-1]])
+    return result
 
 
 def _meta_properties(paths: list[str]) -> Result:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.local_files import complete_file
 from kshell.engine.result import Report, Result, Row, Rows, Section, typed
 from kshell.engine.staging import demand_empty, new_directory
+from kshell.engine.walk import names_and_values
 from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, UsageError
 from kshell.history.records import row_of
 from kshell.metadata.families.quorum import KRAFT_VERSION, QUORUM
@@ -78,7 +79,38 @@ def run(session: Session, args: Any) -> Result:
     session.remarks += [note for copy in survivors.copies for note in copy.notes]
     sections = [*plan.sections(), *([] if written is None else [Section("written", "Written", written)])]
     sections.append(Section("steps", "Steps", {str(n): step for n, step in enumerate(plan.steps(args.to), 1)}))
-    return Report(sections, exit_code=EXIT_DATA if survivors.reference.damage else EXIT_OK)
+    result = Report(sections, exit_code=EXIT_DATA if survivors.reference.damage else EXIT_OK)
+    result.for_people = _plan_shown(sections, plan.uncommitted)
+    return result
+
+
+def _plan_shown(sections: list[Section], uncommitted: int) -> Report:
+    """For users the steps come before the records, of which there may be pages, and how many there are before both."""
+    found = {section.key: section for section in sections}
+    records = []
+    for key in ("uncertain", "lost"):
+        section = found.pop(key)
+        rows = [{**row, "data": names_and_values(row["data"])} for row in _rows_of(section)]
+        records.append(section._replace(body=Rows(_RECORDS, rows)))
+    lacking = len(list(_rows_of(records[1])))
+    keep = found["keep"].body
+    assert isinstance(keep, Mapping)
+    at_stake = {
+        "uncommitted": f"{_counted(uncommitted)}, listed below",
+        "lacking": f"{_counted(lacking)} of other copies",
+    }
+    found["keep"] = found["keep"]._replace(body={**keep, **at_stake})
+    voters_section = found.pop("voters")
+    return Report([*found.values(), *records, voters_section])
+
+
+def _counted(records: int) -> str:
+    return f"{records} record{'' if records == 1 else 's'}"
+
+
+def _rows_of(section: Section) -> Rows:
+    assert isinstance(section.body, Rows)
+    return section.body
 
 
 def _voters(text: str) -> list[Voter]:
@@ -126,6 +158,11 @@ class _Plan:
         names = [point["name"] for voter in voters(self._loaded) for point in voter.get("endpoints", ())]
         return names[0] if names else _LISTENER
 
+    @property
+    def uncommitted(self) -> int:
+        """How many records of the new log no copy proves to be committed."""
+        return max(self.survivors.log.end - self.survivors.comparison.committed, 0)
+
     def sections(self) -> list[Section]:
         """All but what was written and the steps."""
         rows = [self._copy(verdict) for verdict in self.survivors.verdicts]
@@ -147,7 +184,7 @@ class _Plan:
             ),
             Section(
                 "uncertain",
-                f"Records that may not be committed: {max(log.end - comparison.committed, 0)}",
+                f"Records that may not be committed: {self.uncommitted}",
                 Rows(_RECORDS, uncertain),
             ),
             Section(

@@ -145,7 +145,8 @@ def _plot(
     begin = min(span.start for lane in lanes.values() for span in lane.spans)
     if first is not None:
         begin = max(begin, story.chronicle.time_of(first.offset) if first.time_ms is None else first.time_ms)
-    return draw(list(lanes.values()), begin, max(begin, end), width, plain=plain)
+    troubled_first = sorted(lanes.values(), key=lambda lane: all(span.leader != -1 for span in lane.spans))
+    return draw(troubled_first, begin, max(begin, end), width, plain=plain)
 
 
 def _is_plain() -> bool:
@@ -173,11 +174,12 @@ COMMAND = Command(
         Example("timeline --all -o csv", "the same as rows, for a spreadsheet"),
     ),
     description=(
-        "Two lines a partition: who led, and how many replicas were in sync. ✗ marks time without a leader. Brokers 0"
-        " to 9 are their digit, others a letter (the legend says which), each with a colour that everybody can tell"
-        " apart. A column of the plot is a stretch of time; where several states fall into one, it shows the worst."
-        " Other formats have a row for each stretch in which leader, ISR and replicas stayed as they were: it"
-        " begins with the record at fromOffset, and the record at toOffset ended it (null: it lasts). Without a word,"
-        " partitions whose leader or ISR never changed are left out. The history starts where the log starts."
+        "Two lines a partition: who led, and how many replicas were in sync. ✗ marks time without a leader; partitions"
+        " that had such a time come first. Brokers 0 to 9 are their digit, others a letter (the legend says which),"
+        " each with a colour that everybody can tell apart. A column of the plot is a stretch of time; where several"
+        " states fall into one, it shows the worst. Other formats have a row for each stretch in which leader, ISR and"
+        " replicas stayed as they were: it begins with the record at fromOffset, and the record at toOffset ended it"
+        " (null: it lasts). Without a word, partitions whose leader or ISR never changed are left out. The history"
+        " starts where the log starts."
     ),
 )

@@ -277,14 +277,16 @@ def _last_in_sync(revisions: Partitions) -> tuple[int, ...]:
 
 
 def _answer(rows: list[Row], args: Any, closing: dict[str, str]) -> Rows:
-    """The rows, and for users a page that ends with sentences."""
+    """The rows, and for users a page that begins with sentences, and has what is worst first."""
     is_harmful = any(row["what"] in _HARMFUL for row in rows)
     result = select(_FIELDS, rows, args, exit_code=EXIT_FINDING if is_harmful else EXIT_OK)
     if args.columns is None:
-        formatted = select(_FIELDS, rows, args, people=_format_row).for_people
+        # With --limit, every format has the same rows.
+        worst_first = rows if args.limit is not None else sorted(rows, key=lambda row: EFFECTS.index(row["what"]))
+        formatted = select(_FIELDS, worst_first, args, people=_format_row).for_people
         assert isinstance(formatted, Rows)
         table = [Section("rows", "Partitions", formatted)] if rows else []
-        result.for_people = Report([*table, Section("answer", "", closing)])
+        result.for_people = Report([Section("answer", "", closing), *table])
     return result
 
 

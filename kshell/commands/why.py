@@ -63,8 +63,7 @@ _BROKERS = typed(
 _SPARED = {"sinceOffset": 1, "state": -1}
 _TONE = {"state": tones.state}
 _TITLES = {"sentence": "now", "nextStep": "next", "lastResort": "last resort"}
-_ONLY_EXACT = frozenset(("commands", "lastResortCommands"))
-"""What the sentences have in them already."""
+"""Sentences for users, which have the commands in them already."""
 _TONES = frozenset(("leader-lost", "unclean-election", "deleted"))
 
 
@@ -194,18 +193,15 @@ def _of_node(
             Section("answer", "Answer", closing),
         ]
     )
-    result.for_people = Report(
-        [
-            Section(key, title, {"path": about["path"]}),
-            _events_shown(events),
-            Section("answer", "", _answer_shown(closing)),
-        ]
-    )
+    result.for_people = _answer_first(key, title, about, [_events_shown(events)], closing)
     return result
 
 
-def _answer_shown(closing: dict[str, Any]) -> dict[str, Any]:
-    return {_TITLES.get(name, name): text for name, text in closing.items() if name not in _ONLY_EXACT}
+def _answer_first(key: str, title: str, about: dict[str, Any], story: list[Section], closing: dict[str, Any]) -> Report:
+    """A story for users: how things are and what to do, then how it came about, then where it is in the tree."""
+    answer = {title: closing[name] for name, title in _TITLES.items() if name in closing}
+    place: dict[str, Any] = {name: about[name] for name in ("path", "topicId") if name in about}
+    return Report([Section(key, title, answer), *story, Section("place", "", {**place, "history": closing["history"]})])
 
 
 _BAD = frozenset(
@@ -256,15 +252,11 @@ def _topic(session: Session, story: Story, name: str, first: Since | None) -> Re
         )
         for column in PARTITION_COLUMNS
     )
-    result.for_people = Report(
-        [
-            Section("topic", name, {key: about[key] for key in ("path", "topicId")}),
-            _events_shown(events),
-            Section("partitions", "Partitions", Rows(columns, shown)) if shown
-            else Section("partitions", "Partitions: none", {}),
-            Section("answer", "", _answer_shown(closing)),
-        ]
+    partitions_shown = (
+        Section("partitions", "Partitions", Rows(columns, shown)) if shown
+        else Section("partitions", "Partitions: none", {})
     )  # fmt: skip
+    result.for_people = _answer_first("topic", name, about, [_events_shown(events), partitions_shown], closing)
     return result
 
 
@@ -371,24 +363,19 @@ def _last_run(known: list[Revision[Any]], status: str) -> Revision[Any] | None:
 def _for_people(
     title: str, about: dict[str, Any], rows: list[Row], brokers: list[Row], closing: dict[str, Any]
 ) -> Report:
-    """Lists of brokers as one word, what happened at the lines' ends, the sentence last."""
+    """Lists of brokers as one word, what happened at the lines' ends."""
     columns = (
         *(Column(name, prose=name == "what") for name in _PEOPLE),
         *(Column(name, wide=True) for name, *_ in COLUMNS if name in _WIDE),
     )
     events = Rows(columns, [_shown(row) for row in rows])
-    return Report(
-        [
-            Section("partition", title, {name: about[name] for name in ("path", "topicId")}),
-            Section("events", "Events", events) if rows else Section("events", "Events: none", {}),
-            Section(
-                "brokers",
-                "Brokers",
-                Rows(tuple(one._replace(wide=one.name == "sinceTimeMs") for one in _BROKERS), brokers),
-            ),
-            Section("answer", "", _answer_shown(closing)),
-        ]
-    )
+    story = [
+        Section("events", "Events", events) if rows else Section("events", "Events: none", {}),
+        Section(
+            "brokers", "Brokers", Rows(tuple(one._replace(wide=one.name == "sinceTimeMs") for one in _BROKERS), brokers)
+        ),
+    ]
+    return _answer_first("partition", title, about, story, closing)
 
 
 def _shown(row: Row) -> Row:

@@ -114,12 +114,12 @@ class TestCrashes:
 
     def test_a_rack_is_its_brokers(self, plain: Session) -> None:
         assert rows(plain, "what-if --rack a") == rows(plain, "what-if --kill 1,2")
-        assert "rack a (brokers 1, 2)" in lines(plain, "what-if --rack a", width=300)[-1]
+        assert "rack a (brokers 1, 2)" in lines(plain, "what-if --rack a", width=300)[0]
 
     def test_the_totals_and_the_exit_code(self, plain: Session) -> None:
         result = run(plain, "what-if --kill 1 --where 'topic == nothing'")
         assert result.exit_code == 1
-        assert lines(plain, "what-if --kill 1", width=300)[-1] == (
+        assert lines(plain, "what-if --kill 1", width=300)[0] == (
             "then  without broker 1, of 6 partitions: 1 gets a leader that may lack records, 2 are under min ISR,"
             " 1 gets another leader without loss, 2 are no worse off"
         )
@@ -204,6 +204,25 @@ def test_a_broker_may_be_written_as_in_why(sample: Session) -> None:
     with pytest.raises(UsageError) as raised:
         run(sample, "what-if --kill broker-x")
     assert raised.value.hint == "an id is a number; `brokers` lists them"
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "place", "order"),
+    [
+        ("what-if --kill 2 --all", "what", -1, ("offline", "under-min-isr", "leader-moves", "no-worse")),
+        ("drain-check 1", "risk", 2, ("last-in-sync", "under-min-isr")),
+    ],
+)
+def test_text_has_the_worst_first(sample: Session, line: str, column: str, place: int, order: tuple[str, ...]) -> None:
+    """Other formats go by topic, and so does text where the line chooses how many rows there are."""
+
+    def shown(line: str) -> list[str]:
+        words = (text.split()[place] for text in lines(sample, line, width=200) if len(text.split()) > 5)
+        return [word for word in words if word in order]
+
+    found = [row[column] for row in rows(sample, line)]
+    assert shown(line) == sorted(found, key=order.index) != found
+    assert shown(f"{line} --limit 5") == found[:5] != sorted(found[:5], key=order.index)
 
 
 def test_drain_check_says_who_still_waits_for_a_broker_that_is_down(sample: Session) -> None:

@@ -200,6 +200,31 @@ def test_a_command_to_paste_is_not_broken(name: str, sessions: tuple[Session, Se
             before = text
 
 
+@pytest.mark.parametrize("height", [20, 24])
+def test_the_status_of_the_cluster_is_on_one_screen(height: int, sessions: tuple[Session, Session]) -> None:
+    width = next(width for width, lines in SIZES if lines == height)
+    lines = shown(sessions[0], "status", width)
+    assert len(lines) < max(height, 24)
+    assert lines[0].startswith("Problems") and "offlinePartition" in lines[2]
+
+
+@pytest.mark.parametrize(
+    ("line", "start"),
+    [
+        ("why legacy-import-0", "  now          No leader since"),
+        ("why orders", "  now  8 of 8 partitions are under-replicated"),
+        ("what-if --kill 2", "then  without broker 2"),
+        ("info", "Problems: none"),
+        ("health", "Findings: 1 critical, 2 error"),
+        ("help", "Start with status, then health."),
+        ("compare-logs node-1 node-4", "  advice     keep node-1"),
+    ],
+)
+def test_the_answer_is_on_the_first_screen(line: str, start: str, sessions: tuple[Session, Session]) -> None:
+    for width, height in SIZES:
+        assert any(text.startswith(start) for text in shown(sessions[0], line, width)[: height - 6]), (line, width)
+
+
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
