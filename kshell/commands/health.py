@@ -82,8 +82,8 @@ _CELLS: dict[str, Callable[[Finding], Any]] = {
 
 
 def row_of(one: Finding, needed: Wanted = None) -> dict[str, Any]:
-    """A finding as a row, with the fields that are needed; ``None`` for all."""
-    return {name: cell(one) for name, cell in _CELLS.items() if needed is None or name in needed}
+    """A finding as a row, with the fields that are needed; ``None`` for all. The row's tone always needs the level."""
+    return {name: cell(one) for name, cell in _CELLS.items() if needed is None or name in (*needed, "level")}
 
 
 def level_of(row: Row) -> str:
