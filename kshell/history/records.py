@@ -279,10 +279,12 @@ def row_at(session: Session, record: LogRecord, touched: Touched | None) -> Row:
 
 
 def _change(session: Session, touched: Touched) -> str:
-    """``1000 -> 2000``, or the fields that changed; nothing where the record's own fields say all."""
-    if touched.old is None or touched.old == touched.new:
+    """``1000 -> 2000``, or the fields that changed; nothing where only the record's own fields say all."""
+    if touched.old == touched.new:
         return ""
     old, new = (_displayed(session, touched.touch, value) for value in (touched.old, touched.new))
+    if touched.old is None:
+        return "" if isinstance(new, dict | list) else f"set to {names_and_values(new)}"
     if touched.new is None:
         return f"removed, was {names_and_values(old)}"
     return ", ".join(changed_parts(old, new))

@@ -324,10 +324,10 @@ class TestReadable:
         return opened(tmp_path)
 
     EXPECTED = (
-        (1, "/image/features/metadataVersion name=metadata.version, featureLevel=4.0-IV3"),
+        (1, "/image/features/metadataVersion: set to 4.0-IV3"),
         (2, "/image/features/metadataVersion: 4.0-IV3 -> 4.1-IV0"),
         (5, "/image/topics/byName/t/0: isr [1,2] -> [2], leader 1 -> 2, leaderRecoveryState RECOVERED -> RECOVERING"),
-        (6, "/retention.ms resourceType=TOPIC, resourceName=t, name=retention.ms, value=1000"),
+        (6, "/image/configs/TOPIC:t/retention.ms: set to 1000"),
         (7, "/retention.ms: 1000 -> 2000"),
         (8, "/retention.ms: removed, was 2000"),
         (9, "resourceType=TOPIC, resourceName=t, patternType=PREFIXED, principal=User:a"),
@@ -339,7 +339,7 @@ class TestReadable:
         (15, "securityProtocol=SSL"),
         (15, "minSupportedVersion=3.3-IV3,maxSupportedVersion=4.2-IV1"),
         (16, "/image/cluster/brokers/1: fenced true -> false"),
-        (17, "resourceType=99"),
+        (17, "/image/configs/UNKNOWN(99):t/k: set to [redacted]"),
     )
 
     @pytest.mark.parametrize(("offset", "text"), EXPECTED)

@@ -91,7 +91,9 @@ def test_no_line_of_an_answer_is_longer_than_the_terminal_but_for_commands(line:
         assert len(shown) <= width or ".sh" in shown or shown.lstrip().startswith("health --where "), shown
 
 
-@pytest.mark.parametrize("change", ["leader 3 -> -1,", "isr [1,2,3] -> [1,2],", "604800000 -> 1209600000"])
+@pytest.mark.parametrize(
+    "change", ["leader 3 -> -1,", "isr [1,2,3] -> [1,2],", "604800000 -> 1209600000", "set to 86400000"]
+)
 def test_what_a_value_was_and_is_stays_on_one_line(change: str) -> None:
     for room in range(NARROWEST + len(change), 60):
         lines = list(wrapped(f"/image/topics/byName/orders/0: {change} elr [] -> [3]", room, data=True))
