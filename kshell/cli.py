@@ -58,8 +58,8 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("kshell: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
-    except OutputClosed:
-        return EXIT_OK
+    except OutputClosed as closed:
+        return closed.exit_code
     except Exception as error:
         from kshell.render.faults import tell_own_fault  # late: nobody should need it
 

@@ -189,6 +189,45 @@ def test_a_closed_pipe_ends_quietly() -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("can User:intern READ TOPIC:customer-profiles", 1),
+        ("partitions --offline --fail-if-any", 1),
+        ("brokers --where 'rack == rack-a' --fail-if-any", 1),
+        ("health", 1),
+        ("can User:svc-orders DESCRIBE TOPIC:orders", 0),
+        ("log", 0),
+    ],
+)
+def test_an_answer_keeps_its_exit_code_when_nobody_reads_it(line: str, code: int) -> None:
+    """`kshell … | grep -q …` in a script with pipefail must not take a no for a yes, whoever is faster."""
+    command = f"{sys.executable} -P -m kshell --demo {line} | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", command],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        timeout=60,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == (f"{code}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [("health", 3), ("partitions --under-min-isr --fail-if-any", 3), ("can User:a READ TOPIC:b", 3),
+     ("partitions --under-min-isr", 0), ("status", 0), ("ls /", 0)],
+)  # fmt: skip
+def test_a_log_without_a_record_answers_no_question(
+    line: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "__cluster_metadata-0").mkdir()
+    (tmp_path / "__cluster_metadata-0" / f"{0:020}.log").touch()
+    assert cli.main(["-d", str(tmp_path), *line.split()]) == code
+    assert "the metadata log is empty" in capsys.readouterr().err
+
+
 def test_an_interrupt_is_130(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "kshell", "--demo", "-c", "pwd | sleep 30"],

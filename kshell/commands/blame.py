@@ -24,7 +24,7 @@ from kshell.tree.image import iso
 from kshell.tree.paths import below_home, join, split
 
 _LIMIT = 1000
-_OF_LEAF = (*(Column(name) for name in ("field", "value", "offset", "time", "record")), Column("old", wide=True))
+_OF_LEAF = (*(Column(name) for name in ("field", "value", "offset", "time", "record")), Column("old", spare=1))
 _OF_DIRECTORY = tuple(map(Column, ("path", "offset", "time", "record", "value", "old", "change", "changes")))
 
 

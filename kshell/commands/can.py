@@ -141,10 +141,14 @@ def _remark(session: Session, request: AccessRequest, decision: Decision, supers
 
 
 def _remark_unknown(session: Session, request: AccessRequest, found: Decision) -> None:
-    """That nobody has the principal's name, or the topic's: a denial by default may then only be a typo."""
-    if found.allowed or found.rule == ACL:
+    """That there is no such topic, or nobody of that name: what the answer is about may then only be a typo.
+
+    Not where an ACL decides that names it, or anybody.
+    """
+    is_about_nobody = not found.allowed and found.rule != ACL
+    named = [NameMeant(PRINCIPAL, request.principal)] if is_about_nobody else []
+    if found.acl is not None and found.acl.resource_name == request.resource_name:
         return
-    named = [NameMeant(PRINCIPAL, request.principal)]
     if request.resource_type == "TOPIC" and request.resource_name != "*":
         named.append(NameMeant(TOPIC, request.resource_name))
     session.remarks += unknown_names(session.image, named)

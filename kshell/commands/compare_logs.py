@@ -43,7 +43,7 @@ from kshell.sources.copies.agreement import (
     which_to_keep,
     with_damage,
 )
-from kshell.sources.copies.logs import Copy, read_together
+from kshell.sources.copies.logs import Copy, read_together, twins
 from kshell.sources.directory.describe import snapshot_id
 from kshell.sources.directory.files import SnapshotFile
 from kshell.sources.directory.log import Progress
@@ -322,17 +322,14 @@ def _raw(batch: Batch) -> list[Any]:
 
 def _remark(session: Session, copies: list[Copy]) -> None:
     """What a person should know though nothing is wrong."""
-    for at, copy in enumerate(copies):
+    session.remarks += twins(copies)
+    for copy in copies:
         session.remarks += copy.notes
         if copy.torn is not None:
             path, torn = copy.torn
             usual = "" if copy.damage else "; normal while it is written"
             session.remarks.append(f"{path}: byte {torn.position}: torn tail ({torn.reason}){usual}")
-        real = os.path.realpath(copy.source.path)
-        twin = next((earlier for earlier in copies[:at] if os.path.realpath(earlier.source.path) == real), None)
-        if twin is not None:
-            session.remarks.append(f"{twin.path} and {copy.path} are the same files")
-        elif copy.end is None:
+        if copy.end is None:
             session.remarks.append(f"{copy.path}: the metadata log is empty")
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.predicates import code_of
-from kshell.engine.result import Result, Row, Rows
-from kshell.errors import EXIT_OK, UsageError
+from kshell.engine.result import Report, Result, Row, Rows, Section
+from kshell.errors import EXIT_FINDING, EXIT_OK, UsageError
 from kshell.metadata.feature_levels import (
     LATEST,
     METADATA_VERSION,
@@ -19,7 +19,7 @@ from kshell.metadata.feature_levels import (
     version_level,
 )
 from kshell.tables.declaration import Field
-from kshell.tables.selection import row_flags, select
+from kshell.tables.selection import is_given, row_flags, select
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -82,7 +82,26 @@ def run(session: Session, args: Any) -> Result:
     found = standing(session, ask=True)
     rows = _change(found, targets, kafka_tools(session, found), upgrade=bool(args.can_upgrade))
     code = code_of(row["possible"] for row in rows)
-    return _answer(_CHANGE, rows, args, _change_for_people, code)
+    result = _answer(_CHANGE, rows, args, _change_for_people, code)
+    if not is_given(args):
+        shown = result.for_people if isinstance(result.for_people, Rows) else result
+        sentence = _verdict(rows, found, " ".join(args.can_upgrade or args.can_downgrade))
+        result.for_people = Report([Section("answer", sentence, {}), Section("features", "", shown)])
+    return result
+
+
+def _verdict(rows: Sequence[Row], found: ClusterFeatures, target: str) -> str:
+    """The answer in a sentence: whether all of it is possible, and how many nodes are in the way."""
+    code = code_of(row["possible"] for row in rows)
+    if code == EXIT_OK:
+        return f"{target}: possible"
+    if code != EXIT_FINDING:
+        return f"{target}: not known"
+    blocking = {title for row in rows for title in row["inTheWay"] or ()}
+    reasons = [f"{row['feature']}: {row['reason']}" for row in rows if row["possible"] is False and row["reason"]]
+    if not blocking:
+        return f"{target}: not possible: {'; '.join(reasons)}"
+    return f"{target}: not possible: {len(blocking)} of {len(found.nodes)} nodes are in the way"
 
 
 def _answer(

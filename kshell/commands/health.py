@@ -104,7 +104,7 @@ def _for_people(found: Health) -> Result:
     sections = [Section("summary", f"Findings: {counts}", {})]
     for made, group in groupby(found.findings, key=lambda one: one.check):
         sections.append(_section(made, list(group)))
-    return Report(sections)
+    return Report(sections, is_answer_first=True)
 
 
 def _section(made: Check, findings: list[Finding]) -> Section:

@@ -68,7 +68,8 @@ def problem_rows(
     ]
     if log.torn is not None:
         path, torn = log.torn
-        reason = f"{path}: byte {torn.position}: {torn.reason}; normal while a server writes"
+        usual = "" if loaded is not None and loaded.cut_at is not None else "; normal while a server writes"
+        reason = f"{path}: byte {torn.position}: {torn.reason}{usual}"
         rows.append(_row("torn tail", reason=reason))
     torn_paths = [row["reason"].split(":")[0] for row in rows if row["kind"] == "torn tail"]
     notes = loaded.notes if loaded else []

@@ -25,6 +25,7 @@ from kshell.sources.copies.agreement import (
     with_damage,
 )
 from kshell.sources.copies.joined import LogRange
+from kshell.sources.copies.logs import twins
 from kshell.sources.copies.recovery import Survivors, Voter, parse_voter, survey, write
 from kshell.sources.directory.describe import snapshot_id, voters
 from kshell.sources.directory.files import is_inside
@@ -43,7 +44,7 @@ _COPIES = tuple(
         wide="damage:json clusterId:string",
     )
 )
-_DAMAGE = typed("copy:string damage:string")
+_DAMAGE = tuple(column._replace(prose=column.name == "damage") for column in typed("copy:string damage:string"))
 _TAKEN = typed("copy:string fromOffset:int64 toOffset:int64")
 _RECORDS = typed("copy:string offset:int64 epoch:int32 type:string data:json", wide="timestampMs:int64 version:int16")
 _MOST = 1000
@@ -77,6 +78,7 @@ def run(session: Session, args: Any) -> Result:
     plan = _Plan(session, survivors, loaded, chosen)
     written = None if args.to is None or chosen is None else _written(args, plan, chosen[0])
     session.remarks += [note for copy in survivors.copies for note in copy.notes]
+    session.remarks += twins(survivors.copies)
     sections = [*plan.sections(), *([] if written is None else [Section("written", "Written", written)])]
     sections.append(Section("steps", "Steps", {str(n): step for n, step in enumerate(plan.steps(args.to), 1)}))
     result = Report(sections, exit_code=EXIT_DATA if survivors.reference.damage else EXIT_OK)
@@ -101,7 +103,7 @@ def _plan_shown(sections: list[Section], uncommitted: int) -> Report:
     }
     found["keep"] = found["keep"]._replace(body={**keep, **at_stake})
     voters_section = found.pop("voters")
-    return Report([*found.values(), *records, voters_section])
+    return Report([*found.values(), *records, voters_section], is_answer_first=True)
 
 
 def _counted(records: int) -> str:

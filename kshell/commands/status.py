@@ -168,7 +168,7 @@ def _problems_shown(problems: list[dict[str, Any]]) -> Section:
     rows: list[Mapping[str, Any]] = [
         problem | {"level": Toned(problem["level"], problem["level"])} for problem in problems[:_MOST]
     ]
-    more = f"{len(problems) - _MOST} more kinds, and " if len(problems) > _MOST else ""
+    more = f"{_counted(len(problems) - _MOST, 'more kind')}, and " if len(problems) > _MOST else ""
     return Section("problems", f"Problems: `health` has {more}what to do", Rows(_SHOWN, rows))
 
 
@@ -192,7 +192,7 @@ def _facts_shown(
     return {
         "clusterId": cluster["clusterId"] or "-",
         "source": f"{cluster['source']} ({cluster['kind']})",
-        "as of": "not known" if cluster["offset"] is None else f"offset {cluster['offset']}, {cluster['time']}",
+        "as of": _moment(cluster["offset"], cluster["time"]),
         "versions": _named(
             {"metadata.version": versions["metadataVersion"], "kraft.version": versions["kraftVersion"]}
         ),
@@ -210,6 +210,12 @@ def _facts_shown(
         "nodes": Toned(nodes, ERROR if fenced else ""),
         "partitions": Toned(partitions, ERROR if counts["offline"] or counts["underMinIsr"] else ""),
     }
+
+
+def _moment(offset: int | None, time: str | None) -> str:
+    if offset is None:
+        return "not known"
+    return f"offset {offset}, {time}" if offset >= 0 else "before the first record: the metadata log is empty"
 
 
 def _counted(number: int, noun: str) -> str:

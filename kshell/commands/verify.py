@@ -152,7 +152,7 @@ def _page(rows: list[Row]) -> Report:
     weak = {row["file"]: row["witness"] for row in rows if row["certainty"] in CERTAINTIES[1:]}
     if weak:
         sections.append(Section("witnesses", "Not confirmed by a second witness, or not all of it", weak))
-    return Report(sections)
+    return Report(sections, is_answer_first=bool(found))
 
 
 COMMAND = Command(

@@ -286,7 +286,7 @@ def _answer(rows: list[Row], args: Any, closing: dict[str, str]) -> Rows:
         formatted = select(_FIELDS, worst_first, args, people=_format_row).for_people
         assert isinstance(formatted, Rows)
         table = [Section("rows", "Partitions", formatted)] if rows else []
-        result.for_people = Report([Section("answer", "", closing), *table])
+        result.for_people = Report([Section("answer", "", closing), *table], is_answer_first=True)
     return result
 
 

@@ -201,7 +201,8 @@ def _answer_first(key: str, title: str, about: dict[str, Any], story: list[Secti
     """A story for users: how things are and what to do, then how it came about, then where it is in the tree."""
     answer = {title: closing[name] for name, title in _TITLES.items() if name in closing}
     place: dict[str, Any] = {name: about[name] for name in ("path", "topicId") if name in about}
-    return Report([Section(key, title, answer), *story, Section("place", "", {**place, "history": closing["history"]})])
+    rest = [*story, Section("place", "", {**place, "history": closing["history"]})]
+    return Report([Section(key, title, answer), *rest], is_answer_first=True)
 
 
 _BAD = frozenset(

@@ -45,16 +45,29 @@ class _Answering:
         self._rows = rows
         self._some = some
         self._none = none
+        self._has_row = False
 
     def __iter__(self) -> Iterator[Row]:
         self._set(self._none)
         for row in self._rows:
+            self._has_row = True
             self._set(self._some)
             yield row
+
+    def settle(self) -> None:
+        """Look for a row, if none has been read so far."""
+        if not self._has_row:
+            next(iter(self), None)
 
     def _set(self, code: int) -> None:
         if self._result.exit_code <= EXIT_FINDING:
             self._result.exit_code = code
+
+
+def settle(result: Result) -> None:
+    """Find out the exit code of an answer whose rows are no longer written: nobody reads them any more."""
+    if isinstance(result, Rows) and isinstance(result.rows, _Answering):
+        result.rows.settle()
 
 
 def meaning_of_no(command: Command) -> str:

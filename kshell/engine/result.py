@@ -250,9 +250,11 @@ class Report(Result):
     A report with a single section of key ``""`` is that section's object.
     """
 
-    def __init__(self, sections: list[Section], *, exit_code: int = 0) -> None:
+    def __init__(self, sections: list[Section], *, exit_code: int = 0, is_answer_first: bool = False) -> None:
+        """``is_answer_first``: the first section says what matters, the others how it came to be."""
         super().__init__(exit_code=exit_code)
         self.sections = sections
+        self.is_answer_first = is_answer_first
 
 
 class LineResult(NamedTuple):

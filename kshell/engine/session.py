@@ -310,6 +310,10 @@ class Session(SourceView):
         """Damage of the log that the command met: it is said and counts for the exit code, each once."""
         self.found_damage += [error for error in damage if error not in self.found_damage]
 
+    def is_empty(self) -> bool:
+        """Whether a log was loaded, and has no record: a server has yet to write one, or somebody emptied it."""
+        return self.is_loaded and self.source.has_log and self.loaded.image.provenance.offset < 0
+
     def exit_code(self) -> int:
         """4 when what was loaded or met is damaged or incomplete, else 0."""
         return EXIT_DATA if self.found_damage or self.problems() else EXIT_OK

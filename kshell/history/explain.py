@@ -36,6 +36,8 @@ class Event(NamedTuple):
     event: str
     description: str
     broker: int | None = None
+    lost: tuple[Uuid, ...] = ()
+    """The log directories that a broker lost, where that is all that happened."""
 
 
 def partition_events(revisions: Partitions) -> Iterator[Event]:
@@ -126,11 +128,12 @@ def broker_events(broker_id: int, revisions: list[Revision[Broker]]) -> Iterator
     for before, revision in successive(revisions):
         if revision.since < 0:
             continue
-        changes = list(broker_change(before.value if before else None, revision.value))
+        old = before.value if before else None
+        changes = list(broker_change(old, revision.value))
         if changes:
-            yield Event(
-                revision, changes[0][0], f"broker {broker_id} {', '.join(text for _, text in changes)}", broker_id
-            )
+            lost = _lost(old, revision.value) if len(changes) == 1 else ()
+            description = f"broker {broker_id} {', '.join(text for _, text in changes)}"
+            yield Event(revision, changes[0][0], description, broker_id, lost)
 
 
 def broker_change(old: Broker | None, new: Broker | None) -> Iterator[tuple[str, str]]:
@@ -144,7 +147,7 @@ def broker_change(old: Broker | None, new: Broker | None) -> Iterator[tuple[str,
         return
     if new.in_controlled_shutdown and not old.in_controlled_shutdown:
         yield "broker-controlled-shutdown", "in controlled shutdown"
-    lost = [directory for directory in reported_directories(old) if directory not in reported_directories(new)]
+    lost = _lost(old, new)
     if lost:
         yield "broker-directory-lost", f"lost log directory {', '.join(map(str, lost))}"
     was, now = old.cordoned_directories or (), new.cordoned_directories or ()
@@ -157,6 +160,13 @@ def broker_change(old: Broker | None, new: Broker | None) -> Iterator[tuple[str,
                 yield f"broker-directory-{verb}", f"{verb} log directory {', '.join(map(str, directories))}"
     if new.fenced != old.fenced:
         yield ("broker-fenced", "fenced") if new.fenced else ("broker-unfenced", "unfenced")
+
+
+def _lost(old: Broker | None, new: Broker | None) -> tuple[Uuid, ...]:
+    """The log directories that a broker does not have any more, while its registration stays."""
+    if old is None or new is None or old.epoch != new.epoch:
+        return ()
+    return tuple(directory for directory in reported_directories(old) if directory not in reported_directories(new))
 
 
 def reported_directories(broker: Broker) -> tuple[Uuid, ...]:
@@ -189,7 +199,7 @@ def event_rows(story: Story, revisions: Partitions, since: Since | None) -> list
         before = state
         if event.broker is None:
             state = event.at.value
-        if _order(event.at) < first or (event.broker is not None and not _concerns(event.broker, before)):
+        if _order(event.at) < first or (event.broker is not None and not _concerns(event, before)):
             continue
         if is_from(event, since):
             rows.append(_row(event, state))
@@ -205,8 +215,12 @@ def everyone(partition: Partition) -> set[int]:
     return {*partition.replicas, *reported_ids(partition.elr), *reported_ids(partition.last_known_elr)}
 
 
-def _concerns(broker: int, partition: Partition | None) -> bool:
-    return partition is not None and broker in everyone(partition)
+def _concerns(event: Event, partition: Partition | None) -> bool:
+    """Whether what happened to a broker is about the partition: its disk is, where the replica was on it."""
+    if partition is None or event.broker not in everyone(partition):
+        return False
+    places = () if is_unreported(partition.directories) else partition.directories
+    return not event.lost or not places or not set(event.lost).isdisjoint(places)
 
 
 def event_row(event: Event) -> dict[str, Any]:

@@ -9,11 +9,13 @@ from typing import TextIO
 
 from kshell.engine.execution import Call
 from kshell.engine.formats import FORMATS
-from kshell.engine.predicates import exit_code_of
-from kshell.engine.result import Frames, Many, Nothing, Result, Rows
+from kshell.engine.predicates import exit_code_of, settle
+from kshell.engine.result import Frames, Many, Nothing, Report, Result, Rows
 from kshell.errors import EXIT_OK, KshellError
+from kshell.render import render
+from kshell.render.cells import rows_of
 from kshell.render.color import use_color
-from kshell.render.output import emit
+from kshell.render.output import OutputClosed, emit
 
 _USUAL = 80
 """Columns of a terminal that does not say how wide it is."""
@@ -41,20 +43,45 @@ def show_answer(call: Call, result: Result, complain: Callable[[KshellError], No
     if isinstance(result, Rows) and result.live:
         unpaged(out)
     fmt = shape.output or "text"
-    written = emit(
-        localized(result, fmt, shape.timezone),
-        fmt,
-        stdout=out,
-        target=line.target,
-        append=line.append,
-        program=line.program,
-        forbidden=call.session.protected,
-        before=getattr(call.session.progress, "stop", None) if out.isatty() else None,
-        header=not shape.no_header,
-        width=shape.width or terminal_width(out),
-        color=use_color(shape.color or "auto", out),
-    )
+    width = shape.width or terminal_width(out)
+    to_screen = fmt == "text" and line.target is None and line.program is None
+    shown = last_first(result, out, width) if to_screen else result
+    try:
+        written = emit(
+            localized(shown, fmt, shape.timezone),
+            fmt,
+            stdout=out,
+            target=line.target,
+            append=line.append,
+            program=line.program,
+            forbidden=call.session.protected,
+            before=getattr(call.session.progress, "stop", None) if out.isatty() else None,
+            header=not shape.no_header,
+            width=width,
+            color=use_color(shape.color or "auto", out),
+        )
+    except OutputClosed as closed:
+        settle(result)
+        closed.exit_code = exit_code_of(result, call.session)
+        raise
     return max(written, exit_code_of(result, call.session))
+
+
+def last_first(result: Result, out: TextIO, width: int | None) -> Result:
+    """A report whose first section is the answer, to be printed where it ends above the prompt.
+
+    On a terminal that nothing pages the end of a long text is what is seen. So it goes from the last section to the
+    first; a pager, a file and a short text begin with the answer.
+    """
+    page = result if result.for_people is None else result.for_people
+    if not isinstance(page, Report) or not page.is_answer_first or not out.isatty() or hasattr(out, "direct"):
+        return result
+    import shutil  # late: most answers are short
+
+    size = shutil.get_terminal_size()
+    if rows_of("".join(render(page, "text", width=width)), size.columns) < size.lines:
+        return result
+    return Report(page.sections[::-1], exit_code=page.exit_code)
 
 
 def _print_parts(many: Many, complain: Callable[[KshellError], None], out: TextIO) -> int:

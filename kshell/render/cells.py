@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -89,3 +90,14 @@ def are_numbers(values: Iterable[Any]) -> bool:
     """Whether all values that are known are numbers, and there are some."""
     known = [value for value in values if value is not None]
     return bool(known) and all(map(is_number, known))
+
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def rows_of(text: str, columns: int) -> int:
+    """Rows of the terminal that the text takes, long lines wrapped."""
+    lines = _ESCAPES.sub("", text).split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return sum(1 + max(len(line) - 1, 0) // max(columns, 1) for line in lines)

@@ -30,6 +30,9 @@ class OutputClosed(Exception):
     Standard output leads to nowhere from then on, so that the interpreter's last flush is quiet as well.
     """
 
+    exit_code = EXIT_OK
+    """Of the answer that was being written, as far as it was known by then."""
+
 
 def emit(
     result: Result,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -15,9 +14,10 @@ import threading
 from collections.abc import Callable
 from typing import TextIO
 
+from kshell.render.cells import rows_of
+
 _PATIENCE = 0.4
 """Seconds after which buffered output is printed, though the answer goes on."""
-_ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 _QUESTION = "-- Enter: more, q: stop --"
 
 
@@ -168,11 +168,3 @@ class Screen:
         while self._pager.returncode is None:
             with contextlib.suppress(KeyboardInterrupt):
                 self._pager.wait()
-
-
-def rows_of(text: str, columns: int) -> int:
-    """Rows of the terminal that the text takes, long lines wrapped."""
-    lines = _ESCAPES.sub("", text).split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    return sum(1 + max(len(line) - 1, 0) // max(columns, 1) for line in lines)

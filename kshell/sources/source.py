@@ -42,6 +42,12 @@ class Loaded(NamedTuple):
     until: int | None = None
     """The offset that was asked for; ``None`` for the newest state. Files beside the log describe only the latter."""
 
+    @property
+    def cut_at(self) -> int | None:
+        """Where the log ends, if that is before the snapshot does (:meth:`.Listing.missing_from`)."""
+        snapshot_end = self.snapshot.end_offset if self.snapshot is not None and self.until is None else None
+        return self.listing.missing_from(self.log_end_offset, snapshot_end)
+
 
 class Following(NamedTuple):
     """The progress of a live source: ``lag`` in offsets behind the high watermark; ``trouble``: why it has no news."""

@@ -293,6 +293,8 @@ def test_golden(tmp_path: Path) -> None:
     line = "features --can-upgrade metadata.version=30"
     reason = "only 7 (3.3-IV3) to 29 (4.2-IV1) is supported: broker 3"
     assert lines(session, line) == [
+        "metadata.version=30: not possible: 1 of 6 nodes are in the way",
+        "",
         "feature           level         target        possible  inTheWay  reason",
         f"metadata.version  29 (4.2-IV1)  30 (4.3-IV0)  no        broker 3  {reason}",
     ]

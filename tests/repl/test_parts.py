@@ -15,10 +15,11 @@ from prompt_toolkit.document import Document
 
 from kshell.engine.session import Session
 from kshell.errors import DataError
+from kshell.render.cells import rows_of
 from kshell.repl.completion import from_history
 from kshell.repl.highlight import LineLexer
 from kshell.repl.loading import Loader, Meter
-from kshell.repl.pager import PagerQuit, Screen, pager_command, rows_of
+from kshell.repl.pager import PagerQuit, Screen, pager_command
 from kshell.repl.prompt import message, short_path
 from kshell.repl.terminal import masked, shortened, width_of
 from kshell.repl.toolbar import Toolbar

@@ -158,6 +158,15 @@ class Copy:
                 self.voters = {voter["voterId"]: _directory(voter.get("voterDirectoryId")) for voter in voters}
 
 
+def twins(copies: Sequence[Copy]) -> Iterator[str]:
+    """A sentence for each copy that was given twice, perhaps under two names."""
+    for place, copy in enumerate(copies):
+        real = os.path.realpath(copy.source.path)
+        twin = next((earlier for earlier in copies[:place] if os.path.realpath(earlier.source.path) == real), None)
+        if twin is not None:
+            yield f"{twin.path} and {copy.path} are the same files"
+
+
 class Parting(NamedTuple):
     """Where two logs part: the first offset that differs, and the batch of either, with no more than its own bytes."""
 

@@ -310,7 +310,7 @@ def add_notes(loaded: Loaded) -> None:
     if loaded.snapshot and loaded.snapshot.note:
         notes.append(loaded.snapshot.note)
     snapshot_end = loaded.snapshot.end_offset if loaded.snapshot and loaded.until is None else None
-    cut_at = loaded.listing.missing_from(loaded.log_end_offset, snapshot_end)
+    cut_at = loaded.cut_at
     if loaded.torn:
         path, torn = loaded.torn
         usual = "; normal while a server writes" if cut_at is None else ""
