@@ -333,6 +333,12 @@ def _remark(session: Session, copies: list[Copy]) -> None:
             session.remarks.append(f"{copy.path}: the metadata log is empty")
 
 
+def _format_row(row: dict[str, Any]) -> Row:
+    """A row for users: a reference may be damaged as well."""
+    is_damaged_reference = row["state"] == REFERENCE and row["damage"]
+    return row | {"state": f"{REFERENCE}, {DAMAGED}"} if is_damaged_reference else row
+
+
 def _page(rows: list[dict[str, Any]], comparison: Agreement, advice: str) -> Report:
     """The table, which copy to keep, and below it what a cell is too narrow for."""
     end = comparison.reference.end or 0
@@ -344,7 +350,7 @@ def _page(rows: list[dict[str, Any]], comparison: Agreement, advice: str) -> Rep
         "advice": advice,
     }
     sections = [
-        Section("copies", "", Rows(columns(_FIELDS), rows)),
+        Section("copies", "", Rows(columns(_FIELDS), [_format_row(row) for row in rows])),
         Section("summary", "All copies together", summary),
     ]
     reasons = {row["copy"]: row["reason"] for row in rows if row["reason"]}

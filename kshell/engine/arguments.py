@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from kshell.engine.declaration import Command, Flag
+from kshell.engine.declaration import CONDITION, Command, Flag
 from kshell.engine.formats import FORMATS
 from kshell.errors import UsageError, did_you_mean
 
@@ -171,6 +171,13 @@ def parse_options(program: str, flags: Iterable[Flag], tokens: list[str]) -> tup
     return reader.namespace, reader.read(tokens, intermixed=False)
 
 
+def _joined(flag: Flag, name: str) -> str:
+    """How several values of an option that is given once are written."""
+    if flag.metavar == CONDITION:
+        return "join conditions: --where 'A and B'"
+    return f"join them: {name} {flag.metavar}" if "," in (flag.metavar or "") else f"{name} takes one value"
+
+
 class _Reader:
     """One pass over the tokens. ``namespace`` has an attribute for every flag, given or not."""
 
@@ -264,7 +271,7 @@ class _Reader:
     def _set(self, flag: Flag, name: str, text: str) -> None:
         value = True if flag.metavar is None else self._converted(flag, name, text)
         if flag.once and getattr(self.namespace, flag.dest) is not None:
-            raise self._fault(f"{name} is given twice", "join conditions: --where 'A and B'")
+            raise self._fault(f"{name} is given twice", _joined(flag, name))
         if flag.repeat:
             value = [*(getattr(self.namespace, flag.dest) or ()), value]
         setattr(self.namespace, flag.dest, value)

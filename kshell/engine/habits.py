@@ -38,6 +38,8 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "--at-min-isr-partitions": ("partitions --at-min-isr",),
     "--unavailable-partitions": ("partitions --offline",),
     "--tail": ("{name} --newest-first --count {value}", "{name} --limit {value}"),
+    "--last": ("{name} --newest-first --count {value}", "{name} --since end-{value}", "{name} --limit {value}"),
+    "export --to": ("export {value}",),
     "--head": ("{name} --count {value}", "{name} --limit {value}"),
     "--limit": ("{name} --count {value}",),
     "--count": ("{name} --limit {value}",),
