@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 _PROBLEMS = typed("level:string finding:string count:int64 first:string")
-_SHOWN = tuple(column._replace(spare=-1) if column.name == "first" else column for column in _PROBLEMS)
+_SHOWN = tuple(column._replace(spare=-1) for column in _PROBLEMS)
 _MOST = 8
 """Kinds of problems that people see: one screen."""
 
