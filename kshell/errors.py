@@ -15,6 +15,7 @@
     │       ├── ConnectError               it cannot be reached, or the connection ended
     │       │   └── TlsError               … while TLS was being agreed on
     │       ├── SourceTimeoutError         no answer within the deadline
+    │       │   └── NoLeaderError              … of a leader: no controller leads the quorum
     │       ├── AuthenticationError        who we are was not believed, or the server could not prove who it is
     │       ├── AuthorizationError         who we are may not do that
     │       ├── UnsupportedVersionError    an API, or the version of it that is needed, is not there
@@ -196,6 +197,10 @@ class TlsError(ConnectError):
 
 class SourceTimeoutError(NodeError):
     """No answer within the deadline."""
+
+
+class NoLeaderError(SourceTimeoutError):
+    """No controller leads the quorum, as far as those that answer can say."""
 
 
 class AuthenticationError(NodeError):

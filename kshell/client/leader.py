@@ -19,7 +19,7 @@ from kshell.client.backoff import Backoff
 from kshell.client.codes import EPOCH_CODES, failure, may_pass
 from kshell.client.connection import Connection
 from kshell.client.nodes import TOPIC, ClusterNode, Nodes
-from kshell.errors import ConnectError, NodeError, ProtocolError, ServerError, SourceTimeoutError
+from kshell.errors import ConnectError, NodeError, NoLeaderError, ProtocolError, ServerError, SourceTimeoutError
 from kshell.protocol.messages.quorum import FETCH, FETCH_SNAPSHOT
 from kshell.protocol.primitives import Uuid
 
@@ -353,16 +353,25 @@ class _Search:
         if contradiction is not None:
             return contradiction
         there = ", ".join(name_of(*address) for address in self._nodes.addresses())
-        is_leaderless = bool(self._round.claims) and self._id < 0
+        is_leaderless = bool(self._round.claims) and (self._id < 0 or self._is_without_majority())
         if self._round.failure is not None and not is_leaderless:
             return self._round.failure
-        if self._id >= 0:
+        if self._id >= 0 and not is_leaderless:
             reason = f"controller {self._id} leads (epoch {self._epoch}), and none of these addresses is its: {there}"
             return ConnectError(f"controller {self._id}", reason, hint="name every controller in the list")
         hint = "do most voters run? default.api.timeout.ms sets how long to wait"
         silent = ", ".join(dict.fromkeys(self._round.silent))
         more = f", and no answer comes from {silent}" if silent else ""
-        return SourceTimeoutError(there, f"no controller leads the quorum: an election goes on{more}", hint=hint)
+        return NoLeaderError(there, f"no controller leads the quorum: an election goes on{more}", hint=hint)
+
+    def _is_without_majority(self) -> bool:
+        """Whether the named leader is silent, and so is at least every second controller: then nobody can lead.
+
+        From 4.0 on (KIP-996) a voter goes on to name the leader that it has lost, until it hears of the next one.
+        """
+        named = self._nodes.by_id.get(self._id)
+        silent = set(self._round.silent)
+        return named is not None and name_of(*named.address) in silent and len(silent) >= len(self._round.claims)
 
     def _contradiction(self) -> SourceTimeoutError | None:
         """What controllers say of themselves and one another that cannot be, if there is such a thing."""

@@ -11,10 +11,19 @@ from typing import TYPE_CHECKING, Any
 from kshell.cluster.features import standing
 from kshell.cluster.kafka_tools import kafka_tools
 from kshell.cluster.snapshot_slips import slips
-from kshell.errors import AuthorizationError, KshellError, NodeError, ServerError, UnsupportedVersionError
+from kshell.errors import (
+    AuthorizationError,
+    KshellError,
+    NodeError,
+    NoLeaderError,
+    ServerError,
+    SourceTimeoutError,
+    UnsupportedVersionError,
+)
 from kshell.metadata.checkpoint import ONLY_LOG
+from kshell.metadata.feature_update import ClusterFeatures
 from kshell.metadata.health.check import CheckedState, SnapshotAge, SnapshotSlip, step_of
-from kshell.metadata.image import Image
+from kshell.metadata.image import EMPTY, Image
 from kshell.metadata.kafka_tools import KafkaTools
 from kshell.metadata.next_steps import NextStep
 from kshell.metadata.partial import MISSING
@@ -37,7 +46,7 @@ def state_of(session: Session, least: MinIsr) -> CheckedState:
     """Everything that checks look at. What cannot be asked for is left in the remarks. Raises KshellError."""
     loaded = session.loaded
     nodes = session.source.nodes if session.until is None else None
-    quorum = None if nodes is None else _quorum(session, nodes)
+    quorum, leaderless = (None, None) if nodes is None else _quorum(session, nodes)
     recorded = describe.voters(loaded)
     directories = {voter["voterId"]: voter["voterDirectoryId"] for voter in recorded if voter.get("voterDirectoryId")}
     if quorum is None:
@@ -55,6 +64,7 @@ def state_of(session: Session, least: MinIsr) -> CheckedState:
         voters=voters,
         voter_directories=directories,
         quorum=quorum,
+        leaderless=leaderless,
         snapshots=_reported_snapshots(session, loaded) if session.source.is_live else _snapshots(session, loaded),
         slips=_slips(session, loaded),
         is_partial=not session.source.has_log,
@@ -95,15 +105,32 @@ def _moment(loaded: Loaded) -> int | None:
     return timestamp if timestamp > 0 else None
 
 
-def _quorum(session: Session, nodes: Nodes) -> Mapping[str, Any] | None:
+def without_leader(session: Session, error: NoLeaderError) -> CheckedState:
+    """What is left where no leader says what is committed: that, and nothing to look at."""
+    session.remarks.append("not checked: everything else, for no controller says what is committed")
+    return CheckedState(EMPTY, ClusterFeatures({}, ()), MinIsr(EMPTY), leaderless=error.reason)
+
+
+def _quorum(session: Session, nodes: Nodes) -> tuple[Mapping[str, Any] | None, str | None]:
+    """(how the quorum describes itself, why it is taken to have no leader). Raises NodeError.
+
+    Brokers pass the question on to the leader, and where there is none they let it wait.
+    """
+    from kshell.client.nodes import BROKER
     from kshell.sources.quorum.facts import describe_quorum
 
     try:
-        return describe_quorum(nodes)
+        return describe_quorum(nodes), None
     except (AuthorizationError, ServerError, UnsupportedVersionError) as error:
         hint = f" ({error.hint})" if error.hint else ""
         session.remarks.append(f"not checked: how the quorum keeps up: {error.message}{hint}")
-        return None
+        return None, None
+    except NoLeaderError as error:
+        return None, error.reason
+    except SourceTimeoutError as error:
+        if nodes.kind != BROKER:
+            raise
+        return None, f"broker {error.node} answers, and gets no answer from the active controller"
 
 
 def _reported_snapshots(session: Session, loaded: Loaded) -> SnapshotAge | None:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from kshell.cluster.health import state_of
+from kshell.cluster.health import state_of, without_leader
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
 from kshell.engine import tones
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Column, PageLayout, Report, Result, Row, Rows, Section, Text, Toned
-from kshell.errors import EXIT_FINDING, EXIT_OK
+from kshell.errors import EXIT_FINDING, EXIT_OK, NoLeaderError
 from kshell.metadata.health.check import ERROR, LEVELS, Check, Finding, checks
 from kshell.metadata.health.examine import Health, examine
 from kshell.tables.declaration import Field, Wanted
@@ -44,7 +44,11 @@ _SHOWN = 5
 
 def run(session: Session, args: Any) -> Result:
     """A row a finding. The exit code counts those from ``--fail-on`` up that were chosen. Raises KshellError."""
-    found = examine(state_of(session, min_isr_of(session, session.image, args)), session.progress)
+    try:
+        state = state_of(session, min_isr_of(session, session.image, args))
+    except NoLeaderError as error:
+        state = without_leader(session, error)
+    found = examine(state, session.progress)
     rows = FindingRows(found.findings, wanted(FIELDS, args))
     counts = LEVELS[: LEVELS.index(args.fail_on) + 1]
     needed = None if args.where is None else asked_for(FIELDS, args.where)

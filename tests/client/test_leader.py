@@ -10,7 +10,14 @@ import pytest
 from kshell.client.address import addresses
 from kshell.client.leader import find_leader
 from kshell.client.nodes import CONTROLLER, Nodes
-from kshell.errors import AuthorizationError, ConnectError, NodeError, ServerError, SourceTimeoutError
+from kshell.errors import (
+    AuthorizationError,
+    ConnectError,
+    NodeError,
+    NoLeaderError,
+    ServerError,
+    SourceTimeoutError,
+)
 from tests.server import Quorum, faults, settings
 
 RELEASES = ["3.3", "3.5", "3.7", "3.9", "4.0", "4.3"]
@@ -85,6 +92,27 @@ def test_most_voters_are_down() -> None:
         assert all(node.address in caught.value.reason for node in gone)
         assert quorum.node(1).address not in caught.value.reason
         assert "do most voters run?" in (caught.value.hint or "")
+
+
+def test_a_voter_that_goes_on_to_name_the_leader_it_has_lost() -> None:
+    """As from Kafka 4.0 on: with most voters down there is no leader, whomever the rest names."""
+    with Quorum(3) as quorum:
+        nodes = nodes_of(quorum)
+        quorum.elect(2)
+        for number in (2, 3):
+            quorum.node(number).stop()
+        with pytest.raises(NoLeaderError, match="no controller leads the quorum"):
+            find_leader(nodes, timeout=1)
+
+
+def test_a_leader_that_cannot_be_reached_may_lead_all_the_same() -> None:
+    with Quorum(3) as quorum:
+        nodes = nodes_of(quorum)
+        quorum.elect(2)
+        quorum.node(2).stop()
+        with pytest.raises(ConnectError) as caught:
+            find_leader(nodes, timeout=1)
+        assert not isinstance(caught.value, NoLeaderError) and caught.value.node == quorum.node(2).address
 
 
 def test_a_node_that_missed_an_election_is_not_believed() -> None:

@@ -509,10 +509,33 @@ class TestLive:
         assert self.live(spoil)["observerBehind"][0]["path"] == "/quorum/observers/101"
 
     def test_no_leader(self) -> None:
-        def spoil(found: dict[str, Any]) -> None:
-            found["leaderId"] = -1
+        """Nobody says what is committed: that is the finding, and all there is."""
+        with Quorum(controllers=3) as quorum:
+            quorum.elect(None)
+            session = Session(quorum.keep(QuorumSource(quorum.bootstrap, settings(default_api_timeout_ms="500"))))
+            told = found(session)
+            assert set(told) == {"noLeader"} and told["noLeader"][0]["level"] == "critical"
+            assert told["noLeader"][0]["evidence"].startswith("no controller leads the quorum")
+            assert run(session, "health").exit_code == 1
+            assert any(remark.startswith("not checked: everything else") for remark in session.remarks)
 
-        assert self.live(spoil)["noLeader"][0]["level"] == "critical"
+    def test_a_leader_that_is_lost_meanwhile(self) -> None:
+        with Quorum(controllers=3) as quorum:
+            mine = QuorumSource(quorum.bootstrap, settings(default_api_timeout_ms="500"))
+            session = Session(quorum.keep(mine))
+            session.loaded
+            quorum.elect(None)
+            told = found(session)
+            assert "noLeader" in told
+
+    def test_no_leader_whom_brokers_could_ask(self) -> None:
+        """They let the question wait."""
+        with Quorum(controllers=3, brokers=1) as quorum:
+            short = settings(default_api_timeout_ms="500", request_timeout_ms="300")
+            session = Session(quorum.keep(BrokerSource(quorum.bootstrap_servers, short)))
+            quorum.on("DescribeQuorum", faults.slow(3))
+            (row,) = found(session)["noLeader"]
+            assert row["evidence"].endswith("gets no answer from the active controller")
 
     def test_who_may_not_ask_hears_of_it(self) -> None:
         with Quorum(controllers=3) as quorum:

@@ -64,7 +64,9 @@ class CheckedState(NamedTuple):
     voter_directories: Mapping[int, str] = {}
     """The directory id of each voter whose one is known: that of a voter of a dynamic quorum."""
     quorum: Mapping[str, Any] | None = None
-    """The description of a live quorum (DescribeQuorum); ``None`` where no quorum was asked."""
+    """The description of a live quorum (DescribeQuorum); ``None`` where no quorum was asked, or none answered."""
+    leaderless: str | None = None
+    """Why a live quorum is taken to have no leader; ``None``: it has one, or nobody was asked."""
     snapshots: SnapshotAge | None = None
     """``None`` where a source does not know its files."""
     slips: tuple[SnapshotSlip, ...] = ()

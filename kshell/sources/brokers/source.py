@@ -136,7 +136,7 @@ class BrokerSource(Source):
         names = ("leaderId", "leaderEpoch", "highWatermark", "voters", "observers")
         try:
             description = describe_quorum(self.nodes)
-        except (AuthorizationError, UnsupportedVersionError, ServerError) as error:
+        except (AuthorizationError, UnsupportedVersionError, ServerError, SourceTimeoutError) as error:
             acl_hint = f" ({error.hint})" if error.hint else ""
             facts: dict[str, Any] = dict.fromkeys(
                 names, ("quorum", f"{NOT_AVAILABLE}: {error.message}{acl_hint}", None)

@@ -10,7 +10,7 @@ from kshell.client.backoff import Backoff
 from kshell.client.connection import Connection
 from kshell.client.leader import find_leader
 from kshell.client.nodes import CONTROLLER, FIRST_CONTACT, TOPIC, Nodes
-from kshell.errors import ConnectError, NodeError, ProtocolError, SourceTimeoutError
+from kshell.errors import ConnectError, NodeError, NoLeaderError, ProtocolError, SourceTimeoutError
 from kshell.protocol.messages.quorum import DESCRIBE_QUORUM
 from kshell.protocol.primitives import ZERO_UUID
 from kshell.sources.directory import describe
@@ -52,7 +52,8 @@ def describe_quorum(nodes: Nodes) -> dict[str, Any]:
         except (ConnectError, SourceTimeoutError) as error:
             if not nodes.was_reached and time.monotonic() - started > FIRST_CONTACT:
                 raise
-            failure = error if failure is None or backoff.seconds_left else failure
+            is_news = backoff.seconds_left > 0 or isinstance(error, NoLeaderError)  # else only the deadline's doing
+            failure = error if failure is None or is_news else failure
             nodes.controller_id = -1  # it may be the leader that went: the others know the next one
         else:
             partitions = [partition for topic in body["topics"] for partition in topic["partitions"]]
