@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _NAMED = 3
 """Addresses that a command names: one is down sooner or later."""
 _PLAINTEXT = "PLAINTEXT"
+_KNOW_WHO_ASKS = ("SASL_SSL", "SASL_PLAINTEXT", "SSL")
+"""Security protocols of listeners at which brokers give tokens; at one of SSL, if clients have a certificate."""
 _BROKER, _CONTROLLER = "broker", "controller"
 _NO_FILE = "client.properties"
 """Stands for the file that the tools need at a listener that is not plain."""
@@ -53,7 +55,18 @@ def kafka_tools(session: Session, standing: ClusterFeatures) -> KafkaTools:
         quote(controllers) if controllers else None,
         file,
         release_of(lowest),
+        _authenticated(image) if servers_protocol not in _KNOW_WHO_ASKS else None,
     )
+
+
+def _authenticated(image: Image) -> str | None:
+    """Brokers at listeners that know who connects, as shell text; ``None`` where none is registered."""
+    listed = _listeners(image, _BROKER)
+    for protocol in _KNOW_WHO_ASKS:
+        chosen = _at(listed, protocol)
+        if chosen:
+            return quote(_names(chosen))
+    return None
 
 
 def _bootstrap(nodes: Nodes | None, kind: str) -> str | None:
@@ -92,12 +105,21 @@ def _addresses(own: str | None, nodes: Iterable[list[Listener]], protocol: str) 
         return own, protocol
     listed = list(nodes)
     for wanted in (protocol, _PLAINTEXT, None):
-        fitting = [
-            next((listener for listener in listeners if wanted in (None, listener.security_protocol)), None)
-            for listeners in listed
-        ]
-        chosen = [listener for listener in fitting if listener is not None][:_NAMED]
+        chosen = _at(listed, wanted)
         if chosen:
-            addresses = (name_of(listener.host, listener.port) for listener in chosen)
-            return ",".join(dict.fromkeys(addresses)), chosen[0].security_protocol
+            return _names(chosen), chosen[0].security_protocol
     return None, _PLAINTEXT
+
+
+def _at(nodes: Iterable[list[Any]], protocol: str | None) -> list[Any]:
+    """The first listener of each node that speaks a security protocol (``None``: any), of a few nodes."""
+    fitting = [
+        next((listener for listener in listeners if protocol in (None, listener.security_protocol)), None)
+        for listeners in nodes
+    ]
+    return [listener for listener in fitting if listener is not None][:_NAMED]
+
+
+def _names(listeners: Iterable[Any]) -> str:
+    """``host:port,…``, each of them once."""
+    return ",".join(dict.fromkeys(name_of(listener.host, listener.port) for listener in listeners))

@@ -23,8 +23,8 @@ UNKNOWN_SERVERS = "HOST:9092"
 _COMMAND_CONFIG_EVERYWHERE: Release = (4, 2)
 _OLD_CONFIG_OPTIONS = {"kafka-leader-election.sh": "--admin.config", "kafka-cluster.sh": "--config"}
 """What these tools called ``--command-config`` before 4.2."""
-_NEED_CONFIG = frozenset({"kafka-delegation-tokens.sh"})
-"""Tools that refuse to go without ``--command-config``."""
+_AUTHENTICATED = frozenset({"kafka-delegation-tokens.sh"})
+"""Tools that refuse to go without ``--command-config``; brokers refuse what they ask at a listener without names."""
 _TOOL = re.compile(r"(kafka-[a-z-]+\.sh)((?<=kafka-cluster\.sh) [a-z-]+)?")
 """A tool; kafka-cluster.sh takes where to connect only after its verb."""
 _AT_CONTROLLERS = " --bootstrap-controller"
@@ -54,12 +54,14 @@ class KafkaTools(NamedTuple):
         controllers: The same of the controllers; ``None``: not known, and brokers pass on what is meant for them.
         command_config: A client properties file; ``None``: the tools need none.
         release: The lowest release that a node runs; ``None``: not known.
+        authenticated: Brokers at a listener that knows who connects; ``None``: the same as ``servers``.
     """
 
     servers: str = UNKNOWN_SERVERS
     controllers: str | None = None
     command_config: str | None = None
     release: Release | None = None
+    authenticated: str | None = None
 
     def line(self, tool: str, *words: str) -> str:
         """``kafka-topics.sh --bootstrap-server … WORD …``, each word quoted as the shell needs it."""
@@ -82,10 +84,11 @@ class KafkaTools(NamedTuple):
         return whole.format_map({name: shell_text(value) for name, value in values.items()}).rstrip()
 
     def _connect(self, tool: str, *, at_controllers: bool) -> str:
-        connect = f" --bootstrap-server {self.servers}"
+        needs_name = tool in _AUTHENTICATED
+        connect = f" --bootstrap-server {(self.authenticated if needs_name else None) or self.servers}"
         if at_controllers and self.controllers is not None:
             connect = f" --bootstrap-controller {self.controllers}"
-        file = self.command_config or ("FILE" if tool in _NEED_CONFIG else None)
+        file = self.command_config or ("FILE" if needs_name else None)
         if file is None:
             return connect
         name = "--command-config"

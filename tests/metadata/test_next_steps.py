@@ -46,6 +46,15 @@ def test_commands_for_controllers_go_to_brokers_where_no_controller_is_known() -
     assert unknown == "kafka-cluster.sh unregister-controller --bootstrap-server b:9092 --id 8"
 
 
+def test_tokens_are_given_to_who_has_a_name() -> None:
+    tools = KafkaTools("b:9092", authenticated="b:9094")
+    line = tools.fill("kafka-delegation-tokens.sh --create", {})
+    assert line == "kafka-delegation-tokens.sh --bootstrap-server b:9094 --command-config FILE --create"
+    assert tools.fill("kafka-topics.sh --list", {}) == "kafka-topics.sh --bootstrap-server b:9092 --list"
+    plain = KafkaTools("b:9092").fill("kafka-delegation-tokens.sh --create", {})
+    assert "--bootstrap-server b:9092" in plain
+
+
 def test_names_and_addresses_are_words_for_a_shell() -> None:
     tools = KafkaTools("'{host}:1'", None, "{file}")
     line = tools.fill("kafka-topics.sh --delete --topic {topic} {more}", {"topic": HOSTILE, "more": ["x y", "{z}"]})
