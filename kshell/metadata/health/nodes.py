@@ -12,6 +12,7 @@ from kshell.metadata.feature_levels import (
     level_name,
     level_title,
 )
+from kshell.metadata.feature_update import check as verdicts
 from kshell.metadata.health.check import (
     CRITICAL,
     ERROR,
@@ -39,6 +40,10 @@ _HOURLY = 9
 _BY_SIZE = 12
 SNAPSHOT_BYTES = 3 * 20 * 1024 * 1024
 """Bytes of log without a snapshot; servers write one every 20 MiB (metadata.log.max.record.bytes.between.snapshots)."""
+_NO_SNAPSHOTS = (
+    "see the server's log for SnapshotGenerator: snapshots may fail for want of space or rights; or its properties put"
+    " them off (metadata.log.max.record.bytes.between.snapshots, metadata.log.max.snapshot.interval.ms)"
+)
 _DYNAMIC = {KRAFT_VERSION: 1}
 """A quorum whose voters are in the log (KIP-853): Kafka's tools add and remove them, from 3.9 on."""
 _REMOVE_VOTER = (
@@ -91,7 +96,8 @@ def stale_registration(state: CheckedState) -> Iterator[Observation]:
     "brokerShuttingDown",
     WARNING,
     "a broker is in controlled shutdown: its leaders move elsewhere",
-    "wait until it is gone, or see what keeps it: partitions --where 'leader == {id}'",
+    "wait until it is gone; what keeps it is a partition that it leads (`partitions --where 'leader == {id}'`), or a"
+    " broker that does not keep up with the metadata log (`quorum`)",
 )
 def broker_shutting_down(state: CheckedState) -> Iterator[Observation]:
     """A broker that is fenced already has shut down."""
@@ -210,9 +216,9 @@ def _voter(state: CheckedState, number: int) -> dict[str, object]:
     "start controllers until most voters are up; where most are gone for good: `recover`",
 )
 def no_leader(state: CheckedState) -> Iterator[Observation]:
-    """As a live quorum describes itself."""
-    if state.quorum is not None and state.quorum["leaderId"] < 0:
-        yield Observation("/quorum/leaderId", f"no leader in epoch {state.quorum['leaderEpoch']}")
+    """A quorum without a leader describes nothing: what its controllers, or brokers, answer instead tells it."""
+    if state.leaderless is not None:
+        yield Observation("/quorum/leaderId", state.leaderless)
 
 
 @check(
@@ -311,13 +317,19 @@ def feature_behind(state: CheckedState) -> Iterator[Observation]:
     """Only metadata.version: other features may be left off on purpose."""
     level = state.standing.finalized.get(METADATA_VERSION, 0)
     top = min((high for _, high in _ranges(state, METADATA_VERSION).values()), default=0)
-    if 0 < level < top:
+    if 0 < level < top and not _is_refused(state, top):
         yield Observation(
             "/image/features/metadataVersion",
             f"{level_title(METADATA_VERSION, level)} is finalized,"
             f" all nodes support {level_title(METADATA_VERSION, top)}",
             {"feature": METADATA_VERSION, "level": top, "name": level_name(METADATA_VERSION, top)},
         )
+
+
+def _is_refused(state: CheckedState, level: int) -> bool:
+    """Whether Kafka would not raise metadata.version: a voter that has not registered may not support the level."""
+    (verdict,) = verdicts(state.standing, {METADATA_VERSION: level}, upgrade=True)
+    return verdict.possible is False
 
 
 # --- snapshots -------------------------------------------------------------------------------------------------------
@@ -327,7 +339,7 @@ def feature_behind(state: CheckedState) -> Iterator[Observation]:
     "noSnapshot",
     WARNING,
     "the log has grown without a snapshot: starting takes long, and the log cannot be cleaned",
-    "see the server's log for SnapshotGenerator; snapshots may fail for want of space or rights",
+    _NO_SNAPSHOTS,
 )
 def no_snapshot(state: CheckedState) -> Iterator[Observation]:
     """After more log than a server lets pass."""
@@ -364,7 +376,7 @@ def _is_late(state: CheckedState, age: SnapshotAge) -> bool:
     "oldSnapshot",
     WARNING,
     "the newest snapshot is old: starting takes long, and the log cannot be cleaned",
-    "see the server's log for SnapshotGenerator; snapshots may fail for want of space or rights",
+    _NO_SNAPSHOTS,
 )
 def old_snapshot(state: CheckedState) -> Iterator[Observation]:
     """Against the last record of the log, not against the clock: a copy may be old as a whole."""
