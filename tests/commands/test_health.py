@@ -419,6 +419,12 @@ class TestOfflinePartitions:
             assert ("lastResort" in report["answer"]) is (number in "014")
 
 
+def test_no_level_is_named_that_kafka_refuses(tmp_path: Path) -> None:
+    """A voter that has not registered may not support it."""
+    told = found(opened(write(tmp_path, level(29), voters=(11, 12, 13, 14, 15))))
+    assert "controllerUnregistered" in told and "featureBehind" not in told
+
+
 def test_braces_in_a_name_are_a_name(tmp_path: Path) -> None:
     told = found(opened(write(tmp_path, scram("{x}", 1))))
     assert told["weakScram"][0]["nextStep"].endswith(

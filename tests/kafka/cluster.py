@@ -61,6 +61,10 @@ class Cluster:
         self.cluster_id = new_uuid()
         self.props = list(props)
         self.node_props: dict[int, list[str]] = {}
+        self.node_versions: dict[int, str] = {}
+        """Node id -> the release that it runs, where that is another one than the cluster's."""
+        self.not_started: set[int] = set()
+        """Nodes that are formatted on entering, and started by whoever wants them."""
         self._format_args = list(format_args)
         self._own_home = home is None
         self.home = home or Path(tempfile.mkdtemp(prefix="kshell-cluster-"))
@@ -115,13 +119,15 @@ class Cluster:
             self.format(node, initial)
         for group in (self.controllers, self.brokers):
             for node in group:
-                self.start(node, wait=False)
+                if node.id not in self.not_started:
+                    self.start(node, wait=False)
             if group is self.controllers and self.dynamic:
                 self._wait_for_voters()
         for node in self.nodes:
-            self.wait_up(node)
+            if node.id not in self.not_started:
+                self.wait_up(node)
         if self.brokers:
-            self.wait_for_brokers({node.id for node in self.brokers})
+            self.wait_for_brokers({node.id for node in self.brokers} - self.not_started)
 
     def _wait_for_voters(self) -> None:
         """Wait until the set of voters is committed: before that a broker of a dynamic quorum must not read the log.
@@ -134,7 +140,8 @@ class Cluster:
 
         def active() -> bool:
             for node in self.controllers:
-                self._check_running(node)
+                if node.id not in self.not_started:
+                    self._check_running(node)
             return any("Becoming the active controller at epoch" in node.log() for node in self.controllers)
 
         self._wait(active, f"no controller of Kafka {self.version} is active", START)
@@ -189,7 +196,7 @@ class Cluster:
 
     def start(self, node: Node, *, wait: bool = True) -> None:
         """Start one node."""
-        path = f"{jars.logging_jar()}:{jars.libs(self.version)}/*"
+        path = f"{jars.logging_jar()}:{jars.libs(self.node_versions.get(node.id, self.version))}/*"
         node.start(path, self.heap, dict.fromkeys(self.logged, "debug"))
         if wait:
             self.wait_up(node)

@@ -1,131 +1,126 @@
 """What kshell prints as the next step is run as it stands, on a real cluster of each release, and cures the finding.
 
-Where no tool of a release cures it, the step says so, and the finding stays.
+Where no tool of a release cures it, the step says so, and what it says is done.
 """
 
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
-import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from tests.kafka import jars
+from tests.kafka.admin import AdminError
 from tests.kafka.cluster import Cluster
-from tests.kafka.shell_tools import Shell
 from tests.kafka.waiting import wait_until
 from tests.live import oneshot
+from tests.live.planted import SLOW, TOPIC, Run, age_snapshot, pause, resume, set_properties, weaken
 from tests.live.test_health import are_assigned
 
 pytestmark = pytest.mark.live
 
-SLOW = 120
-"""Seconds that a finding may take to come or to go."""
-BEFORE = {"3.9.2": "3.8", "4.0.0": "3.9", "4.3.1": "4.2", "4.4.0": "4.3"}
-"""Release -> the one that its cluster is finalized at first."""
-TOPIC = "/image/topics/byName/"
+BEFORE = {"3.9.2": "3.8.1", "4.0.0": "3.9.2", "4.3.1": "4.2.1", "4.4.0": "4.3.1"}
+"""Release -> the one that its cluster comes from."""
 STATIC_IS_FINAL = {"3.9.2", "4.0.0"}
 """Releases that cannot make a static quorum a dynamic one."""
-
-
-class Run:
-    """A cluster with what was done to it: one line per finding, printed at the end."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        """Nothing is done yet."""
-        self.cluster = cluster
-        self.source = ("-q", cluster.bootstrap_controllers)
-        self.shell = Shell(cluster.version, cluster.home / "tools")
-        self.outcomes: dict[str, str] = {}
-
-    def answer(self, *words: str, source: tuple[str, ...] | None = None) -> Any:
-        """One answer of kshell as JSON."""
-        return json.loads(oneshot.run(source or self.source, *words, "-o", "json").stdout or "[]")
-
-    def find(self, finding: str, path: str = "") -> dict[str, Any] | None:
-        """The finding, as far as health reports it there."""
-        rows = self.answer("health", "--where", f"finding == {finding}")
-        return next((row for row in rows if path in row["path"]), None)
-
-    def seen(self, finding: str, path: str = "") -> dict[str, Any]:
-        """Wait for a finding."""
-        row: dict[str, Any] | None = None
-
-        def is_there() -> bool:
-            nonlocal row
-            row = self.find(finding, path)
-            return row is not None
-
-        wait_until(is_there, f"{finding} is not found at {path!r}: {self.answer('health')}", SLOW)
-        assert row is not None
-        return row
-
-    def gone(self, finding: str, path: str = "") -> None:
-        """Wait until a finding is cured."""
-        wait_until(lambda: self.find(finding, path) is None, f"{finding} stays: {self.find(finding, path)}", SLOW)
-
-    def execute(self, commands: list[str]) -> None:
-        """Run the lines in bash, one after another; each must end well."""
-        assert commands
-        for line in commands:
-            ended = self.shell.run(line)
-            assert ended.returncode == 0, f"{line}\n{ended.stdout}\n{ended.stderr}"
-            failures = ("Error", "Exception", "failed", "does not support")
-            assert not any(word in ended.stdout for word in failures), f"{line}\n{ended.stdout}\n{ended.stderr}"
-
-    def cure(self, finding: str, path: str = "") -> dict[str, Any]:
-        """Run what is printed for a finding, and see it go."""
-        row = self.seen(finding, path)
-        self.execute(row["commands"])
-        self.gone(finding, path)
-        self.note(finding, "cured by " + "; ".join(row["commands"]))
-        return row
-
-    def note(self, finding: str, outcome: str) -> None:
-        """Remember what became of a finding."""
-        self.outcomes[finding] = outcome
-        print(f"{self.cluster.version} {finding}: {outcome}", file=sys.stderr, flush=True)
-
-    def stop(self, broker: int) -> None:
-        """Shut a broker down, and wait until it is fenced."""
-        self.cluster.stop(self.cluster.node(broker))
-        wait_until(lambda: self.broker(broker)["fenced"], f"broker {broker} is not fenced", SLOW)
-
-    def start(self, broker: int) -> None:
-        """Start a broker, and wait until it serves."""
-        self.cluster.start(self.cluster.node(broker))
-        wait_until(lambda: self.broker(broker)["fenced"] is False, f"broker {broker} is fenced", SLOW)
-
-    def broker(self, broker: int) -> dict[str, Any]:
-        """The row of a broker; one that is not registered has nothing in it but that it is not fenced by."""
-        rows = self.answer("brokers", "--where", f"id == {broker}")
-        return rows[0] if rows else {"fenced": None}
+LATE, LAST = 3, 3003
+"""The broker that is upgraded last, and the controller that is."""
+NEEDS_3_9 = {"4.0.0"}
+"""Releases whose dynamic quorums need metadata.version 3.9."""
+REFUSED = ("returned error UNSUPPORTED_VERSION", "Unsupported metadata version")
+"""What a broker says that is too old for what is finalized."""
+SNAPSHOT_BYTES = "metadata.log.max.record.bytes.between.snapshots"
+BRIEF = "/image/configs/TOPIC:brief"
 
 
 @contextmanager
 def running(version: str) -> Iterator[Run]:
-    """Four brokers in three racks, of which one has two disks; two controllers, whose quorum is static."""
-    jars.require(version)
+    """Four brokers in three racks, of which one has two disks; four controllers, whose quorum is static.
+
+    They come from an earlier release: one broker runs it still, and one controller has yet to start.
+    """
+    jars.require(version, BEFORE[version])
     props = ["auto.leader.rebalance.enable=false", "broker.session.timeout.ms=6000"]
-    cluster = Cluster(
-        version, controllers=2, brokers=4, props=props, format_args=["--release-version", BEFORE[version]]
-    )
+    release = BEFORE[version].rpartition(".")[0]
+    cluster = Cluster(version, controllers=4, brokers=4, props=props, format_args=["--release-version", release])
     disks = [cluster.home / "disk-1", cluster.home / "disk-2"]
     cluster.node_props[2] = [f"log.dirs={','.join(map(str, disks))}", "log.flush.scheduler.interval.ms=500"]
+    cluster.node_versions[LATE] = BEFORE[version]
+    cluster.not_started.add(LAST)
     with cluster:
         yield Run(cluster)
 
 
+def an_upgrade_goes_on(run: Run) -> None:
+    mixed = run.says("mixedSoftware", "/image/cluster", "upgrade the nodes that support less (features names them)")
+    assert mixed["evidence"].partition(";")[0].endswith(f": broker {LATE}")
+    (level,) = run.answer("features", "--where", "feature == metadata.version")
+    assert level["inTheWay"] == [f"broker {LATE}"] and level["command"] is None
+    assert run.find("featureBehind") is None
+    replace(run, LATE, run.cluster.version)
+    run.gone("mixedSoftware")
+    run.note("mixedSoftware", f"says: {mixed['nextStep']}; done, it is gone")
+
+    absent = f"start controller {LAST}"
+    step = f"{absent}; no tool takes it out of a static quorum"
+    unregistered = run.says("controllerUnregistered", "/image/cluster/controllers", step)
+    behind = run.says("voterBehind", f"/quorum/voters/{LAST}", f"{absent}, or see its log")
+    assert run.find("featureBehind") is None, "Kafka raises no level before every voter has registered"
+    run.cluster.start(run.cluster.node(LAST))
+    run.gone("controllerUnregistered")
+    run.gone("voterBehind")
+    run.note("controllerUnregistered", f"static: says: {unregistered['nextStep']}; started, it is gone")
+    run.note("voterBehind", f"static: says: {behind['nextStep']}; started, it is gone")
+
+
+def replace(run: Run, broker: int, version: str) -> None:
+    """Stop a broker, and start it with the software of a release."""
+    run.stop(broker)
+    run.cluster.node_versions[broker] = version
+    run.start(broker)
+
+
 def features(run: Run) -> None:
     run.cure("featureBehind")
+    raised = []
+    while commands := [row["command"] for row in run.answer("features") if raises(row)]:
+        run.execute(commands[:1])
+        raised += commands[:1]
+        assert len(raised) < 20, raised
+    run.note("features", "raised by " + "; ".join(raised) if raised else "has nothing to raise")
+
+
+def raises(row: dict[str, Any]) -> bool:
+    """Whether ``features`` names a command for a feature. The voters are another step's."""
+    return row["command"] is not None and row["feature"] != "kraft.version"
+
+
+def an_older_release_comes_back(run: Run) -> None:
+    """What is finalized keeps it out: its registration stays that of the newer one."""
+    node = run.cluster.node(LATE)
+    run.stop(LATE)
+    run.cluster.node_versions[LATE] = BEFORE[run.cluster.version]
+    said = len(node.log())
+    run.cluster.start(node, wait=False)
+    wait_until(lambda: any(words in node.log()[said:] for words in REFUSED), "an older release is not refused", SLOW)
+    fenced = run.seen("staleRegistration", f"/{LATE}")
+    assert run.find("featureUnsupported") is None and run.find("mixedSoftware") is None
+    if node.running:
+        run.cluster.kill(node)
+    run.cluster.node_versions[LATE] = run.cluster.version
+    run.start(LATE)
+    run.gone("staleRegistration", f"/{LATE}")
+    run.note("featureUnsupported", f"cannot come about so: Kafka refuses the broker; found is: {fenced['evidence']}")
 
 
 def configs(run: Run) -> None:
-    admin = run.cluster.admin()
+    admin = run.admin
     admin.create_topic("above", assignment=[[0, 1]], configs={"min.insync.replicas": "3"})
     run.cure("minIsrAboveReplicas", f"{TOPIC}above")
     admin.create_topic("equal", assignment=[[0, 1]], configs={"min.insync.replicas": "2"})
@@ -137,11 +132,13 @@ def configs(run: Run) -> None:
 
 
 def access(run: Run) -> None:
-    admin = run.cluster.admin()
+    admin = run.admin
     admin.acl(("TOPIC", "*"), "User:*", "ALL")
     run.cure("wideOpenAcl")
     admin.acl(("TOPIC", "not there"), "User:o'hara", "READ", host="10.0.0.1")
     run.cure("orphanedAcl")
+    with pytest.raises(AdminError, match="Too few iterations"):  # fewer are refused: weakScram comes from before
+        admin.scram("alice", "SCRAM-SHA-512", "secret-of-alice", 4095)
     admin.scram("alice", "SCRAM-SHA-512", "secret-of-alice", 4096)
     admin.quota({"user": "ghost"}, "producer_byte_rate", 1000.0)
     run.cure("orphanedQuota")
@@ -149,16 +146,22 @@ def access(run: Run) -> None:
 
 
 def a_broker_is_down(run: Run) -> None:
-    admin = run.cluster.admin()
+    admin = run.admin
     two = {"min.insync.replicas": "2"}
     admin.create_topic("moved", assignment=[[0, 1, 2]], configs=two)
     admin.create_topic("strict", assignment=[[0, 1]], configs=two)
     admin.create_topic("eligible", assignment=[[0, 1]], configs=two)
     admin.create_topic("wide", assignment=[[0, 1]], configs={"min.insync.replicas": "1"})
     admin.create_topic("dup", assignment=[[1, 0]])
+    admin.create_topic("moving", assignment=[[0]])
     run.stop(0)
+    admin.reassign("moving", 0, [3])
     fenced = run.seen("brokerFenced")
     assert fenced["commands"] == [] and fenced["nextStep"].startswith("start it")
+    moving = run.seen("reassignment", f"{TOPIC}moving")
+    (line,) = moving["commands"]
+    listed = run.shell.run(line).stdout
+    assert "moving-0: " in listed and "adding replicas: 3" in listed, f"{line}: {listed}"
     run.cure("underMinIsr", f"{TOPIC}strict")
     run.cure("atMinIsr", f"{TOPIC}wide")
     run.cure("underReplicated", f"{TOPIC}dup")
@@ -166,15 +169,39 @@ def a_broker_is_down(run: Run) -> None:
         run.cure("elrInUse", f"{TOPIC}eligible")
     else:
         run.note("elrInUse", "cannot come about: eligible.leader.replicas.version is off")
+    behind = run.says("observerBehind", "/quorum/observers/0", "see the node's log and its network")
     run.start(0)
     run.gone("brokerFenced")
+    run.gone("observerBehind", "/quorum/observers/0")
+    run.note("observerBehind", f"says: {behind['nextStep']}; started, it is gone")
+    run.gone("reassignment")
+    run.note("reassignment", f"shown by {line}; its replica started, it is gone")
     run.note("brokerFenced", f"says: {fenced['nextStep']}; started, it is gone")
     wait_until(lambda: run.find("underReplicated") is None, "replicas do not catch up", SLOW)
     run.cure("nonPreferredLeader", f"{TOPIC}moved")
 
 
+def a_broker_shuts_down(run: Run) -> None:
+    """It waits until all brokers know of it, and one of them is held up."""
+    node = run.cluster.node(2)
+    pause(run.cluster.node(LATE))
+    assert node.process
+    node.process.terminate()
+    stopping = run.seen("brokerShuttingDown", "/2")
+    questions = stopping["nextStep"].split("`")[1::2]
+    resume(run.cluster.node(LATE))
+    assert stopping["commands"] == [] and questions
+    for question in questions:
+        asked = oneshot.run(run.source, *shlex.split(question))
+        assert asked.returncode == 0, f"{question}: {asked.stderr}"
+    run.cluster.stop(node)
+    run.gone("brokerShuttingDown")
+    run.start(2)
+    run.note("brokerShuttingDown", f"says: {stopping['nextStep']}; waited, it is gone")
+
+
 def placement(run: Run) -> None:
-    admin = run.cluster.admin()
+    admin = run.admin
     admin.create_topic("alone", assignment=[[0], [1]])
     run.cure("singleReplica", f"{TOPIC}alone")
     admin.delete_topic("alone")
@@ -183,11 +210,13 @@ def placement(run: Run) -> None:
 
 
 def a_broker_is_gone(run: Run) -> None:
-    admin = run.cluster.admin()
+    admin = run.admin
     admin.create_topic("stuck", assignment=[[0, 1]])
     run.stop(3)
     admin.reassign("stuck", 0, [3, 1])
     run.cure("stuckReassignment", f"{TOPIC}stuck")
+    (stale,) = run.answer("registrations", "--stale", "--where", "kind == broker")
+    assert stale["reason"].endswith(run.seen("staleRegistration", "/3")["nextStep"])
     run.cure("staleRegistration", "/3")
     run.start(3)
 
@@ -232,7 +261,7 @@ def last_resort(run: Run, topic: str) -> None:
 
 
 def a_disk_is_lost(run: Run) -> None:
-    admin = run.cluster.admin()
+    admin = run.admin
     admin.create_topic("disks", assignment=[[2, 0]] * 4)
     wait_until(lambda: are_assigned(run.cluster, "disks"), "the broker does not say where its replicas are", SLOW)
     disks = [run.cluster.home / "disk-1", run.cluster.home / "disk-2"]
@@ -249,6 +278,24 @@ def a_disk_is_lost(run: Run) -> None:
         run.execute(row["commands"])
         run.gone("offlineDirectory", row["path"])
     run.note("offlineDirectory", "cured by kafka-reassign-partitions.sh, for each partition")
+
+
+def no_leader(run: Run) -> None:
+    """Two of four voters are gone: the others elect nobody."""
+    gone = run.cluster.controllers[:2]
+    for node in gone:
+        run.cluster.kill(node)
+    waiting = ("-X", "default.api.timeout.ms=8000", "-X", "request.timeout.ms=4000")
+    by_controllers = ("-q", run.cluster.bootstrap_controllers, *waiting)
+    by_brokers = ("-b", run.cluster.bootstrap_servers, *waiting)
+    for source in (by_controllers, by_brokers):
+        row = run.seen("noLeader", source=source)
+        assert row["commands"] == [] and row["nextStep"].startswith("start controllers until most voters are up")
+    for node in gone:
+        run.cluster.start(node)
+    for source in (by_controllers, by_brokers):
+        run.gone("noLeader", source=source)
+    run.note("noLeader", f"says: {row['nextStep']}; started, it is gone")
 
 
 def quorum(run: Run) -> None:
@@ -276,49 +323,177 @@ def quorum(run: Run) -> None:
 
 
 def stale_controllers(run: Run) -> None:
-    """Of two voters of a dynamic quorum one is removed, and stays registered."""
+    """One of an even number of voters of a dynamic quorum is removed, and stays registered."""
     row = run.cure("evenVoters")
     removed = int(row["commands"][0].split("--controller-id ")[1].split()[0])
     run.cluster.stop(run.cluster.node(removed))
-    run.source = ("-q", next(node.address for node in run.cluster.controllers if node.id != removed))
-    stale = run.seen("staleController")
+    run.source = ("-q", ",".join(node.address for node in run.cluster.controllers if node.running))
+    stale = run.seen("staleController", f"/{removed}")
     if run.cluster.version != "4.4.0":
         assert stale["commands"] == [] and stale["nextStep"].startswith("no tool of this release removes it")
         run.note("staleController", f"says: {stale['nextStep']}")
-        (reason,) = [row["reason"] for row in run.answer("registrations", "--stale", "--where", "kind == controller")]
-        assert stale["nextStep"] in reason
+        reasons = run.answer("registrations", "--stale", "--where", f"kind == controller and id == {removed}")
+        assert [stale["nextStep"] in row["reason"] for row in reasons] == [True]
         return
     assert stale["nextStep"] == run.answer("why", f"controller-{removed}")["answer"]["nextStep"]
-    run.cure("staleController")
+    run.cure("staleController", f"/{removed}")
 
 
-STEPS: list[Callable[[Run], None]] = [
-    features, configs, access, a_broker_is_down, placement, a_broker_is_gone, a_disk_is_lost, quorum,
-]  # fmt: skip
+# --- a dynamic quorum, and what is in files --------------------------------------------------------------------------
+
+
+@contextmanager
+def dynamic(version: str) -> Iterator[Run]:
+    """Four voters, of which one was never started; controllers never take snapshots, and broker 1 does so often."""
+    jars.require(version)
+    props = ["auto.leader.rebalance.enable=false", "broker.session.timeout.ms=6000"]
+    args = [] if version in NEEDS_3_9 else ["--release-version", "3.8"]
+    cluster = Cluster(version, controllers=4, brokers=2, dynamic=True, sasl=True, props=props, format_args=args)
+    cluster.node_props = {node.id: [f"{SNAPSHOT_BYTES}=1000000000"] for node in cluster.controllers}
+    cluster.node_props[1] = [f"{SNAPSHOT_BYTES}=6000"]
+    cluster.not_started.add(LAST)
+    with cluster:
+        yield Run(cluster)
+
+
+def voters(run: Run) -> None:
+    row = run.cure("controllerUnregistered")
+    assert f"remove-controller --controller-id {LAST}" in row["commands"][0]
+    run.gone("voterBehind")
+    assert run.find("evenVoters") is None
+
+    leader = run.cluster.leader()
+    follower = next(node for node in run.cluster.controllers if node.running and node is not leader)
+    run.cluster.kill(follower)
+    behind = run.seen("voterBehind", f"/{follower.id}")
+    assert behind["nextStep"].startswith(f"start controller {follower.id}, or see its log")
+    run.cluster.start(follower)
+    run.gone("voterBehind")
+    run.cluster.kill(follower)
+    run.cure("voterBehind", f"/{follower.id}")
+    stale_controllers(run)
+
+
+def tokens(run: Run) -> None:
+    """One that is not removed for an hour, as it is by default."""
+    alice = run.cluster.admin("alice")
+    hmac = alice.create_token()["hmac"]
+    wait_until(lambda: bool(run.answer("tokens")), "the token is not there", SLOW)
+    alice.expire_token(hmac, 1000)
+    row = run.seen("expiredToken")
+    file = run.cluster.home / "alice.properties"
+    (line,) = row["commands"]
+    assert "--command-config FILE " in line
+    shutil.copyfile(run.cluster.home / "admin-1.properties", file)
+    run.execute([line.replace("FILE", str(file))])
+    assert len(run.answer("tokens")) == 2
+    run.note("expiredToken", f"a new one by {line}")
+
+
+def snapshots(run: Run) -> None:
+    """A controller that takes no snapshots, and one whose snapshot is old."""
+    leader = run.cluster.leader()
+    admin = run.admin
+    assert run.find("noSnapshotYet") is None, "the leader of a running quorum is known to have lost none"
+    young = run.seen("noSnapshotYet", source=leader.logs)
+    grow(run, 65)
+    for source in (run.source, leader.logs):
+        row = run.seen("noSnapshot", source=source)
+        assert row["commands"] == [] and row["nextStep"].startswith("see the server's log for SnapshotGenerator")
+    admin.scram("weak", "SCRAM-SHA-256", "secret-of-weak")
+    run.cluster.stop(leader)
+    weaken(leader, "weak", 1000)
+    set_properties(leader, f"{SNAPSHOT_BYTES}=100000", "delegation.token.expiry.check.interval.ms=1000")
+    run.cluster.start(leader)
+    grow(run, 0.3)
+    for source in (run.source, leader.logs):
+        run.gone("noSnapshot", source=source)
+        run.gone("noSnapshotYet", source=source)
+    run.note("noSnapshot", f"says: {row['nextStep']}; with other properties, it is gone")
+    run.note("noSnapshotYet", f"says: {young['nextStep']}; with the first snapshot, it is gone")
+    run.cure("weakScram")
+    run.gone("expiredToken")
+    run.note("expiredToken", "and the controller has removed the old one")
+
+    run.cluster.stop(leader)
+    age_snapshot(leader, 7 * 3600_000)
+    run.cluster.start(leader)
+    for source in (run.source, leader.logs):
+        row = run.seen("oldSnapshot", source=source)
+        assert row["commands"] == [] and row["nextStep"].startswith("see the server's log for SnapshotGenerator")
+    grow(run, 0.3)
+    for source in (run.source, leader.logs):
+        run.gone("oldSnapshot", source=source)
+    run.note("oldSnapshot", f"says: {row['nextStep']}; when it wrote one, it is gone")
+
+
+def grow(run: Run, megabytes: float) -> None:
+    """Write so much of the log: a config that takes any text of up to 32 KB, of many resources with one request."""
+    count = 80 if megabytes > 1 else 1
+    for _ in range(round(megabytes / count / 0.03)):
+        text = f"{time.monotonic_ns():030000}"
+        run.admin.set_configs("CLIENT_METRICS", {f"large-{number}": {"metrics": text} for number in range(count)})
+
+
+def slips(run: Run) -> None:
+    """Broker 1 is away while a topic comes and goes, and keeps its configs."""
+    leader = run.cluster.leader()
+    broker = run.cluster.node(1)
+    leak(run)
+    row = run.seen("snapshotDisagrees", source=broker.logs)
+    assert row["path"] == f"{BRIEF}/retention.ms" and row["commands"] == []
+    assert "move its __cluster_metadata-0 away and start it" in row["nextStep"]
+    assert run.find("snapshotDisagrees", source=leader.logs) is None
+    compared = oneshot.run(broker.logs, "diff", str(broker.logs), str(leader.logs))
+    assert BRIEF in compared.stdout, compared
+    run.stop(1)
+    broker.metadata.rename(run.cluster.home / "moved")
+    run.start(1)
+    run.gone("snapshotDisagrees", source=broker.logs)
+    assert run.find("orphanedConfig", source=broker.logs) is None
+    run.note("snapshotDisagrees", f"says: {row['nextStep']}; done, it is gone")
+
+    leak(run)
+    run.cure("orphanedConfig", BRIEF, source=broker.logs)
+
+
+def leak(run: Run) -> None:
+    """Have broker 1 write a snapshot with the configs of a topic that is gone."""
+    admin = run.admin
+    broker = run.cluster.node(1)
+    run.cluster.kill(broker)
+    wait_until(lambda: run.broker(1)["fenced"], "broker 1 is not fenced", SLOW)
+    admin.create_topic("brief", assignment=[[0]], configs={"retention.ms": "7"})
+    admin.delete_topic("brief")
+    run.start(1)
+
+    def is_written() -> bool:
+        grow(run, 0.03)
+        return run.find("orphanedConfig", source=broker.logs) is not None
+
+    wait_until(is_written, "the configs of a topic that is gone are in no snapshot", SLOW)
+
+
 SOAK = [pytest.mark.soak, pytest.mark.long, pytest.mark.timeout(3600)]
+VERSIONS = [pytest.param(version, marks=SOAK) for version in BEFORE]
 
 
-@pytest.mark.parametrize("version", [pytest.param(version, marks=SOAK) for version in BEFORE])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_the_printed_commands_cure_what_was_found(version: str) -> None:
     with running(version) as run:
-        failures: dict[str, str] = {}
-        for step in STEPS:
-            try:
-                step(run)
-            except (AssertionError, TimeoutError, ValueError, KeyError, IndexError) as failed:  # the next may still go
-                failures[step.__name__] = f"{type(failed).__name__}: {failed}"[:3000]
-                print(f"{version} {step.__name__} FAILED: {failures[step.__name__]}", file=sys.stderr, flush=True)
-                for node in run.cluster.nodes:
-                    if not node.running:
-                        run.cluster.start(node)
-        assert not failures, failures
+        run.carry_out(
+            [
+                an_upgrade_goes_on, features, an_older_release_comes_back, configs, access, a_broker_is_down,
+                a_broker_shuts_down, placement, a_broker_is_gone, a_disk_is_lost, no_leader,
+                quorum,
+            ]
+        )  # fmt: skip
 
 
-@pytest.mark.parametrize("version", [pytest.param(version, marks=SOAK) for version in ("3.9.2", "4.0.0")])
-def test_a_voter_of_a_dynamic_quorum_is_removed(version: str) -> None:
-    jars.require(version)
-    with Cluster(version, controllers=2, dynamic=True) as cluster:
-        stale_controllers(Run(cluster))
+@pytest.mark.parametrize("version", VERSIONS)
+def test_voters_snapshots_and_tokens(version: str) -> None:
+    with dynamic(version) as run:
+        run.carry_out([tokens, slips, voters, snapshots])
 
 
 def test_a_leader_and_a_registration() -> None:
