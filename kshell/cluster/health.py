@@ -121,16 +121,17 @@ def _quorum(session: Session, nodes: Nodes) -> tuple[Mapping[str, Any] | None, s
 
     try:
         return describe_quorum(nodes), None
-    except (AuthorizationError, ServerError, UnsupportedVersionError) as error:
+    except (AuthorizationError, ServerError, UnsupportedVersionError, SourceTimeoutError) as error:
+        leaderless = None
+        if isinstance(error, NoLeaderError):
+            leaderless = error.reason
+        elif isinstance(error, SourceTimeoutError):
+            if nodes.kind != BROKER:
+                raise
+            leaderless = f"broker {error.node} answers, and gets no answer from the active controller"
         hint = f" ({error.hint})" if error.hint else ""
         session.remarks.append(f"not checked: how the quorum keeps up: {error.message}{hint}")
-        return None, None
-    except NoLeaderError as error:
-        return None, error.reason
-    except SourceTimeoutError as error:
-        if nodes.kind != BROKER:
-            raise
-        return None, f"broker {error.node} answers, and gets no answer from the active controller"
+        return None, leaderless
 
 
 def _reported_snapshots(session: Session, loaded: Loaded) -> SnapshotAge | None:

@@ -44,10 +44,11 @@ _SHOWN = 5
 
 def run(session: Session, args: Any) -> Result:
     """A row a finding. The exit code counts those from ``--fail-on`` up that were chosen. Raises KshellError."""
+    leaderless: NoLeaderError | None = None
     try:
         state = state_of(session, min_isr_of(session, session.image, args))
     except NoLeaderError as error:
-        state = without_leader(session, error)
+        state, leaderless = without_leader(session, error), error
     found = examine(state, session.progress)
     rows = FindingRows(found.findings, wanted(FIELDS, args))
     counts = LEVELS[: LEVELS.index(args.fail_on) + 1]
@@ -56,6 +57,8 @@ def run(session: Session, args: Any) -> Result:
         finding.check.level in counts and (args.where is None or args.where(row_of(finding, needed)))
         for finding in found.findings
     )
+    if leaderless is not None and not failed:
+        raise leaderless  # nothing that was asked for could be looked at: that is no good news
     result = select(FIELDS, rows, args, tone=level_of, exit_code=EXIT_FINDING if failed else EXIT_OK)
     if not is_given(args):
         result.page = PageLayout(result.columns, fold=("level", "finding"))

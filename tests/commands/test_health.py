@@ -14,7 +14,7 @@ import pytest
 
 from kshell.engine.result import Report, Rows, Section, Text, Toned
 from kshell.engine.session import Session
-from kshell.errors import UsageError
+from kshell.errors import NoLeaderError, UsageError
 from kshell.metadata.health.check import LEVELS, checks
 from kshell.metadata.next_steps import next_step
 from kshell.metadata.partition_state import LOST, UNASSIGNED
@@ -524,12 +524,14 @@ class TestLive:
             assert told["noLeader"][0]["evidence"].startswith("no controller leads the quorum")
             assert run(session, "health").exit_code == 1
             assert any(remark.startswith("not checked: everything else") for remark in session.remarks)
+            with pytest.raises(NoLeaderError):  # to say that there is none would be a guess
+                run(session, "health --where 'finding == offlinePartition'")
 
     def test_a_leader_that_is_lost_meanwhile(self) -> None:
         with Quorum(controllers=3) as quorum:
             mine = QuorumSource(quorum.bootstrap, settings(default_api_timeout_ms="500"))
             session = Session(quorum.keep(mine))
-            session.loaded
+            assert session.loaded is not None
             quorum.elect(None)
             told = found(session)
             assert "noLeader" in told

@@ -129,6 +129,7 @@ class Run:
                         resume(node)
                     elif node.process is not None:
                         self.cluster.start(node)
+        print(f"{self.cluster.version}: {len(self.outcomes)}: {', '.join(self.outcomes)}", file=sys.stderr, flush=True)
         assert not failures, failures
 
     # Brokers
@@ -170,22 +171,24 @@ def set_properties(node: Node, *lines: str) -> None:
 # --- records that no release writes ----------------------------------------------------------------------------------
 
 
-def weaken(node: Node, user: str, iterations: int) -> None:
-    """Give a user's SCRAM credential other iterations in every file of a node that is stopped, with the right CRC.
+def edit(node: Node, near: bytes, old: bytes, new: bytes) -> None:
+    """Change bytes of the same length in every file of a node that is stopped, with the right CRC.
 
-    No other user's may be in the same batch.
+    In each batch that has ``near`` it is the first place after that.
     """
-    found, wanted = struct.pack(">i", 4096), struct.pack(">i", iterations)
-    name = user.encode()
+    assert len(old) == len(new)
+    edits = 0
     for file in (*node.metadata.glob("*.log"), *node.metadata.glob("*.checkpoint")):
         raw = file.read_bytes()
-        edited = b""
+        written = b""
         for batch in batches(raw):
-            whole = raw[batch.position : batch.position + batch.size]
-            head, middle, tail = whole.rpartition(found) if name in whole else (b"", b"", whole)
-            edited += sealed(head + wanted + tail) if middle else whole
-        if edited != raw[: len(edited)]:
-            file.write_bytes(edited + raw[len(edited) :])
+            whole = raw[batch.position : batch.end]
+            start = whole.find(old, whole.find(near)) if near in whole else -1
+            edits += start >= 0
+            written += whole if start < 0 else sealed(whole[:start] + new + whole[start + len(old) :])
+        if written != raw:
+            file.write_bytes(written)
+    assert edits, f"{near!r} with {old!r} is nowhere"
 
 
 def age_snapshot(node: Node, milliseconds: int) -> Path:

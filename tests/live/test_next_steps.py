@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
+import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from tests.kafka.admin import AdminError
 from tests.kafka.cluster import Cluster
 from tests.kafka.waiting import wait_until
 from tests.live import oneshot
-from tests.live.planted import SLOW, TOPIC, Run, age_snapshot, pause, resume, set_properties, weaken
+from tests.live.planted import SLOW, TOPIC, Run, age_snapshot, edit, pause, resume, set_properties
 from tests.live.test_health import are_assigned
 
 pytestmark = pytest.mark.live
@@ -161,7 +162,7 @@ def a_broker_is_down(run: Run) -> None:
     moving = run.seen("reassignment", f"{TOPIC}moving")
     (line,) = moving["commands"]
     listed = run.shell.run(line).stdout
-    assert "moving-0: " in listed and "adding replicas: 3" in listed, f"{line}: {listed}"
+    assert "moving-0: " in listed and "adding: 3." in listed, f"{line}: {listed}"
     run.cure("underMinIsr", f"{TOPIC}strict")
     run.cure("atMinIsr", f"{TOPIC}wide")
     run.cure("underReplicated", f"{TOPIC}dup")
@@ -390,6 +391,24 @@ def tokens(run: Run) -> None:
     run.note("expiredToken", f"a new one by {line}")
 
 
+def unsupported(run: Run) -> None:
+    """The registration of a broker says what no release lets it: that it does not support what is finalized."""
+    leader = run.cluster.leader()
+    broker = run.cluster.node(1)
+    (row,) = run.answer("features", "--where", "feature == metadata.version")
+    low, high = row["nodes"]["broker 1"]["min"], row["nodes"]["broker 1"]["max"]
+    name, port = b"metadata.version", b"127.0.0.1" + struct.pack(">H", broker.port)
+    run.cluster.stop(leader)
+    edit(leader, port, name + struct.pack(">hh", low, high), name + struct.pack(">hh", low, row["level"] - 1))
+    run.cluster.start(leader)
+    finding = run.says("featureUnsupported", "/image/features", "upgrade that node's software")
+    assert "broker 1 supports" in finding["evidence"]
+    run.cluster.stop(broker)
+    run.start(1)
+    run.gone("featureUnsupported")
+    run.note("featureUnsupported", f"says: {finding['nextStep']}; it registers anew, and it is gone")
+
+
 def snapshots(run: Run) -> None:
     """A controller that takes no snapshots, and one whose snapshot is old."""
     leader = run.cluster.leader()
@@ -402,7 +421,7 @@ def snapshots(run: Run) -> None:
         assert row["commands"] == [] and row["nextStep"].startswith("see the server's log for SnapshotGenerator")
     admin.scram("weak", "SCRAM-SHA-256", "secret-of-weak")
     run.cluster.stop(leader)
-    weaken(leader, "weak", 1000)
+    edit(leader, b"weak", struct.pack(">i", 4096), struct.pack(">i", 1000))
     set_properties(leader, f"{SNAPSHOT_BYTES}=100000", "delegation.token.expiry.check.interval.ms=1000")
     run.cluster.start(leader)
     grow(run, 0.3)
@@ -493,7 +512,7 @@ def test_the_printed_commands_cure_what_was_found(version: str) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_voters_snapshots_and_tokens(version: str) -> None:
     with dynamic(version) as run:
-        run.carry_out([tokens, slips, voters, snapshots])
+        run.carry_out([tokens, slips, voters, unsupported, snapshots])
 
 
 def test_a_leader_and_a_registration() -> None:
