@@ -51,7 +51,7 @@ def _brokers(image: Image, step: StepOf) -> Iterator[dict[str, Any]]:
     carried = loads(image)
     for broker_id, entry in sorted(image["brokers"].items()):
         broker, replicas = entry.value, carried[broker_id].replicas
-        stale = broker.fenced is True and broker.in_controlled_shutdown is not True
+        stale = broker.fenced is True  # one that shut down in the orderly way keeps inControlledShutdown for ever
         reason = None
         if stale and replicas:
             count = "1 replica is" if replicas == 1 else f"{replicas} replicas are"
@@ -114,9 +114,9 @@ COMMAND = Command(
         Example("registrations --where 'kind == broker and replicas == 0' -o json", "brokers that hold nothing"),
     ),
     description=(
-        "A broker's registration is stale while it is fenced and not shutting down under control: the broker sends no"
-        " heartbeats. That may be a restart, or a machine that is gone for good; changed says since when, as far as the"
-        " log knows. A controller's is stale if the controller is no voter of the quorum. From metadata.version 4.4-IV2"
+        "A broker's registration is stale while it is fenced: the broker sends no heartbeats. That may be a restart, or"
+        " a machine that is gone for good; changed says since when, as far as the log knows. A controller's is stale if"
+        " the controller is no voter of the quorum. From metadata.version 4.4-IV2"
         " on, kafka-cluster.sh unregister-controller --id N removes it, and so does kafka-metadata-quorum.sh"
         " remove-controller with --unregister, which takes a voter out of the quorum first."
     ),
