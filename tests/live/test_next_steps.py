@@ -176,6 +176,7 @@ def a_broker_is_down(run: Run) -> None:
     run.gone("observerBehind", "/quorum/observers/0")
     run.note("observerBehind", f"says: {behind['nextStep']}; started, it is gone")
     run.gone("reassignment")
+    run.admin.delete_topic("moving")
     run.note("reassignment", f"shown by {line}; its replica started, it is gone")
     run.note("brokerFenced", f"says: {fenced['nextStep']}; started, it is gone")
     wait_until(lambda: run.find("underReplicated") is None, "replicas do not catch up", SLOW)
