@@ -111,7 +111,7 @@ def _addresses(own: str | None, nodes: Iterable[list[Listener]], protocol: str) 
     return None, _PLAINTEXT
 
 
-def _at(nodes: Iterable[list[Any]], protocol: str | None) -> list[Any]:
+def _at(nodes: Iterable[list[Listener]], protocol: str | None) -> list[Listener]:
     """The first listener of each node that speaks a security protocol (``None``: any), of a few nodes."""
     fitting = [
         next((listener for listener in listeners if protocol in (None, listener.security_protocol)), None)
@@ -120,6 +120,6 @@ def _at(nodes: Iterable[list[Any]], protocol: str | None) -> list[Any]:
     return [listener for listener in fitting if listener is not None][:_NAMED]
 
 
-def _names(listeners: Iterable[Any]) -> str:
+def _names(listeners: Iterable[Listener]) -> str:
     """``host:port,…``, each of them once."""
     return ",".join(dict.fromkeys(name_of(listener.host, listener.port) for listener in listeners))
