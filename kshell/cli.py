@@ -193,7 +193,11 @@ class Runner:
         code = EXIT_OK
         rest = iter(lines)
         for line in rest:
-            code = max(code, self._line(line))
+            try:
+                code = max(code, self._line(line))
+            except OutputClosed as closed:
+                closed.exit_code = max(code, closed.exit_code)
+                raise
             if code != EXIT_OK and not self.session.settings.get("keep-going"):
                 if _has_more(rest, live=live):
                     print("kshell: note: the lines after it were not run; --keep-going runs them all", file=sys.stderr)

@@ -214,9 +214,24 @@ def test_an_answer_keeps_its_exit_code_when_nobody_reads_it(line: str, code: int
     assert (done.stdout, done.stderr) == (f"{code}\n", "")
 
 
+def test_lines_before_the_one_that_nobody_reads_count() -> None:
+    words = "--demo --keep-going -c 'cat /nope' -c 'find / --values'"
+    command = f"{sys.executable} -P -m kshell {words} 2>/dev/null | head -n 1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", command],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.splitlines()[-1] == "2"
+
+
 @pytest.mark.parametrize(
     ("line", "code"),
     [("health", 3), ("partitions --under-min-isr --fail-if-any", 3), ("can User:a READ TOPIC:b", 3),
+     ("grep x /", 3), ("diff 0 now", 3), ("when brokers --where fenced", 3), ("hash", 0), ("configs", 0),
      ("partitions --under-min-isr", 0), ("status", 0), ("ls /", 0)],
 )  # fmt: skip
 def test_a_log_without_a_record_answers_no_question(

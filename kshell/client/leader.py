@@ -365,13 +365,17 @@ class _Search:
         return NoLeaderError(there, f"no controller leads the quorum: an election goes on{more}", hint=hint)
 
     def _is_without_majority(self) -> bool:
-        """Whether the named leader is silent, and so is at least every second controller: then nobody can lead.
+        """Whether the named leader is silent, and so is at least every second controller, two of them or more.
+
+        Then nobody can lead. One alone that is silent may be unreachable from here, and the list may be short of one.
 
         From 4.0 on (KIP-996) a voter goes on to name the leader that it has lost, until it hears of the next one.
         """
         named = self._nodes.by_id.get(self._id)
         silent = set(self._round.silent)
-        return named is not None and name_of(*named.address) in silent and len(silent) >= len(self._round.claims)
+        if named is None or name_of(*named.address) not in silent:
+            return False
+        return len(silent) >= max(2, len(self._round.claims))
 
     def _contradiction(self) -> SourceTimeoutError | None:
         """What controllers say of themselves and one another that cannot be, if there is such a thing."""

@@ -128,6 +128,7 @@ def _quorum(session: Session, nodes: Nodes) -> tuple[Mapping[str, Any] | None, s
         elif isinstance(error, SourceTimeoutError):
             if nodes.kind != BROKER:
                 raise
+            nodes.any()  # raises where the brokers themselves do not answer any more
             leaderless = f"broker {error.node} answers, and gets no answer from the active controller"
         hint = f" ({error.hint})" if error.hint else ""
         session.remarks.append(f"not checked: how the quorum keeps up: {error.message}{hint}")

@@ -12,7 +12,7 @@ from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Column, Difference, PageLayout, Result, Row, Rows, Text, Value
 from kshell.engine.session import Session
 from kshell.engine.walk import names_and_values
-from kshell.errors import EXIT_FINDING, OutOfReachError, UsageError
+from kshell.errors import EXIT_FINDING, EXIT_OK, EXIT_SOURCE, OutOfReachError, UsageError
 from kshell.history.diff import (
     ADDED,
     BY_ID,
@@ -46,7 +46,7 @@ def run(session: Session, args: Any) -> Result:
         raise UsageError("diff: a patch is whole: --where chooses rows", hint="a PATH makes it smaller")
     place = _place(session, args.path)
     old = _operand(session, args.a)
-    new = _operand(session, args.b)
+    new = _operand(session, args.b, may_begin_late=False)
     try:
         below_home(new.root, place, "diff")
         comparison = TreeComparison(old, new, place, ignore_epochs=args.ignore_epochs)
@@ -58,7 +58,8 @@ def run(session: Session, args: Any) -> Result:
         if old.source is new.source and old.image.provenance.offset == new.image.provenance.offset:
             for point in (args.a, args.b):
                 session.since(point)  # remarks on a time that is after the last record
-        result.exit_code = max(result.exit_code, old.exit_code(), new.exit_code())
+        unknown = EXIT_SOURCE if old.is_empty() and new.is_empty() else EXIT_OK
+        result.exit_code = max(result.exit_code, old.exit_code(), new.exit_code(), unknown)
         return result
     finally:
         for side in (old, new):
@@ -158,8 +159,11 @@ def _place(session: Session, path: str | None) -> Segments:
     return split(unescape(path), session.cwd) or HOME
 
 
-def _operand(session: Session, operand: str) -> Session:
-    """What an operand stands for: an existing path or ``context:NAME`` is a source, all else a point."""
+def _operand(session: Session, operand: str, *, may_begin_late: bool = True) -> Session:
+    """What an operand stands for: an existing path or ``context:NAME`` is a source, all else a point.
+
+    ``may_begin_late``: whether so long ago that there was no log is where the log begins.
+    """
     if session.is_confined or not (
         operand.startswith(_CONTEXT) or os.sep in operand or os.path.exists(os.path.expanduser(operand))
     ):
@@ -169,7 +173,7 @@ def _operand(session: Session, operand: str) -> Session:
             oldest = oldest_before_now(session.source.listing(full_log=True))
             if oldest is None:
                 raise
-            if is_duration_before(operand):
+            if may_begin_late and is_duration_before(operand):
                 session.remarks.append(f"{operand}: {error.message}; compared from offset {oldest} on")
                 return session.reshape(point=str(oldest))
             error.hint = f"{error.hint}; `diff {oldest} now` shows all that changed"

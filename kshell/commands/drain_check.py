@@ -145,5 +145,6 @@ COMMAND = Command(
         f" {MIN_ISR} A partition that has no replica in sync on these brokers loses nothing, and is not listed, however"
         " bad it is."
     ),
+    asks_state=True,
     says_no="a partition would suffer, whether the options show it or not",
 )

@@ -62,7 +62,7 @@ def run(session: Session, args: Any) -> Result:
     result = select(FIELDS, rows, args, tone=level_of, exit_code=EXIT_FINDING if failed else EXIT_OK)
     if not is_given(args):
         result.page = PageLayout(result.columns, fold=("level", "finding"))
-    if not is_given(args) and "wide" not in (args.output, session.settings.get("output")):
+    if not is_given(args) and (args.output or session.settings.get("output") or "text") == "text":
         result.for_people = _for_people(found)
     return result
 
@@ -192,6 +192,7 @@ COMMAND = Command(
         f"{_described()}\n\n"
         "What brokers (-b) do not tell is not checked; a note names what that is."
     ),
+    asks_state=True,
     says_no=(
         "a finding has --fail-on's level (error unless given) or a worse one; with --where, only findings that it"
         " chooses count"

@@ -198,7 +198,11 @@ def _matches(grep: Callable[[str], object], row: Row) -> bool:
     """Whether a pattern is in a record as some format shows it: JSON with Kafka's numbers or names, or as text."""
     name, data = row["type"], row["data"]
     named = readable(name, data)
-    return any(grep(f"{name} {text}") for text in (one_line(data), one_line(named), names_and_values(named)))
+    return bool(
+        grep(f"{name} {one_line(data)}")
+        or grep(f"{name} {one_line(named)}")
+        or grep(f"{name} {names_and_values(named)}")
+    )
 
 
 def _not_no_op(raw: RawRecord, control: bool) -> bool:

@@ -98,8 +98,8 @@ def _plan_shown(sections: list[Section], uncommitted: int) -> Report:
     keep = found["keep"].body
     assert isinstance(keep, Mapping)
     at_stake = {
-        "uncommitted": f"{_counted(uncommitted)}, listed below",
-        "lacking": f"{_counted(lacking)} of other copies",
+        "uncommitted": _counted(uncommitted),
+        "lacking": f"{_counted(lacking)}{' or more' if lacking >= _MOST else ''} of other copies",
     }
     found["keep"] = found["keep"]._replace(body={**keep, **at_stake})
     voters_section = found.pop("voters")

@@ -341,5 +341,6 @@ COMMAND = Command(
         " missing. A broker with several log directories needs all of them in one listing. The image and the disks are"
         " not of the same moment: what was created, moved or deleted in between may show."
     ),
+    asks_state=True,
     says_no="there is a finding, whether the options show it or not",
 )

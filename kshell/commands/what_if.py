@@ -362,5 +362,6 @@ COMMAND = Command(
         f" return. {MIN_ISR} For the ELR, an unknown one counts as 1. With --unclean, the log says since when the new"
         " leader need not have every record; a partition that has a leader is left as it is."
     ),
+    asks_state=True,
     says_no="a partition would go offline, fall under min ISR or be led with loss, whether the options show it or not",
 )

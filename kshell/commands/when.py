@@ -153,5 +153,6 @@ COMMAND = Command(
         " conditions of `partitions`, `topics`, `brokers` and so on, as the log has them. min.insync.replicas that only"
         " a server.properties has is unknown, or --min-isr-default. --since leaves out stretches that ended before."
     ),
+    asks_state=True,
     says_no="no row fulfilled the condition at any offset",
 )

@@ -91,7 +91,7 @@ class Command(NamedTuple):
 
     ``says_no`` is for predicates: when the exit code is 1. A command without it never ends with 1. ``meant``: what a
     word too many is taken to be meant for, in the hint: a column to compare with it (``topic``), an option,
-    or its argument, which was to be quoted.
+    or its argument, which was to be quoted. ``asks_state``: its yes or no is about the state that the log holds.
     """
 
     name: str
@@ -104,6 +104,7 @@ class Command(NamedTuple):
     needs_source: bool = True
     aliases: tuple[str, ...] = ()
     says_no: str = ""
+    asks_state: bool = False
     task: Task = Task.SHELL
     meant: str = ""
 

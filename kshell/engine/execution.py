@@ -17,7 +17,7 @@ from kshell.engine.language import Line, LineCommand, Word, parse_line, parts
 from kshell.engine.predicates import FAIL_IF_ANY
 from kshell.engine.result import Result
 from kshell.engine.session import Session
-from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_SOURCE, DeadlineError, UsageError
+from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, DeadlineError, UsageError
 
 _ALARM_INTERVAL: Final = 1.0  # seconds
 
@@ -62,14 +62,8 @@ class Call(NamedTuple):
         if getattr(self.arguments, "help", False):
             return registry.get("help").run(self.session, parse(registry.get("help"), [self.command.name]))
         result = self.command.run(self.session, self.arguments)
-        self._judge_empty(result)
+        result.asks_state = self.command.asks_state or bool(getattr(self.arguments, FAIL_IF_ANY.dest, False))
         return result
-
-    def _judge_empty(self, result: Result) -> None:
-        """Nobody can tell from a log without a record: neither yes nor no, so that no alert is silent about it."""
-        asks = bool(self.command.says_no) or getattr(self.arguments, FAIL_IF_ANY.dest, False)
-        if asks and self.command.needs_source and not result.judges_data and self.session.is_empty():
-            result.exit_code = max(result.exit_code, EXIT_SOURCE)
 
 
 def prepare(session: Session, text: str) -> Call | None:

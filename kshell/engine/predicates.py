@@ -25,8 +25,14 @@ def code_of(verdicts: Iterable[bool | None]) -> int:
 
 
 def exit_code_of(result: Result, session: Session) -> int:
-    """The exit code of an answer: the command's own, or that of the data that was loaded for it."""
-    return result.exit_code if result.judges_data else max(result.exit_code, session.exit_code())
+    """The exit code of an answer: the command's own, or that of the data that was loaded for it.
+
+    Nobody can tell yes or no from a log without a record, so that no alert is silent about it.
+    """
+    if result.judges_data:
+        return result.exit_code
+    unknown = EXIT_SOURCE if result.asks_state and session.is_empty() else EXIT_OK
+    return max(result.exit_code, session.exit_code(), unknown)
 
 
 def answers_by_rows(result: Rows, *, some: int, none: int) -> None:

@@ -30,6 +30,8 @@ class Result:
     for_people: Result | None = None
     judges_data = False
     """Whether the exit code says all there is to say of the data (``verify``), whatever the session has loaded."""
+    asks_state = False
+    """Whether the exit code answers a question about the state: a log without a record has no answer."""
 
     def __init__(self, *, exit_code: int = 0) -> None:
         self.exit_code = exit_code

@@ -54,7 +54,7 @@ def one_line(value: Any) -> str:
 def names_and_values(value: Any) -> str:
     """A plain value as one line for users: an object as ``name=value, name=value``, a list as ``[1,2]``.
 
-    Text inside of one is quoted where it could be taken for something else.
+    Text inside of one is quoted where it could be taken for several; ``5`` may be a number or a text. JSON is exact.
     """
     if isinstance(value, Mapping) and value:
         return ", ".join(f"{name}={_inner(item)}" for name, item in value.items())

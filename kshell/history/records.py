@@ -315,7 +315,8 @@ def changed_parts(old: Any, new: Any) -> Iterator[str]:
         return
     for name in dict.fromkeys((*old, *new)):
         before, after = old.get(name), new.get(name)
-        if before == after or (name.endswith("Ms") and name.removesuffix("Ms") in old and name in new):
+        twin = name.removesuffix("Ms")
+        if before == after or (twin != name and twin in old and twin in new):
             continue
         if isinstance(before, dict) and isinstance(after, dict) and before and after:
             yield from (f"{name}.{part}" for part in changed_parts(before, after))

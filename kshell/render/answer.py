@@ -74,7 +74,7 @@ def last_first(result: Result, out: TextIO, width: int | None) -> Result:
     first; a pager, a file and a short text begin with the answer.
     """
     page = result if result.for_people is None else result.for_people
-    if not isinstance(page, Report) or not page.is_answer_first or not out.isatty() or hasattr(out, "direct"):
+    if not isinstance(page, Report) or not page.is_answer_first or not out.isatty() or getattr(out, "pages", False):
         return result
     import shutil  # late: most answers are short
 
@@ -91,7 +91,11 @@ def _print_parts(many: Many, complain: Callable[[KshellError], None], out: TextI
             complain(part.error)
             code = max(code, part.error.exit_code)
         elif part.call is not None and part.result is not None:
-            code = max(code, show_answer(part.call, part.result, complain, out))
+            try:
+                code = max(code, show_answer(part.call, part.result, complain, out))
+            except OutputClosed as closed:
+                closed.exit_code = max(code, closed.exit_code)
+                raise
     return max(code, many.exit_code)
 
 

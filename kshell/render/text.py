@@ -159,7 +159,7 @@ def _block(result: Rows, block: Iterator[Row], options: RenderOptions) -> Iterat
 
     columns = [column for column in result.columns if options.wide or not column.wide]
     if options.width is not None:
-        columns.sort(key=lambda column: column.spare >= ASIDE)  # stable; for programs at a pipe nothing moves
+        columns.sort(key=lambda column: column.spare >= ASIDE)  # stable; without a width nothing moves
     if result.live:
         return table(block, columns, options, seen_first=1)
     return table(block, columns, options, seen_first=SEEN_FIRST, of=len(result.columns))

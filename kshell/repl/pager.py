@@ -60,6 +60,11 @@ class Screen:
         self._timer: threading.Timer | None = None
         self._pager: subprocess.Popen[str] | None = None
 
+    @property
+    def pages(self) -> bool:
+        """Whether a long answer is paged."""
+        return self._command != ""
+
     def isatty(self) -> bool:
         """What the real stream is."""
         return self._out.isatty()

@@ -330,6 +330,11 @@ def test_so_long_ago_that_there_was_no_log_is_its_beginning(sample: Session, ago
     assert any(remark.startswith(f"{ago}: ") and "compared from offset 0 on" in remark for remark in sample.remarks)
 
 
+def test_two_moments_before_the_log_are_not_equal(sample: Session) -> None:
+    with pytest.raises(OutOfReachError):
+        run(sample, "diff end-10m end-5m")
+
+
 def test_an_offset_that_is_not_written_yet_is_said(sample: Session) -> None:
     run(sample, "diff 160 300")
     assert "offset 300 is not written yet: answers are the state at offset 206" in sample.remarks

@@ -227,12 +227,13 @@ def step_of(name: str, tools: KafkaTools, finalized: Mapping[str, int], placehol
 
 def finding(health_check: Check, observation: Observation, state: CheckedState) -> Finding:
     """A finding with its next step; names in it are quoted for a shell, for they are anybody's."""
+    step = observation.next_step
 
     def make_step() -> NextStep:
-        own = observation.next_step
-        if own is not None:
-            return own
-        return next_step(health_check.cures, state.tools, state.standing.finalized, observation.placeholders)
+        nonlocal step
+        if step is None:
+            step = next_step(health_check.cures, state.tools, state.standing.finalized, observation.placeholders)
+        return step
 
     return Finding(health_check, observation.path, observation.evidence, make_step, observation.moves)
 

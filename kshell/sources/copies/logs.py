@@ -109,7 +109,8 @@ class Copy:
         self.damage += walk.damage
         self.torn = walk.torn
         cut_at = walk.listing.missing_from(self.log_end, self.newest.end_offset if self.newest else None)
-        if cut_at is not None and not walk.damage and self.newest is not None:
+        is_settled = cut_at is not None and self.source.listing(full_log=True) == walk.listing
+        if cut_at is not None and is_settled and not walk.damage and self.newest is not None:
             last = walk.listing.segments[-1].path
             reason = ends_before(cut_at, os.path.basename(self.newest.path))
             self.damage.append(IncompleteLogError(f"{last}: {reason}"))
