@@ -24,6 +24,7 @@ def entry() -> NoReturn:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # open to the end
     if _signal.getsignal(_signal.SIGINT) is _signal.SIG_DFL:
         _signal.signal(_signal.SIGINT, _signal.default_int_handler)
+    sys.unraisablehook = _again
     code = main()
     try:
         sys.stdout.flush()
@@ -32,6 +33,20 @@ def entry() -> NoReturn:
         code = code or 2
     # Taking a large image apart object by object would take longer than many an answer.
     os._exit(code)
+
+
+def _again(dropped: "sys.UnraisableHookArgs") -> None:
+    """Interrupt once more: Python drops what a signal raises inside a finalizer, and would only print it."""
+    if dropped.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(dropped)
+        return
+    import threading
+
+    main_thread = threading.main_thread().ident
+    assert main_thread is not None
+    timer = threading.Timer(0.01, _signal.pthread_kill, (main_thread, _signal.SIGINT))  # once the finalizer is over
+    timer.daemon = True
+    timer.start()
 
 
 if __name__ == "__main__":

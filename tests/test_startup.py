@@ -108,3 +108,24 @@ def test_a_group_that_can_write_counts_as_others_unless_it_is_the_users_own(tmp_
     os.chown(lines, 12345, 12345)
     with pytest.raises(CommandError, match="belongs to another user"):
         source(lines, 0o600)
+
+
+def test_an_interrupt_that_a_finalizer_swallows_comes_again() -> None:
+    """Python drops what a signal raises inside ``__del__`` or a closing generator, and prints it."""
+    program = (
+        "import signal, sys, time\n"
+        "from kshell.__main__ import _again\n"
+        "sys.unraisablehook = _again\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "class Last:\n"
+        "    def __del__(self):\n"
+        "        signal.raise_signal(signal.SIGINT)\n"
+        "        self = None\n"
+        "try:\n"
+        "    Last()\n"
+        "    time.sleep(60)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")

@@ -58,7 +58,7 @@ def test_a_sparse_log_of_ten_gigabytes_costs_what_is_in_it(tmp_path: Path, name:
     path = sparse(tmp_path / LOG, raw)
     commands = [word for command in EVERY for word in ("-c", command)]
     took = measured("-d", str(path if lone else tmp_path), "--keep-going", "--timeout", str(DEADLINE), *commands)
-    check(took, 0, 4)
+    check(took, 3 if not raw else 0, 4)  # zeros are no record: nobody can tell
     assert took.seconds < DEADLINE
     assert reason in took.text
     assert "gave up" not in took.text
