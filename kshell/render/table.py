@@ -106,8 +106,9 @@ def without_spare(rows: Sequence[Row], columns: Sequence[Column], width: int) ->
 
     This is for what scrolls sideways, where a column that nobody declares to be spared need not go.
     """
-    shown = {column.name for column in _layout(list(rows[:SEEN_FIRST]), columns, RenderOptions(width=width)).columns}
-    return [column for column in columns if column.spare <= 0 or column.name in shown]
+    near = [column for column in columns if column.spare < ASIDE]  # the others stand behind these at a terminal
+    shown = {column.name for column in _layout(list(rows[:SEEN_FIRST]), near, RenderOptions(width=width)).columns}
+    return [column for column in near if column.spare <= 0 or column.name in shown]
 
 
 def _left_out(rows: int, visible: int, of: int, *, is_cut: bool) -> str:
