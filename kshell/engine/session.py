@@ -312,7 +312,9 @@ class Session(SourceView):
 
     def is_empty(self) -> bool:
         """Whether a log was loaded, and has no record: a server has yet to write one, or somebody emptied it."""
-        return self.is_loaded and self.source.has_log and self.loaded.image.provenance.offset < 0
+        if not self.is_loaded or not self.source.has_log:
+            return False
+        return self.loaded.image.provenance.offset < 0 and not self.loaded.log_end_offset
 
     def exit_code(self) -> int:
         """4 when what was loaded or met is damaged or incomplete, else 0."""
