@@ -45,6 +45,13 @@ def copy_of(node: Path, to: Path) -> Path:
     return target / METADATA_DIRECTORY
 
 
+def flip(file: Path, at: int) -> None:
+    """Change one bit of a file."""
+    raw = bytearray(file.read_bytes())
+    raw[at] ^= 1
+    file.write_bytes(raw)
+
+
 def uuid(number: int) -> Uuid:
     """A UUID that is easy to tell from others."""
     return Uuid(number.to_bytes(16, "big"))

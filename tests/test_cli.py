@@ -175,16 +175,20 @@ def test_who_writes_to_a_pipe_is_not_waited_for_after_a_failure() -> None:
         assert process.wait(30) == 2
 
 
-def test_a_closed_pipe_ends_quietly() -> None:
-    command = f"{sys.executable} -P -m kshell --demo find / | head -n 1; echo ${{PIPESTATUS[0]}}"
-    done = subprocess.run(
-        ["bash", "-c", command],
+def piped(line: str) -> subprocess.CompletedProcess[str]:
+    """A pipe of bash that begins with kshell, whose exit code is printed after what comes out of it."""
+    return subprocess.run(
+        ["bash", "-c", f"{sys.executable} -P -m kshell {line}; echo ${{PIPESTATUS[0]}}"],
         capture_output=True,
         text=True,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         timeout=60,
         check=False,
     )
+
+
+def test_a_closed_pipe_ends_quietly() -> None:
+    done = piped("--demo find / | head -n 1")
     assert done.stdout == "/\n0\n"
     assert done.stderr == ""
 
@@ -202,29 +206,13 @@ def test_a_closed_pipe_ends_quietly() -> None:
 )
 def test_an_answer_keeps_its_exit_code_when_nobody_reads_it(line: str, code: int) -> None:
     """`kshell … | grep -q …` in a script with pipefail must not take a no for a yes, whoever is faster."""
-    command = f"{sys.executable} -P -m kshell --demo {line} | true; echo ${{PIPESTATUS[0]}}"
-    done = subprocess.run(
-        ["bash", "-c", command],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        timeout=60,
-        check=False,
-    )
+    done = piped(f"--demo {line} | true")
     assert (done.stdout, done.stderr) == (f"{code}\n", "")
 
 
 def test_lines_before_the_one_that_nobody_reads_count() -> None:
     words = "--demo --keep-going -c 'cat /nope' -c 'find / --values'"
-    command = f"{sys.executable} -P -m kshell {words} 2>/dev/null | head -n 1; echo ${{PIPESTATUS[0]}}"
-    done = subprocess.run(
-        ["bash", "-c", command],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        timeout=60,
-        check=False,
-    )
+    done = piped(f"{words} 2>/dev/null | head -n 1")
     assert done.stdout.splitlines()[-1] == "2"
 
 

@@ -29,16 +29,15 @@ def installer() -> ModuleType:
     return module
 
 
+def dev(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | variables
+    return subprocess.run([ROOT / "dev", *words], env=environment, capture_output=True, text=True, check=False)
+
+
 def test_a_directory_that_is_no_environment_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work/thesis.txt").write_text("all of it")
-    done = subprocess.run(
-        [ROOT / "dev", "demo", "ls", "/image"],
-        env=os.environ | {"KSHELL_VENV": str(tmp_path / "work"), "PYTHON": sys.executable},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = dev("demo", "ls", "/image", KSHELL_VENV=str(tmp_path / "work"), PYTHON=sys.executable)
     assert done.returncode == 1
     assert "is not empty, and no environment of Python: name another directory with KSHELL_VENV" in done.stderr
     assert (tmp_path / "work/thesis.txt").read_text() == "all of it"
@@ -107,13 +106,7 @@ def test_what_pip_said_is_shown_where_it_fails(tmp_path: Path) -> None:
 
 def test_an_environment_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     venv.create(tmp_path / "theirs")
-    done = subprocess.run(
-        [ROOT / "dev", "demo", "ls", "/image"],
-        env=os.environ | {"KSHELL_VENV": str(tmp_path / "theirs"), "PYTHON": sys.executable},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = dev("demo", "ls", "/image", KSHELL_VENV=str(tmp_path / "theirs"), PYTHON=sys.executable)
     assert done.returncode == 1
     assert "is an environment that ./dev did not make" in done.stderr
     assert (tmp_path / "theirs/bin/python").exists()
@@ -125,10 +118,6 @@ def test_help_with_a_word_is_that_of_a_command(tmp_path: Path) -> None:
     (site,) = environment.glob("lib/python*/site-packages")
     (site / "those-of-the-tests.pth").write_text("\n".join(path for path in sys.path if path.endswith("-packages")))
     shutil.copy(ROOT / "requirements/runtime.txt", environment / ".installed-runtime")
-    variables = os.environ | {"KSHELL_VENV": str(environment)}
-    done = [
-        subprocess.run([ROOT / "dev", *words], env=variables, capture_output=True, text=True, check=False)
-        for words in (["help"], ["help", "why"])
-    ]
+    done = [dev(*words, KSHELL_VENV=str(environment)) for words in (["help"], ["help", "why"])]
     assert [one.returncode for one in done] == [0, 0], done
     assert done[0].stdout.startswith("./dev VERB") and done[1].stdout.startswith("`why [")

@@ -267,9 +267,7 @@ def test_the_report_says_which_copy_to_keep_and_why(tmp_path: Path) -> None:
     assert f"{twin} has the same records" in said
     other = FIXTURES / "4.3.1-more/broker-0"
     damaged = builders.copy_of(real, tmp_path)
-    raw = bytearray((damaged / builders.LOG).read_bytes())
-    raw[300] ^= 1
-    (damaged / builders.LOG).write_bytes(raw)
+    builders.flip(damaged / builders.LOG, 300)
     assert "it is damaged: keep the others, too" in kept(behind, damaged)
     assert "there is nothing to keep" not in kept(real, other)
 
@@ -289,10 +287,7 @@ def test_a_log_that_ends_before_its_snapshot_is_never_called_whole(tmp_path: Pat
     assert f"before the snapshot {max(cut.glob('*.checkpoint')).name} does" in row["damage"][0]
     assert code(whole, cut) == 4
     # Next to a damaged copy, too, it is none to keep.
-    log = max(whole.glob("*.log"))
-    raw = bytearray(log.read_bytes())
-    raw[500] ^= 1
-    log.write_bytes(raw)
+    builders.flip(max(whole.glob("*.log")), 500)
     told = "\n".join(lines(Session(NoSource()), f"compare-logs {whole} {cut}"))
     assert "it is damaged: keep the others, too" in told and "keep that one" not in told
 
@@ -301,9 +296,6 @@ def test_snapshots_alone_are_not_advised_instead_of_a_log(tmp_path: Path) -> Non
     damaged, alone = (builders.copy_of(ROLLED / "controller-3001", tmp_path / name) for name in ("damaged", "alone"))
     for log in alone.glob("*.log"):
         log.unlink()
-    first = min(damaged.glob("*.log"))
-    raw = bytearray(first.read_bytes())
-    raw[100] ^= 1
-    first.write_bytes(raw)
+    builders.flip(min(damaged.glob("*.log")), 100)
     told = "\n".join(lines(Session(NoSource()), f"compare-logs {damaged} {alone}"))
     assert "it is damaged: keep the others, too" in told and "keep that one" not in told
