@@ -365,11 +365,10 @@ class _Search:
         return NoLeaderError(there, f"no controller leads the quorum: an election goes on{more}", hint=hint)
 
     def _is_without_majority(self) -> bool:
-        """Whether the named leader is silent, and so is at least every second controller, two of them or more.
+        """Whether half of the controllers are silent, two or more, the named leader among them: then nobody can lead.
 
-        Then nobody can lead. One alone that is silent may be unreachable from here, and the list may be short of one.
-
-        From 4.0 on (KIP-996) a voter goes on to name the leader that it has lost, until it hears of the next one.
+        One alone may be unreachable from here, and the list may be short of one. From 4.0 on (KIP-996) a voter goes on
+        to name the leader that it has lost, until it hears of the next one.
         """
         named = self._nodes.by_id.get(self._id)
         silent = set(self._round.silent)

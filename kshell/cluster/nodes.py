@@ -264,11 +264,11 @@ class Software(NamedTuple):
 
 def add_software(session: Session, rows: list[dict[str, Any]]) -> None:
     """Adds the software to the brokers' rows, by their ids. Raises SourceError on a directory."""
+    from kshell.client.inference import span  # late: few ask for it
+
     nodes = live_nodes(session, "brokers --software")
     members = own_members(nodes) if nodes.kind == "broker" else other_members(session, nodes)
     software_by_id = dict(zip((member.id for member in members), _ask_all(nodes, members), strict=True))
-    from kshell.client.inference import span
-
     lowest, highest = span((software.lowest, software.highest) for software in software_by_id.values())
     for row in rows:
         software = software_by_id.get(row["id"], Software(None, None, UNKNOWN, ["its address is not known"]))

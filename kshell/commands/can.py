@@ -145,11 +145,9 @@ def _remark_unknown(session: Session, request: AccessRequest, found: Decision) -
 
     Not where an ACL decides that names it, or anybody.
     """
-    is_about_nobody = not found.allowed and found.rule != ACL
-    named = [NameMeant(PRINCIPAL, request.principal)] if is_about_nobody else []
-    if found.acl is not None and found.acl.resource_name == request.resource_name:
-        return
-    if request.resource_type == "TOPIC" and request.resource_name != "*":
+    named = [] if found.allowed or found.rule == ACL else [NameMeant(PRINCIPAL, request.principal)]
+    is_named = found.acl is not None and found.acl.resource_name == request.resource_name
+    if request.resource_type == "TOPIC" and request.resource_name != "*" and not is_named:
         named.append(NameMeant(TOPIC, request.resource_name))
     session.remarks += unknown_names(session.image, named)
 

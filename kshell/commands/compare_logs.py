@@ -327,8 +327,7 @@ def _remark(session: Session, copies: list[Copy]) -> None:
         session.remarks += copy.notes
         if copy.torn is not None:
             path, torn = copy.torn
-            usual = "" if copy.damage else "; normal while it is written"
-            session.remarks.append(f"{path}: byte {torn.position}: torn tail ({torn.reason}){usual}")
+            session.remarks.append(torn.note(path) + ("" if copy.damage else "; normal while it is written"))
         if copy.end is None:
             session.remarks.append(f"{copy.path}: the metadata log is empty")
 

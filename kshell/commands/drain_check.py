@@ -20,7 +20,7 @@ from kshell.metadata.partitions import Partition
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.enumeration import Enumeration
 from kshell.tables.existing import BROKER_ID, TOPIC_NAME, note_unknown_names
-from kshell.tables.selection import row_flags, select
+from kshell.tables.selection import row_flags, select, worst_first
 from kshell.tables.state.topics import by_name
 
 if TYPE_CHECKING:
@@ -61,8 +61,7 @@ def run(session: Session, args: Any) -> Result:
     refuse_unknown(image, leaving)
     session.remarks += _already_down(image, leaving)
     result = select(_FIELDS, rows, args, exit_code=EXIT_FINDING if rows else EXIT_OK)
-    if args.limit is None:  # with it, every format has the same rows
-        result.for_people = select(_FIELDS, sorted(rows, key=lambda row: RISKS.index(row["risk"])), args)
+    result.for_people = select(_FIELDS, worst_first(rows, args, "risk", RISKS), args)
     return result
 
 

@@ -85,14 +85,13 @@ def run(session: Session, args: Any) -> Result:
     result = _answer(_CHANGE, rows, args, _change_for_people, code)
     if not is_given(args):
         shown = result.for_people if isinstance(result.for_people, Rows) else result
-        sentence = _verdict(rows, found, " ".join(args.can_upgrade or args.can_downgrade))
+        sentence = _verdict(code, rows, found, " ".join(args.can_upgrade or args.can_downgrade))
         result.for_people = Report([Section("answer", sentence, {}), Section("features", "", shown)])
     return result
 
 
-def _verdict(rows: Sequence[Row], found: ClusterFeatures, target: str) -> str:
-    """The answer in a sentence: whether all of it is possible, and how many nodes are in the way."""
-    code = code_of(row["possible"] for row in rows)
+def _verdict(code: int, rows: Sequence[Row], found: ClusterFeatures, target: str) -> str:
+    """The answer, given as its exit code, in a sentence: and how many nodes are in the way."""
     if code == EXIT_OK:
         return f"{target}: possible"
     if code != EXIT_FINDING:

@@ -50,7 +50,8 @@ def run(session: Session, args: Any) -> Result:
     except NoLeaderError as error:
         state, leaderless = without_leader(session, error), error
     found = examine(state, session.progress)
-    rows = FindingRows(found.findings, wanted(FIELDS, args))
+    shown = wanted(FIELDS, args)
+    rows = FindingRows(found.findings, None if shown is None else shown | {"level"})  # a row's tone needs its level
     counts = LEVELS[: LEVELS.index(args.fail_on) + 1]
     needed = None if args.where is None else asked_for(FIELDS, args.where)
     failed = any(
@@ -89,8 +90,8 @@ _CELLS: dict[str, Callable[[Finding], Any]] = {
 
 
 def row_of(one: Finding, needed: Wanted = None) -> dict[str, Any]:
-    """A finding as a row, with the fields that are needed; ``None`` for all. The row's tone always needs the level."""
-    return {name: cell(one) for name, cell in _CELLS.items() if needed is None or name in (*needed, "level")}
+    """A finding as a row, with the fields that are needed; ``None`` for all."""
+    return {name: cell(one) for name, cell in _CELLS.items() if needed is None or name in needed}
 
 
 def level_of(row: Row) -> str:

@@ -18,6 +18,7 @@ from kshell.metadata.image import Image, families
 from kshell.metadata.metadata_version import FEATURE, version_name
 from kshell.metadata.readable import ZK_MIGRATION_STATES
 from kshell.metadata.replay import MOST_PROBLEMS, SKIPPED
+from kshell.protocol.verify import USUAL
 from kshell.sources.directory import describe
 from kshell.sources.directory.files import Listing
 from kshell.sources.directory.node_directories import inconsistencies, read_directory
@@ -68,7 +69,7 @@ def problem_rows(
     ]
     if log.torn is not None:
         path, torn = log.torn
-        usual = "" if loaded is not None and loaded.cut_at is not None else "; normal while a server writes"
+        usual = "" if loaded is not None and loaded.cut_at is not None else USUAL
         reason = f"{path}: byte {torn.position}: {torn.reason}{usual}"
         rows.append(_row("torn tail", reason=reason))
     torn_paths = [row["reason"].split(":")[0] for row in rows if row["kind"] == "torn tail"]

@@ -12,7 +12,7 @@ from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.local_files import complete_file
 from kshell.engine.result import Report, Result, Row, Rows, Section, typed
 from kshell.engine.staging import demand_empty, new_directory
-from kshell.engine.walk import names_and_values
+from kshell.engine.walk import counted, names_and_values
 from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, UsageError
 from kshell.history.records import row_of
 from kshell.metadata.families.quorum import KRAFT_VERSION, QUORUM
@@ -98,16 +98,12 @@ def _plan_shown(sections: list[Section], uncommitted: int) -> Report:
     keep = found["keep"].body
     assert isinstance(keep, Mapping)
     at_stake = {
-        "uncommitted": _counted(uncommitted),
-        "lacking": f"{_counted(lacking)}{' or more' if lacking >= _MOST else ''} of other copies",
+        "uncommitted": counted(uncommitted, "record"),
+        "lacking": f"{counted(lacking, 'record')}{' or more' if lacking >= _MOST else ''} of other copies",
     }
     found["keep"] = found["keep"]._replace(body={**keep, **at_stake})
     voters_section = found.pop("voters")
     return Report([*found.values(), *records, voters_section], is_answer_first=True)
-
-
-def _counted(records: int) -> str:
-    return f"{records} record{'' if records == 1 else 's'}"
 
 
 def _rows_of(section: Section) -> Rows:

@@ -13,6 +13,7 @@ from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
 from kshell.commands.health import level_of
 from kshell.engine.declaration import Command, Example, Task
 from kshell.engine.result import Report, Result, Rows, Section, Toned, typed
+from kshell.engine.walk import counted
 from kshell.errors import NodeError
 from kshell.metadata.feature_levels import KRAFT_VERSION, METADATA_VERSION, level_name
 from kshell.metadata.health.check import CRITICAL, ERROR, WARNING, CheckedState
@@ -168,7 +169,7 @@ def _problems_shown(problems: list[dict[str, Any]]) -> Section:
     rows: list[Mapping[str, Any]] = [
         problem | {"level": Toned(problem["level"], problem["level"])} for problem in problems[:_MOST]
     ]
-    more = f"{_counted(len(problems) - _MOST, 'more kind')}, and " if len(problems) > _MOST else ""
+    more = f"{counted(len(problems) - _MOST, 'more kind')}, and " if len(problems) > _MOST else ""
     return Section("problems", f"Problems: `health` has {more}what to do", Rows(_SHOWN, rows))
 
 
@@ -181,11 +182,11 @@ def _facts_shown(
     """What is known besides, in as few lines as leave the problems on the screen."""
     fenced, leaving = counts["brokersFenced"], counts["brokersShuttingDown"]
     nodes = (
-        f"{_counted(counts['brokers'], 'broker')} ({fenced} fenced, {leaving} shutting down),"
-        f" {_counted(counts['controllers'], 'controller')}"
+        f"{counted(counts['brokers'], 'broker')} ({fenced} fenced, {leaving} shutting down),"
+        f" {counted(counts['controllers'], 'controller')}"
     )
     partitions = (
-        f"{_counted(counts['topics'], 'topic')}, {_counted(counts['partitions'], 'partition')}:"
+        f"{counted(counts['topics'], 'topic')}, {counted(counts['partitions'], 'partition')}:"
         f" {counts['offline']} offline, {counts['underMinIsr']} under min ISR,"
         f" {counts['underReplicated']} under-replicated"
     )
@@ -216,10 +217,6 @@ def _moment(offset: int | None, time: str | None) -> str:
     if offset is None:
         return "not known"
     return f"offset {offset}, {time}" if offset >= 0 else "before the first record: the metadata log is empty"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _named(facts: Mapping[str, Any]) -> str:

@@ -24,7 +24,7 @@ from kshell.metadata.partitions import Partition, Topic
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.enumeration import Enumeration
 from kshell.tables.existing import BROKER_ID, TOPIC_NAME, note_unknown_names
-from kshell.tables.selection import row_flags, select
+from kshell.tables.selection import row_flags, select, worst_first
 from kshell.tables.state.topics import by_name
 from kshell.tree.image import iso
 
@@ -281,9 +281,7 @@ def _answer(rows: list[Row], args: Any, closing: dict[str, str]) -> Rows:
     is_harmful = any(row["what"] in _HARMFUL for row in rows)
     result = select(_FIELDS, rows, args, exit_code=EXIT_FINDING if is_harmful else EXIT_OK)
     if args.columns is None:
-        # With --limit, every format has the same rows.
-        worst_first = rows if args.limit is not None else sorted(rows, key=lambda row: EFFECTS.index(row["what"]))
-        formatted = select(_FIELDS, worst_first, args, people=_format_row).for_people
+        formatted = select(_FIELDS, worst_first(rows, args, "what", EFFECTS), args, people=_format_row).for_people
         assert isinstance(formatted, Rows)
         table = [Section("rows", "Partitions", formatted)] if rows else []
         result.for_people = Report([Section("answer", "", closing), *table], is_answer_first=True)

@@ -142,7 +142,6 @@ def parse(command: Command, tokens: list[str], *, explains: bool = True) -> Simp
     """
     hint = f"`help {command.name}` shows how it is used"
     reader = _Reader(command, flags_of(command), hint, explains=explains)
-    hint = next((f"such as `{example.line}`; {hint}" for example in command.examples if command.args), hint)
     rest = reader.read(tokens, intermixed=not command.takes_line)
     missing = None
     for arg in command.args:
@@ -156,13 +155,19 @@ def parse(command: Command, tokens: list[str], *, explains: bool = True) -> Simp
     # Counts matter only without `--help`, so that `ls --help` needs no arguments.
     if not getattr(reader.namespace, "help", False):
         if missing:
-            raise UsageError(f"{command.name}: {missing} is missing", hint=hint)
+            raise UsageError(f"{command.name}: {missing} is missing", hint=_with_example(command, hint))
         if rest:
             from kshell.engine.habits import excess_hint  # late: only mistakes need it
 
             meant = excess_hint(command, reader.namespace, rest) if explains else None
-            raise UsageError(f"{command.name}: more than it takes: {' '.join(rest)}", hint=meant or hint)
+            raise UsageError(
+                f"{command.name}: more than it takes: {' '.join(rest)}", hint=meant or _with_example(command, hint)
+            )
     return reader.namespace
+
+
+def _with_example(command: Command, hint: str) -> str:
+    return f"such as `{command.examples[0].line}`; {hint}" if command.args and command.examples else hint
 
 
 def parse_options(program: str, flags: Iterable[Flag], tokens: list[str]) -> tuple[SimpleNamespace, list[str]]:

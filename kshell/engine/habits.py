@@ -61,6 +61,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 """An option, perhaps behind the command that it is for -> lines in its place, the best first. The first one that the
 command understands is proposed. ``{name}`` is the command, ``{value}`` what was given."""
 
+_ALERT = "`partitions --under-min-isr --fail-if-any` ends with 1 where a row is left, and so does `health`"
 COMMANDS: Mapping[str, str] = {
     "list": "`topics` lists topics, `brokers` brokers, `ls` what is at a path",
     "describe": "`why TOPIC` tells the story of a topic, `partitions` and `configs` list what it has",
@@ -69,12 +70,12 @@ COMMANDS: Mapping[str, str] = {
     "logs": "`log` has the metadata log's records, `follow` those that come",
     "tail": "`follow` has the records that come, `log -r --count 10` the last ones",
     "events": "`log` has the metadata log's records, `timeline` what happened over time",
-    "alert": "`partitions --under-min-isr --fail-if-any` ends with 1 where a row is left, and so does `health`",
-    "alerts": "`partitions --under-min-isr --fail-if-any` ends with 1 where a row is left, and so does `health`",
+    "alert": _ALERT,
+    "alerts": _ALERT,
     "upgrade": "`features --can-upgrade 4.4` says whether a level can be raised, `compat` what running nodes support",
     "broker": "`why broker-1` tells its story, `brokers` lists all",
     "changes": "`diff end-10m now` says what changed, `log --since end-10m` in which order",
-    "cron": "`partitions --under-min-isr --fail-if-any` ends with 1 where a row is left, and so does `health`",
+    "cron": _ALERT,
     "isr": "`partitions --under-replicated` lists where it is short, `why orders-0` how it came to that",
     "leader": "`partitions` has the leaders, `quorum` the active controller",
     "offline": "`partitions --offline` lists them, `why orders-0` says why",

@@ -51,6 +51,11 @@ def one_line(value: Any) -> str:
     return _encode()(value)
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 record``, ``2 records``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def names_and_values(value: Any) -> str:
     """A plain value as one line for users: an object as ``name=value, name=value``, a list as ``[1,2]``.
 

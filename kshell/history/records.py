@@ -26,6 +26,7 @@ from kshell.metadata.values import BatchPosition, Origin, plain
 from kshell.protocol.batches import RawRecord
 from kshell.protocol.control import CONTROL_TYPES, control_name
 from kshell.protocol.primitives import Buffer, Uuid
+from kshell.protocol.verify import USUAL
 from kshell.sources.directory.describe import snapshot_id
 from kshell.sources.directory.files import Listing, SnapshotFile
 from kshell.sources.directory.records import DecodedRecords, LogRecord, log_records
@@ -428,10 +429,7 @@ def end_notes(records: DecodedRecords) -> list[str]:
     if records.torn is None:
         return records.notes
     path, torn = records.torn
-    return [
-        *records.notes,
-        f"{path}: byte {torn.position}: torn tail ({torn.reason}); normal while a server writes",
-    ]
+    return [*records.notes, torn.note(path) + USUAL]
 
 
 def malformed_records(records: DecodedRecords) -> DataError | None:

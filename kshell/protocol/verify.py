@@ -44,7 +44,13 @@ class Torn(NamedTuple):
     bytes_left: int
     reason: str
 
+    def note(self, path: str) -> str:
+        """Say where the file ends so; whether that is usual, who calls knows."""
+        return f"{path}: byte {self.position}: torn tail ({self.reason})"
 
+
+USUAL = "; normal while a server writes"
+"""What is added to the reason of a torn end where nothing speaks against it."""
 SNAPSHOT_IN_LOG = "the batch is a snapshot's header or footer, which no log has: the file is a snapshot, not a segment"
 
 

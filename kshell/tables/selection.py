@@ -121,6 +121,11 @@ def asked_for(fields: Sequence[Field], where: Predicate) -> frozenset[str]:
     return frozenset(field.name for field in fields if field.name in where.text)
 
 
+def worst_first(rows: Sequence[Row], args: Any, name: str, order: Sequence[str]) -> Sequence[Row]:
+    """Rows for users, by where a field's value is in ``order``. With ``--limit``, every format has the same rows."""
+    return rows if args.limit is not None else sorted(rows, key=lambda row: order.index(row[name]))
+
+
 def select(
     fields: Sequence[Field],
     rows: Iterable[Row],

@@ -22,7 +22,7 @@ from kshell.sources.directory.log import Progress
 from kshell.sources.directory.records import BatchWalk
 from kshell.sources.directory.sidecar_files import meta_properties, node_id, quorum_state
 from kshell.sources.directory.snapshot import SnapshotReader
-from kshell.sources.directory.source import DirectorySource, ends_before
+from kshell.sources.directory.source import DirectorySource, missing_end
 
 _ABSENT, _INSIDE = -1, -2
 """Instead of a group: the copy has nothing at the offset; its next batch begins inside one that another copy has."""
@@ -108,12 +108,9 @@ class Copy:
         yield from self.noted(batch for _, batch in walk)
         self.damage += walk.damage
         self.torn = walk.torn
-        cut_at = walk.listing.missing_from(self.log_end, self.newest.end_offset if self.newest else None)
-        is_settled = cut_at is not None and self.source.listing(full_log=True) == walk.listing
-        if cut_at is not None and is_settled and not walk.damage and self.newest is not None:
-            last = walk.listing.segments[-1].path
-            reason = ends_before(cut_at, os.path.basename(self.newest.path))
-            self.damage.append(IncompleteLogError(f"{last}: {reason}"))
+        reason = None if walk.damage else missing_end(self.source, walk.listing, self.log_end, self.newest)
+        if reason is not None:
+            self.damage.append(IncompleteLogError(f"{walk.listing.segments[-1].path}: {reason}"))
 
     def noted(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """The batches as they are; what they say of epochs and voters is known afterwards, and where the log ends."""

@@ -16,6 +16,7 @@ from typing import TypeVar
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError, OutOfReachError
 from kshell.metadata.replay import Replayer
 from kshell.protocol.primitives import DecodeError
+from kshell.protocol.verify import USUAL
 from kshell.sources.directory.files import SKIP, STOP, VANISHES, Listing, SnapshotFile, locate, scan
 from kshell.sources.directory.log import FileBatch, LogReader, Progress
 from kshell.sources.directory.sidecar_files import bootstrap_file
@@ -309,18 +310,16 @@ def add_notes(loaded: Loaded) -> None:
     notes = loaded.notes
     if loaded.snapshot and loaded.snapshot.note:
         notes.append(loaded.snapshot.note)
-    snapshot_end = loaded.snapshot.end_offset if loaded.snapshot and loaded.until is None else None
     cut_at = loaded.cut_at
     if loaded.torn:
         path, torn = loaded.torn
-        usual = "; normal while a server writes" if cut_at is None else ""
-        notes.append(f"{path}: byte {torn.position}: torn tail ({torn.reason}){usual}")
+        notes.append(torn.note(path) + (USUAL if cut_at is None else ""))
     if loaded.open_transaction is not None:
         notes.append(f"the metadata transaction begun at offset {loaded.open_transaction} has not ended: left out")
     lone = loaded.listing.segments[0] if loaded.listing.directory is None and loaded.listing.segments else None
     if lone is not None and lone.base_offset:
         notes.append(f"{lone.path}: a lone segment: what was before offset {lone.base_offset} is not known")
-    if loaded.snapshot and (cut_at is not None or _is_without_log(loaded.listing, snapshot_end)):
+    if loaded.snapshot and (cut_at is not None or _is_without_log(loaded)):
         whose = os.path.basename(loaded.snapshot.path)
         what = f"no log follows the snapshot {whose}" if cut_at is None else ends_before(cut_at, whose)
         notes.append(
@@ -337,9 +336,25 @@ def ends_before(log_end: int, snapshot: str) -> str:
     return f"the log ends at offset {log_end}, before the snapshot {snapshot} does: its end is missing"
 
 
-def _is_without_log(listing: Listing, snapshot_end: int | None) -> bool:
+def missing_end(source: Source, listing: Listing, read_end: int | None, newest: SnapshotFile | None) -> str | None:
+    """Say that a log which was read ends before its snapshot; ``None``: it does not, or a server changed it meanwhile.
+
+    Args:
+        source: what lists the files again.
+        listing: the files that were read.
+        read_end: the offset after the log's last record; ``None`` where there was none.
+        newest: the newest snapshot that is whole.
+    """
+    cut_at = listing.missing_from(read_end, newest.end_offset if newest is not None else None)
+    if newest is None or cut_at is None or source.listing(full_log=True) != listing:
+        return None
+    return ends_before(cut_at, os.path.basename(newest.path))
+
+
+def _is_without_log(loaded: Loaded) -> bool:
     """Whether a directory has snapshots alone."""
-    return listing.directory is not None and not listing.segments and bool(snapshot_end)
+    is_end = loaded.until is None and loaded.snapshot is not None and bool(loaded.snapshot.end_offset)
+    return is_end and loaded.listing.directory is not None and not loaded.listing.segments
 
 
 def _has_records(listing: Listing) -> bool:

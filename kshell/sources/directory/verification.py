@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError, SourceError
-from kshell.protocol.verify import SNAPSHOT_IN_LOG
+from kshell.protocol.verify import SNAPSHOT_IN_LOG, USUAL
 from kshell.sources.directory import sidecar_files
 from kshell.sources.directory.describe import snapshot_id
 from kshell.sources.directory.files import META, Listing, Segment, SnapshotFile, is_remote
 from kshell.sources.directory.log import Progress
-from kshell.sources.directory.source import ends_before
+from kshell.sources.directory.source import missing_end
 from kshell.sources.directory.survey import (
     LogSurvey,
     SegmentSurvey,
@@ -122,7 +122,7 @@ def _segment(listing: Listing, segment: Segment, log: LogSurvey, *, decode: bool
     )
     if log.torn is not None and log.torn[0] == segment.path:
         torn = log.torn[1]
-        reason = f"{torn.reason}; normal while a server writes"
+        reason = torn.reason + USUAL
         check = check._replace(verdict=TORN, position=torn.position, reason=reason)
     damage = [error for error in log.damage if error.message.startswith(f"{segment.path}: ")]
     check = _with_damage(check, segment.path, damage)
@@ -181,11 +181,11 @@ def _with_end(
     whole = [survey.file for survey in snapshots if survey is not None and survey.facts is not None]
     newest = max(whole, key=lambda file: file.end_offset or 0, default=None)
     log_end = log.segments[-1].end_offset if log.segments else None
-    cut_at = listing.missing_from(log_end, newest.end_offset if newest else None)
-    if newest is None or cut_at is None or check.verdict in FINDINGS or source.listing(full_log=True) != listing:
+    reason = None if check.verdict in FINDINGS else missing_end(source, listing, log_end, newest)
+    if reason is None:
         return check
     torn = f"{log.torn[1].reason}; " if check.verdict == TORN and log.torn is not None else ""
-    return check._replace(verdict=INCOMPLETE, reason=torn + ends_before(cut_at, os.path.basename(newest.path)))
+    return check._replace(verdict=INCOMPLETE, reason=torn + reason)
 
 
 def _with_damage(check: FileCheck, path: str, damage: list[DataError]) -> FileCheck:
