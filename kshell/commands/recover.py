@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from kshell.cluster.recovery_steps import RecoverySteps
 from kshell.engine import tones
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.local_files import complete_file
@@ -15,8 +16,10 @@ from kshell.engine.staging import demand_empty, new_directory
 from kshell.engine.walk import counted, names_and_values
 from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, UsageError
 from kshell.history.records import row_of
+from kshell.metadata.families.cluster import BROKERS
 from kshell.metadata.families.quorum import KRAFT_VERSION, QUORUM
 from kshell.metadata.metadata_version import FEATURE, version_name
+from kshell.protocol.primitives import Uuid
 from kshell.sources.copies.agreement import (
     OTHER_CLUSTER,
     CopyVerdict,
@@ -75,12 +78,13 @@ def run(session: Session, args: Any) -> Result:
     with without_collector():
         survivors = survey(args.directory, session.progress)
     loaded = survivors.log.load(session.progress)
-    plan = _Plan(session, survivors, loaded, chosen)
-    written = None if args.to is None or chosen is None else _written(args, plan, chosen[0])
+    plan = _Plan(session, survivors, loaded)
+    steps = plan.steps(chosen[0] if chosen else None, args.to)
+    written = None if args.to is None or steps.voter is None else _written(args, plan, steps.voter)
     session.remarks += [note for copy in survivors.copies for note in copy.notes]
     session.remarks += twins(survivors.copies)
     sections = [*plan.sections(), *([] if written is None else [Section("written", "Written", written)])]
-    sections.append(Section("steps", "Steps", {str(n): step for n, step in enumerate(plan.steps(args.to), 1)}))
+    sections.append(Section("steps", "Steps", {str(n): step for n, step in enumerate(steps.steps(), 1)}))
     result = Report(sections, exit_code=EXIT_DATA if survivors.reference.damage else EXIT_OK)
     result.for_people = _plan_shown(sections, plan.uncommitted)
     return result
@@ -138,13 +142,12 @@ def _written(args: Any, plan: _Plan, voter: Voter) -> dict[str, Any]:
 
 
 class _Plan:
-    """A plan: what there is, what to keep, what would be lost, and what to do."""
+    """A plan: what there is, what to keep, and what would be lost."""
 
-    def __init__(self, session: Session, survivors: Survivors, loaded: Loaded, chosen: list[Voter] | None) -> None:
+    def __init__(self, session: Session, survivors: Survivors, loaded: Loaded) -> None:
         self.session = session
         self.survivors = survivors
         self._loaded = loaded
-        self._chosen = chosen
         entry = loaded.image[QUORUM].get(KRAFT_VERSION)
         self.kraft_version = int(entry.value) if entry else 0
         level = loaded.image["features"].get(FEATURE)
@@ -242,6 +245,16 @@ class _Plan:
                 for record in log_records(copy.source, start=max(first, start), until=min(last, end) - 1):
                     yield {"copy": copy.path, **row_of(self.session, record)}
 
+    def steps(self, voter: Voter | None, place: str | None) -> RecoverySteps:
+        """What to do for a quorum of this voter; one that is a broker, too, keeps the id of its directory."""
+        brokers = {int(broker) for broker in self._loaded.image[BROKERS.name]}
+        survivors = self.survivors
+        steps = RecoverySteps(survivors.copies, survivors.reference, brokers, self.kraft_version, voter, place)
+        own = steps.own_copy
+        if voter is None or own is None or own.directory_id is None:
+            return steps
+        return steps._replace(voter=voter._replace(directory_id=Uuid.parse(own.directory_id)))
+
     def _lacking(self) -> Iterator[Row]:
         """What copies have and the new log does not.
 
@@ -253,61 +266,6 @@ class _Plan:
             if verdict.parted is not None and verdict.state != OTHER_CLUSTER:
                 parted = [LogRange(verdict.copy, verdict.parted.offset, verdict.copy.log_end or 0)]
                 yield from self._records(parted, 0, verdict.copy.log_end or 0)
-
-    def steps(self, to: str | None) -> list[str]:
-        """What to do, in order, for this release."""
-        reference = self.survivors.reference
-        first = self._chosen[0] if self._chosen else None
-        voter = first.endpoint if first else "ID@HOST:PORT"
-        host = voter.partition("@")[2]
-        node = str(first.id) if first else "ID"
-        place = to or "NEWDIR"
-        copies = " ".join(copy.path for copy in self.survivors.copies)
-        stop = "Stop every controller. Keep all copies of their directories: nothing here changes them."
-        make = f"Make the directory for one controller: `kshell recover {copies} --to NEWDIR --voters {voter}`"
-        move = (
-            f"Move the metadata directory of controller {node} (metadata.log.dir, else the first of log.dirs) away, put"
-            f" {place} in its place, and give it to the user of the server: `chown -R kafka: DIRECTORY`"
-        )
-        if self.kraft_version > 0:
-            return [
-                stop,
-                *([] if to else [make]),
-                move,
-                *self._dynamic_steps(node, host, reference.cluster_id or "CLUSTER_ID"),
-            ]
-        return [
-            stop,
-            *([] if to else [make]),
-            move,
-            *self._static_steps(node, voter, host, reference.cluster_id or "CLUSTER_ID"),
-        ]
-
-    def _dynamic_steps(self, node: str, host: str, cluster_id: str) -> list[str]:
-        status = f"`kafka-metadata-quorum.sh --bootstrap-controller {host} describe --status`"
-        return [
-            f"In server.properties of controller {node}: node.id={node}, controller.quorum.bootstrap.servers={host},"
-            " and no controller.quorum.voters. Start it: it elects itself.",
-            f"See that it leads: {status}",
-            f"In server.properties of every broker: controller.quorum.bootstrap.servers={host}. Restart the brokers.",
-            "For each further controller, one after another: empty its directory, run `kafka-storage.sh format"
-            f" --cluster-id {cluster_id} --no-initial-controllers --config server.properties`, start it, wait until it"
-            f" has caught up ({status}), then `kafka-metadata-quorum.sh --command-config server.properties"
-            f" --bootstrap-controller {host} add-controller`",
-            "Then list all controllers in controller.quorum.bootstrap.servers again, on every node.",
-        ]
-
-    def _static_steps(self, node: str, voter: str, host: str, cluster_id: str) -> list[str]:
-        return [
-            f"In server.properties of controller {node} and of every broker: controller.quorum.voters={voter}. Start"
-            " the controller, then restart the brokers.",
-            f"See that it leads: `kafka-metadata-quorum.sh --bootstrap-controller {host} describe --status` (before"
-            " 3.7: --bootstrap-server of a broker)",
-            "Back to three, one controller at a time, never two new ones at once: they could elect each other with"
-            " empty logs. Stop the controllers, remove the file quorum-state in __cluster_metadata-0 of each, format"
-            f" the new one (`kafka-storage.sh format --cluster-id {cluster_id} --config server.properties`), write"
-            " controller.quorum.voters with the new one on every node, start all, wait until it has caught up.",
-        ]
 
 
 COMMAND = Command(

@@ -158,6 +158,41 @@ def test_what_is_damaged_in_one_copy_comes_from_another(seed: int, tmp_path: Pat
     assert values(opened(tmp_path / "new", until=end - 1)) == values(original)
 
 
+def steps(plan: dict[str, Any]) -> str:
+    return "\n".join(plan["steps"].values())
+
+
+def test_a_broker_does_not_start_from_what_is_damaged(tmp_path: Path) -> None:
+    """Kafka does not start from every log that is damaged: it fetches anew what is moved away."""
+    broken = tmp_path / "broken"
+    shutil.copytree(BROKER, broken)
+    log = broken / METADATA_DIRECTORY / f"{0:020d}.log"
+    log.write_bytes(damaged(log.read_bytes(), {3}))
+    assert f"Of each broker whose copy is damaged ({broken}): stop it" in steps(recover(str(BEHIND), str(broken)))
+    assert "whose copy is damaged" not in steps(recover(str(BEHIND), str(BROKER)))
+    shutil.copytree(BEHIND, tmp_path / "controller")
+    other = tmp_path / "controller" / METADATA_DIRECTORY / f"{0:020d}.log"
+    other.write_bytes(damaged(other.read_bytes(), {3}))
+    plan = recover(str(tmp_path / "controller"), str(BROKER))
+    assert plan["damage"]
+    assert "whose copy is damaged" not in steps(plan)
+
+
+def test_a_controller_that_is_a_broker_too_keeps_its_partitions_and_the_id_of_its_directory(tmp_path: Path) -> None:
+    """Its directory has more than metadata in it, and brokers say by its id where replicas are (KIP-858)."""
+    meta = dict(line.split("=") for line in (BROKER / "meta.properties").read_text().splitlines() if "=" in line)
+    node, directory_id = meta["node.id"], meta["directory.id"]
+    new = ("--to", str(tmp_path / "new"), "--voters")
+    plan = recover(str(BEHIND), str(BROKER), *new, f"{node}@localhost:9093")
+    assert plan["written"]["directoryId"] == directory_id
+    assert f"move only {METADATA_DIRECTORY} away, put {tmp_path / 'new'}/{METADATA_DIRECTORY}" in steps(plan)
+    assert "do not format it" in steps(plan)
+    shutil.rmtree(tmp_path / "new")
+    lost = recover(str(BEHIND), *new, f"{node}@localhost:9093")  # its disk is gone: no partition is there
+    assert lost["written"]["directoryId"] != directory_id
+    assert "Move the metadata directory of controller" in steps(lost)
+
+
 @pytest.mark.parametrize(
     ("words", "error", "match"),
     [

@@ -43,6 +43,7 @@ class Cluster:
         first_broker: int = 0,
         dynamic: bool = False,
         sasl: bool = False,
+        combined: bool = False,
         props: Sequence[str] = (),
         format_args: Sequence[str] = (),
         heap: str = "256m",
@@ -51,12 +52,14 @@ class Cluster:
     ) -> None:
         """Describe a cluster. ``props`` are lines for every node; lines for one go into ``node_props``, by id.
 
+        ``combined``: each controller is a broker, too, at the port behind its own.
         ``logged`` are loggers whose debug lines go to each node's ``server.log``, each with its time.
         """
         self.logged = list(logged)
         self.version = version
         self.dynamic = dynamic
         self.sasl = sasl
+        self.combined = combined
         self.heap = heap
         self.cluster_id = new_uuid()
         self.props = list(props)
@@ -88,6 +91,8 @@ class Cluster:
     @property
     def bootstrap_servers(self) -> str:
         """The brokers' addresses."""
+        if self.combined:
+            return ",".join(node.broker_address for node in self.controllers)
         return ",".join(node.address for node in self.brokers)
 
     @property
@@ -126,8 +131,8 @@ class Cluster:
         for node in self.nodes:
             if node.id not in self.not_started:
                 self.wait_up(node)
-        if self.brokers:
-            self.wait_for_brokers({node.id for node in self.brokers} - self.not_started)
+        if brokers := self.controllers if self.combined else self.brokers:
+            self.wait_for_brokers({node.id for node in brokers} - self.not_started)
 
     def _wait_for_voters(self) -> None:
         """Wait until the set of voters is committed: before that a broker of a dynamic quorum must not read the log.

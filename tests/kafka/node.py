@@ -81,6 +81,11 @@ class Node:
         return f"{HOST}:{self.port + 1}"
 
     @property
+    def broker_address(self) -> str:
+        """``host:port`` of the listener for clients of a node that is controller and broker."""
+        return f"{HOST}:{self.port + 1}"
+
+    @property
     def properties(self) -> Path:
         """The server's properties file."""
         return self.home / "server.properties"

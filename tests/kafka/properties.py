@@ -35,7 +35,8 @@ def small_files(
 
 def server_properties(cluster: Cluster, node: Node, initial: Sequence[Node]) -> Iterator[str]:
     """The lines of a node's properties file; ``initial`` are the first voters of a dynamic quorum."""
-    yield f"process.roles={node.role}"
+    combined = cluster.combined and node.role == "controller"
+    yield f"process.roles={'broker,controller' if combined else node.role}"
     yield f"node.id={node.id}"
     yield f"log.dirs={node.logs}"
     yield "controller.listener.names=CONTROLLER"
@@ -45,7 +46,11 @@ def server_properties(cluster: Cluster, node: Node, initial: Sequence[Node]) -> 
         yield f"controller.quorum.voters={','.join(f'{c.id}@{c.address}' for c in cluster.controllers)}"
     protocols = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT"
     yield f"listener.security.protocol.map={protocols}"
-    if node.role == "controller":
+    if combined:
+        yield f"listeners=CONTROLLER://{node.address},PLAINTEXT://{node.broker_address}"
+        yield f"advertised.listeners=PLAINTEXT://{node.broker_address}"
+        yield f"initial.broker.registration.timeout.ms={START * 1000}"
+    elif node.role == "controller":
         yield f"listeners=CONTROLLER://{node.address}"
     else:
         listeners = f"PLAINTEXT://{node.address}"

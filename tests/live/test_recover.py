@@ -2,7 +2,7 @@
 
 The disks of two controllers are deleted, and each copy that is left is damaged in another place. ``recover`` plans, and
 writes the directory from which the third starts as a quorum of one; every topic, config, ACL and credential is there, a
-producer writes, and the quorum grows to three again.
+producer writes, and the quorum grows to three again. Controllers that are brokers, too, keep their partitions.
 """
 
 from __future__ import annotations
@@ -16,15 +16,18 @@ import pytest
 
 from tests.kafka import jars
 from tests.kafka.cluster import Cluster
-from tests.kafka.node import Node
+from tests.kafka.node import METADATA, Node
 from tests.kafka.properties import server_properties
 from tests.kafka.waiting import wait_until
 from tests.live import oneshot
 
 pytestmark = pytest.mark.live
 
+WRITTEN = [f"event {number}" for number in range(5)]
+"""What a producer of the tests writes."""
 TABLES = ("topics", "configs", "acls", "users", "quotas")
 RELEASES = [
+    pytest.param("3.8.1", False, id="3.8.1-static", marks=[pytest.mark.soak, pytest.mark.long]),
     pytest.param("3.9.2", False, id="3.9.2-static"),
     pytest.param("4.1.1", True, id="4.1.1-dynamic", marks=[pytest.mark.soak, pytest.mark.long]),
     pytest.param("4.3.1", True, id="4.3.1-dynamic", marks=[pytest.mark.soak, pytest.mark.long]),
@@ -112,7 +115,10 @@ def test_a_majority_that_is_lost(version: str, dynamic: bool, tmp_path: Path) ->
         shutil.copytree(new, first.logs)
         rewrite_properties(cluster, [first])
         cluster.start(first)
+        (of_brokers,) = [step for step in planned["steps"].values() if step.startswith("Of each broker whose copy")]
         for broker in cluster.brokers:
+            assert str(broker.logs) in of_brokers
+            broker.metadata.rename(broker.home / "moved-away")
             cluster.start(broker, wait=False)
         cluster.wait_for_brokers({broker.id for broker in cluster.brokers})
         assert tables(("-q", first.address)) == before
@@ -122,6 +128,49 @@ def test_a_majority_that_is_lost(version: str, dynamic: bool, tmp_path: Path) ->
         grow(cluster, first, lost, dynamic=dynamic)
         cluster.admin().create_topic("after", 1, 2)
         assert {row["id"] for row in voters(cluster)} == {node.id for node in (first, *lost)}
+
+
+def test_controllers_that_are_brokers_too(tmp_path: Path) -> None:
+    """One keeps its disk, one lost its metadata, one lost its disk: what a producer wrote before is there."""
+    with Cluster(controllers=3, brokers=0, dynamic=True, combined=True) as cluster:
+        first, other, lost = cluster.controllers
+        for topic, node in (("on-first", first), ("on-other", other)):
+            cluster.admin().create_topic(topic, assignment=[[node.id]])
+            cluster.admin().produce(topic, 5)
+        for node in cluster.nodes:
+            cluster.kill(node)
+        shutil.rmtree(other.metadata)
+        shutil.rmtree(lost.logs)
+
+        new = tmp_path / "new"
+        planned = plan(str(first.logs), "--to", str(new), "--voters", f"{first.id}@{first.address}")
+        assert planned["written"]["directoryId"] == first.directory_id
+        assert f"move only {METADATA} away" in planned["steps"]["2"]
+        first.metadata.rename(first.home / "moved-away")
+        shutil.copytree(new / METADATA, first.metadata)
+        rewrite_properties(cluster, [first])
+        cluster.start(first)
+        cluster.wait_for_brokers({first.id})
+        assert consumed(cluster, "on-first") == WRITTEN
+
+        for node in (other, lost):
+            cluster.controllers.append(node)
+            if node is lost:
+                cluster.format(node, [])
+            cluster.start(node)
+            wait_until(lambda node=node: caught_up(cluster, node), f"{node.name} does not catch up", 60)  # type: ignore[misc]
+            cluster.quorum("--command-config", str(node.properties), "add-controller")
+            cluster.wait_for_brokers({broker.id for broker in cluster.controllers})
+        assert {row["id"] for row in voters(cluster)} == {node.id for node in (first, other, lost)}
+        assert (consumed(cluster, "on-first"), consumed(cluster, "on-other")) == (WRITTEN, WRITTEN)
+
+
+def consumed(cluster: Cluster, topic: str) -> list[str]:
+    """What a topic of one partition holds, as Kafka's console consumer prints it."""
+    words = ["--bootstrap-server", cluster.bootstrap_servers, "--topic", topic, "--partition", "0",
+             "--offset", "earliest", "--timeout-ms", "10000"]  # fmt: skip
+    main = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+    return jars.run(f"{jars.libs(cluster.version)}/*", main, *words).splitlines()
 
 
 def voters(cluster: Cluster) -> list[dict[str, Any]]:
@@ -137,8 +186,8 @@ def grow(cluster: Cluster, first: Node, lost: list[Node], *, dynamic: bool) -> N
         if not dynamic:
             for running in (*there, *cluster.brokers):
                 cluster.kill(running)
-            for running in there:
-                (running.metadata / "quorum-state").unlink()
+            for stopped in (*there, *cluster.brokers):
+                (stopped.metadata / "quorum-state").unlink()
         there.append(node)
         rewrite_properties(cluster, list(there) if not dynamic else [first])
         cluster.controllers = list(there)

@@ -1,0 +1,128 @@
+"""What an operator does, one step after another, to start a quorum from the directory that ``recover`` writes.
+
+Source: KIP-853 (``kafka-storage.sh``, ``kafka-metadata-quorum.sh``), ``QuorumState.initialize``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from kshell.sources.copies.logs import Copy
+from kshell.sources.copies.recovery import Voter
+from kshell.sources.directory.files import METADATA_DIRECTORY
+
+
+class RecoverySteps(NamedTuple):
+    """What the steps depend on.
+
+    ``kept``: the copy that the new log is made of; ``broker_ids``: the nodes that registered as brokers;
+    ``voter``: the controller that starts first, and ``place``, its new directory, where they are known.
+    """
+
+    copies: Collection[Copy]
+    kept: Copy
+    broker_ids: Collection[int]
+    kraft_version: int
+    voter: Voter | None
+    place: str | None
+
+    @property
+    def own_copy(self) -> Copy | None:
+        """The copy of the voter that is a broker, too (``process.roles=broker,controller``), if it has one.
+
+        Its directory holds partitions of topics, and an id by which brokers say where these are: both must stay. As
+        long as no voter is chosen, the kept copy is asked, if it is that of a controller.
+        """
+        kept = self.kept.node_id if self.kept.node_id in self.kept.voters else None
+        node_id = self.voter.id if self.voter else kept
+        if node_id not in self.broker_ids:
+            return None
+        return next((copy for copy in self.copies if copy.node_id == node_id), None)
+
+    def steps(self) -> list[str]:
+        """What to do, in order."""
+        voter = self.voter.endpoint if self.voter else "ID@HOST:PORT"
+        paths = " ".join(copy.path for copy in self.copies)
+        return [
+            "Stop every controller. Keep all copies of their directories: nothing here changes them.",
+            *(
+                []
+                if self.place
+                else [f"Make the directory for one controller: `kshell recover {paths} --to NEWDIR --voters {voter}`"]
+            ),
+            self._move(),
+            *self._brokers(),
+            *(self._dynamic(voter) if self.kraft_version > 0 else self._static(voter)),
+        ]
+
+    def _move(self) -> str:
+        node = str(self.voter.id) if self.voter else "ID"
+        place = self.place or "NEWDIR"
+        owner = "give it to the user of the server: `chown -R kafka: DIRECTORY`"
+        if self.own_copy:
+            return (
+                f"Controller {node} is a broker, too: in its metadata directory (metadata.log.dir, else the first of"
+                f" log.dirs) move only {METADATA_DIRECTORY} away, put {place}/{METADATA_DIRECTORY} in its place, and"
+                f" {owner}. All else in it stays, meta.properties and the partitions of topics above all."
+            )
+        return (
+            f"Move the metadata directory of controller {node} (metadata.log.dir, else the first of log.dirs) away, put"
+            f" {place} in its place, and {owner}"
+        )
+
+    def _brokers(self) -> list[str]:
+        """A broker does not start from every log that is damaged."""
+        own = self.own_copy
+        damaged = [
+            copy.path for copy in self.copies if copy.damage and copy.node_id in self.broker_ids and copy is not own
+        ]
+        if not damaged:
+            return []
+        return [
+            f"Of each broker whose copy is damaged ({', '.join(damaged)}): stop it, and move {METADATA_DIRECTORY} of"
+            " its metadata directory away, and nothing else. When it starts, it fetches that anew."
+        ]
+
+    def _dynamic(self, voter: str) -> list[str]:
+        node, _, host = voter.partition("@")
+        status = f"`kafka-metadata-quorum.sh --bootstrap-controller {host} describe --status`"
+        return [
+            f"In server.properties of controller {node}: node.id={node}, controller.quorum.bootstrap.servers={host},"
+            " and no controller.quorum.voters. Start it: it elects itself.",
+            f"See that it leads: {status}",
+            f"In server.properties of every broker: controller.quorum.bootstrap.servers={host}. Restart the brokers.",
+            f"For each further controller, one after another: empty its directory{self._unless_broker()}, run"
+            f" `kafka-storage.sh format --cluster-id {self._cluster_id} --no-initial-controllers --config"
+            f" server.properties`, start it, wait until it has caught up ({status}), then `kafka-metadata-quorum.sh"
+            f" --command-config server.properties --bootstrap-controller {host} add-controller`",
+            "Then list all controllers in controller.quorum.bootstrap.servers again, on every node.",
+        ]
+
+    def _static(self, voter: str) -> list[str]:
+        node, _, host = voter.partition("@")
+        return [
+            f"In server.properties of controller {node} and of every broker: controller.quorum.voters={voter}. Start"
+            " the controller. Stop the brokers, remove the file quorum-state in __cluster_metadata-0 of each (before"
+            " 3.9 they do not start with other voters than it names), and start them.",
+            f"See that it leads: `kafka-metadata-quorum.sh --bootstrap-controller {host} describe --status` (before"
+            " 3.7: --bootstrap-server of a broker)",
+            "Back to three, one controller at a time, never two new ones at once: they could elect each other with"
+            " empty logs. Stop the controllers and the brokers, remove quorum-state in __cluster_metadata-0 of each,"
+            f" format the new one{self._unless_broker()} (`kafka-storage.sh format --cluster-id {self._cluster_id}"
+            " --config server.properties`), write controller.quorum.voters with the new one on every node, start all,"
+            " wait until it has caught up.",
+        ]
+
+    @property
+    def _cluster_id(self) -> str:
+        return self.kept.cluster_id or "CLUSTER_ID"
+
+    def _unless_broker(self) -> str:
+        """What to do in the place of formatting, where controllers are brokers, too."""
+        if not self.own_copy:
+            return ""
+        return (
+            f" (of one that is a broker, too, and still has its disk: only move {METADATA_DIRECTORY} away, and do not"
+            " format it)"
+        )
