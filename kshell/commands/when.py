@@ -11,13 +11,12 @@ from kshell.commands.why import since, until
 from kshell.engine.declaration import CONDITION, Arg, Command, Example, Flag, Task
 from kshell.engine.result import Column, Result, Row, Rows, typed
 from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError, did_you_mean
-from kshell.history.plot import time_span
 from kshell.history.story import Chronicle, story_of
 from kshell.sources.points import Since
 from kshell.tables.declaration import Table, tables
 from kshell.tables.row_counts import Question, Stretch, stretches
 from kshell.tables.selection import Conditions
-from kshell.tree.image import iso
+from kshell.tree.image import iso, lasting
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -104,7 +103,7 @@ def _row(stretch: Stretch, chronicle: Chronicle) -> Row:
 def _format_row(row: Row, end: int) -> Row:
     """With how long it lasted, which of one that goes on is up to the last record."""
     is_open = row["toOffset"] is None
-    lasted = time_span(max((end if is_open else row["toTimeMs"]) - row["fromTimeMs"], 0))
+    lasted = lasting(max((end if is_open else row["toTimeMs"]) - row["fromTimeMs"], 0))
     return {**row, "toTime": "still" if is_open else row["toTime"], "lasted": f"{lasted} so far" if is_open else lasted}
 
 

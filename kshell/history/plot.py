@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kshell.engine.result import Toned
-from kshell.tree.image import iso
+from kshell.tree.image import iso, lasting
 
 _LEVELS = "▁▂▃▄▅▆▇█"
 _SERIES = 7
@@ -169,7 +169,7 @@ def _legend(marks: Signs, start: int, end: int, columns: int, width: int) -> lis
         line += [entry, " "]
     line += [Toned(f"{marks.none} none", "error")]
     full = "ISR: how many are in sync" if marks.ascii else "ISR: █ all replicas … ▁ few"
-    span = time_span((end - start) / columns)
+    span = lasting((end - start) / columns)
     lines: list[Parts] = [line, [f"{full}; a column is {span}, and shows the worst of it"]]
     return [broken for unbroken in lines for broken in _broken(unbroken, width)]
 
@@ -188,11 +188,3 @@ def _broken(line: Parts, width: int) -> list[Parts]:
                 lines[-1].append(Toned(piece, part.tone) if isinstance(part, Toned) else piece)
                 used += len(piece)
     return [wrapped for wrapped in lines if "".join(wrapped).strip()]
-
-
-def time_span(ms: float) -> str:
-    """``450 ms``, ``1.9 s``, ``3.5 h``."""
-    for size, unit in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s")):
-        if ms >= size:
-            return f"{ms / size:.1f} {unit}"
-    return f"{ms:.0f} ms"

@@ -41,15 +41,6 @@ def step_of(length: float, most: int) -> int:
     return step
 
 
-def lasting(milliseconds: float) -> str:
-    """A length of time: ``200 ms``, ``1.9 s``, ``5 min``, ``2.5 h``, ``3 days``."""
-    for unit, name in ((_DAY, "days"), (_HOUR, "h"), (_MINUTE, "min"), (_SECOND, "s")):
-        if milliseconds >= unit:
-            count = f"{milliseconds / unit:,.1f}".removesuffix(".0")
-            return "1 day" if (count, name) == ("1", "days") else f"{count} {name}"
-    return f"{milliseconds:.0f} ms"
-
-
 def moment(milliseconds: float) -> str:
     """``2026-11-21 15:11:05.421``; a time that no calendar has is printed unchanged."""
     text = iso(int(milliseconds))

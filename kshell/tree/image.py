@@ -265,3 +265,12 @@ def iso(timestamp: int) -> str | None:
     except (OverflowError, ValueError, OSError):
         return None
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{timestamp % 1000:03d}Z"
+
+
+def lasting(milliseconds: float) -> str:
+    """A length of time: ``200 ms``, ``1.9 s``, ``5 min``, ``2.5 h``, ``3 days``."""
+    for unit, name in ((86_400_000, "days"), (3_600_000, "h"), (60_000, "min"), (1000, "s")):
+        if milliseconds >= unit:
+            count = f"{milliseconds / unit:,.1f}".removesuffix(".0")
+            return "1 day" if (count, name) == ("1", "days") else f"{count} {name}"
+    return f"{milliseconds:.0f} ms"

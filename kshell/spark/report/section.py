@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 from kshell.engine.result import Row
 from kshell.metadata.health import check as health
 from kshell.plots.pictures.availability import percent
-from kshell.plots.times import lasting, moment
+from kshell.plots.times import moment
 from kshell.render.cells import cell
+from kshell.tree.image import lasting
 
 LEVELS = health.LEVELS
 """How bad something is, the worst first; a page's tones."""

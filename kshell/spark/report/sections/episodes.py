@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kshell.plots.theme import counted
-from kshell.plots.times import lasting
 from kshell.spark.report.queries import in_cluster, of, some
 from kshell.spark.report.section import (
     Answers,
@@ -16,6 +15,7 @@ from kshell.spark.report.section import (
     SectionTable,
     TableColumn,
 )
+from kshell.tree.image import lasting
 
 _RANGES = (
     ("under 1 s", 1_000),

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from kshell.engine.result import Row
 from kshell.plots.theme import counted
-from kshell.plots.times import lasting
 from kshell.spark.report.queries import in_cluster, of, some
 from kshell.spark.report.section import (
     Answers,
@@ -18,6 +17,7 @@ from kshell.spark.report.section import (
     SectionTable,
     TableColumn,
 )
+from kshell.tree.image import lasting
 
 _LONG = 86_400_000
 """Milliseconds after which one that lasts is worth a look."""
