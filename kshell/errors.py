@@ -61,6 +61,8 @@ EXIT_CODES: tuple[tuple[int, str], ...] = (
 
 
 _MOST_NAMES = 20_000
+_CLOSE = 0.7
+"""How alike two names are, as difflib says it, so that one may be meant by the other."""
 
 
 def did_you_mean(
@@ -85,7 +87,10 @@ def did_you_mean(
     known = list(names)
     if len(known) > _MOST_NAMES:  # comparing takes a while: of many topics, those that begin alike are enough
         known = [known_name for known_name in known if known_name[:1] == name[:1]][:_MOST_NAMES]
-    matches = dict.fromkeys(get_close_matches(name, known, limit))
+    matches = dict.fromkeys(get_close_matches(name, known, limit, _CLOSE))
+    if not matches:  # LEGACY-IMPORT, Orders
+        folded = {known_name.casefold(): known_name for known_name in known}
+        matches = dict.fromkeys(folded[match] for match in get_close_matches(name.casefold(), folded, limit, _CLOSE))
     return f"did you mean {' or '.join(map(write, matches))}?" if matches else otherwise
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from kshell.errors import CommandError, KshellError, NodeError, ServerError, UsageError
+from kshell.errors import CommandError, KshellError, NodeError, ServerError, UsageError, did_you_mean
 from kshell.metadata.families.configs import RESOURCE_TYPES, Resource, resource_segment
 from kshell.metadata.families.topics import NAMES
 from kshell.metadata.names import sort_key
@@ -27,7 +27,10 @@ def parse_entity(text: str) -> Resource:
     kind, colon, name = text.partition(":")
     kind = kind.upper()
     if kind not in KINDS:
-        raise UsageError(f"{text}: not TYPE:NAME", hint=f"types: {', '.join(KINDS)}; such as TOPIC:orders, BROKER:1")
+        example = (
+            f"{'BROKER' if text.isdecimal() else 'TOPIC'}:{text}" if text and not colon else "TOPIC:orders, BROKER:1"
+        )
+        raise UsageError(f"{text}: not TYPE:NAME", hint=f"types: {', '.join(KINDS)}; such as {example}")
     if colon and not name:
         raise UsageError(f"{text}: the name is missing", hint=f"{kind} alone is the default of all")
     if not name and kind != "BROKER":
@@ -42,7 +45,8 @@ def expand(session: Session, text: str) -> list[Resource]:
     kind, name = parse_entity(text)
     if not is_glob(name):
         if not session.source.is_live and not exists(session, (kind, name)):
-            raise CommandError(f"{text}: the image has no such {kind.lower().replace('_', ' ')}")
+            alike = did_you_mean(name, _names(session, kind), write=lambda known: f"{kind}:{known}")
+            raise CommandError(f"{text}: the image has no such {kind.lower().replace('_', ' ')}", hint=alike)
         return [(kind, name)]
     matches = component(name).fullmatch
     resources = [

@@ -156,7 +156,7 @@ def principal(text: str) -> str:
     """``User:alice`` as it is. Raises UsageError for what is no principal."""
     kind, colon, name = text.partition(":")
     if not kind or not colon or not name:
-        raise UsageError(f"{text}: not TYPE:NAME", hint="such as User:alice")
+        raise UsageError(f"{text}: not TYPE:NAME", hint=f"such as User:{'alice' if colon or not text else text}")
     return text
 
 
@@ -170,10 +170,11 @@ def _operation(text: str) -> str:
 
 def _resource(text: str) -> tuple[str, str]:
     """``TOPIC:orders`` -> its type and name; ``CLUSTER`` needs no name."""
-    kind, _, name = text.partition(":")
+    kind, colon, name = text.partition(":")
     kind = kind.upper().replace("-", "_")
     if kind not in _KINDS:
-        raise UsageError(f"{text}: not TYPE:NAME", hint=f"types: {', '.join(_KINDS)}; such as TOPIC:orders")
+        hint = f"types: {', '.join(_KINDS)}; such as TOPIC:{'orders' if colon or not text else text}"
+        raise UsageError(f"{text}: not TYPE:NAME", hint=hint)
     if kind == "CLUSTER":
         if name not in ("", _CLUSTER):
             raise UsageError(f"{text}: the only resource of the type CLUSTER is CLUSTER:{_CLUSTER}")

@@ -62,7 +62,11 @@ def _list(saved_contexts: Contexts) -> Rows:
         contexts.described(context) | {"current": context.name == saved_contexts.current}
         for context in saved_contexts.named.values()
     ]
-    return Rows(columns=_COLUMNS, rows=sorted(rows, key=lambda row: str(row["name"])))
+    rows.sort(key=lambda row: str(row["name"]))
+    result = Rows(_COLUMNS, rows)
+    used = [column for column in _COLUMNS if any(row[column.name] is not None for row in rows)]
+    result.for_people = Rows(tuple(column._replace(wide=False) for column in used) or _COLUMNS, rows)
+    return result
 
 
 def _show(saved_contexts: Contexts, name: str) -> Report:

@@ -178,6 +178,10 @@ def _operand(session: Session, operand: str, *, may_begin_late: bool = True) -> 
                 return session.reshape(point=str(oldest))
             error.hint = f"{error.hint}; `diff {oldest} now` shows all that changed"
             raise
+        except UsageError as error:
+            if not session.is_confined and operand in _contexts():
+                error.hint = f"a context of that name is {_CONTEXT}{operand}"
+            raise
     return source_named(session, operand)
 
 
@@ -224,16 +228,24 @@ def _line(row: Row) -> str:
     sign = _SIGNS[row["change"]]
     if row["change"] != CHANGED:
         return f"{sign} {row['path']} {names_and_values(row['new'] if row['change'] == ADDED else row['old'])}"
-    return f"{sign} {row['path']}: {', '.join(changed_parts(row['old'], row['new']))}"
+    old, new = row["old"], row["new"]
+    if row["fields"]:  # what differs and does not count, as between two clusters, is not among them
+        old, new = ({name: value.get(name) for name in row["fields"]} for value in (old, new))
+    return f"{sign} {row['path']}: {', '.join(changed_parts(old, new))}"
 
 
 def _complete(session: Session, typed: str) -> Iterable[str]:
     """Points, and the names of contexts."""
     if typed.startswith(_CONTEXT[: len(typed)]) and typed:
-        from kshell.client.contexts import load
-
-        return [f"{_CONTEXT}{name}" for name in load(os.environ).named]
+        return [f"{_CONTEXT}{name}" for name in _contexts()]
     return complete_point(session, typed)
+
+
+def _contexts() -> Iterable[str]:
+    """The names of the contexts that the user has."""
+    from kshell.client.contexts import load
+
+    return load(os.environ).named
 
 
 COMMAND = Command(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
-from kshell.engine.staging import demand_empty, demand_outside, new_directory
+from kshell.engine.staging import demand_empty, demand_new_file, demand_outside, new_directory
 from kshell.errors import SourceError, UsageError, did_you_mean
 from kshell.history.catalog import past_tables
 from kshell.tables.declaration import Table, image_for, load_for, tables, told_rows
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 FORMATS = ("parquet", "jsonl", "csv", "sqlite", "duckdb")
 _SUFFIXES = {f".{name}": name for name in FORMATS} | {".db": "sqlite", ".ndjson": "jsonl"}
 """How the names of such files end: the format, where none is given."""
+_DATABASES = ("sqlite", "duckdb")
 _COLUMNS = typed("table:string rows:int64 file:string")
 
 
 def run(session: Session, args: Any) -> Result:
     """A row a table. Raises CommandError where the directory may not be written, UsageError without its extra."""
-    from kshell.tables.export import WRITERS
+    from kshell.tables.export import DATABASE, WRITERS
 
     suffix = os.path.splitext(args.directory)[1]
     chosen_format = args.format or _SUFFIXES.get(suffix)
@@ -33,18 +34,32 @@ def run(session: Session, args: Any) -> Result:
         raise UsageError("export: --format is missing", hint=f"one of {', '.join(FORMATS)}")
     if not args.directory:
         raise UsageError("export: the directory has no name", hint="export --format csv DIRECTORY")
-    target = os.path.realpath(os.path.expanduser(args.directory))
-    demand_outside(session, args.directory, target)
-    if not args.force:
-        demand_empty(args.directory, target, "--force writes into it, over files of the same names")
+    is_database = chosen_format in _DATABASES and suffix in _SUFFIXES
+    if is_database:
+        target = demand_new_file(session, args.directory, force=args.force, example="export audit.sqlite")
+    else:
+        target = _place(session, args)
     chosen = _chosen(args.table, with_past=args.history)
     load_for(session, [table for table in chosen if table.parts])
-    with new_directory(args.directory, target) as place, WRITERS[chosen_format](place) as writer:
+    lone_file = f"{DATABASE}.{chosen_format}" if is_database else None
+    with new_directory(args.directory, target, lone_file) as place, WRITERS[chosen_format](place) as writer:
         # The past first: who has read all of the log has the state, too.
         rows = list(_written(session, writer, sorted(chosen, key=lambda table: table.name in tables())))
-    if suffix in _SUFFIXES:
+    if is_database:
+        rows = [{**row, "file": os.path.basename(target)} for row in rows]
+    elif suffix in _SUFFIXES:
         session.remarks.append(f"{args.directory} is a directory: column file says which file of it has which table")
     return Rows(_COLUMNS, sorted(rows, key=lambda row: str(row["table"])))
+
+
+def _place(session: Session, args: Any) -> str:
+    """The absolute path of the directory, where nothing is that would be written over. Raises CommandError."""
+    typed_path: str = args.directory
+    target = os.path.realpath(os.path.expanduser(typed_path))
+    demand_outside(session, typed_path, target)
+    if not args.force:
+        demand_empty(typed_path, target, "--force writes into it, over files of the same names")
+    return target
 
 
 def _written(session: Session, writer: Any, chosen: Iterable[Table]) -> Iterator[dict[str, Any]]:
@@ -87,7 +102,12 @@ COMMAND = Command(
     task=Task.PROGRAMS,
     summary="all tables into files: Parquet, JSON lines, CSV, SQLite or DuckDB",
     run=run,
-    args=(Arg("directory", "where the files go; made when it is not there"),),
+    args=(
+        Arg(
+            "directory",
+            "where the files go, made when it is not there; a name in .sqlite, .db or .duckdb is a database",
+        ),
+    ),
     flags=(
         Flag(
             ("--format",),
@@ -102,7 +122,7 @@ COMMAND = Command(
     examples=(
         Example("export --format jsonl tables", "a file a table, for any program"),
         Example("export --format parquet --table partitions --table topics lake", "two tables, for a data lake"),
-        Example("export --format sqlite audit", "one database"),
+        Example("export audit.sqlite", "one database"),
         Example("export --format csv --history past", "the past as well: every version of every row"),
     ),
     description=(
@@ -111,7 +131,8 @@ COMMAND = Command(
         " CSV and SQLite. CSV is that of `-o csv`: a text that a spreadsheet would run as a formula has a ' in front,"
         " and control and bidirectional characters are visible escapes; the other formats hold text exactly. parquet"
         " and duckdb need the extra sql (pip install 'kraft-shell[sql]'). Nothing is seen in the directory before all"
-        " of it is written, and a failure leaves it as it was; databases are one file, kraft.sqlite or kraft.duckdb."
+        " of it is written, and a failure leaves it as it was. A database is one file: the one that is named, as"
+        " out.duckdb is, or kraft.sqlite or kraft.duckdb in the directory."
         " Nothing is written into the directory that is being read. --history adds the tables of the past that `sql`"
         " has: history_topics and so on, events and config_changes; --table names one of them without it. Secrets are"
         " redacted unless --show-secrets is given."

@@ -47,7 +47,7 @@ _CHANGE = (
     *_LEVEL,
     Field("target", "int16", "the level that is asked for"),
     Field("possible", "boolean", "whether the change would be accepted; null where that is not known"),
-    _WAY,
+    _WAY._replace(spare=1),
     Field("reason", "string", "why not", prose=True),
     _COMMAND,
 )
@@ -66,7 +66,9 @@ _POSSIBLE = {True: "yes", False: "no", None: "unknown"}
 def run(session: Session, args: Any) -> Result:
     """Finalized features, a verdict on a change, or the table of levels. Raises UsageError, KshellError."""
     if args.what not in (None, "map"):
-        raise UsageError(f"features: {args.what}: not known", hint="features map lists the levels of all releases")
+        ready = f"`features --can-upgrade {args.what}` says whether the cluster is ready for a release; "
+        hint = f"{ready if args.what[:1].isdigit() else ''}`features map` lists the levels of all releases"
+        raise UsageError(f"features: {args.what}: not known", hint=hint)
     changes = [bool(args.can_upgrade), bool(args.can_downgrade), args.what is not None]
     if sum(changes) > 1:
         raise UsageError("features: --can-upgrade, --can-downgrade and map are three questions: give one of them")
@@ -100,7 +102,8 @@ def _verdict(code: int, rows: Sequence[Row], found: ClusterFeatures, target: str
     reasons = [f"{row['feature']}: {row['reason']}" for row in rows if row["possible"] is False and row["reason"]]
     if not blocking:
         return f"{target}: not possible: {'; '.join(reasons)}"
-    return f"{target}: not possible: {len(blocking)} of {len(found.nodes)} nodes are in the way"
+    in_the_way = f"{len(blocking)} of {len(found.nodes)} nodes are in the way"
+    return f"{target}: not possible: {in_the_way}; upgrade their software first"
 
 
 def _answer(

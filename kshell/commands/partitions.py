@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
@@ -12,7 +12,7 @@ from kshell.engine.result import Result, Row
 from kshell.metadata.image import Image
 from kshell.metadata.partition_state import AT_MIN_ISR, PROBLEMS, UNDER_MIN_ISR
 from kshell.tables.answer import table_answer
-from kshell.tables.declaration import Wanted
+from kshell.tables.declaration import Table, Wanted
 from kshell.tables.selection import row_flags
 from kshell.tables.state.topics import PARTITIONS_TABLE as TABLE
 from kshell.tables.state.topics import partition_rows
@@ -31,10 +31,12 @@ _PROBLEM_DESCRIPTIONS = {
     "unclean": "that recover from an unclean leader election",
 }
 _MOVING = ("addingReplicas", "removingReplicas")
-_REASSIGNING = TABLE._replace(
-    fields=tuple(field._replace(wide=False, spare=0) if field.name in _MOVING else field for field in TABLE.fields)
-)
-"""The table for people who ask for reassignments."""
+
+
+def _with(table: Table, names: Collection[str]) -> Table:
+    """The table with these columns first among what people see."""
+    fields = (field._replace(wide=False, spare=0) if field.name in names else field for field in table.fields)
+    return table._replace(fields=tuple(fields))
 
 
 def run(session: Session, args: Any) -> Result:
@@ -46,7 +48,8 @@ def run(session: Session, args: Any) -> Result:
         least = min_isr_of(session, image, args, is_needed=needs_min_isr)
         return partition_rows(session, image, wanted, least, problems, args.where)
 
-    return table_answer(session, args, _REASSIGNING if args.reassigning else TABLE, make=make)
+    asked = (*(_MOVING if args.reassigning else ()), *(("minIsr",) if needs_min_isr else ()))
+    return table_answer(session, args, _with(TABLE, asked), make=make)
 
 
 COMMAND = Command(

@@ -6,12 +6,13 @@ A parser of our own: the declarations hold all there is to know (docs/decisions/
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 from kshell.engine.declaration import CONDITION, Command, Flag
 from kshell.engine.formats import FORMATS
+from kshell.engine.language import quote
 from kshell.errors import UsageError, did_you_mean
 
 COLORS = ("auto", "always", "never")
@@ -155,7 +156,8 @@ def parse(command: Command, tokens: list[str], *, explains: bool = True) -> Simp
     # Counts matter only without `--help`, so that `ls --help` needs no arguments.
     if not getattr(reader.namespace, "help", False):
         if missing:
-            raise UsageError(f"{command.name}: {missing} is missing", hint=_with_example(command, hint))
+            given = [getattr(reader.namespace, arg.name) for arg in command.args if arg.arity == "1"]
+            raise UsageError(f"{command.name}: {missing} is missing", hint=_with_example(command, hint, given))
         if rest:
             from kshell.engine.habits import excess_hint  # late: only mistakes need it
 
@@ -166,8 +168,15 @@ def parse(command: Command, tokens: list[str], *, explains: bool = True) -> Simp
     return reader.namespace
 
 
-def _with_example(command: Command, hint: str) -> str:
-    return f"such as `{command.examples[0].line}`; {hint}" if command.args and command.examples else hint
+def _with_example(command: Command, hint: str, given: Sequence[str | None] = ()) -> str:
+    """The hint behind a line that works: the command's first example, and in it what was given already."""
+    if not (command.args and command.examples):
+        return hint
+    words = command.examples[0].line.split()
+    named = words[1 : 1 + len(given)]
+    if any(given) and len(named) == len(given) and not any(word[0] in "-'\"" for word in named):
+        words = [words[0], *(quote(value) if value else word for value, word in zip(given, named, strict=True))]
+    return f"such as `{' '.join(words)}`; {hint}"
 
 
 def parse_options(program: str, flags: Iterable[Flag], tokens: list[str]) -> tuple[SimpleNamespace, list[str]]:
@@ -312,7 +321,8 @@ class _Reader:
             if source is not None:
                 source_words = name if source.metavar is None else f"{name} {source.metavar}"
                 return f"the source comes first, when kshell starts: `kshell {source_words} {self._command.name}`"
-        return did_you_mean(name, self._flags)
+        bare = {flag.lstrip("-"): flag for flag in self._flags}  # dashes are alike in all of them
+        return did_you_mean(name.lstrip("-"), bare, write=bare.__getitem__)
 
 
 def _is_one_of(token: str, names: Collection[str]) -> bool:

@@ -22,10 +22,15 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "--yaml": ("{name} -o yaml",),
     "--csv": ("{name} -o csv",),
     "--format": ("{name} -o {value}",),
+    "export --csv": ("export --format csv {value}",),
+    "export --json": ("export --format jsonl {value}",),
+    "--sqlite": ("{name} --format sqlite {value}",),
+    "--parquet": ("{name} --format parquet {value}",),
     "--topic": ("{name} --where 'topic == \"{value}\"'",),
     "topics --topic": ("topics --where 'name == \"{value}\"'",),
     "configs --topic": ("configs TOPIC:{value}",),
     "--broker": ("{name} --where 'broker == {value}'", "{name} --where 'leader == {value}'"),
+    "what-if --broker": ("what-if --kill {value}",),
     "brokers --broker": ("brokers --where 'id == {value}'",),
     "configs --broker": ("configs BROKER:{value}",),
     "--name": ("{name} -name {value}", "{name} --where 'name == \"{value}\"'"),
@@ -71,14 +76,30 @@ COMMANDS: Mapping[str, str] = {
     "tail": "`follow` has the records that come, `log -r --count 10` the last ones",
     "events": "`log` has the metadata log's records, `timeline` what happened over time",
     "alert": _ALERT,
+    "alerting": _ALERT,
     "alerts": _ALERT,
+    "audit": "`blame /image/configs` names the records of changes, `report --to FILE` has all on a page",
     "upgrade": "`features --can-upgrade 4.4` says whether a level can be raised, `compat` what running nodes support",
+    "ready": "`features --can-upgrade 4.4` says whether all nodes are, `registrations` what each supports",
     "broker": "`why broker-1` tells its story, `brokers` lists all",
+    "changed": "`diff end-10m now` says what changed, `log --since end-10m` in which order",
     "changes": "`diff end-10m now` says what changed, `log --since end-10m` in which order",
     "cron": _ALERT,
+    "csv": "`topics -o csv` prints a table so, `export --format csv DIR` writes all of them",
+    "failover": "`what-if --kill 2` says what happens when a broker dies, `drain-check 2` whether one can go",
     "isr": "`partitions --under-replicated` lists where it is short, `why orders-0` how it came to that",
     "leader": "`partitions` has the leaders, `quorum` the active controller",
-    "offline": "`partitions --offline` lists them, `why orders-0` says why",
+    "leaders": "`partitions` has them, `skew` how they are spread",
+    "monitoring": _ALERT,
+    "nagios": _ALERT,
+    "nodes": "`brokers` and `controllers` list them, `why broker-1` tells the story of one",
+    "offline": "`partitions --offline` lists them, `why TOPIC-0` says why",
+    "parquet": "`export --format parquet DIR` writes all tables so",
+    "permissions": "`acls` lists ACLs, `can User:alice READ TOPIC:orders` asks what they allow",
+    "prometheus": _ALERT,
+    "snapshot": "`info` lists the snapshots of a directory, `verify` checks them",
+    "sqlite": "`export --format sqlite DIR` writes all tables so",
+    "under-min-isr": "`partitions --under-min-isr` lists them",
     "who": "`blame /image/configs` names the records; who sent them is in no log of Kafka's but the authorizer's",
     "backup": "`save DIR` writes a copy that Kafka's own tools read",
     "restore": "`recover DIR` plans a new quorum from the copies that are left",
@@ -103,6 +124,8 @@ COMMANDS: Mapping[str, str] = {
 }
 """A word where a command should be, without ``.sh`` -> what there is in its place."""
 _HOST = re.compile(r"[\w.-]+:\d{2,5}", re.ASCII)
+_PRINCIPALS = ("principal", "owner")
+"""Columns whose values are of the form ``User:alice``."""
 _UNKNOWN = "…"
 _EXAMPLES = ("1", "json")
 """Values that a proposal is tried with where none was given."""
@@ -160,7 +183,10 @@ def _lines_for(command: Command, found: SimpleNamespace, excess: list[str]) -> l
     if option is not None:
         given = getattr(found, option.dest)
         words = [*map(str, given if isinstance(given, tuple) else ()), *excess]
-        return [f"{command.name} {command.meant} {quote(','.join(words))}"]
+        choices = [words, words[1:]] if len(words) > 1 else [words]  # `what-if broker 2`
+        return [f"{command.name} {command.meant} {quote(','.join(chosen))}" for chosen in choices]
+    if command.meant in _PRINCIPALS:
+        excess = [word if ":" in word else f"User:{word}" for word in excess]
     texts = [", ".join(f'"{word}"' for word in excess), ", ".join(word.removeprefix("broker-") for word in excess)]
     compare = f"{command.meant} == {{}}" if len(excess) == 1 else f"{command.meant} in [{{}}]"
     return [f"{command.name} --where {quote(compare.format(text))}" for text in texts]

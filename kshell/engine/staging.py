@@ -19,12 +19,13 @@ _MODE = 0o700
 
 
 @contextmanager
-def new_directory(typed: str, target: str) -> Iterator[str]:
+def new_directory(typed: str, target: str, lone_file: str | None = None) -> Iterator[str]:
     """A directory beside the target, whose files go there at the end; it is gone if anything fails.
 
     Args:
         typed: the target as the user typed it, for errors.
         target: an absolute path; its parents are made.
+        lone_file: the file that becomes the target itself, where that is to be no directory.
 
     Raises:
         CommandError: the operating system refuses; nothing is left behind.
@@ -41,7 +42,10 @@ def new_directory(typed: str, target: str) -> Iterator[str]:
     try:
         yield place
         _close_to_others(place)
-        _publish(place, target)
+        if lone_file is None:
+            _publish(place, target)
+        else:
+            os.replace(os.path.join(place, lone_file), target)
     except OSError as error:
         raise not_written(typed, error) from None
     finally:

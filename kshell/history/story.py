@@ -369,9 +369,10 @@ def _nothing(story: Story, text: str, readings: list[PartitionTarget]) -> Comman
                 else f"{reading.topic} has no partition of that number"
             )
             return CommandError(f"{text}: {reason}", hint=f"there is {there}")
-    topics = [reading.topic for reading in _split(text)]
+    meant = _split(text)[-1]
+    number = "" if meant.partition is None else f"-{meant.partition}"
     listed = "`topics` lists them; a partition is written TOPIC-NUMBER"
-    hint = did_you_mean(topics[-1], story.names(), listed, limit=3)
+    hint = did_you_mean(meant.topic, story.names(), listed, limit=3, write=lambda name: f"{name}{number}")
     return CommandError(f"{text}: no such topic or partition, now or in the log", hint=hint)
 
 

@@ -95,7 +95,10 @@ def parse_point(text: str, *, zone: datetime.tzinfo | None = None, from_end: boo
     try:
         return Point(time_ms=int(_moment(text, zone).timestamp() * 1000))
     except (ValueError, OverflowError):
-        raise UsageError(f"{text}: not a point in the log", hint=HINT) from None
+        hint = (
+            f"did you mean -{text} (ago) or end-{text} (before the last record)?" if _DURATION.fullmatch(text) else HINT
+        )
+        raise UsageError(f"{text}: not a point in the log", hint=hint) from None
 
 
 def _moment(text: str, zone: datetime.tzinfo | None) -> datetime.datetime:

@@ -208,7 +208,7 @@ def test_a_name_that_nothing_has_is_said(sample: Session) -> None:
         ("can User:alice READ CLUSTER:other", ""),
         ("can User:alice READ TOPIC:orders --host web-1", "addresses"),
         ("can User:alice READ TOPIC:orders --host 10.1.0.0/16", "one of the range"),
-        ("can User:alice READ TOPIC:orders --super-user root", "User:alice"),
+        ("can User:alice READ TOPIC:orders --super-user root", "User:root"),
     ],
 )
 def test_words_that_name_nothing(line: str, hint: str, sample: Session) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kshell.cluster.configs import parse_entity
 from kshell.engine.result import Rows
 from kshell.engine.session import Session
-from kshell.errors import AuthorizationError, CommandError, NodeError, UsageError
+from kshell.errors import AuthorizationError, CommandError, KshellError, NodeError, UsageError
 from kshell.metadata.config_keys import ALL_KEYS, SENSITIVE
 from kshell.metadata.config_types import TABLE, known_types
 from kshell.metadata.redaction import REDACTED
@@ -122,6 +122,15 @@ class TestOfALog:
     def test_what_is_no_entity(self, sample: Session, entity: str) -> None:
         with pytest.raises(UsageError):
             run(sample, f"configs {entity}")
+
+    @pytest.mark.parametrize(
+        ("entity", "hint"),
+        [("orders", "such as TOPIC:orders"), ("1", "such as BROKER:1"), ("TOPIC:ordrs", "TOPIC:orders?")],
+    )
+    def test_what_may_be_meant(self, sample: Session, entity: str, hint: str) -> None:
+        with pytest.raises(KshellError) as raised:
+            run(sample, f"configs {entity}")
+        assert hint in (raised.value.hint or "")
 
     def test_options_that_exclude_each_other(self, sample: Session) -> None:
         with pytest.raises(UsageError):

@@ -135,3 +135,14 @@ def test_properties_on_the_command_line_and_in_python(
     monkeypatch.setenv("KSHELL_DIRECTORY", str(Path(api.__file__).parent / "demo"))
     with pytest.warns(UserWarning, match="clientid"), api.open(properties={"clientid": "x"}):
         pass
+
+
+def test_people_see_what_there_is(sample: Session, home: Path) -> None:
+    """With directories alone there are no columns for addresses, and the directory is seen."""
+    run(sample, "context add prod -d data")
+    assert lines(sample, "context", width=200)[0].split() == ["name", "current", "directory"]
+    run(sample, "context add live -q a:1")
+    assert lines(sample, "context", width=200)[0].split() == ["name", "current", "directory", "bootstrapControllers"]
+    assert set(rows(sample, "context")[0]) == {
+        "name", "current", "directory", "bootstrapControllers", "bootstrapServers", "config"
+    }  # fmt: skip

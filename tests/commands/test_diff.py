@@ -257,6 +257,9 @@ def test_a_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: Sess
     assert rows(sample, "diff context:there now") == []
     with pytest.raises(UsageError, match="no such context"):
         run(sample, "diff context:nowhere now")
+    with pytest.raises(UsageError) as raised:
+        run(sample, "diff there now")
+    assert raised.value.hint == "a context of that name is context:there"
 
 
 @pytest.mark.parametrize(
@@ -368,3 +371,18 @@ def test_text_has_values_without_json(sample: Session) -> None:
     added, *_ = lines(sample, "diff 150 200 /image/topics/byName/orders/6")
     assert added.startswith("+ /image/topics/byName/orders/6 replicas=[2,3,1], directories=[")
     assert lines(sample, "diff 160 161 /image/configs/TOPIC:payments.v1")[0].endswith("/min.insync.replicas 2")
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("diff 10m now", "did you mean -10m (ago) or end-10m (before the last record)?"),
+        ("diff end-10m", "such as `diff end-10m now`; `help diff` shows how it is used"),
+        ("diff 'a b'", "such as `diff 'a b' now`; `help diff` shows how it is used"),
+        ("diff", "such as `diff 160 now /image/topics/byName/orders`; `help diff` shows how it is used"),
+    ],
+)
+def test_half_a_line_is_answered_with_a_whole_one(sample: Session, line: str, hint: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        run(sample, line)
+    assert raised.value.hint == hint

@@ -10,6 +10,7 @@ import pytest
 
 from kshell.engine.session import Session
 from kshell.errors import UsageError
+from kshell.sources.choose import NoSource
 from tests.builders import FIXTURES, batch, control_batch, leader_change, uuid, value, write_log
 from tests.commands.shell import lines, opened, rows, run
 
@@ -161,3 +162,13 @@ def test_what_is_about_ids_needs_them(sample: Session, more: str) -> None:
     with pytest.raises(UsageError, match="ids"):
         run(sample, f"{line} --by content")
     run(sample, f"{line} --by id")
+
+
+def test_text_names_the_fields_that_count_and_no_others() -> None:
+    """A broker that registered anew has another epoch and another incarnation, which content leaves out."""
+    newer, older = (str(FIXTURES / release / "controller-3001") for release in ("4.3.1", "4.2.1-rolled"))
+    session, line = Session(NoSource()), f"diff {newer} {older} --by content /image/cluster"
+    told = rows(session, line)
+    assert len(told) == 5
+    for row, printed in zip(told, lines(session, line), strict=True):
+        assert {part.split(".")[0].split()[0] for part in printed.partition(": ")[2].split(", ")} == set(row["fields"])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
 import os
 import re
 import sqlite3
+import stat
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -377,3 +379,25 @@ def test_the_name_may_say_the_format(sample: Session, tmp_path: Path) -> None:
     assert "is a directory" in sample.remarks[-1]
     with pytest.raises(UsageError, match="--format is missing"):
         run(sample, f"export {tmp_path}/out --table users")
+
+
+@pytest.mark.parametrize("name", ["out.sqlite", "out.db", "out.duckdb"])
+def test_a_database_is_the_file_that_is_named(sample: Session, tmp_path: Path, name: str) -> None:
+    target = tmp_path / name
+    told = rows(sample, f"export {target} --table users --table topics")
+    assert {row["file"] for row in told} == {name}
+    assert os.listdir(tmp_path) == [name]
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    connect = duckdb.connect if name.endswith("duckdb") else sqlite3.connect
+    with contextlib.closing(connect(str(target))) as connection:
+        assert connection.execute("SELECT count(*) FROM users").fetchone() == (4,)
+    before = target.read_bytes()
+    with pytest.raises(CommandError, match="exists"):
+        run(sample, f"export {target} --table users")
+    assert target.read_bytes() == before
+    run(sample, f"export {target} --table users --force")
+    with contextlib.closing(connect(str(target))) as connection, pytest.raises((duckdb.Error, sqlite3.Error)):
+        connection.execute("SELECT * FROM topics")
+    (tmp_path / "folder.sqlite").mkdir()
+    with pytest.raises(CommandError, match="is a directory"):
+        run(sample, f"export {tmp_path}/folder.sqlite")

@@ -288,12 +288,18 @@ def test_completion(sample: Session) -> None:
     assert {"4.3", "3.3", "transaction.version=2"} <= offered
 
 
+def test_a_release_is_a_question_of_its_own(sample: Session) -> None:
+    with pytest.raises(UsageError) as raised:
+        run(sample, "features 4.4")
+    assert (raised.value.hint or "").startswith("`features --can-upgrade 4.4` says whether the cluster is ready")
+
+
 def test_golden(tmp_path: Path) -> None:
     session = opened(write(tmp_path, level(29), broker(3, features=supporting(29))))
     line = "features --can-upgrade metadata.version=30"
     reason = "only 7 (3.3-IV3) to 29 (4.2-IV1) is supported: broker 3"
     assert lines(session, line) == [
-        "metadata.version=30: not possible: 1 of 6 nodes are in the way",
+        "metadata.version=30: not possible: 1 of 6 nodes are in the way; upgrade their software first",
         "",
         "feature           level         target        possible  inTheWay  reason",
         f"metadata.version  29 (4.2-IV1)  30 (4.3-IV0)  no        broker 3  {reason}",

@@ -363,3 +363,9 @@ class TestBrokersAsASource:
         assert told["brokers"] == 1
         assert json.loads((tmp_path / "out" / "brokers.jsonl").read_text())["epoch"] is None
         assert json.loads((tmp_path / "out" / "provenance.jsonl").read_text())["offset"] is None
+
+
+@pytest.mark.parametrize(("line", "seen"), [("partitions --under-min-isr", True), ("partitions --at-min-isr", True),
+                                            ("partitions --offline", False)])  # fmt: skip
+def test_the_minimum_is_seen_where_it_is_asked_for(sample: Session, line: str, seen: bool) -> None:
+    assert ("minIsr" in lines(sample, line, width=80)[0].split()) == seen

@@ -152,7 +152,13 @@ class TestNames:
 
     @pytest.mark.parametrize(
         ("word", "hint"),
-        [("orders-eu-7", "orders-eu-0 to orders-eu-2"), ("orders-eu 7", "orders-eu-0 to"), ("retrys-0", "retries")],
+        [
+            ("orders-eu-7", "orders-eu-0 to orders-eu-2"),
+            ("orders-eu 7", "orders-eu-0 to"),
+            ("retrys-0", "retries-0?"),
+            ("RETRIES-0", "retries-0?"),
+            ("retrys", "retries?"),
+        ],
     )
     def test_what_is_not_there(self, lost: Session, word: str, hint: str) -> None:
         with pytest.raises(CommandError) as raised:
