@@ -335,7 +335,7 @@ def _revival(case: Leaderless) -> list[str]:
     for status, step in (
         (FENCED, "start {brokers} (if the process runs, its server.log says why it is fenced)"),
         (UNREGISTERED, f"start {{brokers}}{unregistered} with the same log directories"),
-        (STOPPING, "{brokers} {are} in controlled shutdown: start again when the process has ended"),
+        (STOPPING, "{brokers} {are} in controlled shutdown: start {them} again when the process has ended"),
         (
             NO_DIRECTORY,
             "{brokers} {run}, but the log directory of the replica is offline: repair the disk (server.log names it)"
@@ -344,8 +344,8 @@ def _revival(case: Leaderless) -> list[str]:
     ):
         brokers = case.with_status(status, case.awaited)
         if brokers:
-            are, run = _verb(brokers, "is", "are"), _verb(brokers, "runs", "run")
-            revivals.append(step.format(brokers=name_brokers(brokers), are=are, run=run))
+            are, run, them = (_verb(brokers, *forms) for forms in (("is", "are"), ("runs", "run"), ("it", "them")))
+            revivals.append(step.format(brokers=name_brokers(brokers), are=are, run=run, them=them))
     revivals[-1] += f": {_promise(case)}"
     return revivals
 

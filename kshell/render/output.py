@@ -303,7 +303,7 @@ def describe_error(
     line = getattr(error, "text", line)
     lines = [message_lines(error.message, width=width, style="error", color=color, name=name)]
     column = error.column if isinstance(error, UsageError) else None
-    if line is not None and column is not None:
+    if line is not None and line.strip() and column is not None:
         before, visible = escape.terminal(line[:column]), escape.terminal(line)
         if width is not None and len(visible) > width - len(_HANGING):
             before, visible = _around(before, visible, width - len(_HANGING))

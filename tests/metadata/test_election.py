@@ -108,7 +108,7 @@ CASES: dict[str, Case] = {
     ),
     "the broker is in controlled shutdown": Case(
         partition([2], isr=[2]), {2: STOPPING},
-        ("broker 2 is in controlled shutdown: start again when the process has ended",), ("start broker",),
+        ("broker 2 is in controlled shutdown: start it again when the process has ended",), ("start broker",),
         ("no other replica exists", "kafka-reassign-partitions.sh"), has_elr=False,
     ),
     "the replica's log directory is offline": Case(

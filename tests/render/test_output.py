@@ -171,5 +171,6 @@ def test_describe_error() -> None:
         "the quote ' is not closed\n  cat\\x1b 'x\n          ^\nclose it"
     )
     assert describe_error(error) == "the quote ' is not closed\nclose it"
+    assert describe_error(error, line=" ") == describe_error(error), "no caret below nothing"
     assert describe_error(CorruptDataError("a\nb", 7, "bad CRC"), line="x") == "a\\nb: byte 7: bad CRC"
     assert describe_error(CommandError("a"), color=True) == "\x1b[1;31ma\x1b[0m"
