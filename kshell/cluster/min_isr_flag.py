@@ -34,7 +34,7 @@ DESCRIPTION = (
 def min_isr_of(session: Session, image: Image, args: Any, *, is_needed: bool = True) -> MinIsr:
     """The values of an image. Where they are needed and unknown for some topics, a remark says for how many."""
     least = MinIsr(image, args.min_isr_default)
-    unknown = sum(least.of(name) is None for name in image[NAMES]) if is_needed else 0
+    unknown = least.unknown(image[NAMES]) if is_needed else 0
     if unknown:
         topics = "1 topic" if unknown == 1 else f"{unknown} topics"
         session.remarks.append(

@@ -37,7 +37,7 @@ _KINDS = tuple(name for code, name in RESOURCE_TYPES.items() if code > 1)
 _ABLE = tuple(name for code, name in OPERATIONS.items() if code > 1)
 _RULE_SENTENCES = {
     SUPER_USER: "a super user may do anything",
-    DEFAULT: "no ACL of the resource is about this: denied by default",
+    DEFAULT: "none of the resource's ACLs is for this user, operation and host: denied by default",
 }
 _NONE = {
     True: "the resource has no ACL, and allow.everyone.if.no.acl.found was given",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine import tones
 from kshell.engine.declaration import Arg, Command, Example, Task
-from kshell.engine.local_files import complete_file
+from kshell.engine.local_files import complete_file, note_source_beside
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section
 from kshell.engine.walk import names_and_values
 from kshell.errors import (
@@ -234,6 +234,7 @@ def run(session: Session, args: Any) -> Result:
     code = EXIT_OK if all(row["state"] in CONSISTENT for row in rows) else EXIT_FINDING
     code = EXIT_DATA if any(row["damage"] for row in rows) else code
     _remark(session, copies)
+    note_source_beside(session, args.copy)
     result = select(_FIELDS, rows, args, exit_code=code)
     if not is_given(args):
         result.for_people = _page(rows, comparison, which_to_keep(comparison, [verdict.state for verdict in standings]))

@@ -25,7 +25,7 @@ from kshell.history.diff import (
     is_double,
     unknown_subtrees,
 )
-from kshell.history.diff_by_content import by_content
+from kshell.history.diff_by_content import by_content, content_of
 from kshell.history.records import changed_parts
 from kshell.sources.points import is_duration_before, oldest_before_now
 from kshell.tables.declaration import columns
@@ -115,7 +115,9 @@ def _result(
     result = diff_rows((change.row() for change in changes), code)
     if place[: len(BY_ID)] != BY_ID:
         result.page = _PAGE._replace(double=_is_by_id)
-    result.for_people = diff_rows((change.row() for change in changes if not is_double(change.path, place)), code)
+    shown = (change for change in changes if not is_double(change.path, place))
+    told = map(content_of, shown) if chosen is by_content else shown
+    result.for_people = diff_rows((change.row() for change in told), code)
     return result
 
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
 from kshell.engine.declaration import Command, Example, Flag, Task
+from kshell.engine.predicates import answers_unknown_without_rows
 from kshell.engine.result import Result, Row
+from kshell.metadata.families.topics import NAMES
 from kshell.metadata.image import Image
 from kshell.metadata.partition_state import AT_MIN_ISR, PROBLEMS, UNDER_MIN_ISR
 from kshell.tables.answer import table_answer
@@ -43,13 +45,19 @@ def run(session: Session, args: Any) -> Result:
     """All partitions, or with flags those that have one at least of the problems."""
     problems = frozenset(problem for problem in PROBLEMS if getattr(args, problem.replace("-", "_")))
     needs_min_isr = not problems.isdisjoint((UNDER_MIN_ISR, AT_MIN_ISR))
+    unknown = 0
 
     def make(session: Session, image: Image, wanted: Wanted) -> Iterable[Row]:
+        nonlocal unknown
         least = min_isr_of(session, image, args, is_needed=needs_min_isr)
+        unknown = least.unknown(image[NAMES]) if needs_min_isr else 0
         return partition_rows(session, image, wanted, least, problems, args.where)
 
     asked = (*(_MOVING if args.reassigning else ()), *(("minIsr",) if needs_min_isr else ()))
-    return table_answer(session, args, _with(TABLE, asked), make=make)
+    result = table_answer(session, args, _with(TABLE, asked), make=make)
+    if args.fail_if_any and unknown:
+        answers_unknown_without_rows(result)
+    return result
 
 
 COMMAND = Command(

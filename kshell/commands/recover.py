@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kshell.cluster.recovery_steps import RecoverySteps
 from kshell.engine import tones
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
-from kshell.engine.local_files import complete_file
+from kshell.engine.local_files import complete_file, note_source_beside
 from kshell.engine.result import Report, Result, Row, Rows, Section, typed
 from kshell.engine.staging import demand_empty, new_directory
 from kshell.engine.walk import counted, names_and_values
@@ -83,6 +83,7 @@ def run(session: Session, args: Any) -> Result:
     written = None if args.to is None or steps.voter is None else _written(args, plan, steps.voter)
     session.remarks += [note for copy in survivors.copies for note in copy.notes]
     session.remarks += twins(survivors.copies)
+    note_source_beside(session, args.directory)
     sections = [*plan.sections(), *([] if written is None else [Section("written", "Written", written)])]
     sections.append(Section("steps", "Steps", {str(n): step for n, step in enumerate(steps.steps(), 1)}))
     result = Report(sections, exit_code=EXIT_DATA if survivors.reference.damage else EXIT_OK)

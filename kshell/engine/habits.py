@@ -51,7 +51,9 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "--offset": ("{name} {value}", "explain {value}"),
     "--start": ("{name} --since {value}",),
     "--from": ("{name} --since {value}",),
-    "--end": ("{name} --until {value}",),
+    "--since": ("{name} --from {value}",),
+    "--end": ("{name} --until {value}", "{name} --to {value}"),
+    "--until": ("{name} --to {value}",),
     "--depth": ("{name} -L {value}",),
     "--filter": ("{name} --grep {value}",),
     "--fields": ("{name} --columns {value}",),
@@ -178,7 +180,7 @@ def excess_hint(command: Command, found: SimpleNamespace, excess: Sequence[str])
 
 def _lines_for(command: Command, found: SimpleNamespace, excess: list[str]) -> list[str]:
     if not command.meant:
-        return []
+        return _typed_names(command, found, excess)
     if any(arg.name == command.meant for arg in command.args):
         return [f"{command.name} {quote(' '.join([str(getattr(found, command.meant)), *excess]))}"]
     option = next((flag for flag in flags_of(command) if command.meant in flag.names), None)
@@ -192,6 +194,16 @@ def _lines_for(command: Command, found: SimpleNamespace, excess: list[str]) -> l
     texts = [", ".join(f'"{word}"' for word in excess), ", ".join(word.removeprefix("broker-") for word in excess)]
     compare = f"{command.meant} == {{}}" if len(excess) == 1 else f"{command.meant} in [{{}}]"
     return [f"{command.name} --where {quote(compare.format(text))}" for text in texts]
+
+
+def _typed_names(command: Command, found: SimpleNamespace, excess: list[str]) -> list[str]:
+    """``can alice read topic orders``: the words with their types before them, as Kafka's resources are written."""
+    given = [str(getattr(found, arg.name)) for arg in command.args]
+    if [arg.name for arg in command.args] != ["principal", "operation", "resource"] or len(excess) != 1:
+        return []
+    principal, operation, kind = given
+    principal = principal if ":" in principal else f"User:{principal}"
+    return [f"{command.name} {quote(principal)} {operation.upper()} {quote(f'{kind.upper()}:{excess[0]}')}"]
 
 
 def _is_understood(line: str) -> bool:

@@ -75,6 +75,9 @@ Questions of an incident, and the lines that answer them; docs/cookbook.md shows
 - What happens if broker 2 dies? `what-if --kill 2`. Can it be stopped? `drain-check 2`.
 - May this user read that topic? `can User:alice READ TOPIC:orders`.
 - Is the cluster ready for Kafka 4.4? `features --can-upgrade 4.4`.
+- Which copy of the log is the most complete? `compare-logs DIR DIR DIR`.
+- How do two clusters differ? `diff DIR DIR --stat`, `diff context:prod context:staging --by content`.
+- How do I get everything out? `export audit.sqlite`, `export --format parquet DIR`, `save DIR`.
 - When was it so, and until when? `when partitions --where 'leader == -1'`.
 - How do I alert? `partitions --under-min-isr --fail-if-any`, `health`: exit code 1 says yes.
 - What is in a file, byte for byte? `verify --deep`, `explain 182`.

@@ -6,6 +6,10 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from kshell.sources.choose import NoSource
+from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.sources.directory.source import DirectorySource
+
 if TYPE_CHECKING:
     from kshell.engine.session import Session
 
@@ -18,3 +22,18 @@ def complete_file(session: Session, typed: str) -> Iterable[str]:
             return sorted(folder + entry.name + ("/" if entry.is_dir() else "") for entry in entries)
     except OSError:
         return []
+
+
+def note_source_beside(session: Session, paths: Iterable[str]) -> None:
+    """Say that the session's source is not among the copies that a line names, and so is not looked at."""
+    place = session.source.path if isinstance(session.source, DirectorySource) else session.source.name
+    if isinstance(session.source, NoSource) or session.source.is_sample:
+        return
+    if _log_directory(place) not in map(_log_directory, paths):
+        session.remarks.append(f"{place} is not looked at: only the directories that the line names are")
+
+
+def _log_directory(path: str) -> str:
+    """The directory around ``__cluster_metadata-0``, whichever of the two is named."""
+    whole = os.path.realpath(os.path.expanduser(path))
+    return os.path.dirname(whole) if os.path.basename(whole) == METADATA_DIRECTORY else whole

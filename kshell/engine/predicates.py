@@ -43,6 +43,12 @@ def answers_by_rows(result: Rows, *, some: int, none: int) -> None:
     result.rows = _Answering(result, result.rows, some, none)
 
 
+def answers_unknown_without_rows(result: Rows) -> None:
+    """Where it could not be told of all rows whether they are to be there, none is no good news: 3, not 0."""
+    assert isinstance(result.rows, _Answering)
+    result.rows.none = EXIT_SOURCE
+
+
 class _Answering:
     """Rows that set the exit code of the result they belong to, each time they are read."""
 
@@ -50,11 +56,11 @@ class _Answering:
         self._result = result
         self._rows = rows
         self._some = some
-        self._none = none
+        self.none = none
         self._has_row = False
 
     def __iter__(self) -> Iterator[Row]:
-        self._set(self._none)
+        self._set(self.none)
         for row in self._rows:
             self._has_row = True
             self._set(self._some)
@@ -66,7 +72,7 @@ class _Answering:
             next(iter(self), None)
 
     def _set(self, code: int) -> None:
-        if self._result.exit_code <= EXIT_FINDING:
+        if self._result.exit_code in (EXIT_OK, EXIT_FINDING, self.none):
             self._result.exit_code = code
 
 

@@ -112,6 +112,8 @@ class Column(NamedTuple):
     last; what a row is about, with -1, is neither left out nor cut while anything else can be. ``prose`` is a sentence:
     where there is no room it stands below its row, broken between words. ``tone`` gives a value's tone (``error``,
     ``warning``; ``""`` for none), as colours show it; a function of a module, so that columns can be pickled.
+    ``usual`` is what most rows have in a column without which the others would mislead: where it is left out, their
+    values stand below their rows.
     """
 
     name: str
@@ -120,6 +122,7 @@ class Column(NamedTuple):
     spare: int = 0
     prose: bool = False
     tone: Callable[[Any], str] | None = None
+    usual: str | None = None
 
 
 def typed(declarations: str, wide: str = "") -> tuple[Column, ...]:

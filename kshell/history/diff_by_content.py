@@ -40,6 +40,11 @@ def by_content(changes: Iterable[Change]) -> Iterator[Change]:
             yield from filter(None, map(_content_change, group))
 
 
+def content_of(change: Change) -> Change:
+    """The change without what does not count in its values, for users to read."""
+    return change._replace(old=_content(change.type, change.old), new=_content(change.type, change.new))
+
+
 def _may_count(change: Change) -> bool:
     return change.path[: len(BY_ID)] != BY_ID and change.path != PROVENANCE and change.type not in _NEVER
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from kshell.engine.result import Column, Row
@@ -54,6 +55,8 @@ class _Layout(NamedTuple):
     """Columns whose sentences stand below their row, because there is no room beside the others."""
     breaks: bool = False
     """Whether the last column's sentences are broken between words, within the column."""
+    unusual: Mapping[str, str] = MappingProxyType({})
+    """Columns that are left out -> the value that goes without saying; others stand below their row."""
 
 
 def table(
@@ -95,7 +98,8 @@ def table(
         yield line
         for part in more:
             yield indent + paint(part, texts[-1][1], options.color) + "\n"
-        yield from _prose(row, layout.prose, options)
+        unusual = [name for name, usual in layout.unusual.items() if row.get(name) != usual]
+        yield from _prose(row, [*unusual, *layout.prose], options)
     visible = len(layout.columns) + len(layout.prose)
     if of is not None and (visible < len(columns) or is_cut):
         yield paint(_left_out(count, visible, of, is_cut=is_cut), "dim", options.color) + "\n"
@@ -154,7 +158,9 @@ def _layout(rows: list[Row], columns: Sequence[Column], options: RenderOptions) 
         if len(layout) == 1 or least <= room:
             continue
         layout = [rest for rest in layout if rest.name != column.name]
-    return _Layout(_shrink(layout, flexible, names, room - len(GAP) * (len(layout) - 1)), prose)
+    shown = {column.name for column in layout}
+    unusual = {column.name: column.usual for column in columns if column.usual is not None and column.name not in shown}
+    return _Layout(_shrink(layout, flexible, names, room - len(GAP) * (len(layout) - 1)), prose, unusual=unusual)
 
 
 def _measured(rows: list[Row], column: Column) -> _Column:

@@ -46,6 +46,7 @@ class Field(NamedTuple):
     spare: int = 0
     prose: bool = False
     tone: Callable[[Any], str] | None = None
+    usual: str | None = None
 
 
 Wanted = frozenset[str] | None
@@ -88,7 +89,10 @@ def tables() -> dict[str, Table]:
 
 def columns(fields: Iterable[Field]) -> tuple[Column, ...]:
     """The columns of an answer with those fields."""
-    return tuple(Column(field.name, field.wide, field.type, field.spare, field.prose, field.tone) for field in fields)
+    return tuple(
+        Column(field.name, field.wide, field.type, field.spare, field.prose, field.tone, field.usual)
+        for field in fields
+    )
 
 
 def where_type(declared: Type) -> FieldType:

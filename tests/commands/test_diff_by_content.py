@@ -172,3 +172,13 @@ def test_text_names_the_fields_that_count_and_no_others() -> None:
     assert len(told) == 5
     for row, printed in zip(told, lines(session, line), strict=True):
         assert {part.split(".")[0].split()[0] for part in printed.partition(": ")[2].split(", ")} == set(row["fields"])
+
+
+def test_text_has_nothing_of_what_does_not_count(tmp_path: Path) -> None:
+    newer, older = (str(FIXTURES / release / "controller-3001") for release in ("4.3.1", "4.2.1-rolled"))
+    session, line = Session(NoSource()), f"diff {newer} {older} --by content"
+    printed = lines(session, line)
+    assert not [text for text in printed if "partitionEpoch" in text or "directories=" in text or "leaderEpoch" in text]
+    assert sum("replicas=" in text for text in printed) > 100
+    added = next(row for row in rows(session, line) if row["type"] == "partition" and row["change"] == "added")
+    assert "partitionEpoch" in added["new"], "the rows are whole"

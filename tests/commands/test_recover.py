@@ -235,3 +235,13 @@ def test_a_voter_may_name_its_directory() -> None:
     assert (voter.id, voter.address, voter.directory_id) == (3000, ("::1", 9093), directory)
     assert voter.endpoint == "3000@[::1]:9093"
     assert len({parse_voter("1@a:1").directory_id for _ in range(20)}) == 20
+
+
+def test_a_source_that_is_not_among_the_copies_is_not_looked_at_and_that_is_said() -> None:
+    for line in (f"recover {BEHIND}", f"compare-logs {BEHIND} {BEHIND}"):
+        session = opened(BROKER)
+        run(session, line)
+        assert any("is not looked at: only the directories" in remark for remark in session.remarks), line
+        session = opened(BEHIND)
+        run(session, line)
+        assert not any("is not looked at" in remark for remark in session.remarks), line

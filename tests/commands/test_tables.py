@@ -23,9 +23,10 @@ from kshell.tables.where_kinds import kind_of
 from kshell.tree.node import Leaf
 from kshell.tree.paths import split
 from tests import builders
-from tests.builders import node_name, recorded, uuid, value
+from tests.builders import FIXTURES, node_name, recorded, uuid, value
 from tests.commands import cluster
 from tests.commands.shell import lines, opened, rows, run
+from tests.live import oneshot
 from tests.server import Quorum, settings
 
 INTERFACE = {
@@ -369,3 +370,34 @@ class TestBrokersAsASource:
                                             ("partitions --offline", False)])  # fmt: skip
 def test_the_minimum_is_seen_where_it_is_asked_for(sample: Session, line: str, seen: bool) -> None:
     assert ("minIsr" in lines(sample, line, width=80)[0].split()) == seen
+
+
+class TestWhatNobodyCanTell:
+    """Without min.insync.replicas in the log no partition is known to be above it: no row is no good news."""
+
+    DIRECTORY = FIXTURES / "3.9.2" / "controller-3001"
+
+    @pytest.mark.parametrize(
+        ("more", "code"),
+        [("", 3), ("--min-isr-default 1", 0), ("--min-isr-default 2", 1), ("--sort topic", 3)],
+    )
+    def test_of_an_alert(self, more: str, code: int) -> None:
+        line = f"partitions --under-min-isr --fail-if-any {more} --as-of 100"
+        for printed in ("", "-o jsonl", "-o csv"):
+            done = oneshot.run(("-d", str(self.DIRECTORY)), *f"{line} {printed}".split())
+            assert done.returncode == code, (line, printed, done.stderr)
+
+    def test_a_row_is_an_answer(self) -> None:
+        done = oneshot.run(("-d", str(self.DIRECTORY)), "partitions", "--under-min-isr", "--fail-if-any")
+        assert done.returncode == 1
+        done = oneshot.run(("-d", str(self.DIRECTORY)), "partitions", "--offline", "--fail-if-any", "--as-of", "100")
+        assert done.returncode == 0, "being offline does not depend on it"
+
+
+def test_what_an_acl_is_limited_to_is_seen_at_every_width(sample: Session) -> None:
+    for width in (60, 80, 100, 200):
+        printed = "\n".join(lines(sample, "acls", width=width))
+        assert ("PREFIXED" in printed, "10.20.0.7" in printed) == (True, True), width
+    narrow = lines(sample, "acls", width=80)
+    assert narrow[narrow.index("  host  10.20.0.7") - 1].startswith("GROUP"), "below its row"
+    assert "LITERAL" not in "".join(narrow)

@@ -266,10 +266,13 @@ def check_table(lines: list[str], columns: tuple[Column, ...], rows: Sequence[Ro
     body = lines[1:-1] if footer else lines[1:]
     named = {column.name for column in columns}
     prose = {column.name for column in columns if column.prose and not column.wide} - set(header)
+    hidden = {column.name: column.usual for column in columns if column.usual is not None and column.name not in header}
     values = {cell(row.get(name)) for row in rows for name in named}
+    unusual = [f"{name}  {row[name]}" for row in rows for name, usual in hidden.items() if row[name] != usual]
+    assert sorted(text.strip() for text in body if _is_sentence(text, {*hidden}, values)) == sorted(unusual)
     is_cut = False
     for text in body:
-        if text.startswith("  ") and _is_sentence(text, prose, values):
+        if text.startswith("  ") and _is_sentence(text, {*prose, *hidden}, values):
             continue
         for piece in re.split(r"\s{2,}", text.strip()):
             if piece not in values:

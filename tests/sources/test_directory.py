@@ -579,3 +579,11 @@ def test_progress_reaches_the_end(inner: Path) -> None:
 def test_the_image_is_that_of_the_records(inner: Path) -> None:
     write_log(inner, batch(configs(0, 5)))
     assert load(inner).image == replayed(*configs(0, 5))[0]
+
+
+@pytest.mark.parametrize("until", [0, 1, 5])
+def test_a_log_that_is_looked_at_from_its_beginning_is_not_empty(until: int) -> None:
+    """The first record of a log is the election of its first leader, which is no part of the image."""
+    for node in ("3.9.2/controller-3001", "3.9.2/broker-0", "4.3.1/controller-3001"):
+        loaded = DirectorySource(str(FIXTURES / node)).load(until=until)
+        assert not any("the metadata log is empty" in note for note in loaded.notes), node

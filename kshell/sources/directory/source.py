@@ -327,7 +327,7 @@ def add_notes(loaded: Loaded) -> None:
             " (`compare-logs`)"
         )
     is_empty = loaded.snapshot is None or (loaded.listing.directory is not None and not _has_records(loaded.listing))
-    if is_empty and loaded.image.provenance.offset < 0:
+    if is_empty and loaded.image.provenance.offset < 0 and not loaded.log_end_offset:
         _note_empty(loaded)
 
 

@@ -33,9 +33,9 @@ _ACL_FIELDS = (
     Field("id", "string", "the entry's id, a UUID as Kafka writes it; null from brokers", spare=3),
     Field("resourceType", _RESOURCE_TYPE, "TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN, USER"),
     Field("resourceName", "string", "the resource's name or prefix; * for all", spare=-1),
-    Field("patternType", _PATTERN_TYPE, "LITERAL or PREFIXED", spare=1),
+    Field("patternType", _PATTERN_TYPE, "LITERAL or PREFIXED", spare=1, usual="LITERAL"),
     Field("principal", PRINCIPAL_NAME, "whom it is about; User:* for everybody", spare=-1),
-    Field("host", "string", "from where; * for anywhere", spare=2),
+    Field("host", "string", "from where; * for anywhere", spare=2, usual="*"),
     Field("operation", _OPERATION, "READ, WRITE, …, ALL", spare=-1),
     Field("permissionType", _PERMISSION_TYPE, "ALLOW or DENY", spare=-1, tone=tones.state),
 )
