@@ -63,6 +63,8 @@ EXIT_CODES: tuple[tuple[int, str], ...] = (
 _MOST_NAMES = 20_000
 _CLOSE = 0.7
 """How alike two names are, as difflib says it, so that one may be meant by the other."""
+_BEGINNING = 3
+"""So much of a long name says which one is meant."""
 
 
 def did_you_mean(
@@ -91,6 +93,8 @@ def did_you_mean(
     if not matches:  # LEGACY-IMPORT, Orders
         folded = {known_name.casefold(): known_name for known_name in known}
         matches = dict.fromkeys(folded[match] for match in get_close_matches(name.casefold(), folded, limit, _CLOSE))
+    if not matches and len(name) >= _BEGINNING:
+        matches = dict.fromkeys([known_name for known_name in known if known_name.startswith(name)][:limit])
     return f"did you mean {' or '.join(map(write, matches))}?" if matches else otherwise
 
 

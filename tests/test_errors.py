@@ -73,4 +73,5 @@ def test_a_misspelled_name_is_answered_with_the_nearest_ones_and_an_odd_one_with
     assert did_you_mean("xyzzy", names, "`help` lists them") == "`help` lists them"
     assert did_you_mean("xyzzy", names) is None
     assert did_you_mean("TOPCS", names, limit=1) == "did you mean topics?"
+    assert did_you_mean("legacy", ["orders", "legacy-import-of-invoices"]) == "did you mean legacy-import-of-invoices?"
     assert did_you_mean("leaders", ["clear", "users"]) is None

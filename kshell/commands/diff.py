@@ -183,6 +183,8 @@ def _operand(session: Session, operand: str, *, may_begin_late: bool = True) -> 
         except UsageError as error:
             if not session.is_confined and operand in _contexts():
                 error.hint = f"a context of that name is {_CONTEXT}{operand}"
+            elif not session.is_confined and operand.replace("-", "").isalpha():
+                error.hint = f"{error.hint}; another source is a directory, or {_CONTEXT}NAME"
             raise
     return source_named(session, operand)
 

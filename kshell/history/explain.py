@@ -308,10 +308,10 @@ def _leaderless(story: Story, revisions: Partitions) -> list[str]:
     text = f"No leader {since(lost)}"
     if len(in_sync) == 1:
         link = "only in-sync replica is" if reported_ids(present.isr) else "last in-sync replica was"
-        text += f": its {link} {_was(story, in_sync[0])}"
+        text += f": its {link} {_was(story, in_sync[0], lost)}"
     elif in_sync:
         text += f": of its {'in-sync' if reported_ids(present.isr) else 'last in-sync'} replicas " + "; ".join(
-            _was(story, broker) for broker in in_sync
+            _was(story, broker, lost) for broker in in_sync
         )
     return [f"{text}.", *_candidates(story, present)]
 
@@ -355,9 +355,9 @@ def _candidates(story: Story, present: Partition) -> list[str]:
     return sentences
 
 
-def _was(story: Story, broker: int) -> str:
+def _was(story: Story, broker: int, effect: Revision[Any] | None) -> str:
     """``broker 2, which was fenced at offset 71 (…) and unregistered at offset 77 (…)``."""
-    fell = fall(broker, story.broker(broker))
+    fell = fall(broker, story.broker(broker), effect)
     status = _status(story, broker)
     if status == UNFENCED:
         return f"broker {broker}, which is unfenced"
@@ -366,19 +366,30 @@ def _was(story: Story, broker: int) -> str:
     return f"broker {broker}, which was {' and '.join(fell)}"
 
 
-def fall(broker: int, revisions: Brokers) -> list[str]:
-    """How a broker went away, from the end of its history: ``fenced at offset 71 (…)``."""
+def fall(broker: int, revisions: Brokers, effect: Revision[Any] | None = None) -> list[str]:
+    """How a broker went away, from the end of its history: ``fenced at offset 71 (…)``.
+
+    A controller writes the partitions that change before the broker that is fenced, in one batch: where the ``effect``
+    has the lower offset, that is said in the place of the time, which both have.
+    """
     down = trailing(revisions, lambda revision: broker_status(revision) != UNFENCED)
     at = revisions.index(down) if down is not None else len(revisions)
     events = [
         event for event in broker_events(broker, revisions[max(0, at - 1) :]) if at == 0 or event.at in revisions[at:]
     ]
-    descriptions = [f"{_verb(event.event)} at offset {event.at.offset} ({iso(event.at.time)})" for event in events]
+    descriptions = [
+        f"{_verb(event.event)} at offset {event.at.offset} ({_moment(event.at, effect)})" for event in events
+    ]
     return (
         descriptions
         if len(descriptions) <= 3
         else [descriptions[0], f"{len(descriptions) - 2} changes later", descriptions[-1]]
     )
+
+
+def _moment(cause: Revision[Any], effect: Revision[Any] | None) -> str:
+    is_behind = effect is not None and effect.time == cause.time and effect.offset < cause.offset
+    return "Kafka writes the cause after its effects" if is_behind else str(iso(cause.time))
 
 
 def _verb(event: str) -> str:

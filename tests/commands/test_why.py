@@ -50,7 +50,8 @@ class TestRealLoss:
         ]
         assert said(lost, "why orders-eu-0") == (
             "No leader since 2026-11-21T19:55:42.886Z (offset 70): its last in-sync replica was broker 2, which was"
-            " fenced at offset 71 (2026-11-21T19:55:42.886Z) and unregistered at offset 77 (2026-11-21T19:55:45.436Z)."
+            " fenced at offset 71 (Kafka writes the cause after its effects) and unregistered at offset 77"
+            " (2026-11-21T19:55:45.436Z)."
             " Only broker 2 is known to hold all committed records (ELR): the partition waits for it."
             " Broker 1 is unfenced, but may lack records: an unclean election of it may lose some."
         )
