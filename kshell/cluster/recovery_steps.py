@@ -72,11 +72,9 @@ class RecoverySteps(NamedTuple):
         )
 
     def _brokers(self) -> list[str]:
-        """A broker does not start from every log that is damaged."""
-        own = self.own_copy
-        damaged = [
-            copy.path for copy in self.copies if copy.damage and copy.node_id in self.broker_ids and copy is not own
-        ]
+        """A broker does not start from every log that is damaged. One that is a controller, too, has a step of its own."""
+        brokers = set(self.broker_ids) - set(self.kept.voters)
+        damaged = [copy.path for copy in self.copies if copy.damage and copy.node_id in brokers]
         if not damaged:
             return []
         return [

@@ -34,7 +34,7 @@ def run(session: Session, args: Any) -> Result:
         raise UsageError("export: --format is missing", hint=f"one of {', '.join(FORMATS)}")
     if not args.directory:
         raise UsageError("export: the directory has no name", hint="export --format csv DIRECTORY")
-    is_database = chosen_format in _DATABASES and suffix in _SUFFIXES
+    is_database = chosen_format in _DATABASES and _SUFFIXES.get(suffix) in _DATABASES
     if is_database:
         target = demand_new_file(session, args.directory, force=args.force, example="export audit.sqlite")
     else:

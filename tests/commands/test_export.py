@@ -398,6 +398,8 @@ def test_a_database_is_the_file_that_is_named(sample: Session, tmp_path: Path, n
     run(sample, f"export {target} --table users --force")
     with contextlib.closing(connect(str(target))) as connection, pytest.raises((duckdb.Error, sqlite3.Error)):
         connection.execute("SELECT * FROM topics")
+    told = rows(sample, f"export {tmp_path}/out.csv --format sqlite --table users")
+    assert (told[0]["file"], os.listdir(tmp_path / "out.csv")) == ("kraft.sqlite", ["kraft.sqlite"])
     (tmp_path / "folder.sqlite").mkdir()
     with pytest.raises(CommandError, match="is a directory"):
         run(sample, f"export {tmp_path}/folder.sqlite")
