@@ -72,7 +72,7 @@ class RecoverySteps(NamedTuple):
         )
 
     def _brokers(self) -> list[str]:
-        """A broker does not start from every log that is damaged. One that is a controller, too, has a step of its own."""
+        """A broker does not start from every log that is damaged; a controller that is one, too, has its own step."""
         brokers = set(self.broker_ids) - set(self.kept.voters)
         damaged = [copy.path for copy in self.copies if copy.damage and copy.node_id in brokers]
         if not damaged:
