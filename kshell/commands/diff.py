@@ -25,7 +25,7 @@ from kshell.history.diff import (
     is_double,
     unknown_subtrees,
 )
-from kshell.history.diff_by_content import by_content, content_of
+from kshell.history.diff_by_content import by_content, for_people
 from kshell.history.records import changed_parts
 from kshell.sources.points import is_duration_before, oldest_before_now
 from kshell.tables.declaration import columns
@@ -116,7 +116,7 @@ def _result(
     if place[: len(BY_ID)] != BY_ID:
         result.page = _PAGE._replace(double=_is_by_id)
     shown = (change for change in changes if not is_double(change.path, place))
-    told = map(content_of, shown) if chosen is by_content else shown
+    told = for_people(shown) if chosen is by_content else shown
     result.for_people = diff_rows((change.row() for change in told), code)
     return result
 
@@ -292,6 +292,7 @@ COMMAND = Command(
         "\n\nBetween two clusters (their cluster ids differ), or with --by content, topics are compared by name, and"
         " ACLs and delegation tokens by what they say. Left out are ids, epochs, incarnations, log directories, hosts"
         " and ports, times, offsets, producer ids, and salt and keys of SCRAM credentials (another salt each time)."
+        " Text has one line for a topic that only one of them has."
         "\n\n--json-patch is for the document that `cat PATH -o json` prints of a (`cat /image -o json` without a"
         " PATH): applied, it gives what that prints of b."
     ),

@@ -109,7 +109,7 @@ FIELDS = (
     Field("new", "json", "its value after"),
 )
 _KINDS = {"topicName": "topic", "topicId": "topic"}
-BY_ID = ("image", "topics", "byId")
+BY_ID, BY_NAME = ("image", "topics", "byId"), ("image", "topics", "byName")
 
 
 class Change(NamedTuple):

@@ -7,12 +7,13 @@ None of that counts here. An ACL or a delegation token, whose key is an id, is t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from kshell.history.diff import ADDED, BY_ID, CHANGED, PROVENANCE, REMOVED, Change
+from kshell.history.diff import ADDED, BY_ID, BY_NAME, CHANGED, PROVENANCE, REMOVED, Change
 from kshell.json_text import to_json
+from kshell.tree.paths import Segments
 
 _ADDRESS = frozenset(("host", "port"))
 _REGISTRATION = frozenset(("epoch", "incarnationId", "directories", "cordonedDirectories"))
@@ -40,9 +41,36 @@ def by_content(changes: Iterable[Change]) -> Iterator[Change]:
             yield from filter(None, map(_content_change, group))
 
 
-def content_of(change: Change) -> Change:
-    """The change without what does not count in its values, for users to read."""
+def for_people(changes: Iterable[Change]) -> Iterator[Change]:
+    """The changes without what does not count in their values, and each topic that only one side has as one of them."""
+    for topic, group in groupby(changes, _topic):
+        told = [_told(change) for change in group]
+        whole = _whole_topic(topic, told)
+        yield from told if whole is None else [whole]
+
+
+def _told(change: Change) -> Change:
     return change._replace(old=_content(change.type, change.old), new=_content(change.type, change.new))
+
+
+def _topic(change: Change) -> Segments | None:
+    """The place of the topic that the change is below, if it is below one."""
+    is_below = change.path[: len(BY_NAME)] == BY_NAME and len(change.path) > len(BY_NAME) + 1
+    return change.path[: len(BY_NAME) + 1] if is_below else None
+
+
+def _whole_topic(topic: Segments | None, changes: Sequence[Change]) -> Change | None:
+    """A topic that is there or gone with all of its leaves; ``None`` where only some of them are."""
+    first = changes[0]
+    is_whole = any(change.path[-1] == "name" for change in changes)
+    if topic is None or not is_whole or any(change.change != first.change for change in changes):
+        return None
+    is_gone = first.change == REMOVED
+    values = [change.old if is_gone else change.new for change in changes if change.type == "partition"]
+    sizes = [len(value.get("replicas", ())) for value in values if isinstance(value, dict)]
+    summary = {"partitions": len(values), "replicationFactor": max(sizes, default=0)}
+    old, new = (summary, None) if is_gone else (None, summary)
+    return Change(topic, "topic", first.change, [], old, new)
 
 
 def _may_count(change: Change) -> bool:

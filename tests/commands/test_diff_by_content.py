@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +180,25 @@ def test_text_has_nothing_of_what_does_not_count(tmp_path: Path) -> None:
     session, line = Session(NoSource()), f"diff {newer} {older} --by content"
     printed = lines(session, line)
     assert not [text for text in printed if "partitionEpoch" in text or "directories=" in text or "leaderEpoch" in text]
-    assert sum("replicas=" in text for text in printed) > 100
-    added = next(row for row in rows(session, line) if row["type"] == "partition" and row["change"] == "added")
+    told = rows(session, line)
+    added = next(row for row in told if row["type"] == "partition" and row["change"] == "added")
     assert "partitionEpoch" in added["new"], "the rows are whole"
+    for sign, change in (("+", "added"), ("-", "removed")):
+        names = {
+            row["path"].removesuffix("/name") for row in told if row["type"] == "topicName" and row["change"] == change
+        }
+        partitions = Counter(
+            row["path"].rpartition("/")[0] for row in told if row["type"] == "partition" and row["change"] == change
+        )
+        topics = [text.split() for text in printed if text.startswith(f"{sign} /image/topics/byName/")]
+        assert {words[1]: words[2] for words in topics} == {name: f"partitions={partitions[name]}," for name in names}
+        assert len(topics) == len(names) > 30
+
+
+def test_a_topic_that_both_have_is_told_by_its_partitions(tmp_path: Path) -> None:
+    more = value("PARTITION", 1, topicId=uuid(7), partitionId=1, replicas=[1], isr=[1], leader=1, leaderEpoch=0,
+                 partitionEpoch=0, directories=[uuid(8)])  # fmt: skip
+    first = cluster(tmp_path / "a", 1, more=(value("TOPIC", name="more", topicId=uuid(7)),))
+    second = cluster(tmp_path / "b", 2, more=(value("TOPIC", name="more", topicId=uuid(7)), more))
+    (told,) = lines(opened(first / "__cluster_metadata-0"), f"diff {first} {second}")
+    assert told.startswith("+ /image/topics/byName/more/1 replicas=[1]")
