@@ -88,7 +88,7 @@ def run(session: Session, args: Any) -> Result:
     crash = _Crash(session, image, dying, min_isr_of(session, image, args))
     rows = list(crash.rows(every=args.all))
     who = _named(dying) if args.rack is None else f"rack {args.rack} ({_named(dying)})"
-    return _answer(rows, args, {"then": _totals(who, crash.counts), **crash.without_effect()})
+    return _answer(rows, args, {"then": _totals(who, crash.counts, crash.offline_already), **crash.without_effect()})
 
 
 class _Case(NamedTuple):
@@ -140,7 +140,10 @@ def _effect(before: Partition, outcome: Outcome, state_after: str) -> str:
 
 
 class _Crash:
-    """Brokers of an image that die, one after another; ``counts`` grows while the rows are read."""
+    """Brokers of an image that die, one after another.
+
+    While the rows are read ``counts`` grows, and ``offline_already`` by the partitions without a leader that get none.
+    """
 
     def __init__(self, session: Session, image: Image, dying: Sequence[int], least: MinIsr) -> None:
         self._image = image
@@ -148,6 +151,7 @@ class _Crash:
         self._least = least
         self._is_partial = not session.source.has_log
         self.counts: Counter[str] = Counter()
+        self.offline_already = 0
 
     def rows(self, *, every: bool) -> Iterator[Row]:
         """The partitions for whose clients something changes, or all."""
@@ -159,15 +163,19 @@ class _Crash:
                 if not isinstance(value, Partition):
                     continue
                 if not every and dying.isdisjoint(value.isr):
-                    self.counts[NO_WORSE] += 1
+                    self._count(NO_WORSE, value)
                     continue
                 if rules is None:
                     rules = leaderless(self._image, topic.name, value, is_partial=self._is_partial)
                 case = rules._replace(partition=value, statuses=statuses(value, self._registration))
                 row = _Case(topic, number, case, self._least).row(after_crashes(case, self._dying, smallest))
-                self.counts[row["what"]] += 1
+                self._count(row["what"], value)
                 if every or row["what"] != NO_WORSE:
                     yield row
+
+    def _count(self, effect: str, before: Partition) -> None:
+        self.counts[effect] += 1
+        self.offline_already += effect == NO_WORSE and before.leader == -1
 
     def without_effect(self) -> dict[str, str]:
         """What to say of brokers that are down already."""
@@ -297,9 +305,11 @@ def _format_row(row: Row) -> Row:
     return {**row, **lists, "what": effect}
 
 
-def _totals(who: str, counts: Counter[str]) -> str:
+def _totals(who: str, counts: Counter[str], offline_already: int) -> str:
     total = counts.total()
     parts = [f"{counts[effect]} {_VERBS[effect][counts[effect] != 1]}" for effect in EFFECTS if counts[effect]]
+    if offline_already:
+        parts[-1] += f" ({offline_already} offline already)"
     noun = "1 partition" if total == 1 else f"{total} partitions"
     return f"without {who}, of {noun}: {', '.join(parts) or 'nothing changes'}"
 
