@@ -309,10 +309,15 @@ class _Elections(NamedTuple):
         reason = (
             "no other replica exists, so all its records are lost"
             if case.is_alone
-            else "no other replica is registered: start its broker with its log directories; where all are lost for"
-            " ever, so are the records"
+            else f"no other replica is registered: start {self._unregistered()} with the same log directories; if these"
+            " are lost, so are all records"
         )
         return self._empty(reason, command)
+
+    def _unregistered(self) -> str:
+        """The replicas' brokers that nobody knows any more."""
+        brokers = self.case.with_status(UNREGISTERED, self.case.partition.replicas)
+        return name_brokers(brokers) if brokers else "its broker"
 
     def _empty(self, reason: str, elect: str) -> NextStep:
         """Put a broker that runs in the place of all replicas: it leads without a record."""
@@ -320,7 +325,7 @@ class _Elections(NamedTuple):
         running = [number for number, entry in registered if status_of(entry.value) == ACTIVE]
         ready = [number for number in running if number not in self.case.partition.replicas]
         if not ready:
-            return NextStep(f"{reason}: no broker runs that could lead it, empty: start one more")
+            return NextStep(f"{reason}; no broker runs that could lead it, empty: start one more broker")
         place = move_command(self.tools, [(self.topic, self.number, ready[:1])])
         return NextStep(f"{reason}: {place} and then {elect} makes broker {ready[0]} lead, empty", (place, elect))
 
@@ -379,10 +384,10 @@ def _promise(case: Leaderless) -> str:
 def _after(case: Leaderless) -> str:
     """What happens when every replica of the ISR and the ELR has left it."""
     if case.departed:
-        names = "is no replica" if len(case.departed) == 1 else "are no replicas"
-        blocker = f"{name_brokers(case.departed)} of the {case.source}, which {names}"
-        keeps = "keeps" if len(case.departed) == 1 else "keep"
-        return f"only an unclean election is left, for {blocker}, {keeps} Kafka from electing the last leader"
+        are = _verb(case.departed, "is no replica", "are no replicas")
+        stay = f"{name_brokers(case.departed)}, which {are} any more, {_verb(case.departed, 'stays', 'stay')} in it"
+        rule = f"Kafka elects a last leader only where the {case.source} is empty"
+        return f"only an unclean election is left: {rule}, and {stay}"
     if case.last_leader is None or case.isr:
         return "only an unclean election is left"
     pronoun = "it" if case.complete == (case.last_leader,) else f"broker {case.last_leader}"

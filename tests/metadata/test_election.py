@@ -123,7 +123,7 @@ CASES: dict[str, Case] = {
     ),
     "one of the ELR is a replica and down, another is none": Case(
         partition([2, 3], elr=[1, 2], last_known_elr=[2]), {1: ACTIVE, 2: FENCED, 3: ACTIVE},
-        ("start broker 2 ", "broker 1 of the ELR, which is no replica, keeps"),
+        ("start broker 2 ", "broker 1, which is no replica any more, stays in it"),
         ("start broker 1", "as the last leader"),
         ("makes broker 3 the leader",),
     ),
@@ -219,7 +219,9 @@ def test_where_no_replica_is_left_a_broker_that_runs_takes_the_place() -> None:
     assert json.loads(shlex.split(place)[1])["partitions"] == [{"topic": "t", "partition": 0, "replicas": [9]}]
     assert elect == ELECT.format("unclean")
     nobody = steps(case, "t", 0, TOOLS).first
-    assert nobody.commands == () and nobody.text.endswith("no broker runs that could lead it, empty: start one more")
+    assert nobody.commands == () and nobody.text.endswith(
+        "no broker runs that could lead it, empty: start one more broker"
+    )
 
 
 class TestImage:
