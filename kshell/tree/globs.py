@@ -79,25 +79,32 @@ def _find(pattern: str, char: str, at: int) -> int:
 
 @lru_cache(maxsize=512)
 def component(pattern: str) -> re.Pattern[str]:
-    """One path segment's pattern as a regular expression for the whole segment."""
-    out, at = [], 0
+    """One path segment's pattern as a regular expression for the whole segment.
+
+    What stands between two stars is found where it comes first, once and for all (``(?>…)``): a name that does not
+    match is refused in one pass, however many stars there are.
+    """
+    chunks, at = [""], 0
     while at < len(pattern):
         char = pattern[at]
         at += 1
         if char == "*":
-            out.append(".*")
+            chunks.append("")
         elif char == "?":
-            out.append(".")
+            chunks[-1] += "."
         elif char == "[" and (close := _class_end(pattern, at)) > 0:
-            out.append(_class(pattern[at:close]))
+            chunks[-1] += _class(pattern[at:close])
             at = close + 1
         elif char == "\\" and at < len(pattern):
-            out.append(re.escape(pattern[at]))
+            chunks[-1] += re.escape(pattern[at])
             at += 1
         else:
-            out.append(re.escape(char))
+            chunks[-1] += re.escape(char)
+    first, *between = chunks
+    last = f".*{between.pop()}" if between else ""
+    found = "".join(f"(?>.*?{chunk})" for chunk in between if chunk)
     try:
-        return re.compile("".join(out), re.DOTALL)
+        return re.compile(f"{first}{found}{last}", re.DOTALL)
     except re.error:
         return re.compile(re.escape(pattern))
 
@@ -126,14 +133,19 @@ def expand(root: Directory, cwd: Segments, pattern: str) -> Iterator[tuple[Segme
     """The (segments, node) pairs that a glob stands for, in the tree's order, each once."""
     yielded: set[Segments] = set()
     for option in expand_braces(pattern):
-        parts = split(option, cwd)
-        for match in _match(root, (), parts):
+        for match in _match(root, (), split(option, cwd), set()):
             if match[0] not in yielded:
                 yielded.add(match[0])
                 yield match
 
 
-def _match(node: Node, above: Segments, parts: Segments) -> Iterator[tuple[Segments, Node]]:
+def _match(
+    node: Node, above: Segments, parts: Segments, searched: set[tuple[Segments, int]]
+) -> Iterator[tuple[Segments, Node]]:
+    """``searched``: the directories that a ``**`` has come to, each with how much of the pattern was left there.
+
+    Several ``**`` come to the same directory in many ways, of which one is enough.
+    """
     if not parts:
         yield above, node
         return
@@ -141,22 +153,25 @@ def _match(node: Node, above: Segments, parts: Segments) -> Iterator[tuple[Segme
         return
     head, rest = parts[0], parts[1:]
     if head == "**":
-        yield from _match(node, above, rest)
+        if (above, len(parts)) in searched:
+            return
+        searched.add((above, len(parts)))
+        yield from _match(node, above, rest, searched)
         for segment in node.segments():
             below = node.child(segment)
             if isinstance(below, Directory):
-                yield from _match(below, (*above, segment), parts)
+                yield from _match(below, (*above, segment), parts, searched)
             elif below is not None and not rest:
                 yield (*above, segment), below
         return
     if not is_glob(head):
         below = node.child(unescape(head))
         if below is not None:
-            yield from _match(below, (*above, unescape(head)), rest)
+            yield from _match(below, (*above, unescape(head)), rest, searched)
         return
     matches = component(head).fullmatch
     for segment in node.segments():
         if matches(segment):
             below = node.child(segment)
             if below is not None:
-                yield from _match(below, (*above, segment), rest)
+                yield from _match(below, (*above, segment), rest, searched)

@@ -87,3 +87,31 @@ def test_an_escaped_text_matches_itself_only(text: str) -> None:
 @given(st.text(alphabet="ab*?[]!^\\{},-"), st.text(alphabet="ab[]-"))
 def test_no_pattern_is_an_error(pattern: str, name: str) -> None:
     component(pattern).fullmatch(name)
+
+
+def matches(pattern: str, name: str) -> bool:
+    """What ``*`` and ``?`` mean, tried in every way that there is."""
+    if not pattern:
+        return not name
+    if pattern[0] == "*":
+        return matches(pattern[1:], name) or (bool(name) and matches(pattern, name[1:]))
+    return bool(name) and pattern[0] in ("?", name[0]) and matches(pattern[1:], name[1:])
+
+
+@given(st.text(alphabet="ab*?", max_size=8), st.text(alphabet="ab", max_size=8))
+def test_stars_and_question_marks_mean_what_they_do_in_a_shell(pattern: str, name: str) -> None:
+    assert bool(component(pattern).fullmatch(name)) == matches(pattern, name)
+
+
+def test_a_name_is_refused_in_one_pass_however_many_stars_there_are() -> None:
+    """Tried in every way, the first of these would not end before the sun does."""
+    assert not component("*a" * 40 + "*x").fullmatch("a" * 200)
+    assert not component("*" * 60 + "x").fullmatch("a" * 200)
+    assert component("*a" * 40 + "*").fullmatch("a" * 200)
+
+
+def test_many_levels_of_two_stars_come_to_each_directory_once(session: Session) -> None:
+    every = paths(session, "/**/1")
+    assert len(every) > 10
+    assert paths(session, "/" + "**/" * 40 + "1") == every
+    assert paths(session, "/**/byName/**/**/1") == [path for path in every if "byName" in path]
