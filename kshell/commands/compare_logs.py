@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -45,7 +44,7 @@ from kshell.sources.copies.agreement import (
 )
 from kshell.sources.copies.logs import Copy, read_together, twins
 from kshell.sources.directory.describe import snapshot_id
-from kshell.sources.directory.files import SnapshotFile
+from kshell.sources.directory.files import SnapshotFile, local_path
 from kshell.sources.directory.log import Progress
 from kshell.sources.directory.ranges import FileWindows
 from kshell.sources.directory.source import DirectorySource, without_collector
@@ -214,7 +213,7 @@ def run(session: Session, args: Any) -> Result:
     """A row a copy. Exit code 1 unless all are of one history, 4 for damage. Raises UsageError, SourceError."""
     if len(args.copy) < 2:
         raise UsageError("compare-logs: one copy alone", hint="give two or more: compare-logs DIR DIR …")
-    copies = [Copy(os.path.expanduser(path)) for path in args.copy]
+    copies = [Copy(local_path(path)) for path in args.copy]
     with without_collector():
         comparison = agreement(copies, read_together(copies, session.progress))
     standings, differences = [], []

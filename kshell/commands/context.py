@@ -12,6 +12,7 @@ from kshell.engine.declaration import Arg, Command, Example, Flag
 from kshell.engine.result import Column, Nothing, Report, Result, Rows, Section
 from kshell.engine.session import Session
 from kshell.errors import UsageError
+from kshell.sources.directory.files import local_path
 
 _ACTIONS = ("list", "add", "use", "show", "remove")
 _COLUMNS = (
@@ -107,9 +108,9 @@ def _new(name: str, config: str | None, source_options: dict[str, str | None]) -
     if kind in (CONTROLLERS, SERVERS) and value is not None:
         addresses(value)
     if kind == DIRECTORY and value is not None:
-        value = os.path.abspath(os.path.expanduser(value))
+        value = os.path.abspath(local_path(value))
     if config is not None:
-        config = os.path.abspath(os.path.expanduser(config))
+        config = os.path.abspath(local_path(config))
         properties = read(config)
         settings = Settings.of(properties)
         if kind is None and source_of(settings) is None:

@@ -27,6 +27,7 @@ from kshell.history.diff import (
 )
 from kshell.history.diff_by_content import by_content, for_people
 from kshell.history.records import changed_parts
+from kshell.sources.directory.files import local_path
 from kshell.sources.points import is_duration_before, oldest_before_now
 from kshell.tables.declaration import columns
 from kshell.tables.selection import where_flag
@@ -169,7 +170,7 @@ def _operand(session: Session, operand: str, *, may_begin_late: bool = True) -> 
     ``may_begin_late``: whether so long ago that there was no log is where the log begins.
     """
     if session.is_confined or not (
-        operand.startswith(_CONTEXT) or os.sep in operand or os.path.exists(os.path.expanduser(operand))
+        operand.startswith(_CONTEXT) or os.sep in operand or os.path.exists(local_path(operand))
     ):
         try:
             return session.reshape(point=operand)
@@ -197,7 +198,7 @@ def source_named(session: Session, name: str) -> Session:
     Raises:
         UsageError: there is no such file, or no such context.
     """
-    path = os.path.expanduser(name)
+    path = local_path(name)
     if name.startswith(_CONTEXT):
         from kshell.sources.choose import choose, open_source
 

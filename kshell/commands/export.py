@@ -12,6 +12,7 @@ from kshell.engine.result import Result, Rows, typed
 from kshell.engine.staging import demand_empty, demand_new_file, demand_outside, new_directory
 from kshell.errors import SourceError, UsageError, did_you_mean
 from kshell.history.catalog import past_tables
+from kshell.sources.directory.files import local_path
 from kshell.tables.declaration import Table, image_for, load_for, tables, told_rows
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def run(session: Session, args: Any) -> Result:
 def _place(session: Session, args: Any) -> str:
     """The absolute path of the directory, where nothing is that would be written over. Raises CommandError."""
     typed_path: str = args.directory
-    target = os.path.realpath(os.path.expanduser(typed_path))
+    target = os.path.realpath(local_path(typed_path))
     demand_outside(session, typed_path, target)
     if not args.force:
         demand_empty(typed_path, target, "--force writes into it, over files of the same names")

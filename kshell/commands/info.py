@@ -20,7 +20,7 @@ from kshell.metadata.readable import ZK_MIGRATION_STATES
 from kshell.metadata.replay import MOST_PROBLEMS, SKIPPED
 from kshell.protocol.verify import USUAL
 from kshell.sources.directory import describe
-from kshell.sources.directory.files import Listing
+from kshell.sources.directory.files import Listing, local_path
 from kshell.sources.directory.node_directories import inconsistencies, read_directory
 from kshell.sources.directory.sidecar_files import bootstrap_file, leader_epochs, meta_properties, node_id, quorum_state
 from kshell.sources.directory.survey import LogSurvey, SegmentSurvey, SnapshotSurvey, Types, survey_log, survey_snapshot
@@ -134,7 +134,7 @@ def run(session: Session, args: Any) -> Result:
     With ``--meta-properties``, only that file of each directory is read.
     """
     if args.meta_properties:
-        return _meta_properties([os.path.expanduser(path) for path in args.directory] or [session.source.path])
+        return _meta_properties([local_path(path) for path in args.directory] or [session.source.path])
     if args.directory:
         raise UsageError("info: takes directories only with --meta-properties", hint="kshell -d DIR info")
     loaded, failure = _load(session)

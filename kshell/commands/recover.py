@@ -31,7 +31,7 @@ from kshell.sources.copies.joined import LogRange
 from kshell.sources.copies.logs import twins
 from kshell.sources.copies.recovery import Survivors, Voter, parse_voter, survey, write
 from kshell.sources.directory.describe import snapshot_id, voters
-from kshell.sources.directory.files import is_inside
+from kshell.sources.directory.files import is_inside, local_path
 from kshell.sources.directory.records import log_records
 from kshell.sources.directory.source import without_collector
 from kshell.sources.source import Loaded
@@ -127,7 +127,7 @@ def _voters(text: str) -> list[Voter]:
 
 def _written(args: Any, plan: _Plan, voter: Voter) -> dict[str, Any]:
     survivors = plan.survivors
-    target = os.path.realpath(os.path.expanduser(args.to))
+    target = os.path.realpath(local_path(args.to))
     if any(is_inside(target, os.path.dirname(copy.source.path) or ".") for copy in survivors.copies):
         raise CommandError(f"{args.to}: is in a copy, where kshell writes nothing", hint="choose another directory")
     demand_empty(args.to, target, "choose a new directory: nothing is ever written over")

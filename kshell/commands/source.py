@@ -15,6 +15,7 @@ from kshell.engine.result import LineResult, Many, Result
 from kshell.engine.session import Session
 from kshell.engine.settings import value_of
 from kshell.errors import CommandError, KshellError
+from kshell.sources.directory.files import local_path
 
 _DEEPEST = 16
 """Files that may source one another."""
@@ -23,7 +24,7 @@ _LARGEST = 1 << 20
 
 def run(session: Session, args: Any) -> Result:
     """The file is read now; each line runs when its part is asked for."""
-    path = os.path.expanduser(args.file)
+    path = local_path(args.file)
     keep_going = bool(args.keep_going or value_of(session, "keep-going"))
     return Many(_parts(session, path, _read(path), keep_going=keep_going), keep_going=keep_going)
 

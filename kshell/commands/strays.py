@@ -16,7 +16,7 @@ from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, SourceError, Usag
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import Image
 from kshell.metadata.partitions import Partition, Topic
-from kshell.sources.directory.files import META, read_small
+from kshell.sources.directory.files import META, local_path, read_small
 from kshell.sources.directory.sidecar_files import node_id
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.enumeration import Enumeration
@@ -64,7 +64,7 @@ def read(file: str, broker: int | None) -> LogDirContents:
 
     Raises CommandError where it cannot be read, is none of those, or does not say whose it is.
     """
-    path = os.path.expanduser(file)
+    path = local_path(file)
     if file != "-" and os.path.isdir(path):
         return _directory(file, path, broker)
     text = _text(file, path)

@@ -177,7 +177,7 @@ def excess_hint(command: Command, found: SimpleNamespace, excess: Sequence[str])
         if _is_understood(line):
             return f"did you mean `{line}`?"
     first = str(excess[0])
-    if command.needs_source and (os.path.exists(os.path.expanduser(first)) or os.sep in first):
+    if command.needs_source and "\0" not in first and (os.path.exists(os.path.expanduser(first)) or os.sep in first):
         return f"the source comes first: `kshell -d {quote(first)} {command.name}`"
     return None
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kshell.sources.choose import NoSource
-from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY, local_path
 from kshell.sources.directory.source import DirectorySource
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def complete_file(session: Session, typed: str) -> Iterable[str]:
     try:
         with os.scandir(os.path.expanduser(folder) or ".") as entries:
             return sorted(folder + entry.name + ("/" if entry.is_dir() else "") for entry in entries)
-    except OSError:
+    except (OSError, ValueError):  # a path with a NUL is a ValueError
         return []
 
 
@@ -35,5 +35,5 @@ def note_source_beside(session: Session, paths: Iterable[str]) -> None:
 
 def _log_directory(path: str) -> str:
     """The directory around ``__cluster_metadata-0``, whichever of the two is named."""
-    whole = os.path.realpath(os.path.expanduser(path))
+    whole = os.path.realpath(local_path(path))
     return os.path.dirname(whole) if os.path.basename(whole) == METADATA_DIRECTORY else whole

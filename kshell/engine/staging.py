@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from kshell.errors import CommandError
-from kshell.sources.directory.files import is_inside
+from kshell.sources.directory.files import is_inside, local_path
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -94,7 +94,7 @@ def demand_new_file(session: Session, typed: str, *, force: bool, example: str) 
     Raises:
         CommandError: it is in the source's own directory, a directory, or exists.
     """
-    target = os.path.realpath(os.path.expanduser(typed))
+    target = os.path.realpath(local_path(typed))
     demand_outside(session, typed, target)
     if os.path.isdir(target):
         raise CommandError(f"{typed}: is a directory", hint=f"name a file: {example}")

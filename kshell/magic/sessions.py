@@ -17,6 +17,7 @@ from kshell.errors import UsageError
 from kshell.magic.display import CellProgress
 from kshell.magic.lines import CONNECT_FLAGS
 from kshell.sources.choose import CONTEXT, DEMO, NO_SOURCE, Choice, NoSource, choose, open_source
+from kshell.sources.directory.files import local_path
 
 _COLUMNS = (
     Column("name", type="string"),
@@ -59,7 +60,7 @@ class Sessions:
             _refuse_secret(pair)
         flags = given_sources(options)
         if flags["directory"]:
-            flags["directory"] = os.path.expanduser(flags["directory"])
+            flags["directory"] = local_path(flags["directory"])
         choice = _choice(flags, options.config, options.X or ())
         session = _session(choice, options.on_corruption)
         try:

@@ -15,7 +15,7 @@ from kshell.errors import EXIT_OK, EXIT_USAGE, CommandError, DeadlineError, Kshe
 from kshell.render import render
 from kshell.render.cells import ELLIPSIS, cells
 from kshell.render.color import paint
-from kshell.sources.directory.files import is_inside
+from kshell.sources.directory.files import is_inside, local_path
 
 if TYPE_CHECKING:
     import subprocess
@@ -174,7 +174,7 @@ def while_read(stream: IO[str]) -> Iterator[None]:
 
 
 def _to_file(chunks: Iterator[str], target: str, *, append: bool, forbidden: Iterable[str], live: bool) -> None:
-    path = os.path.expanduser(target)
+    path = local_path(target)
     if any(is_inside(path, place) for place in forbidden):
         raise CommandError(
             f"{target}: is in the source's own directory, where kshell writes nothing",
@@ -209,6 +209,8 @@ def _to_program(chunks: Iterator[str], program: str, out: TextIO, *, live: bool)
     """
     import subprocess
 
+    if "\0" in program:
+        raise UsageError(f"{program}: no program has a NUL in its line")
     out.flush()
     with _inheritable(out) as target:
         process: subprocess.Popen[str] = subprocess.Popen(

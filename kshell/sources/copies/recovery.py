@@ -10,7 +10,6 @@ Source: ``KafkaRaftClient``, ``QuorumState``, ``FileQuorumStateStore``, ``KRaftC
 from __future__ import annotations
 
 import json
-import os
 import time
 import uuid as uuids
 from collections.abc import Sequence
@@ -25,7 +24,7 @@ from kshell.protocol.primitives import ZERO_UUID, Uuid
 from kshell.sources.copies.agreement import Agreement, CopyVerdict, agreement
 from kshell.sources.copies.joined import JoinedLog
 from kshell.sources.copies.logs import Copy, read_together
-from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY, local_path
 from kshell.sources.directory.log import Progress
 from kshell.sources.directory.sidecar_files import STATE
 from kshell.sources.directory.writer import MetadataWriter
@@ -108,7 +107,7 @@ def survey(paths: Sequence[str], progress: Progress | None) -> Survivors:
         SourceError: one of them cannot be read.
         DataError: none has a record.
     """
-    copies = [Copy(os.path.expanduser(path)) for path in paths]
+    copies = [Copy(local_path(path)) for path in paths]
     pairs = read_together(copies, progress)
     comparison = agreement(copies, pairs)
     if not comparison.reference.end:

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from kshell.errors import SourceError, SourceNotFoundError, SourcePermissionError
+from kshell.errors import SourceError, SourceNotFoundError, SourcePermissionError, UsageError
 from kshell.protocol.primitives import Buffer
 
 METADATA_DIRECTORY = "__cluster_metadata-0"
@@ -342,6 +342,13 @@ def read_small(path: str, most: int) -> bytes:
     if len(content) > most:
         raise SourceError(f"{path}: is larger than {most} bytes")
     return content
+
+
+def local_path(text: str) -> str:
+    """A path of this machine as a user types it, with ``~`` for a home. Raises UsageError for a NUL, which none has."""
+    if "\0" in text:
+        raise UsageError(f"{text}: a path has no NUL in it")
+    return os.path.expanduser(text)
 
 
 def is_inside(path: str, place: str) -> bool:
