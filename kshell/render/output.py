@@ -182,8 +182,6 @@ def _to_file(chunks: Iterator[str], target: str, *, append: bool, forbidden: Ite
         )
     # A command that fails before its first word leaves the file as it was.
     first = list(itertools.islice(chunks, 1))
-    if "\0" in path:
-        raise CommandError(f"{target}: no file can have that name")
     try:
         # The mode is 0666 without the umask's bits, as a shell's redirection has it.
         stream = open(path, "a" if append else "w", encoding="utf-8", newline="")  # noqa: SIM115  # closed below

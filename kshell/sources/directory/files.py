@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from kshell.errors import SourceError, SourceNotFoundError, SourcePermissionError, UsageError
+from kshell.errors import CommandError, SourceError, SourceNotFoundError, SourcePermissionError
 from kshell.protocol.primitives import Buffer
 
 METADATA_DIRECTORY = "__cluster_metadata-0"
@@ -345,9 +345,9 @@ def read_small(path: str, most: int) -> bytes:
 
 
 def local_path(text: str) -> str:
-    """A path of this machine as a user types it, with ``~`` for a home. Raises UsageError for a NUL, which none has."""
+    """A path of this machine as a user types it, with ``~`` for a home. Raises CommandError for a NUL, which none has."""
     if "\0" in text:
-        raise UsageError(f"{text}: a path has no NUL in it")
+        raise CommandError(f"{text}: no file can have that name")
     return os.path.expanduser(text)
 
 
