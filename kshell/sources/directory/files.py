@@ -345,7 +345,7 @@ def read_small(path: str, most: int) -> bytes:
 
 
 def local_path(text: str) -> str:
-    """A path of this machine as a user types it, with ``~`` for a home. Raises CommandError for a NUL, which none has."""
+    """A path of this machine as a user types it, with ``~`` for a home. Raises CommandError for a NUL: none has one."""
     if "\0" in text:
         raise CommandError(f"{text}: no file can have that name")
     return os.path.expanduser(text)
