@@ -31,13 +31,19 @@ DESCRIPTION = (
 )
 
 
-def min_isr_of(session: Session, image: Image, args: Any, *, is_needed: bool = True) -> MinIsr:
-    """The values of an image. Where they are needed and unknown for some topics, a remark says for how many."""
+def min_isr_of(session: Session, image: Image, args: Any) -> MinIsr:
+    """The values of an image. Where they are unknown for some topics, a remark says for how many."""
     least = MinIsr(image, args.min_isr_default)
-    unknown = least.unknown(image[NAMES]) if is_needed else 0
+    note_unknown(session, image, least)
+    return least
+
+
+def note_unknown(session: Session, image: Image, least: MinIsr) -> int:
+    """Of how many topics nobody knows the value; a remark says so."""
+    unknown = sum(least.of(name) is None for name in image[NAMES])
     if unknown:
         topics = "1 topic" if unknown == 1 else f"{unknown} topics"
         session.remarks.append(
             f"min.insync.replicas of {topics} is not in the log: --min-isr-default says what the brokers' files have"
         )
-    return least
+    return unknown

@@ -22,7 +22,7 @@ class RecoverySteps(NamedTuple):
 
     copies: Collection[Copy]
     kept: Copy
-    broker_ids: Collection[int]
+    broker_ids: frozenset[int]
     kraft_version: int
     voter: Voter | None
     place: str | None
@@ -42,22 +42,22 @@ class RecoverySteps(NamedTuple):
 
     def steps(self) -> list[str]:
         """What to do, in order."""
-        voter = self.voter.endpoint if self.voter else "ID@HOST:PORT"
         paths = " ".join(copy.path for copy in self.copies)
+        make = f"kshell recover {paths} --to NEWDIR --voters {self._endpoint}"
         return [
             "Stop every controller. Keep all copies of their directories: nothing here changes them.",
-            *(
-                []
-                if self.place
-                else [f"Make the directory for one controller: `kshell recover {paths} --to NEWDIR --voters {voter}`"]
-            ),
+            *([] if self.place else [f"Make the directory for one controller: `{make}`"]),
             self._move(),
             *self._brokers(),
-            *(self._dynamic(voter) if self.kraft_version > 0 else self._static(voter)),
+            *(self._dynamic() if self.kraft_version > 0 else self._static()),
         ]
 
+    @property
+    def _endpoint(self) -> str:
+        return self.voter.endpoint if self.voter else "ID@HOST:PORT"
+
     def _move(self) -> str:
-        node = str(self.voter.id) if self.voter else "ID"
+        node = self._endpoint.partition("@")[0]
         place = self.place or "NEWDIR"
         owner = "give it to the user of the server: `chown -R kafka: DIRECTORY`"
         if self.own_copy:
@@ -73,7 +73,7 @@ class RecoverySteps(NamedTuple):
 
     def _brokers(self) -> list[str]:
         """A broker does not start from every log that is damaged; a controller that is one, too, has its own step."""
-        brokers = set(self.broker_ids) - set(self.kept.voters)
+        brokers = self.broker_ids - self.kept.voters.keys()
         damaged = [copy.path for copy in self.copies if copy.damage and copy.node_id in brokers]
         if not damaged:
             return []
@@ -82,8 +82,8 @@ class RecoverySteps(NamedTuple):
             " its metadata directory away, and nothing else. When it starts, it fetches that anew."
         ]
 
-    def _dynamic(self, voter: str) -> list[str]:
-        node, _, host = voter.partition("@")
+    def _dynamic(self) -> list[str]:
+        node, _, host = self._endpoint.partition("@")
         status = f"`kafka-metadata-quorum.sh --bootstrap-controller {host} describe --status`"
         return [
             f"In server.properties of controller {node}: node.id={node}, controller.quorum.bootstrap.servers={host},"
@@ -97,16 +97,16 @@ class RecoverySteps(NamedTuple):
             "Then list all controllers in controller.quorum.bootstrap.servers again, on every node.",
         ]
 
-    def _static(self, voter: str) -> list[str]:
-        node, _, host = voter.partition("@")
+    def _static(self) -> list[str]:
+        node, _, host = self._endpoint.partition("@")
         return [
-            f"In server.properties of controller {node} and of every broker: controller.quorum.voters={voter}. Start"
-            " the controller. Stop the brokers, remove the file quorum-state in __cluster_metadata-0 of each (before"
-            " 3.9 they do not start with other voters than it names), and start them.",
+            f"In server.properties of controller {node} and of every broker: controller.quorum.voters={self._endpoint}."
+            f" Start the controller. Stop the brokers, remove the file quorum-state in {METADATA_DIRECTORY} of each"
+            " (before 3.9 they do not start with other voters than it names), and start them.",
             f"See that it leads: `kafka-metadata-quorum.sh --bootstrap-controller {host} describe --status` (before"
             " 3.7: --bootstrap-server of a broker)",
             "Back to three, one controller at a time, never two new ones at once: they could elect each other with"
-            " empty logs. Stop the controllers and the brokers, remove quorum-state in __cluster_metadata-0 of each,"
+            f" empty logs. Stop the controllers and the brokers, remove quorum-state in {METADATA_DIRECTORY} of each,"
             f" format the new one{self._unless_broker()} (`kafka-storage.sh format --cluster-id {self._cluster_id}"
             " --config server.properties`), write controller.quorum.voters with the new one on every node, start all,"
             " wait until it has caught up.",

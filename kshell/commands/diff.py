@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from kshell.cluster.snapshot_slips import sentences, slips_between
@@ -15,11 +15,9 @@ from kshell.engine.walk import names_and_values
 from kshell.errors import EXIT_FINDING, EXIT_OK, EXIT_SOURCE, OutOfReachError, UsageError
 from kshell.history.diff import (
     ADDED,
-    BY_ID,
     CHANGED,
     FIELDS,
     REMOVED,
-    Change,
     TreeComparison,
     counts,
     is_double,
@@ -32,7 +30,7 @@ from kshell.sources.points import is_duration_before, oldest_before_now
 from kshell.tables.declaration import columns
 from kshell.tables.selection import where_flag
 from kshell.tree.globs import is_glob, unescape
-from kshell.tree.paths import HOME, Segments, below_home, join, resolve, split
+from kshell.tree.paths import HOME, TOPICS_BY_ID, Segments, below_home, join, resolve, split
 
 _COLUMNS = columns(FIELDS)
 _STAT = (Column("type", type="string"), *(Column(name, type="int64") for name in (ADDED, REMOVED, CHANGED)))
@@ -54,7 +52,7 @@ def run(session: Session, args: Any) -> Result:
         if not comparison.exists():
             resolve(new.root, place)  # which raises, and proposes
         is_content = _is_content(session, args, old, new, place)
-        result = _result(args, comparison, place, by_content if is_content else iter)
+        result = _result(args, comparison, place, is_content=is_content)
         _remark(session, old, new, place)
         if old.source is not new.source and not (args.json_patch or args.stat):
             session.remarks.append(f"- is only in {args.a}, + only in {args.b}")
@@ -72,10 +70,10 @@ def run(session: Session, args: Any) -> Result:
 
 def _is_content(session: Session, args: Any, old: Session, new: Session, place: Segments) -> bool:
     """Whether only content is compared: as the line says, else if both are known to be of different clusters."""
-    needs_ids = args.json_patch or place[: len(BY_ID)] == BY_ID
+    needs_ids = args.json_patch or place[: len(TOPICS_BY_ID)] == TOPICS_BY_ID
     if args.by is not None:
         if args.by == _BY_CONTENT and needs_ids:
-            subject = "a patch" if args.json_patch else join(BY_ID)
+            subject = "a patch" if args.json_patch else join(TOPICS_BY_ID)
             raise UsageError(
                 f"diff: {subject} is about ids, which --by content leaves out", hint="--by id compares them"
             )
@@ -99,9 +97,7 @@ def _cluster_id(session: Session) -> str | None:
     return cluster_id(session.source.listing()) if nodes is None else nodes.cluster_id
 
 
-def _result(
-    args: Any, comparison: TreeComparison, place: Segments, chosen: Callable[[Iterable[Change]], Iterator[Change]]
-) -> Result:
+def _result(args: Any, comparison: TreeComparison, place: Segments, *, is_content: bool) -> Result:
     if args.json_patch:
         import json
 
@@ -109,17 +105,18 @@ def _result(
         result: Result = Value(join(place), "patch", patch, exit_code=EXIT_FINDING if patch else 0)
         result.for_people = Text(json.dumps(patch, indent=2, ensure_ascii=False), exit_code=result.exit_code)
         return result
-    changes = list(chosen(comparison.changes()))
+    every = comparison.changes()
+    changes = list(by_content(every) if is_content else every)
     code = EXIT_FINDING if changes else 0
     if args.where is not None:
         changes = [change for change in changes if args.where(change.row())]
     if args.stat:
         return Rows(_STAT, counts(iter(changes), place), exit_code=code)
     result = diff_rows((change.row() for change in changes), code)
-    if place[: len(BY_ID)] != BY_ID:
+    if place[: len(TOPICS_BY_ID)] != TOPICS_BY_ID:
         result.page = _PAGE._replace(double=_is_by_id)
     shown = (change for change in changes if not is_double(change.path, place))
-    told = for_people(shown) if chosen is by_content else shown
+    told = for_people(shown) if is_content else shown
     result.for_people = diff_rows((change.row() for change in told), code)
     return result
 
@@ -150,7 +147,7 @@ def _on_page(row: Row) -> Row:
 
 def _is_by_id(row: Row) -> bool:
     """Whether the same change is told below the topic's name."""
-    return str(row["path"]).startswith(join(BY_ID) + "/")
+    return str(row["path"]).startswith(join(TOPICS_BY_ID) + "/")
 
 
 _PAGE = PageLayout(tuple(Column(name) for name in ("change", "path", "type", "value")), _on_page)

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
-from kshell.engine.staging import demand_empty, demand_new_file, demand_outside, new_directory
+from kshell.engine.staging import demand_new_directory, demand_new_file, new_directory
 from kshell.errors import SourceError, UsageError, did_you_mean
 from kshell.history.catalog import past_tables
-from kshell.sources.directory.files import local_path
 from kshell.tables.declaration import Table, image_for, load_for, tables, told_rows
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 FORMATS = ("parquet", "jsonl", "csv", "sqlite", "duckdb")
 _SUFFIXES = {f".{name}": name for name in FORMATS} | {".db": "sqlite", ".ndjson": "jsonl"}
 """How the names of such files end: the format, where none is given."""
-_DATABASES = ("sqlite", "duckdb")
+_DATABASES = frozenset(("sqlite", "duckdb"))
 _COLUMNS = typed("table:string rows:int64 file:string")
 
 
@@ -35,32 +34,22 @@ def run(session: Session, args: Any) -> Result:
         raise UsageError("export: --format is missing", hint=f"one of {', '.join(FORMATS)}")
     if not args.directory:
         raise UsageError("export: the directory has no name", hint="export --format csv DIRECTORY")
-    is_database = chosen_format in _DATABASES and _SUFFIXES.get(suffix) in _DATABASES
-    if is_database:
+    lone_file = f"{DATABASE}.{chosen_format}" if {chosen_format, _SUFFIXES.get(suffix)} <= _DATABASES else None
+    if lone_file is not None:
         target = demand_new_file(session, args.directory, force=args.force, example="export audit.sqlite")
     else:
-        target = _place(session, args)
+        hint = "--force writes into it, over files of the same names"
+        target = demand_new_directory(session, args.directory, hint, force=args.force)
     chosen = _chosen(args.table, with_past=args.history)
     load_for(session, [table for table in chosen if table.parts])
-    lone_file = f"{DATABASE}.{chosen_format}" if is_database else None
     with new_directory(args.directory, target, lone_file) as place, WRITERS[chosen_format](place) as writer:
         # The past first: who has read all of the log has the state, too.
         rows = list(_written(session, writer, sorted(chosen, key=lambda table: table.name in tables())))
-    if is_database:
+    if lone_file is not None:
         rows = [{**row, "file": os.path.basename(target)} for row in rows]
     elif suffix in _SUFFIXES:
         session.remarks.append(f"{args.directory} is a directory: column file says which file of it has which table")
     return Rows(_COLUMNS, sorted(rows, key=lambda row: str(row["table"])))
-
-
-def _place(session: Session, args: Any) -> str:
-    """The absolute path of the directory, where nothing is that would be written over. Raises CommandError."""
-    typed_path: str = args.directory
-    target = os.path.realpath(local_path(typed_path))
-    demand_outside(session, typed_path, target)
-    if not args.force:
-        demand_empty(typed_path, target, "--force writes into it, over files of the same names")
-    return target
 
 
 def _written(session: Session, writer: Any, chosen: Iterable[Table]) -> Iterator[dict[str, Any]]:

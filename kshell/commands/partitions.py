@@ -6,13 +6,12 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
-from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
+from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, note_unknown
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.predicates import answers_unknown_without_rows
 from kshell.engine.result import Result, Row
-from kshell.metadata.families.topics import NAMES
 from kshell.metadata.image import Image
-from kshell.metadata.partition_state import AT_MIN_ISR, PROBLEMS, UNDER_MIN_ISR
+from kshell.metadata.partition_state import AT_MIN_ISR, PROBLEMS, UNDER_MIN_ISR, MinIsr
 from kshell.tables.answer import table_answer
 from kshell.tables.declaration import Table, Wanted
 from kshell.tables.selection import row_flags
@@ -49,8 +48,8 @@ def run(session: Session, args: Any) -> Result:
 
     def make(session: Session, image: Image, wanted: Wanted) -> Iterable[Row]:
         nonlocal unknown
-        least = min_isr_of(session, image, args, is_needed=needs_min_isr)
-        unknown = least.unknown(image[NAMES]) if needs_min_isr else 0
+        least = MinIsr(image, args.min_isr_default)
+        unknown = note_unknown(session, image, least) if needs_min_isr else 0
         return partition_rows(session, image, wanted, least, problems, args.where)
 
     asked = (*(_MOVING if args.reassigning else ()), *(("minIsr",) if needs_min_isr else ()))

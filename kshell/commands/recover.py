@@ -79,13 +79,13 @@ def run(session: Session, args: Any) -> Result:
         survivors = survey(args.directory, session.progress)
     loaded = survivors.log.load(session.progress)
     plan = _Plan(session, survivors, loaded)
-    steps = plan.steps(chosen[0] if chosen else None, args.to)
-    written = None if args.to is None or steps.voter is None else _written(args, plan, steps.voter)
+    recovery = plan.recovery(chosen[0] if chosen else None, args.to)
+    written = None if args.to is None or recovery.voter is None else _written(args, plan, recovery.voter)
     session.remarks += [note for copy in survivors.copies for note in copy.notes]
     session.remarks += twins(survivors.copies)
     note_source_beside(session, args.directory)
     sections = [*plan.sections(), *([] if written is None else [Section("written", "Written", written)])]
-    sections.append(Section("steps", "Steps", {str(n): step for n, step in enumerate(steps.steps(), 1)}))
+    sections.append(Section("steps", "Steps", {str(n): step for n, step in enumerate(recovery.steps(), 1)}))
     result = Report(sections, exit_code=EXIT_DATA if survivors.reference.damage else EXIT_OK)
     result.for_people = _plan_shown(sections, plan.uncommitted)
     return result
@@ -246,9 +246,9 @@ class _Plan:
                 for record in log_records(copy.source, start=max(first, start), until=min(last, end) - 1):
                     yield {"copy": copy.path, **row_of(self.session, record)}
 
-    def steps(self, voter: Voter | None, place: str | None) -> RecoverySteps:
+    def recovery(self, voter: Voter | None, place: str | None) -> RecoverySteps:
         """What to do for a quorum of this voter; one that is a broker, too, keeps the id of its directory."""
-        brokers = {int(broker) for broker in self._loaded.image[BROKERS.name]}
+        brokers = frozenset(self._loaded.image[BROKERS.name])
         survivors = self.survivors
         steps = RecoverySteps(survivors.copies, survivors.reference, brokers, self.kraft_version, voter, place)
         own = steps.own_copy

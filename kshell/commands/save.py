@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.local_files import complete_file
 from kshell.engine.result import Report, Result, Section
-from kshell.engine.staging import demand_empty, demand_outside, new_directory
+from kshell.engine.staging import demand_new_directory, new_directory
 from kshell.errors import CommandError, DataError, UsageError
-from kshell.sources.directory.files import METADATA_DIRECTORY, Listing, local_path
+from kshell.sources.directory.files import METADATA_DIRECTORY, Listing
 from kshell.sources.directory.sidecar_files import cluster_id, meta_properties
 from kshell.sources.directory.source import DirectorySource, read_listed
 from kshell.sources.directory.writer import MetadataWriter
@@ -38,9 +38,7 @@ def run(session: Session, args: Any) -> Result:
     session.source.demand_log("save")
     if not args.directory:
         raise UsageError("save: the directory has no name", hint="save DIRECTORY")
-    target = os.path.realpath(local_path(args.directory))
-    demand_outside(session, args.directory, target)
-    demand_empty(args.directory, target, _HINT)
+    target = demand_new_directory(session, args.directory, _HINT)
     with new_directory(args.directory, target) as place:
 
         def write(listing: Listing) -> tuple[MetadataWriter, Listing, list[str]]:

@@ -71,6 +71,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 command understands is proposed. ``{name}`` is the command, ``{value}`` what was given."""
 
 _ALERT = "`partitions --under-min-isr --fail-if-any` ends with 1 where a row is left, and so does `health`"
+_CHANGES = "`diff end-10m now` says what changed, `log --since end-10m` in which order"
 COMMANDS: Mapping[str, str] = {
     "list": "`topics` lists topics, `brokers` brokers, `ls` what is at a path",
     "describe": "`why TOPIC` tells the story of a topic, `partitions` and `configs` list what it has",
@@ -86,8 +87,8 @@ COMMANDS: Mapping[str, str] = {
     "upgrade": "`features --can-upgrade 4.4` says whether a level can be raised, `compat` what running nodes support",
     "ready": "`features --can-upgrade 4.4` says whether all nodes are, `registrations` what each supports",
     "broker": "`why broker-1` tells its story, `brokers` lists all",
-    "changed": "`diff end-10m now` says what changed, `log --since end-10m` in which order",
-    "changes": "`diff end-10m now` says what changed, `log --since end-10m` in which order",
+    "changed": _CHANGES,
+    "changes": _CHANGES,
     "cron": _ALERT,
     "csv": "`topics -o csv` prints a table so, `export --format csv DIR` writes all of them",
     "failover": "`what-if --kill 2` says what happens when a broker dies, `drain-check 2` whether one can go",

@@ -103,6 +103,24 @@ def demand_new_file(session: Session, typed: str, *, force: bool, example: str) 
     return target
 
 
+def demand_new_directory(session: Session, typed: str, hint: str, *, force: bool = False) -> str:
+    """The absolute path of a directory that is to be written.
+
+    Args:
+        typed: the path as the user typed it.
+        hint: what to do where something is there.
+        force: whether something may be there.
+
+    Raises:
+        CommandError: it is in the source's own directory, or something is there.
+    """
+    target = os.path.realpath(local_path(typed))
+    demand_outside(session, typed, target)
+    if not force:
+        demand_empty(typed, target, hint)
+    return target
+
+
 def demand_empty(typed: str, target: str, hint: str) -> None:
     """Raise CommandError for a place where something is, an empty directory excepted."""
     try:

@@ -23,7 +23,7 @@ from kshell.tables.enumeration import Enumeration
 from kshell.tables.leaf_types import LEAF_TYPE
 from kshell.tree.image import image_directory
 from kshell.tree.node import Directory, Leaf, Node, StaticDirectory
-from kshell.tree.paths import Segments, is_under, join, paths
+from kshell.tree.paths import TOPICS_BY_ID, TOPICS_BY_NAME, Segments, is_under, join, paths
 from kshell.tree.paths import walk as node_at
 
 if TYPE_CHECKING:
@@ -75,15 +75,15 @@ def _changed_topics(old: Image, new: Image) -> Iterator[Segments]:
     for topic_id in keys_of_both(before, after):
         mine, theirs = before.get(topic_id), after.get(topic_id)
         if mine is None or theirs is None:
-            yield (*_TOPICS, "byId", str(topic_id))
+            yield (*TOPICS_BY_ID, str(topic_id))
         elif not mine.is_same(theirs):
             by_id[topic_id] = _below(mine, theirs)
-            yield from ((*_TOPICS, "byId", str(topic_id), name) for name in by_id[topic_id])
+            yield from ((*TOPICS_BY_ID, str(topic_id), name) for name in by_id[topic_id])
     if old[NAMES] is new[NAMES] and not by_id:
         return
     for name in keys_of_both(old[NAMES], new[NAMES]):
         was, now = old[NAMES].get(name), new[NAMES].get(name)
-        path = (*_TOPICS, "byName", encode_name(name))
+        path = (*TOPICS_BY_NAME, encode_name(name))
         if was is None or now is None:
             yield path
         elif was == now:
@@ -109,7 +109,6 @@ FIELDS = (
     Field("new", "json", "its value after"),
 )
 _KINDS = {"topicName": "topic", "topicId": "topic"}
-BY_ID, BY_NAME = ("image", "topics", "byId"), ("image", "topics", "byName")
 
 
 class Change(NamedTuple):
@@ -244,4 +243,4 @@ def counts(changes: Iterator[Change], place: Segments) -> list[Row]:
 
 def is_double(path: Segments, place: Segments) -> bool:
     """Whether a leaf is shown under its topic's name as well, unless ids were asked for."""
-    return path[: len(BY_ID)] == BY_ID and place[: len(BY_ID)] != BY_ID
+    return path[: len(TOPICS_BY_ID)] == TOPICS_BY_ID and place[: len(TOPICS_BY_ID)] != TOPICS_BY_ID

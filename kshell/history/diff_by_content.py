@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from kshell.history.diff import ADDED, BY_ID, BY_NAME, CHANGED, PROVENANCE, REMOVED, Change
+from kshell.history.diff import ADDED, CHANGED, PROVENANCE, REMOVED, Change
 from kshell.json_text import to_json
-from kshell.tree.paths import Segments
+from kshell.tree.paths import TOPICS_BY_ID, TOPICS_BY_NAME, Segments
 
 _ADDRESS = frozenset(("host", "port"))
 _REGISTRATION = frozenset(("epoch", "incarnationId", "directories", "cordonedDirectories"))
@@ -55,8 +55,8 @@ def _told(change: Change) -> Change:
 
 def _topic(change: Change) -> Segments | None:
     """The place of the topic that the change is below, if it is below one."""
-    is_below = change.path[: len(BY_NAME)] == BY_NAME and len(change.path) > len(BY_NAME) + 1
-    return change.path[: len(BY_NAME) + 1] if is_below else None
+    is_below = change.path[: len(TOPICS_BY_NAME)] == TOPICS_BY_NAME and len(change.path) > len(TOPICS_BY_NAME) + 1
+    return change.path[: len(TOPICS_BY_NAME) + 1] if is_below else None
 
 
 def _whole_topic(topic: Segments | None, changes: Sequence[Change]) -> Change | None:
@@ -74,7 +74,7 @@ def _whole_topic(topic: Segments | None, changes: Sequence[Change]) -> Change | 
 
 
 def _may_count(change: Change) -> bool:
-    return change.path[: len(BY_ID)] != BY_ID and change.path != PROVENANCE and change.type not in _NEVER
+    return change.path[: len(TOPICS_BY_ID)] != TOPICS_BY_ID and change.path != PROVENANCE and change.type not in _NEVER
 
 
 def _content_change(change: Change) -> Change | None:

@@ -23,7 +23,7 @@ from kshell.metadata.versions import Keys
 from kshell.protocol.primitives import Uuid
 from kshell.sources.source import NO_LOG, WHERE_LOGS_ARE
 from kshell.tables.declaration import image_for
-from kshell.tree.paths import split
+from kshell.tree.paths import TOPICS_BY_ID, TOPICS_BY_NAME, split
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -296,7 +296,6 @@ def reported_ids(values: tuple[int, ...] | str) -> tuple[int, ...]:
 
 _MOST = 200
 """How many completions are offered."""
-_BY_NAME, _BY_ID = ("image", "topics", "byName"), ("image", "topics", "byId")
 
 
 class PartitionTarget(NamedTuple):
@@ -343,8 +342,8 @@ def _readings(session: Session, story: Story, text: str) -> list[PartitionTarget
         if topic and number.isascii() and number.isdigit() and len(number) < 10:
             targets.append(PartitionTarget(topic, int(number)))
     path = split(text, session.cwd)
-    if len(path) in (4, 5) and path[:3] in (_BY_NAME, _BY_ID) and (len(path) == 4 or path[4].isdecimal()):
-        name = decode_name(path[3]) if path[:3] == _BY_NAME else _named(story, path[3])
+    if len(path) in (4, 5) and path[:3] in (TOPICS_BY_NAME, TOPICS_BY_ID) and (len(path) == 4 or path[4].isdecimal()):
+        name = decode_name(path[3]) if path[:3] == TOPICS_BY_NAME else _named(story, path[3])
         targets.append(PartitionTarget(name, int(path[4]) if len(path) == 5 else None))
     return targets
 

@@ -12,7 +12,7 @@ caller gives it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Generic, TypeVar
 
 from kshell.metadata.image import Image
@@ -37,10 +37,6 @@ class MinIsr:
             if value is not None:
                 (self._topics if kind == "TOPIC" else self._brokers)[name] = value
         self._default = self._brokers.get("", default)
-
-    def unknown(self, topics: Iterable[str]) -> int:
-        """Of how many of the topics nobody knows it."""
-        return sum(self.of(topic) is None for topic in topics)
 
     def own(self, topic: str) -> int | None:
         """The topic's own value. Where there is none, that of its partitions depends on their leaders alone."""

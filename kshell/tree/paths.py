@@ -64,11 +64,12 @@ def resolve(root: Directory, segments: Segments) -> Node:
     return node
 
 
-_TOPICS_BY_NAME: Segments = ("image", "topics", "byName")
+TOPICS_BY_NAME: Segments = ("image", "topics", "byName")
+TOPICS_BY_ID: Segments = ("image", "topics", "byId")
 _PLACES: tuple[tuple[Segments, str], ...] = (
     (HOME, ""),
-    (_TOPICS_BY_NAME, ""),
-    (("image", "topics", "byId"), ""),
+    (TOPICS_BY_NAME, ""),
+    (TOPICS_BY_ID, ""),
     (("image", "configs"), ""),
     (("image", "configs"), "TOPIC:"),
     (("image", "scram", "SCRAM-SHA-256"), ""),
@@ -91,10 +92,10 @@ def _elsewhere(root: Directory, rest: Segments) -> list[Segments]:
 def _near(root: Directory, node: Directory, segment: str) -> str | None:
     """Names that are spelled alike, in the directory or else among topics."""
     hint = did_you_mean(segment, node.segments(), limit=3)
-    topics = walk(root, _TOPICS_BY_NAME)
+    topics = walk(root, TOPICS_BY_NAME)
     if hint is not None or not isinstance(topics, Directory):
         return hint
-    return did_you_mean(segment, topics.segments(), limit=3, write=lambda name: join((*_TOPICS_BY_NAME, name)))
+    return did_you_mean(segment, topics.segments(), limit=3, write=lambda name: join((*TOPICS_BY_NAME, name)))
 
 
 def below_home(root: Directory, place: Segments, command: str) -> Segments:
@@ -119,8 +120,8 @@ def paths(touch: Touch) -> list[Segments]:
         topic_id, name, *partition = touch.keys
         below = tuple(map(str, partition))
         return [
-            ("image", "topics", "byName", encode_name(name), *below),
-            ("image", "topics", "byId", str(topic_id), *below),
+            (*TOPICS_BY_NAME, encode_name(name), *below),
+            (*TOPICS_BY_ID, str(topic_id), *below),
         ]
     if touch.family == NAMES:
         return []

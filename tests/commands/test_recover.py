@@ -30,6 +30,10 @@ DYNAMIC, STATIC = FIXTURES / "4.3.1", FIXTURES / "3.9.2"
 BROKER, BEHIND = DYNAMIC / "broker-0", DYNAMIC / "controller-3000"
 
 
+def meta_properties(directory: Path) -> dict[str, str]:
+    return dict(line.split("=") for line in (directory / "meta.properties").read_text().splitlines() if "=" in line)
+
+
 def recover(*words: str) -> dict[str, Any]:
     result = run(Session(NoSource()), " ".join(["recover", *words]))
     answer: dict[str, Any] = plain.value(result)
@@ -76,7 +80,7 @@ def test_the_new_directory_holds_the_same_image_and_one_voter(cluster: Path, tmp
     assert {path: path.read_bytes() for path in kept.rglob("*") if path.is_file()} == before
     session = opened(new, show_secrets=True)
     assert values(session) == values(opened(kept, show_secrets=True))
-    meta = dict(line.split("=") for line in (new / "meta.properties").read_text().splitlines() if "=" in line)
+    meta = meta_properties(new)
     written = plan["written"]
     assert meta == {"version": "1", "cluster.id": written["clusterId"], "node.id": "3000",
                     "directory.id": written["directoryId"]}  # fmt: skip
@@ -180,7 +184,7 @@ def test_a_broker_does_not_start_from_what_is_damaged(tmp_path: Path) -> None:
 
 def test_a_controller_that_is_a_broker_too_keeps_its_partitions_and_the_id_of_its_directory(tmp_path: Path) -> None:
     """Its directory has more than metadata in it, and brokers say by its id where replicas are (KIP-858)."""
-    meta = dict(line.split("=") for line in (BROKER / "meta.properties").read_text().splitlines() if "=" in line)
+    meta = meta_properties(BROKER)
     node, directory_id = meta["node.id"], meta["directory.id"]
     new = ("--to", str(tmp_path / "new"), "--voters")
     plan = recover(str(BEHIND), str(BROKER), *new, f"{node}@localhost:9093")

@@ -214,7 +214,10 @@ def test_text_says_how_long_it_lasted(sample: Session) -> None:
     assert "lasted" not in rows(sample, "when brokers --where fenced")[0]
 
 
-@pytest.mark.parametrize(("width", "there"), [(60, "fromTime lasted rows"), (70, "fromTime toTime lasted rows")])
+@pytest.mark.parametrize(
+    ("width", "there"),
+    [(60, "fromTime lasted rows"), (70, "fromTime toTime lasted rows"), (80, "fromOffset fromTime toTime lasted rows")],
+)
 def test_how_long_it_lasted_is_there_at_every_width(width: int, there: str, sample: Session) -> None:
     assert lines(sample, "when brokers --where fenced", width=width)[0].split() == there.split()
 

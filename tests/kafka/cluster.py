@@ -92,7 +92,7 @@ class Cluster:
     def bootstrap_servers(self) -> str:
         """The brokers' addresses."""
         if self.combined:
-            return ",".join(node.broker_address for node in self.controllers)
+            return ",".join(node.second_address for node in self.controllers)
         return ",".join(node.address for node in self.brokers)
 
     @property
@@ -253,7 +253,7 @@ class Cluster:
         else:
             module = "org.apache.kafka.common.security.plain.PlainLoginModule"
             properties = {
-                "bootstrap.servers": ",".join(node.sasl_address for node in self.brokers),
+                "bootstrap.servers": ",".join(node.second_address for node in self.brokers),
                 "security.protocol": "SASL_PLAINTEXT",
                 "sasl.mechanism": "PLAIN",
                 "sasl.jaas.config": f'{module} required username="{user}" password="{SASL_USERS[user]}";',

@@ -76,13 +76,8 @@ class Node:
         return f"{HOST}:{self.port}"
 
     @property
-    def sasl_address(self) -> str:
-        """``host:port`` of a broker's SASL listener."""
-        return f"{HOST}:{self.port + 1}"
-
-    @property
-    def broker_address(self) -> str:
-        """``host:port`` of the listener for clients of a node that is controller and broker."""
+    def second_address(self) -> str:
+        """``host:port`` of the other listener: a broker's for SASL, or for clients where a controller is a broker."""
         return f"{HOST}:{self.port + 1}"
 
     @property

@@ -46,23 +46,23 @@ def server_properties(cluster: Cluster, node: Node, initial: Sequence[Node]) -> 
         yield f"controller.quorum.voters={','.join(f'{c.id}@{c.address}' for c in cluster.controllers)}"
     protocols = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT"
     yield f"listener.security.protocol.map={protocols}"
+    own = [f"CONTROLLER://{node.address}"] if node.role == "controller" else []
+    advertised = []
     if combined:
-        yield f"listeners=CONTROLLER://{node.address},PLAINTEXT://{node.broker_address}"
-        yield f"advertised.listeners=PLAINTEXT://{node.broker_address}"
-        yield f"initial.broker.registration.timeout.ms={START * 1000}"
-    elif node.role == "controller":
-        yield f"listeners=CONTROLLER://{node.address}"
-    else:
-        listeners = f"PLAINTEXT://{node.address}"
+        advertised = [f"PLAINTEXT://{node.second_address}"]
+    elif node.role == "broker":
+        advertised = [f"PLAINTEXT://{node.address}"]
         if cluster.sasl:
-            listeners += f",SASL://{node.sasl_address}"
+            advertised.append(f"SASL://{node.second_address}")
             users = " ".join(f'user_{name}="{password}"' for name, password in SASL_USERS.items())
             module = "org.apache.kafka.common.security.plain.PlainLoginModule"
             yield "sasl.enabled.mechanisms=PLAIN"
             yield f"listener.name.sasl.plain.sasl.jaas.config={module} required {users};"
-        yield f"listeners={listeners}"
-        yield f"advertised.listeners={listeners}"
+    yield f"listeners={','.join([*own, *advertised])}"
+    if advertised:
+        yield f"advertised.listeners={','.join(advertised)}"
         yield f"initial.broker.registration.timeout.ms={START * 1000}"
+    if node.role == "broker":
         yield f"broker.rack=rack-{'abc'[node.id % 3]}"
     if cluster.sasl and _release(cluster.version) >= (3, 6):
         yield "delegation.token.secret.key=made-up-token-secret"

@@ -59,7 +59,7 @@ def test_each_operation_that_loggers_need(guarded: tuple[Cluster, Admin], tmp_pa
     cluster, admin = guarded
     config = ("--config", as_alice(tmp_path))
     at_controller = ("-q", cluster.controllers[0].address, *config)
-    at_broker = ("-b", cluster.brokers[0].sasl_address, *config)
+    at_broker = ("-b", cluster.brokers[0].second_address, *config)
 
     def codes() -> tuple[int, ...]:
         lines = [(at_controller, "3000"), (at_broker, "0")]
@@ -135,7 +135,7 @@ def test_each_operation_that_brokers_ask_for(guarded: tuple[Cluster, Admin], tmp
     admin.scram("carol", "SCRAM-SHA-256", "made-up")
     admin.quota({"user": "carol"}, "request_percentage", 50)
     admin.set_config("BROKER", "", {"log.cleaner.threads": "2"})
-    source = ("-b", cluster.brokers[0].sasl_address, "--config", as_user(tmp_path, "dave"))
+    source = ("-b", cluster.brokers[0].second_address, "--config", as_user(tmp_path, "dave"))
     places = {
         "brokers": "/image/cluster/brokers/0",
         "topics": "/image/topics/byName/orders/0",

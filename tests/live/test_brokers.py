@@ -82,7 +82,7 @@ def properties(cluster: Cluster, user: str) -> str:
 
 
 def as_user(cluster: Cluster, user: str) -> tuple[str, ...]:
-    servers = ",".join(node.sasl_address for node in cluster.brokers)
+    servers = ",".join(node.second_address for node in cluster.brokers)
     return ("-b", servers, "--config", properties(cluster, user))
 
 

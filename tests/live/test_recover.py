@@ -80,10 +80,13 @@ def is_voter(cluster: Cluster, node: Node) -> bool:
     return any(row["id"] == node.id for row in document["voters"])
 
 
-def caught_up(cluster: Cluster, node: Node) -> bool:
-    rows = json.loads("\n".join(oneshot.lines(("-q", cluster.controllers[0].address), "quorum", "-o", "json")))
-    replicas = [*rows["voters"], *rows.get("observers", [])]
-    return any(row["id"] == node.id and row["lag"] == 0 for row in replicas)
+def wait_until_caught_up(cluster: Cluster, node: Node) -> None:
+    def caught_up() -> bool:
+        rows = json.loads("\n".join(oneshot.lines(("-q", cluster.controllers[0].address), "quorum", "-o", "json")))
+        replicas = [*rows["voters"], *rows.get("observers", [])]
+        return any(row["id"] == node.id and row["lag"] == 0 for row in replicas)
+
+    wait_until(caught_up, f"{node.name} does not catch up", 60)
 
 
 @pytest.mark.parametrize(("version", "dynamic"), RELEASES)
@@ -158,7 +161,7 @@ def test_controllers_that_are_brokers_too(tmp_path: Path) -> None:
             if node is lost:
                 cluster.format(node, [])
             cluster.start(node)
-            wait_until(lambda node=node: caught_up(cluster, node), f"{node.name} does not catch up", 60)  # type: ignore[misc]
+            wait_until_caught_up(cluster, node)
             cluster.quorum("--command-config", str(node.properties), "add-controller")
             cluster.wait_for_brokers({broker.id for broker in cluster.controllers})
         assert {row["id"] for row in voters(cluster)} == {node.id for node in (first, other, lost)}
@@ -194,10 +197,10 @@ def grow(cluster: Cluster, first: Node, lost: list[Node], *, dynamic: bool) -> N
         cluster.format(node, [])
         if dynamic:
             cluster.start(node)
-            wait_until(lambda node=node: caught_up(cluster, node), f"{node.name} does not catch up", 60)  # type: ignore[misc]
+            wait_until_caught_up(cluster, node)
             cluster.quorum("--command-config", str(node.properties), "add-controller")
         else:
             for starting in (*there, *cluster.brokers):
                 cluster.start(starting, wait=False)
             cluster.wait_for_brokers({broker.id for broker in cluster.brokers})
-        wait_until(lambda node=node: caught_up(cluster, node), f"{node.name} does not catch up", 60)  # type: ignore[misc]
+        wait_until_caught_up(cluster, node)

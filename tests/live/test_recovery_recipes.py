@@ -14,7 +14,7 @@ from tests.kafka.cluster import Cluster
 from tests.kafka.node import Node, new_uuid
 from tests.kafka.waiting import wait_until
 from tests.live import oneshot
-from tests.live.test_recover import caught_up, plan, rewrite_properties
+from tests.live.test_recover import plan, rewrite_properties, wait_until_caught_up
 
 pytestmark = pytest.mark.live
 
@@ -49,7 +49,7 @@ def start_empty(cluster: Cluster, node: Node, *, dynamic: bool) -> None:
     node.logs.rename(node.home / f"moved-away-{new_uuid()}")
     cluster.format(node, [])
     cluster.start(node)
-    wait_until(lambda: caught_up(cluster, node), f"{node.name} does not catch up", 60)
+    wait_until_caught_up(cluster, node)
     if dynamic:
         cluster.quorum("--command-config", str(node.properties), "add-controller")
     wait_until(lambda: {voter["id"] for voter in quorum(cluster)["voters"]} == {c.id for c in cluster.controllers},
@@ -79,7 +79,7 @@ def test_one_node_that_cannot_go_on(version: str, dynamic: bool) -> None:
         assert (shown.returncode, f"byte {found['firstBadByte']}" in shown.stdout + shown.stderr) == (4, True), shown
         start_empty(cluster, node, dynamic=dynamic)
         cluster.admin().create_topic("after-damage", 1, 1)
-        wait_until(lambda: caught_up(cluster, node), f"{node.name} does not catch up", 60)
+        wait_until_caught_up(cluster, node)
         checks = answer("-d", str(node.logs), "verify")
         assert {check["verdict"] for check in checks} <= {"whole", "torn", "not-checked"}
         offset = answer("-d", str(node.logs), "hash")["offset"]

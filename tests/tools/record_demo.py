@@ -33,7 +33,7 @@ class DemoCluster(Cluster):
     def __enter__(self) -> Cluster:
         """Add the external listener, then start."""
         for node in self.brokers:
-            local = f"PLAINTEXT://{node.address},SASL://{node.sasl_address}"
+            local = f"PLAINTEXT://{node.address},SASL://{node.second_address}"
             self.node_props[node.id] = [
                 f"listeners={local},EXTERNAL://{HOST}:0",
                 f"advertised.listeners={local},EXTERNAL://kafka-{node.id}.shop.example:9094",
