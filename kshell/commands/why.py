@@ -49,7 +49,7 @@ from kshell.metadata.partition_state import MinIsr, effective_min_isr, problems,
 from kshell.metadata.values import plain
 from kshell.sources.points import Since
 from kshell.tree.image import iso
-from kshell.tree.paths import join
+from kshell.tree.paths import TOPICS_BY_NAME, join
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -119,7 +119,7 @@ def _partition(session: Session, story: Story, topic: str, number: int, first: S
         "topic": topic,
         "topicId": str(topic_id),
         "partition": number,
-        "path": join(("image", "topics", "byName", encode_name(topic), str(number))),
+        "path": join((*TOPICS_BY_NAME, encode_name(topic), str(number))),
     }
     least = _min_isr(story, topic, held)
     closing = {
@@ -235,7 +235,7 @@ def _topic(session: Session, story: Story, name: str, first: Since | None) -> Re
     least = MinIsr(story.image)
     states = partition_states(found, least)
     events = Rows(EVENT_COLUMNS, topic_rows(found, session.redaction, first))
-    about = {"topic": name, "topicId": str(topic_id), "path": join(("image", "topics", "byName", encode_name(name)))}
+    about = {"topic": name, "topicId": str(topic_id), "path": join((*TOPICS_BY_NAME, encode_name(name)))}
     closing = {"sentence": topic_sentence(found, states, least), "history": story.reach + _earlier(story, name)}
     partitions = Rows(PARTITION_COLUMNS, states)
     result = Report(

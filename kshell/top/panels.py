@@ -18,7 +18,7 @@ from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.records import Undecoded
 from kshell.render import render
 from kshell.render.cells import cell
-from kshell.tree.paths import join
+from kshell.tree.paths import TOPICS_BY_NAME, join
 
 EVENTS: Final = 500
 """Records before the moment that the panel of events has."""
@@ -198,7 +198,7 @@ def _partitions(session: Session, name: str) -> PanelRows:
         PanelColumn("isr"),
         PanelColumn("state"),
     )
-    path = join(("image", "topics", "byName", encode_name(name)))
+    path = join((*TOPICS_BY_NAME, encode_name(name)))
     return PanelRows(columns, topic.scan(), cells, tone=tone, opens=lambda entry: _story(f"{path}/{entry[0]}"))
 
 
