@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import signal
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import ClassVar, Final, TypeVar
 
 from rich.text import Text
@@ -165,14 +166,17 @@ class TopApp(App[None]):
     async def _in_thread(self, function: Callable[..., T], *args: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._viewer.thread, function, *args)
 
-    def _work(self, work: Coroutine[None, None, None], group: str) -> None:
-        """Do what waits for the thread; the newest of a group takes the place of those before."""
+    def _work(self, work: Callable[[], Awaitable[None]], group: str) -> None:
+        """Do what waits for the thread; the newest of a group takes the place of those before.
+
+        A function and no coroutine: work that another takes the place of before it began is never awaited.
+        """
         self.run_worker(work, group=group, exclusive=True, exit_on_error=False)
 
     def _read(self) -> None:
         """Show the place as of the moment. What was still to be read for another one is forgotten."""
         self._is_reading = True
-        self._work(self._show(self._place, self.point), "show")
+        self._work(partial(self._show, self._place, self.point), "show")
         self._draw()
 
     async def _show(self, place: Place, point: int | None) -> None:
@@ -287,7 +291,7 @@ class TopApp(App[None]):
             self._waiting = [then]
             self._message = "reading the log…"
             self._draw()
-            self._work(self._find_bounds(), "bounds")
+            self._work(self._find_bounds, "bounds")
         else:
             then()
 
@@ -308,7 +312,7 @@ class TopApp(App[None]):
     def _look(self) -> None:
         """Ask a live source for news, unless the last question is still open."""
         if self.point is None and not self._is_reading and self._waiting is None:
-            self._work(self._refresh(), "look")
+            self._work(self._refresh, "look")
 
     async def _refresh(self) -> None:
         try:
@@ -329,7 +333,7 @@ class TopApp(App[None]):
         """Read the source again."""
         self._remember()
         self.bounds = None
-        self._work(self._reload(), "reload")
+        self._work(self._reload, "reload")
 
     async def _reload(self) -> None:
         await self._in_thread(self._viewer.reload)
@@ -410,7 +414,7 @@ class TopApp(App[None]):
 
     def _set_filter(self, text: str) -> None:
         self._place.filter, self._place.position = text, 0
-        self._work(self._filter(self._place, text), "filter")
+        self._work(partial(self._filter, self._place, text), "filter")
 
     async def _filter(self, place: Place, text: str) -> None:
         listing = place.listing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib.util
 import shutil
 from collections.abc import Awaitable, Callable
@@ -176,6 +177,17 @@ def test_a_terminal_may_have_any_size_and_another_one_at_any_time() -> None:
         await screen.press("escape", "ctrl+c")
 
     assert drive(sample_session(), steps).interrupted
+
+
+def test_a_reading_that_another_takes_the_place_of_before_it_began_leaves_no_warning() -> None:
+    async def steps(screen: Screen) -> None:
+        screen.app.action_reload()
+        screen.app.action_reload()
+        await screen.settle()
+        assert screen.lines[3].startswith("critical")
+
+    drive(sample_session(), steps)
+    gc.collect()  # what was never awaited warns then, and warnings are errors
 
 
 def test_names_are_shown_and_not_obeyed_and_secrets_are_not_shown(tmp_path: Path) -> None:
