@@ -194,6 +194,7 @@ _MOST_TIMES = 2
 """Questions to one address in a round: the second one with the epoch that the first, or another node's answer, told."""
 _MOST_NEW = 16
 """Questions in a round beyond those to the addresses that were given: to controllers that were named."""
+_WAIT = "default.api.timeout.ms sets how long to wait"
 
 
 class Leader(NamedTuple):
@@ -249,6 +250,8 @@ class _Round:
         """Who did not answer."""
         self.claims: dict[Address, _Claim] = {}
         """Each node's latest claim."""
+        self.was_cut_short = False
+        """Whether the deadline came before everybody was asked."""
 
 
 class _Search:
@@ -315,6 +318,7 @@ class _Search:
                 current.claims[address] = _Claim(answer.node, answer.leader_id, answer.leader_epoch, epoch)
             if self._learn(answer):
                 waiting = self._addresses()
+        current.was_cut_short = bool(waiting) and not self._seconds_left
         return None
 
     def _ask(self, address: Address, epoch: int) -> QuorumState:
@@ -356,10 +360,15 @@ class _Search:
         is_leaderless = bool(self._round.claims) and (self._id < 0 or self._is_without_majority())
         if self._round.failure is not None and not is_leaderless:
             return self._round.failure
+        if self._id >= 0 and self._round.was_cut_short and not is_leaderless:
+            reason = (
+                f"controller {self._id} is named as the leader (epoch {self._epoch}); time was up before it was asked"
+            )
+            return SourceTimeoutError(there, reason, api=FETCH.name, hint=_WAIT)
         if self._id >= 0 and not is_leaderless:
             reason = f"controller {self._id} leads (epoch {self._epoch}), and none of these addresses is its: {there}"
             return ConnectError(f"controller {self._id}", reason, hint="name every controller in the list")
-        hint = "do most voters run? default.api.timeout.ms sets how long to wait"
+        hint = f"do most voters run? {_WAIT}"
         silent = ", ".join(dict.fromkeys(self._round.silent))
         more = f", and no answer comes from {silent}" if silent else ""
         return NoLeaderError(there, f"no controller leads the quorum: an election goes on{more}", hint=hint)

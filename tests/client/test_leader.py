@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
+from math import inf
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+import kshell.client.leader as leader_module
 from kshell.client.address import addresses
-from kshell.client.leader import find_leader
+from kshell.client.leader import Fetched, find_leader
 from kshell.client.nodes import CONTROLLER, Nodes
 from kshell.errors import (
     AuthorizationError,
@@ -145,3 +149,19 @@ def test_the_reason_is_kept_when_time_is_up() -> None:
         quorum.on("Fetch", faults.error(8))
         with pytest.raises(ServerError, match="BROKER_NOT_AVAILABLE"):
             find_leader(nodes_of(quorum), timeout=1)
+
+
+def test_a_leader_that_there_was_no_time_to_ask_is_not_said_to_be_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Quorum(3) as quorum:
+        quorum.elect(2)
+        nodes = nodes_of(quorum)
+        asked = leader_module.fetch
+
+        def last(*arguments: Any, **options: Any) -> Fetched:
+            answer = asked(*arguments, **options)
+            monkeypatch.setattr(leader_module, "time", SimpleNamespace(monotonic=lambda: inf))  # the deadline passes
+            return answer
+
+        monkeypatch.setattr(leader_module, "fetch", last)
+        with pytest.raises(SourceTimeoutError, match=r"controller 2 is named as the leader \(epoch \d+\); time was up"):
+            find_leader(nodes, timeout=30, once=True)
