@@ -11,6 +11,7 @@ import contextlib
 import glob
 import importlib.util
 import os
+import pwd
 import re
 import sys
 import tempfile
@@ -128,6 +129,7 @@ def local(
     ``brief`` is for sessions of seconds (tests, ``doctor``): the JVM compiles quickly, not well, and has Spark's own
     gigabyte; others have a quarter of the memory.
     """
+    _check_user()
     java_home = java.find(os.environ)
     environment = local_environment(java_home, os.environ)
     collects = not jvm_options.names_collector(settings or {}, os.environ, environment["SPARK_HOME"])
@@ -138,6 +140,20 @@ def local(
         return _started(
             wanted, f"Spark did not start on this machine (Java {java_home.version}, {java_home.why})", CommandError
         )
+
+
+def _check_user() -> None:
+    """Raises CommandError for a user without a name, as containers have that run as any number.
+
+    Spark does not start without Hadoop's login, which asks the machine for it (``UnixLoginModule``: "Invalid UID").
+    """
+    user = os.getuid()
+    try:
+        pwd.getpwuid(user)
+    except KeyError:
+        reason = f"Spark does not start for user {user}: this machine has no name for it (/etc/passwd)"
+        hint = "in a container: mount one that names it (-v /etc/passwd:/etc/passwd:ro), or run as the image's own user"
+        raise CommandError(reason, hint=hint) from None
 
 
 def local_settings(master: str, warehouse: str, java_options: Sequence[str] = ()) -> dict[str, str]:
@@ -254,6 +270,7 @@ def elsewhere(master: str, *, settings: Mapping[str, str] | None = None) -> Spar
     if master.startswith("sc://"):
         return _started({"spark.remote": master} | wanted, f"{master}: no session", SourceError)
     # The driver's JVM runs here and needs a Java like any other; executors have the one of their machine.
+    _check_user()
     driver = {"JAVA_HOME": java.home_for_spark(java.find(os.environ), os.environ)}
     with _environment(driver):
         return _started({"spark.master": master} | wanted, f"{master}: no session", SourceError)

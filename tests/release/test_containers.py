@@ -61,6 +61,15 @@ def test_an_image_starts_a_command_of_the_package_and_not_as_root(stage: str) ->
     assert "RUN" not in steps  # no layer holds what a later one removes
 
 
+def test_the_pipelines_user_has_a_name_without_which_spark_does_not_start() -> None:
+    made = stages()
+    steps = made["pipeline"]
+    user = dict(steps)["USER"]
+    (written,) = [step.rest for step in made["pipeline-environment"] if "/etc/passwd" in step.rest]
+    assert re.fullmatch(rf"echo '\w+:x:{user}:\w*:/tmp:\S+' >> /etc/passwd", written)
+    assert Step("COPY", "--from=pipeline-environment /etc/passwd /etc/passwd") in steps
+
+
 def test_all_that_pip_fetches_is_pinned_with_hashes() -> None:
     installs = [
         words

@@ -228,6 +228,19 @@ def test_an_active_session_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> 
     assert spark.settings == {}
 
 
+@pytest.mark.parametrize("master", ["local[1]", "spark://h:7077"])
+def test_a_user_without_a_name(monkeypatch: pytest.MonkeyPatch, master: str) -> None:
+    monkeypatch.setattr("os.getuid", lambda: 2_000_000_011)
+    spark = Pretended(monkeypatch)
+    said = "Spark does not start for user 2000000011: this machine has no name for it"
+    with pytest.raises(CommandError, match=said) as caught, session.running(master):
+        raise AssertionError("there is no session")
+    assert caught.value.hint is not None and "-v /etc/passwd:/etc/passwd:ro" in caught.value.hint
+    assert not spark.settings
+    with session.running("sc://h"):  # no Java here
+        assert spark.settings["spark.remote"] == "sc://h"
+
+
 @pytest.mark.parametrize(("master", "kind"), [("local", CommandError), ("spark://h:1", SourceError)])
 @pytest.mark.parametrize("before", ["", "An error occurred while calling None.org.apache.spark.api.java.X.\n: "])
 def test_a_session_that_does_not_start(
