@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from release import zipapp
@@ -35,13 +36,24 @@ def build(folder: Path) -> tuple[Path, Path]:
         return Path(shutil.copy(wheel, folder)), Path(shutil.copy(archive, folder))
 
 
+def make(folder: Path) -> list[Path]:
+    """Make the wheel, the source archive and ``kshell.pyz``, and return their paths."""
+    wheel, archive = build(folder)
+    return [wheel, archive, zipapp.make(wheel, folder / "kshell.pyz")]
+
+
+def write_sums(files: Iterable[Path], folder: Path) -> Path:
+    """Write the checksums of files, as ``sha256sum --check`` reads them."""
+    sums = folder / "SHA256SUMS"
+    sums.write_text("".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files))
+    return sums
+
+
 def main(folder: Path) -> None:
     """Make everything, and say what there is."""
-    wheel, archive = build(folder)
-    one_file = zipapp.make(wheel, folder / "kshell.pyz")
-    sums = [(hashlib.sha256(path.read_bytes()).hexdigest(), path) for path in (wheel, archive, one_file)]
-    (folder / "SHA256SUMS").write_text("".join(f"{digest}  {path.name}\n" for digest, path in sums))
-    for _, path in sums:
+    files = make(folder)
+    write_sums(files, folder)
+    for path in files:
         print(f"{path.stat().st_size / 1e6:5.1f} MB  {path}")
 
 

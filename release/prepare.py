@@ -1,0 +1,162 @@
+"""A release as users get it: ``python -m release.prepare DIR --sign KEY``, which ``./dev release`` calls.
+
+Beside what :mod:`release.build` makes: a bill of materials, the checksums of all files, the signature of these
+(``ssh-keygen -Y``: every host with OpenSSH can check it, offline), and the page that says how, with the changes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from kshell.version import __version__
+from release import build
+from tests.tools.audit import bill
+
+ROOT = Path(__file__).parents[1]
+SIGNERS = ROOT / "release" / "allowed_signers"
+"""Whose signature counts: ``kshell ssh-ed25519 AAAA…``, a line for each key (ssh-keygen(1), ALLOWED SIGNERS)."""
+SIGNER = "kshell"
+BILL = "kshell.cdx.json"
+PAGE = "RELEASE.md"
+_KINDS = {
+    ".whl": "the package, for pip and uv",
+    ".gz": "the sources that the package is made of",
+    ".pyz": "kshell in one file, for a host that has Python and nothing else",
+    ".json": "the bill of materials (CycloneDX 1.6)",
+}
+
+
+class ReleaseError(Exception):
+    """Why this cannot be released, in a sentence that says what to do."""
+
+
+def changes(version: str, changelog: str) -> str:
+    """What CHANGELOG.md says of a version (``Unreleased``: of the next one).
+
+    Raises ReleaseError where that is nothing.
+    """
+    heading = r"Unreleased\]" if version == "Unreleased" else rf"{re.escape(version)}\] - \d{{4}}-\d\d-\d\d"
+    found = re.search(rf"^## \[{heading}\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
+    if found is None or not found[1].strip():
+        raise ReleaseError(
+            f"CHANGELOG.md has no section `## [{version}] - YYYY-MM-DD` with lines in it: "
+            "give what is under Unreleased the version of kshell/version.py and the date, or make a draft (--draft)"
+        )
+    return found[1].strip() + "\n"
+
+
+def complete(
+    folder: Path, files: Iterable[Path], text: str, *, key: Path | None = None, signers: Path = SIGNERS
+) -> list[Path]:
+    """Put what belongs to a release beside its files, and return all of it. Raises ReleaseError.
+
+    ``text`` is what changed. Without a ``key`` (the private half, or a public one whose agent is at hand) nothing is
+    signed, and the page says so.
+    """
+    (folder / BILL).write_text(bill())
+    listed = [*files, folder / BILL]
+    sums = build.write_sums(listed, folder)
+    signature = [] if key is None else [_sign(sums, key, signers)]
+    page = folder / PAGE
+    page.write_text(_page(listed, text, is_signed=key is not None))
+    return [*listed, sums, *signature, page]
+
+
+def _sign(sums: Path, key: Path, signers: Path) -> Path:
+    """The signature, which users can check: by a key that they know."""
+    signature = sums.with_name(f"{sums.name}.sig")
+    signature.unlink(missing_ok=True)
+    made = subprocess.run(
+        ["ssh-keygen", "-Y", "sign", "-f", key, "-n", "file", sums], capture_output=True, text=True, check=False
+    )
+    if made.returncode:
+        raise ReleaseError(f"{key}: ssh-keygen did not sign: {made.stderr.strip()}")
+    check = ["ssh-keygen", "-Y", "verify", "-f", str(signers), "-I", SIGNER, "-n", "file", "-s", str(signature)]
+    with sums.open("rb") as file:
+        checked = subprocess.run(check, stdin=file, capture_output=True, text=True, check=False)
+    if checked.returncode:
+        signature.unlink()
+        raise ReleaseError(
+            f"{key}: nobody could check this signature, as {signers} does not name that key: "
+            f"add a line `{SIGNER} ` with its public half, and commit it"
+        )
+    return signature
+
+
+def _page(files: Iterable[Path], text: str, *, is_signed: bool) -> str:
+    rows = [f"| {path.name} | {_KINDS[path.suffix]} | {path.stat().st_size // 1000:,} kB |" for path in files]
+    return "\n".join(
+        [
+            f"# kshell {__version__}",
+            "",
+            "| file | what it is | size |",
+            "| --- | --- | --- |",
+            *rows,
+            "",
+            "docs/installation.md says how to install each.",
+            "",
+            "## Is it what was released?",
+            "",
+            _SIGNED if is_signed else _UNSIGNED,
+            "",
+            "## What changed",
+            "",
+            text,
+        ]
+    )
+
+
+_SIGNED = f"""\
+`release/allowed_signers` of the repository names the keys that sign releases: take it from there, not from beside these
+files. Then, where the files are:
+
+```sh
+ssh-keygen -Y verify -f allowed_signers -I {SIGNER} -n file -s SHA256SUMS.sig < SHA256SUMS
+sha256sum --check SHA256SUMS
+```"""
+_UNSIGNED = """\
+These files are not signed. That they are whole, say their checksums:
+
+```sh
+sha256sum --check SHA256SUMS
+```"""
+
+
+def _check_tag() -> None:
+    """Raises ReleaseError unless what is checked out is the commit of the version's tag, unchanged."""
+    tag = f"v{__version__}"
+    changed = subprocess.run(["git", "status", "--porcelain"], cwd=ROOT, capture_output=True, text=True, check=False)
+    tags = subprocess.run(["git", "tag", "--points-at"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if changed.stdout or tag not in tags.stdout.split():
+        raise ReleaseError(f"this is not the commit of the tag {tag}, unchanged: `git checkout {tag}`, or --draft")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 1, and nothing but complaints, where something keeps this from being released."""
+    parser = argparse.ArgumentParser(prog="./dev release", description="All files of a release, and its page.")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="where they go; made if it is not there")
+    parser.add_argument("--sign", type=Path, metavar="KEY", help="sign with this SSH key")
+    parser.add_argument("--draft", action="store_true", help="of any commit, with what is under Unreleased")
+    options = parser.parse_args(arguments)
+    try:
+        if not options.draft:
+            _check_tag()
+        changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+        text = changes("Unreleased" if options.draft else __version__, changelog)
+        if options.sign is None and not options.draft:
+            raise ReleaseError("a release is signed: --sign KEY, or --draft")
+        for path in complete(options.folder, build.make(options.folder), text, key=options.sign):
+            print(f"{path.stat().st_size // 1000:6,} kB  {path}")
+    except ReleaseError as error:
+        print(f"release: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
