@@ -10,6 +10,7 @@ import argparse
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -136,10 +137,23 @@ def _check_tag() -> None:
         raise ReleaseError(f"this is not the commit of the tag {tag}, unchanged: `git checkout {tag}`, or --draft")
 
 
+def _make(folder: Path, text: str, key: Path | None) -> None:
+    """Make a directory with all of it, or none."""
+    if folder.exists() and any(folder.iterdir()):
+        raise ReleaseError(f"{folder}: is not empty, and what is in it would look like a part of this release")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+        made = Path(temporary, "made")
+        files = complete(made, build.make(made), text, key=key)
+        made.replace(folder)
+    for path in files:
+        print(f"{(folder / path.name).stat().st_size // 1000:6,} kB  {folder / path.name}")
+
+
 def main(arguments: Sequence[str]) -> int:
     """Exit code 1, and nothing but complaints, where something keeps this from being released."""
     parser = argparse.ArgumentParser(prog="./dev release", description="All files of a release, and its page.")
-    parser.add_argument("folder", type=Path, metavar="DIR", help="where they go; made if it is not there")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="where they go: an empty directory, or a new one")
     parser.add_argument("--sign", type=Path, metavar="KEY", help="sign with this SSH key")
     parser.add_argument("--draft", action="store_true", help="of any commit, with what is under Unreleased")
     options = parser.parse_args(arguments)
@@ -150,8 +164,7 @@ def main(arguments: Sequence[str]) -> int:
         text = changes("Unreleased" if options.draft else __version__, changelog)
         if options.sign is None and not options.draft:
             raise ReleaseError("a release is signed: --sign KEY, or --draft")
-        for path in complete(options.folder, build.make(options.folder), text, key=options.sign):
-            print(f"{path.stat().st_size // 1000:6,} kB  {path}")
+        _make(options.folder, text, options.sign)
     except ReleaseError as error:
         print(f"release: {error}", file=sys.stderr)
         return 1

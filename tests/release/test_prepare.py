@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kshell.version import __version__
-from release import prepare
+from release import build, prepare
 from tests.needed import missing
 
 CHANGELOG = """\
@@ -49,6 +49,27 @@ def test_a_release_that_is_neither_tagged_nor_a_draft_is_refused(
     assert prepare.main([str(tmp_path / "dist")]) == 1
     assert f"this is not the commit of the tag v{__version__}" in capsys.readouterr().err
     assert not (tmp_path / "dist").exists()
+
+
+def test_a_directory_gets_all_of_a_release_or_nothing(
+    tmp_path: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def make(folder: Path) -> list[Path]:
+        folder.mkdir()
+        (folder / "kshell.pyz").write_text("kshell")
+        return [folder / "kshell.pyz"]
+
+    monkeypatch.setattr(build, "make", make)
+    target = tmp_path / "below" / "dist"
+    assert prepare.main([str(target), "--draft", "--sign", str(keys.key)]) == 1
+    assert "does not name that key" in capsys.readouterr().err
+    assert list(target.parent.iterdir()) == []
+    assert prepare.main([str(target), "--draft"]) == 0
+    made = sorted(path.name for path in target.iterdir())
+    assert made == ["RELEASE.md", "SHA256SUMS", "kshell.cdx.json", "kshell.pyz"]
+    assert f" kB  {target}/kshell.pyz\n" in capsys.readouterr().out
+    assert prepare.main([str(target), "--draft"]) == 1
+    assert f"{target}: is not empty" in capsys.readouterr().err
 
 
 class Keys:
