@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
@@ -27,7 +28,10 @@ def place(environment: Mapping[str, str], variable: str, name: str) -> str | Non
 def read(path: str, holds: str, most: int, hint: str) -> dict[str, Any] | None:
     """What the file holds; ``None`` where there is none. Raises UsageError; ``holds`` says what of ("contexts")."""
     try:
-        with open(path, encoding="utf-8") as file:
+        # A named pipe of that name would hold the reader for ever.
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise damaged(path, holds, hint)
             stored = json.loads(file.read(most))
     except (FileNotFoundError, NotADirectoryError):
         return None

@@ -451,3 +451,13 @@ def test_a_directory_around_several_names_them_and_a_variable_is_named() -> None
     )
     done = run("topics", KSHELL_DIRECTORY="/nosuch")
     assert done.returncode == 3 and "the path is that of KSHELL_DIRECTORY" in done.stderr
+
+
+@pytest.mark.parametrize("flag", ["-d", "-q", "-b", "--context"])
+def test_a_source_that_is_named_by_nothing_is_not_the_one_of_the_environment(
+    flag: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KSHELL_DIRECTORY", str(DEMO))
+    assert cli.main([flag, "", "status"]) == 2
+    out, error = capsys.readouterr()
+    assert not out and "nothing is named" in error

@@ -129,3 +129,25 @@ def test_an_interrupt_that_a_finalizer_swallows_comes_again() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
     assert (done.stdout, done.stderr) == ("interrupted\n", "")
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (("--demo", "info"), 0),
+        (("--demo", "health"), 1),
+        (("--demo", "nonsense"), 2),
+        (("-d", "/nowhere", "health"), 3),
+    ],
+)
+def test_what_cannot_be_said_on_standard_error_changes_no_exit_code(line: tuple[str, ...], code: int) -> None:
+    command = [sys.executable, "-P", "-m", "kshell", *line]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, stderr=full, check=False)
+    assert done.returncode == code
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as gone:
+        done = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, stderr=gone, check=False)
+    assert done.returncode == code

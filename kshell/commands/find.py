@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ from kshell.engine.result import Result, Row, Rows, typed
 from kshell.engine.session import Session
 from kshell.engine.walk import kind, one_line, walk
 from kshell.tables.leaf_types import complete_type, node_type
+from kshell.tables.where_checks import bounded
 from kshell.tree.globs import component, expand_braces
 from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join
@@ -45,8 +45,8 @@ def _tests(args: Any) -> list[Test]:
         matches = [component(option).fullmatch for option in expand_braces(args.name)]
         tests.append(lambda segments, _: any(match(segments[-1] if segments else "/") for match in matches))
     if args.regex is not None:
-        pattern: re.Pattern[str] = args.regex
-        tests.append(lambda segments, _: pattern.fullmatch(join(segments)) is not None)
+        matches_whole = bounded(args.regex, whole=True)
+        tests.append(lambda segments, _: matches_whole(join(segments)) is not None)
     if args.type is not None:
         tests.append(_type_test(args.type))
     return tests

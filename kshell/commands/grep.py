@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from kshell.engine.arguments import regex
@@ -13,16 +13,15 @@ from kshell.engine.result import Column, Result, Row, Rows, typed
 from kshell.engine.session import Session
 from kshell.engine.walk import one_line, walk
 from kshell.errors import EXIT_FINDING, EXIT_OK
+from kshell.tables.where_checks import Search, bounded
 from kshell.tree.node import Leaf, Node
 from kshell.tree.paths import Segments, join
-
-Search = Callable[[str], object]
 
 
 def run(session: Session, args: Any) -> Result:
     """Searches what is shown: a redacted value is the text ``[redacted]`` here as well."""
     pattern = re.escape(args.pattern) if args.fixed_strings else args.pattern
-    search: Search = regex(f"(?i:{pattern})" if args.ignore_case else pattern).search
+    search = bounded(regex(f"(?i:{pattern})" if args.ignore_case else pattern))
     starts = [hit for where in args.path or ["."] for hit in session.find(where)]
     leaves = ((segments, node) for start in starts for segments, node in walk(*start) if isinstance(node, Leaf))
     if args.files_with_matches:

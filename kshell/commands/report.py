@@ -126,7 +126,7 @@ def run(session: Session, args: Any) -> Result:
 def _begin(session: Session, point: str | None) -> Since:
     """Where the report begins. The default is the log's beginning where the log is shorter."""
     try:
-        found = session.since(point or _BEFORE)
+        found = session.since(_BEFORE if point is None else point)
     except CommandError:
         if point is not None:
             raise

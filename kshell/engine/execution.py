@@ -157,7 +157,8 @@ def _patterns(value: Any) -> Any:
 
 def _session(session: Session, arguments: Any, point: str | None) -> Session:
     show = True if getattr(arguments, "show_secrets", False) else None
-    point = getattr(arguments, "as_of", None) or point
+    asked = getattr(arguments, "as_of", None)
+    point = point if asked is None else asked
     zone = getattr(arguments, "tz", None)
     if show is None and point is None and zone is None:
         return session

@@ -57,6 +57,8 @@ def _only(*values_and_flags: list[str] | str | None) -> str | None:
     ]
     if len(pairs) > 1:
         raise UsageError(f"{' and '.join(str(name) for name, _ in pairs)} are two sources: give one")
+    if pairs and not pairs[0][1]:
+        raise UsageError(f"{pairs[0][0]}: nothing is named", hint="is a variable of the line empty?")
     return pairs[0][1] if pairs else None
 
 

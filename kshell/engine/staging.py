@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from kshell.errors import CommandError
-from kshell.sources.directory.files import is_inside, local_path
+from kshell.sources.directory.files import is_inside, is_kafkas, local_path
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -75,11 +75,15 @@ def not_written(typed: str, error: OSError) -> CommandError:
 
 
 def demand_outside(session: Session, typed: str, target: str) -> None:
-    """Raise CommandError for a place in the source's own directory."""
+    """Raise CommandError for a place in the source's own directory, or in another one of Kafka's."""
     if any(is_inside(target, place) for place in session.protected):
         raise CommandError(
             f"{typed}: is in the source's own directory, where kshell writes nothing",
             hint="choose another directory",
+        )
+    if is_kafkas(target):
+        raise CommandError(
+            f"{typed}: is in a directory of Kafka's, where kshell writes nothing", hint="choose another directory"
         )
 
 
@@ -98,6 +102,8 @@ def demand_new_file(session: Session, typed: str, *, force: bool, example: str) 
     demand_outside(session, typed, target)
     if os.path.isdir(target):
         raise CommandError(f"{typed}: is a directory", hint=f"name a file: {example}")
+    if os.path.exists(target) and not os.path.isfile(target):  # --force would put a file where a device was
+        raise CommandError(f"{typed}: is no file that could be replaced", hint=f"name a file: {example}")
     if os.path.lexists(target) and not force:
         raise CommandError(f"{typed}: exists", hint="--force replaces it")
     return target

@@ -15,7 +15,7 @@ from kshell.errors import EXIT_OK, EXIT_USAGE, CommandError, DeadlineError, Kshe
 from kshell.render import render
 from kshell.render.cells import ELLIPSIS, cells
 from kshell.render.color import paint
-from kshell.sources.directory.files import is_inside, local_path
+from kshell.sources.directory.files import is_inside, is_kafkas, local_path
 
 if TYPE_CHECKING:
     import subprocess
@@ -178,6 +178,11 @@ def _to_file(chunks: Iterator[str], target: str, *, append: bool, forbidden: Ite
     if any(is_inside(path, place) for place in forbidden):
         raise CommandError(
             f"{target}: is in the source's own directory, where kshell writes nothing",
+            hint="choose a file in another directory",
+        )
+    if is_kafkas(path):
+        raise CommandError(
+            f"{target}: is in a directory of Kafka's, where kshell writes nothing",
             hint="choose a file in another directory",
         )
     # A command that fails before its first word leaves the file as it was.

@@ -98,7 +98,7 @@ def parse_point(text: str, *, zone: datetime.tzinfo | None = None, from_end: boo
         hint = (
             f"did you mean -{text} (ago) or end-{text} (before the last record)?" if _DURATION.fullmatch(text) else HINT
         )
-        raise UsageError(f"{text}: not a point in the log", hint=hint) from None
+        raise UsageError(f"{text or repr(text)}: not a point in the log", hint=hint) from None
 
 
 def _moment(text: str, zone: datetime.tzinfo | None) -> datetime.datetime:

@@ -108,6 +108,10 @@ _READ_ONLY = ("SELECT", "EXPLAIN")
 _ROWS = 1000
 _LOOK = 0.1
 """Seconds between two looks at whether DuckDB has an answer."""
+_PATIENCE = 1.0
+"""Seconds that DuckDB has to hear an interrupt."""
+_MOST_BYTES = 256 << 20
+"""Bytes of a batch of rows that are made into Python's values, which take several times as much."""
 
 
 class QueryResult(NamedTuple):
@@ -148,10 +152,10 @@ def query(session: Session, text: str, catalog: Catalog) -> QueryResult:
             statement = f"SELECT * FROM query('{quoted}') LIMIT {MOST_CONFINED}"
         reader = _waited(connection, lambda: _reader(connection, statement))
     except duckdb.Error as error:
-        connection.close()
+        _close(duckdb, connection)
         raise _failed(duckdb, error, text, catalog) from None
     except BaseException:
-        connection.close()
+        _close(duckdb, connection)
         raise
     for then in sessions.values():
         session.remarks += [remark for remark in (*then.problems(), *then.notes()) if remark not in session.remarks]
@@ -233,30 +237,53 @@ def _rows(duckdb: Any, connection: Any, reader: Any, text: str, catalog: Catalog
     stream = iter(reader)
     try:
         while (batch := _waited(connection, lambda: next(stream, None))) is not None:
+            if batch.nbytes > _MOST_BYTES:
+                size = f"{batch.num_rows} rows of this answer take {batch.nbytes >> 20} MiB"
+                hint = "shorten its texts: substr(column, 1, 1000)"
+                raise CommandError(f"sql: {size}, and {_MOST_BYTES >> 20} may be printed", hint=hint)
             names = unique(batch.schema.names)
             for values in zip(*(column.to_pylist(maps_as_pydicts="lossy") for column in batch.columns), strict=True):
                 yield dict(zip(names, map(plain, values), strict=True))
     except duckdb.Error as error:
         raise _failed(duckdb, error, text, catalog) from None
     finally:
-        connection.close()
+        _close(duckdb, connection)
 
 
 def _waited(connection: Any, work: Callable[[], Any]) -> Any:
-    """What the work gives, done beside the main thread: in DuckDB's own code neither Ctrl-C nor a deadline is heard."""
-    from concurrent.futures import ThreadPoolExecutor
+    """What the work gives, done beside the main thread: in DuckDB's own code neither Ctrl-C nor a deadline is heard.
 
-    with ThreadPoolExecutor(1, "kshell sql") as pool:
-        future = pool.submit(work)
+    Some of its functions (``repeat``) hear no interrupt either, and are left to end by themselves.
+    """
+    import threading
+    from concurrent.futures import Future
+
+    future: Future[Any] = Future()
+
+    def run() -> None:
         try:
-            while not future.done():
-                with contextlib.suppress(TimeoutError):
-                    future.result(_LOOK)
-            return future.result()
-        except BaseException:
-            if not future.done():
-                connection.interrupt()
-            raise
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="kshell sql", daemon=True).start()
+    try:
+        while not future.done():
+            with contextlib.suppress(TimeoutError):
+                future.result(_LOOK)
+        return future.result()
+    except BaseException:
+        if not future.done():
+            connection.interrupt()
+            with contextlib.suppress(Exception):
+                future.result(_PATIENCE)
+        raise
+
+
+def _close(duckdb: Any, connection: Any) -> None:
+    """Close it; what still runs in it closes it when that ends."""
+    with contextlib.suppress(duckdb.Error):
+        connection.close()
 
 
 def _reader(connection: Any, statement: Any) -> Any:

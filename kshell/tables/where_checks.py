@@ -261,29 +261,30 @@ class _RangError(Exception):
     """The timer rang inside a search."""
 
 
-def bounded(pattern: re.Pattern[str]) -> Search:
-    """The pattern's search. Raises CommandError when a text takes too long.
+def bounded(pattern: re.Pattern[str], *, whole: bool = False) -> Search:
+    """The pattern's search, or its match of a whole text. Raises CommandError when a text takes too long.
 
     A pattern with one repetition, and no group, cannot, and is not watched. Another thread than the main one cannot be.
     """
+    try_one = pattern.fullmatch if whole else pattern.search
     repetitions = len(_REPETITION.findall(pattern.pattern))
     if not repetitions or (repetitions == 1 and "(" not in pattern.pattern):
-        return pattern.search
+        return try_one
     import signal
 
     if not hasattr(signal, "setitimer"):
-        return pattern.search
+        return try_one
 
     def ring(number: int, frame: FrameType | None) -> NoReturn:
         raise _RangError
 
     def search(text: str) -> object:
         if threading.current_thread() is not threading.main_thread():
-            return pattern.search(text)
+            return try_one(text)
         before = signal.signal(signal.SIGVTALRM, ring)
         try:
             signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
-            return pattern.search(text)
+            return try_one(text)
         except _RangError:
             raise CommandError(
                 f"the pattern {pattern.pattern} takes more than {SECONDS:g} s on a text of {len(text)} characters",

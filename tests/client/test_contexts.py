@@ -93,3 +93,11 @@ def test_a_default_that_is_gone_is_none(tmp_path: Path) -> None:
     known = contexts.load(environment(tmp_path))
     assert known.current is None
     assert known.named == {"a": Context("a", SERVERS, "a:1", None)}
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_in_the_files_place_holds_nobody(tmp_path: Path) -> None:
+    (tmp_path / "kshell").mkdir()
+    os.mkfifo(tmp_path / "kshell" / "contexts.json")
+    with pytest.raises(UsageError, match=r"contexts\.json: not a file of contexts"):
+        contexts.load(environment(tmp_path))

@@ -6,7 +6,7 @@ import pytest
 
 from kshell.engine.result import Rows
 from kshell.engine.session import Session
-from kshell.errors import UsageError
+from kshell.errors import CommandError, UsageError
 from tests.commands.shell import lines, rows, run
 
 
@@ -47,3 +47,9 @@ def test_redacted_values_cannot_be_guessed(sample: Session) -> None:
 def test_a_pattern_that_is_none(sample: Session) -> None:
     with pytest.raises(UsageError, match="not a regular expression"):
         run(sample, "grep '[' /image")
+
+
+@pytest.mark.parametrize("line", ["grep '^((.)+.)+#$' /image", "find /image --regex '((.)+.)+#'"])
+def test_a_pattern_that_takes_for_ever_on_a_text_is_given_up(sample: Session, line: str) -> None:
+    with pytest.raises(CommandError, match="takes more than 1 s on a text of"):
+        rows(sample, line)

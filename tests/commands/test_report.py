@@ -151,3 +151,18 @@ def test_secrets_and_no_place_are_refused(sample: Session, tmp_path: Path) -> No
         rows(sample, f"report --to {tmp_path / 'a.html'} --show-secrets")
     with pytest.raises(UsageError, match="where shall the page go"):
         rows(sample, "report")
+
+
+def test_a_device_is_not_replaced_by_a_file(sample: Session, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for force in ("", " --force"):
+        with pytest.raises(CommandError, match="pipe: is no file that could be replaced"):
+            rows(sample, f"report --to {tmp_path}/pipe{force}")
+    assert stat.S_ISFIFO(os.stat(tmp_path / "pipe").st_mode)
+
+
+def test_an_empty_point_is_none(sample: Session, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="'': not a point in the log"):
+        rows(sample, f"report --to {tmp_path}/x.html --since ''")
+    with pytest.raises(UsageError, match="'': not a point in the log"):
+        rows(sample, "topics --as-of ''")

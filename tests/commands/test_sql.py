@@ -18,6 +18,7 @@ import duckdb
 import pytest
 
 from kshell.commands.sql import complete_query
+from kshell.engine.execution import deadline
 from kshell.engine.session import Session
 from kshell.errors import (
     EXIT_USAGE,
@@ -326,3 +327,17 @@ def test_a_host_with_too_little_memory_to_begin_is_no_fault_of_kshell(monkeypatc
     monkeypatch.setattr(duckdb, "connect", connect)
     with pytest.raises(CommandError, match="this one needs more"):
         run(opened(recorded()[0]), "sql 'SELECT 1'")
+
+
+def test_a_function_that_hears_no_interrupt_is_left_behind(sample: Session) -> None:
+    begun = time.monotonic()
+    with pytest.raises(DeadlineError), deadline(0.5):
+        rows(sample, "sql \"SELECT repeat('x', 400000000)\"")
+    assert time.monotonic() - begun < 10
+
+
+def test_rows_of_more_bytes_than_can_be_printed_are_refused(sample: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query_module, "_MOST_BYTES", 1 << 20)
+    assert len(rows(sample, "sql \"SELECT repeat('x', 1000000) AS x\"")[0]["x"]) == 1_000_000
+    with pytest.raises(CommandError, match="1 rows of this answer take 2 MiB, and 1 may be printed"):
+        rows(sample, "sql \"SELECT repeat('x', 2100000)\"")

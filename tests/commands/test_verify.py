@@ -18,6 +18,7 @@ from kshell.errors import EXIT_DATA, EXIT_FINDING, EXIT_OK, EXIT_SOURCE, Corrupt
 from kshell.protocol.verify import SNAPSHOT_IN_LOG
 from kshell.sources.brokers.source import BrokerSource
 from kshell.sources.choose import demo_directory
+from kshell.sources.directory import files
 from kshell.sources.directory.files import ON_CORRUPTION
 from kshell.sources.directory.source import DirectorySource
 from tests import builders
@@ -348,6 +349,31 @@ def test_what_cannot_be_read_is_no_finding_but_no_answer_either(tmp_path: Path) 
     assert code(directory) == EXIT_SOURCE
     (directory / "quorum-state").write_text("{")
     assert code(directory) == EXIT_FINDING  # that one is certain
+
+
+def test_a_link_to_nothing_where_a_file_of_the_log_was_is_no_good_answer(tmp_path: Path) -> None:
+    directory = builders.copy_of(SMALL, tmp_path)
+    (directory / "00000000000000000009.log").symlink_to(tmp_path / "nowhere")
+    found = checks(directory)["00000000000000000009.log"]
+    assert (found["verdict"], found["reason"]) == ("not-read", "a link to what is not there: left out")
+    assert code(directory) == EXIT_SOURCE
+
+
+def test_a_text_file_that_this_user_may_not_read_is_not_called_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = builders.copy_of(SMALL, tmp_path)
+    opened_before = files._open_file
+
+    def refuse(path: str) -> int:
+        if path.endswith("quorum-state"):
+            raise files.permission(path)
+        return opened_before(path)
+
+    monkeypatch.setattr(files, "_open_file", refuse)  # root, as whom tests may run, may read all
+    found = checks(directory)["quorum-state"]
+    assert (found["verdict"], found["reason"]) == ("not-read", "permission denied")
+    assert code(directory) == EXIT_SOURCE
 
 
 def test_a_codec_that_is_not_installed_leaves_the_answer_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,6 +129,19 @@ def test_nothing_is_written_beside_the_data(tmp_path: Path, target: str) -> None
     emit(SAMPLE, "text", target=f"{tmp_path}/data-too", forbidden=[str(data)])
 
 
+@pytest.mark.parametrize("target", ["__cluster_metadata-0/x.log", "meta.properties", "out", "link/out", "orders-0/out"])
+def test_nothing_is_written_into_a_directory_of_kafkas_whoever_reads_it(tmp_path: Path, target: str) -> None:
+    data = tmp_path / "data"
+    for name in ("__cluster_metadata-0", "orders-0"):
+        (data / name).mkdir(parents=True)
+    (data / "meta.properties").write_text("node.id=1\n")
+    (data / "link").symlink_to(data / "__cluster_metadata-0")
+    with pytest.raises(CommandError, match="in a directory of Kafka's"):
+        emit(SAMPLE, "text", target=str(data / target))
+    assert [path.name for path in data.rglob("*") if path.is_file()] == ["meta.properties"]
+    assert (data / "meta.properties").read_text() == "node.id=1\n"
+
+
 # --- programs --------------------------------------------------------------------------------------------------------
 
 

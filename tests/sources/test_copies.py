@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 from itertools import pairwise
 from pathlib import Path
 
@@ -338,3 +339,15 @@ def test_progress_tells_of_all(tmp_path: Path) -> None:
     read_together(copies, lambda done, total, what: told.append((done, total)))
     assert told[-1][0] == told[-1][1] == sum(copy.size for copy in copies)
     assert all(one[0] <= other[0] for one, other in pairwise(told))
+
+
+def test_voters_that_cannot_be_decoded_are_damage_and_name_file_and_byte(tmp_path: Path) -> None:
+    whole = leader(2, 2)
+    longer = whole + bytes(3)  # three bytes after the last record, and a CRC that says that they belong there
+    parts = [*log(1, 1), builders.sealed(longer[:8] + struct.pack(">i", len(longer) - 12) + longer[12:]), record(3, 2)]
+    directory = node(tmp_path, 1, parts)
+    copy = Copy(str(directory))
+    assert [batch.base_offset for batch in copy.batches(None)] == [0, 1, 2, 3]
+    (damage,) = copy.damage
+    file, at = inner(directory) / "00000000000000000000.log", len(b"".join(parts[:2]))
+    assert damage.message.startswith(f"{file}: byte {at}: 3 bytes too many after the last record")

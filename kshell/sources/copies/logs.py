@@ -59,6 +59,8 @@ class Copy:
         self.snapshots: list[SnapshotFile] = []
         self.damage: list[DataError] = []
         self.torn: tuple[str, Torn] | None = None
+        self._file = path
+        """Where the batch that is read is, as far as that is known."""
         for file in listing.snapshots:
             self.verify(file)
 
@@ -105,12 +107,16 @@ class Copy:
     def batches(self, progress: Progress | None) -> Iterator[Batch]:
         """The log's batches that are whole; damage is stepped over, and collected."""
         walk = BatchWalk(self.source, progress=progress)
-        yield from self.noted(batch for _, batch in walk)
+        yield from self.noted(self._located(walk))
         self.damage += walk.damage
         self.torn = walk.torn
         reason = None if walk.damage else missing_end(self.source, walk.listing, self.log_end, self.newest)
         if reason is not None:
             self.damage.append(IncompleteLogError(f"{walk.listing.segments[-1].path}: {reason}"))
+
+    def _located(self, walk: BatchWalk) -> Iterator[Batch]:
+        for self._file, batch in walk:
+            yield batch
 
     def noted(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """The batches as they are; what they say of epochs and voters is known afterwards, and where the log ends."""
@@ -125,7 +131,10 @@ class Copy:
                 epoch = batch.epoch
                 self.epochs.append((epoch, batch.base_offset))
             if batch.is_control:
-                self._note_voters(batch)
+                try:
+                    self._note_voters(batch)
+                except (DecodeError, IndexError) as error:
+                    self.damage.append(CorruptDataError(self._file, batch.position, str(error)))
             yield batch
         if batch is not None:
             self.start, self.log_end = self.epochs[0][1], end
@@ -139,6 +148,8 @@ class Copy:
                     self._note_voters(batch)
         except CorruptDataError as error:
             self.damage.append(error.with_traceback(None))
+        except (DecodeError, IndexError) as error:
+            self.damage.append(CorruptDataError(file.path, batch.position, str(error)))
         except FileNotFoundError:
             pass  # deleted while we look: a running server does that
         else:

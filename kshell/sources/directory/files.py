@@ -199,6 +199,8 @@ def _local_files(path: str, unreadable: list[str]) -> Iterator[_File]:
             try:
                 status = entry.stat()
             except FileNotFoundError:
+                if entry.is_symlink():
+                    unreadable.append(f"{entry.path}: a link to what is not there: left out")
                 continue  # deleted while we list: a running server does that
             except OSError as error:  # a link to itself
                 unreadable.append(f"{entry.path}: {error.strerror}: left out")
@@ -349,6 +351,18 @@ def local_path(text: str) -> str:
     if "\0" in text:
         raise CommandError(f"{text}: no file can have that name")
     return os.path.expanduser(text)
+
+
+def is_kafkas(path: str) -> bool:
+    """Whether a file of that path is, or would be, in a directory that holds a metadata log, whoever reads it."""
+    folder = os.path.dirname(os.path.realpath(path))
+    while True:
+        if os.path.basename(folder) == METADATA_DIRECTORY or os.path.lexists(os.path.join(folder, META)):
+            return True
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return False
+        folder = parent
 
 
 def is_inside(path: str, place: str) -> bool:

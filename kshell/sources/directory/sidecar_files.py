@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from kshell.errors import SourceError
+from kshell.errors import SourceError, SourcePermissionError
 from kshell.sources.directory.files import BOOTSTRAP, META, Listing, Segment, SnapshotFile, is_remote, read_small
 
 _SMALL = 1 << 20
@@ -180,6 +180,8 @@ def _beside(listing: Listing, name: str, notes: Notes, *, errors: str = "strict"
         return path, read_small(path, _SMALL).decode("utf-8", errors)
     except FileNotFoundError:
         pass
+    except SourcePermissionError as error:
+        _note(notes, f"{error.message}: it is not used; run kshell as a user that may read it")
     except SourceError as error:
         _note(notes, f"{error.message}: it is not used; {_ADVICE}")
     except UnicodeDecodeError as error:

@@ -11,11 +11,18 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError, SourceError
+from kshell.errors import (
+    CorruptDataError,
+    DataError,
+    IncompleteLogError,
+    MissingCodecError,
+    SourceError,
+    SourcePermissionError,
+)
 from kshell.protocol.verify import SNAPSHOT_IN_LOG, USUAL
 from kshell.sources.directory import sidecar_files
 from kshell.sources.directory.describe import snapshot_id
-from kshell.sources.directory.files import META, Listing, Segment, SnapshotFile, is_remote
+from kshell.sources.directory.files import META, Listing, Segment, SnapshotFile, is_remote, open_read
 from kshell.sources.directory.log import Progress
 from kshell.sources.directory.source import missing_end
 from kshell.sources.directory.survey import (
@@ -250,6 +257,9 @@ def _snapshot(survey: SnapshotSurvey, log: LogSurvey, *, decode: bool) -> FileCh
     return _with_malformed(_compared_with_log(check, survey, log), survey.types, 0, survey.records)
 
 
+_DISAGREE = "the snapshot and the log disagree: either of them may be wrong, or they are not of one cluster"
+
+
 def _compared_with_log(check: FileCheck, survey: SnapshotSurvey, log: LogSurvey) -> FileCheck:
     """A whole snapshot's name and header beside what the log says of its last offset."""
     file, facts = survey.file, survey.facts
@@ -264,6 +274,13 @@ def _compared_with_log(check: FileCheck, survey: SnapshotSurvey, log: LogSurvey)
     if file.is_bootstrap:
         return check._replace(certainty=CONFIRMED, witness="epoch: the file's name; it stands before the log")
     end = log.ends.get(file.end_offset)
+    if (
+        end is None
+        and not log.damage
+        and any(part.base_offset < file.end_offset < part.end_offset for part in log.segments)
+    ):
+        reason = f"offset {file.end_offset} is inside a batch of the log, and Kafka takes snapshots between two"
+        return check._replace(verdict=DAMAGED, certainty=UNCONFIRMED, witness=_DISAGREE, reason=reason)
     if end is None:
         witness = "epoch: the file's name; the log has no batch that ends there: nothing confirms the offset"
         return check._replace(certainty=CONSISTENT, witness=witness)
@@ -278,8 +295,7 @@ def _compared_with_log(check: FileCheck, survey: SnapshotSurvey, log: LogSurvey)
     ]
     if differing:
         reason = f"the log's batch that ends at offset {file.end_offset} has {' and '.join(differing)}"
-        witness = "the snapshot and the log disagree: either of them may be wrong, or they are not of one cluster"
-        return check._replace(verdict=DAMAGED, certainty=UNCONFIRMED, witness=witness, reason=reason)
+        return check._replace(verdict=DAMAGED, certainty=UNCONFIRMED, witness=_DISAGREE, reason=reason)
     if late:
         witness = (
             f"the log's batch that ends there has the same epoch; the snapshot says a time that is {late} ms later"
@@ -375,10 +391,23 @@ def _text_file(
     file_name = os.path.basename(name)
     check = FileCheck(file_name, "text", WHOLE, certainty, size, "its form, and its values beside the log", witness)
     faults = [note.removeprefix(f"{path}: ") for note in notes if note.startswith(f"{path}: ")]
-    if faults:
+    if (refused := _refusal(path)) is not None:
+        yield check._replace(verdict=NOT_READ, certainty=None, witness="", reason="permission denied", failure=refused)
+    elif faults:
         yield check._replace(verdict=DAMAGED, certainty=CONFIRMED, witness="Kafka's form of it", reason=faults[0])
     else:
         yield check._replace(reason=reason)
+
+
+def _refusal(path: str) -> SourcePermissionError | None:
+    """Why this user may not read a file, if that is so."""
+    try:
+        os.close(open_read(path))
+    except SourcePermissionError as error:
+        return error
+    except (SourceError, FileNotFoundError):
+        pass
+    return None
 
 
 def _size_beside(listing: Listing, name: str) -> tuple[str, int | None]:
