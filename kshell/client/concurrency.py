@@ -24,15 +24,15 @@ def first_success(
 ) -> Result:
     """Return what the first attempt to succeed gives.
 
-    The next attempt starts when one fails, or takes longer than :data:`STAGGER`. Those that are still under way at the
-    end go on by themselves, and nobody waits for them.
+    The next attempt starts when none is under way any more, or when none has ended for :data:`STAGGER`. Those that are
+    still under way at the end go on by themselves, and nobody waits for them.
 
     Args:
         attempts: at least one, in the order in which they are started.
-        unreachable: makes one error of the failures to reach a node, where every attempt was one.
+        unreachable: turns the failures into one error, where no attempt reached its node; not called for a single one.
 
     Raises:
-        BaseException: at once, what is no failure to reach a node.
+        BaseException: at once, when an attempt fails otherwise than by not reaching its node.
     """
     if len(attempts) == 1:
         return attempts[0]()

@@ -13,7 +13,7 @@ from kshell.protocol.messages.configs import DESCRIBE_CONFIGS, INCREMENTAL_ALTER
 BROKER_LOGGER = 8
 """The resource type of a node's loggers, controllers' too (``ConfigResource.Type``)."""
 INVALID_REQUEST = 42
-"""Among others: this node has another id."""
+"""What a node answers, among other causes, when it has another id."""
 _SET, _DELETE = 0, 1
 SOURCES = {4: "STATIC_BROKER_CONFIG", 5: "DEFAULT_CONFIG", 6: "DYNAMIC_BROKER_LOGGER_CONFIG"}
 

@@ -1,8 +1,8 @@
 """What servers of each Kafka release, 0.10.0 to 4.4, say of themselves in ApiVersions.
 
-API versions come from Kafka's own classes (``releases_table.py``), supported features from real servers; both are held
-against running servers by ``tests/client/test_releases.py``. A release is named as people name it, without its patch
-number: ``"0.10.2"``, ``"0.11"``, ``"3.9"``.
+API versions come from Kafka's own classes (``releases_table.py``, which is generated), supported features from real
+servers; both are held against running servers by ``tests/client/test_releases.py``. A release is named as people name
+it, without its patch number: ``"0.10.2"``, ``"0.11"``, ``"3.9"``.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _BEFORE_API_VERSIONS = """
     Produce 0-1, Fetch 0-1, UpdateMetadata 0-1, LeaderAndIsr 0, StopReplica 0, ControlledShutdown 1, OffsetCommit 0-2,
     JoinGroup 0, Heartbeat 0, LeaveGroup 0, SyncGroup 0, DescribeGroups 0, ListGroups 0
 """
-"""Brokers that do not know ApiVersions: what they understand, for those who say that they have one."""
+"""Brokers without ApiVersions: what they understand. For users who name such a release."""
 
 
 class Offer(NamedTuple):
@@ -82,7 +82,7 @@ class Offer(NamedTuple):
 
 
 def read_text(text: str) -> dict[str, dict[int, Range | None]]:
-    """Return a text of ``releases_table.py`` as release -> API key -> range; ``None`` where the API goes."""
+    """Return a text of ``releases_table.py`` as release -> API key -> range; ``None`` where the API is dropped."""
     keys = {name: key for key, name in API_NAMES.items()}
     out: dict[str, dict[int, Range | None]] = {}
     for line in text.split("\n"):

@@ -1,4 +1,4 @@
-"""Slips: values that a snapshot has otherwise than the log before it; for ``info``, ``health`` and ``diff``.
+"""Slips: values that a snapshot has otherwise than the log before it; for ``info``, ``health``, ``diff``, ``verify``.
 
 :mod:`kshell.metadata.checkpoint` says how they come about. They are looked for only where a directory has both, and
 never by a command that just shows values.
@@ -41,7 +41,7 @@ def slips(session: Session, *, lasting: bool = False) -> list[Slip]:
 
     Args:
         session: shows the moment.
-        lasting: whether there are none where the newest snapshot has none, which is soon known.
+        lasting: look at the newest snapshot first, which has every slip that still holds: none there is none at all.
     """
     until, past = session.until, session.past
     if past is not None and past.is_recorded:
@@ -102,7 +102,7 @@ SCRAM_REMOVED = "REMOVE_USER_SCRAM_CREDENTIAL_RECORD"
 
 
 def kafkas_own(slip: Slip, snapshot: Image, record_types: Container[str]) -> str | None:
-    """What slip of Kafka explains a value that a snapshot has otherwise than the log.
+    """What known bug of Kafka explains a value that a snapshot has otherwise than the log.
 
     Args:
         slip: the value.
@@ -110,7 +110,7 @@ def kafkas_own(slip: Slip, snapshot: Image, record_types: Container[str]) -> str
         record_types: the names of the types of records that the log has.
 
     Returns:
-        A sentence; ``None`` where no slip that is known explains it.
+        A sentence; ``None`` where no known bug explains it.
     """
     family, *rest = slip.path[1:]
     if family == "configs" and slip.difference == ONLY_SNAPSHOT and rest[0].startswith(_TOPIC):

@@ -40,7 +40,7 @@ _LOAD = (
 _AFTER = tuple(field.name for field in BROKER_FIELDS).index("listeners") + 1
 _FIELDS = (*BROKER_FIELDS[:_AFTER], *_SOFTWARE, *BROKER_FIELDS[_AFTER:], *_LOAD)
 _CARRYING = tuple(field._replace(wide=field.wide or field.name in ("epoch", "listeners")) for field in _FIELDS)
-"""With what each broker carries, which people see in the place of its addresses."""
+"""With ``--load``: ``epoch`` and ``listeners`` are wide, so that a terminal has room for what each broker carries."""
 _OF_CLUSTER = ("lowestSoftwareVersion", "highestSoftwareVersion")
 
 
@@ -67,7 +67,7 @@ def run(session: Session, args: Any) -> Result:
 
 
 def _page(result: Rows, *, software: bool) -> Result:
-    """Without what nobody was asked for; the cluster's versions below the table."""
+    """Without the software's columns where no broker was asked; else the cluster's versions below the table."""
     table = result.for_people
     assert isinstance(table, Rows)
     left_out = {*_OF_CLUSTER} if software else {field.name for field in _SOFTWARE}

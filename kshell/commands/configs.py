@@ -27,7 +27,7 @@ _BY_TABLES = "judged by what Kafka 3.3 to 4.4 define"
 
 
 def run(session: Session, args: Any) -> Result:
-    """Rows of the entities, or of everything that the log holds; or what there is to say of values."""
+    """Rows of the entities, or of everything that is set; with ``check``, a verdict on each value."""
     if args.overridden and args.effective:
         raise UsageError("configs: --overridden and --effective exclude each other")
     if args.entity[:1] == [_CHECK]:
@@ -62,7 +62,7 @@ def _rows(session: Session, resources: list[Resource], args: Any) -> list[dict[s
         return list(rows_of_log(session.image["configs"], resources, session.redaction))
     rows: list[dict[str, Any]] = []
     failures: list[KshellError] = []
-    has_log = False
+    any_from_log = False
     for described in ask(session, nodes, resources, docs=args.docs):
         failure = failure_of(described)
         if failure is None:
@@ -70,14 +70,15 @@ def _rows(session: Session, resources: list[Resource], args: Any) -> list[dict[s
             _note_old(session, described)
             continue
         failures.append(failure)
-        has_log = nodes.kind == "controller" and isinstance(failure, NodeError)
-        unknown = "only what was set is known, and the rest is unknown: " if has_log else ""
+        from_log = nodes.kind == "controller" and isinstance(failure, NodeError)
+        any_from_log = any_from_log or from_log
+        unknown = "only what was set is known, and the rest is unknown: " if from_log else ""
         hint = f" ({failure.hint})" if failure.hint else ""
         session.remarks.append(f"{resource_segment(described.resource)}: {unknown}{failure.message}{hint}")
-        if has_log:
+        if from_log:
             rows += rows_of_log(session.image["configs"], [described.resource], session.redaction, type=UNKNOWN)
-    if failures and len(failures) == len(resources) and not rows and not has_log:
-        session.remarks.clear()  # the failure says it
+    if failures and len(failures) == len(resources) and not rows and not any_from_log:
+        session.remarks.clear()  # the error says the same
         raise failures[0]
     if not rows and not failures:
         session.remarks.append("nothing is set there: --effective shows what is in force")

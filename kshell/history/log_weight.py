@@ -226,7 +226,7 @@ def _filled(length: float, plain: bool) -> str:
 
 
 def _size(count: int) -> str:
-    """Bytes in the largest unit that leaves a whole number."""
+    """Bytes in the largest unit of which there is at least one, with one decimal."""
     for size, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if count >= size:
             return f"{count / size:.1f} {unit}"

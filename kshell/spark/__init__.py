@@ -11,8 +11,8 @@
     kshell.spark.register_tables(spark, "/data/tables")     # what `kshell-pipeline run` has made
     spark.sql("SELECT clusterId, count(*) FROM current_topics GROUP BY 1")
 
-:mod:`kshell.spark.schemas` has the views and their columns, :mod:`kshell.spark.options` the options. Only
-:mod:`kshell.spark.source` knows Spark; what is read, and in which pieces, is decided and done without it.
+:mod:`kshell.spark.schemas` has the views and their columns, :mod:`kshell.spark.options` the options. Of
+the format itself only :mod:`kshell.spark.source` knows Spark; what is read, and in which pieces, is decided without it.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class PanelColumn(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """What opens behind a row: its title, and what makes it on the session of the moment that is shown."""
+    """A page: its title, and the function that makes it of the session at the moment that is shown."""
 
     title: str
     make: Callable[[Session, int], PanelRows]
@@ -169,7 +169,7 @@ def _topic(name: str) -> Opening:
 
 
 def _partitions(session: Session, name: str) -> PanelRows:
-    """The partitions of one topic. Those that are seen are looked at, so that a topic may have very many."""
+    """The partitions of one topic. Only what is on the screen is computed, so that a topic may have very many."""
     image = session.image
     topic_id = image[NAMES].get(name)
     if topic_id is None:

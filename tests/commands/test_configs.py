@@ -214,6 +214,17 @@ class TestOfNodes:
         assert [row["name"] for row in rows(session, "configs TOPIC:secret TOPIC:orders")] == ["retention.ms"]
         assert "TOPIC:secret" in session.remarks[0]
 
+    @pytest.mark.parametrize("line", ["configs TOPIC:a TOPIC:b", "configs TOPIC:b TOPIC:a"])
+    def test_the_order_in_which_resources_fail_does_not_matter(self, quorum: Quorum, line: str) -> None:
+        def refuse(body: Message) -> None:
+            for one in body["results"]:
+                one.update(errorCode=29 if one["resourceName"] == "a" else 3, configs=[])
+
+        quorum.on("DescribeConfigs", faults.change(refuse))
+        session = at_controllers(quorum)
+        assert rows(session, line) == []
+        assert len(session.remarks) == 2
+
     def test_a_controller_that_is_too_old(self) -> None:
         with Quorum(release="3.6") as quorum:
             quorum.append(

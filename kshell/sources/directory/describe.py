@@ -36,7 +36,7 @@ def quorum(loaded: Loaded) -> dict[str, Any]:
 
 
 def leader_id(loaded: Loaded) -> int | None:
-    """The leader of the newest state by ``quorum-state``, of any other by the LeaderChange record of its epoch.
+    """The leader: of the newest state as ``quorum-state`` has it, as of an earlier point by that epoch's LeaderChange.
 
     ``None`` where neither is there: a snapshot holds no LeaderChange, and the log before it may be deleted.
     """
@@ -81,7 +81,7 @@ def _last_epoch(loaded: Loaded) -> int:
 def leader_change(loaded: Loaded) -> Entry[Message] | None:
     """The LeaderChange record that opened the epoch of the last record.
 
-    It is looked for in the log before the snapshot, too, which holds no such record.
+    Snapshots hold none, so the log before the snapshot is searched, too.
     """
     change: Entry[Message] | None = loaded.image[QUORUM].get(LEADER)
     if change is None and loaded.snapshot is not None:

@@ -22,8 +22,8 @@ META = "meta.properties"
 BOOTSTRAP = "bootstrap.checkpoint"
 STOP, TAIL, SKIP = "stop", "tail", "skip"
 ON_CORRUPTION = (STOP, TAIL, SKIP)
-"""What happens at a damaged batch of the log: its last good state before it is the answer; the same, and what cannot be
-read at the end counts as torn; the batches behind it count, too."""
+"""What happens at a damaged batch of the log. ``stop``: the state before it is the answer. ``tail``: the same, but an
+end that cannot be read counts as torn. ``skip``: it is left out, and the batches after it count."""
 DELETED = ".deleted"
 """What a server appends to a file's name a minute before it removes the file."""
 VANISHES = "the file vanishes again and again"
@@ -82,9 +82,9 @@ class SnapshotFile(NamedTuple):
 class Listing(NamedTuple):
     """What there is to read, oldest first. ``directory`` is ``None`` for a lone file.
 
-    ``beside`` stands in for the small text files of a directory, by name, where there is none: a live source's.
-    ``unseen``: offsets below it are not given by a live source, and hold nothing of the image. ``log_start``: where the
-    log begins, if the segments here are only its end.
+    ``beside``: name -> text of the small files, for a live source, which has no directory. ``unseen``: a live source
+    does not hand out the offsets below it, and no record there changes the image. ``log_start``: where the log begins,
+    if the segments here are only its end.
     """
 
     directory: str | None
@@ -173,7 +173,7 @@ _File = tuple[str, str, int, int]
 
 
 def _files(path: str, unreadable: list[str]) -> list[_File] | None:
-    """The segments and snapshots in a directory, by their names; ``None`` for what is none."""
+    """The files in a directory, of a local one only segments and snapshots; ``None`` for what is no directory."""
     if is_remote(path):
         from kshell.sources import remote
 

@@ -31,10 +31,10 @@ Event = tuple[PositionedBatch, RawRecord, Decoded] | FileFinding
 
 
 class View:
-    """What rows of one view need to know: its name, its columns, which records, and whether secrets are shown.
+    """What is needed to make the rows of one view: its name, its columns, which records, whether secrets are shown.
 
-    ``is_whole``: views of records raise UnreadError for what cannot be read (:data:`~kshell.spark.files.plan.UNREAD`),
-    MissingCodecError for a codec that is not there: nothing that may be whole is left out silently.
+    ``is_whole``: every record must be read. What cannot be (:data:`~kshell.spark.files.plan.UNREAD`) raises
+    UnreadError, a codec that is not there MissingCodecError.
     ``dictionaries``: as for :class:`~kshell.spark.decoding.bronze.Records`, in the view ``records``.
     """
 
@@ -112,7 +112,7 @@ class View:
         self.finding_count += collected.broken
 
     def _demand(self, file: FilePlan, findings: Iterable[FileFinding]) -> None:
-        """Raises UnreadError for one that says that something was not read, where all is to be."""
+        """With ``is_whole``, raises UnreadError at a finding of kind UNREAD."""
         for finding in findings:
             if self.is_whole and finding.kind == UNREAD:
                 message = finding.reason if file.path in finding.reason else f"{file.path}: {finding.reason}"

@@ -39,12 +39,14 @@ def metadata_growth(tables: Tables) -> Any:
     counted = aggregates.grouped(
         of_log, ["clusterId", "dayNumber", "type"], records="count(*)", undecoded="count_if(isUndecoded)"
     )
+    # Of itself a table is given its final rows only, and ``records`` begins after them: no day counts twice.
     before = aggregates.grouped(tables["metadata_growth"], ["clusterId", "type"], counted="max(total)")
     totals = counted.join(before, ["clusterId", "type"], "left").selectExpr(
         "*",
         f"{day('dayNumber')} as day",
         "coalesce(counted, 0L) + sum(records) over (partition by clusterId, type order by dayNumber) as total",
     )
+    # Rows without a day are final at once: -1 is before every time.
     return aggregates.typed_settling(totals.selectExpr("*", f"coalesce({end_of_day('day')}, -1L) as untilMs"), FIELDS)
 
 
