@@ -208,7 +208,7 @@ NOT_THERE = {
 
 
 def test_every_command_is_asked_for_what_is_not_there() -> None:
-    assert set(NOT_THERE) == set(registry.names())
+    assert set(NOT_THERE) == set(registry.names()), "give NOT_THERE lines that name something which is not there"
 
 
 @pytest.mark.parametrize("line", [line for lines in NOT_THERE.values() for line in lines])

@@ -63,6 +63,10 @@ HEAD_SIZE = 3
 """Bytes of a value before its message: frame version, api key and version, one byte each for every known type."""
 
 
+_ONE_BYTE = 0x7F
+"""The largest number of a varint of one byte."""
+
+
 class RecordType(NamedTuple):
     """One kind of metadata record."""
 
@@ -85,7 +89,13 @@ _TYPES: dict[int, RecordType] = {}
 def record(
     api_key: int, name: str, versions: str, fields: str = "", latest: LatestByKey | None = None
 ) -> Callable[[Replay], RecordType]:
-    """Declare a record type; the decorated function replays it."""
+    """Declare a record type; the decorated function replays it.
+
+    Raises ValueError for a key that is declared already, and for one that takes two bytes: heads have one
+    (:data:`HEAD_SIZE`), as all of Kafka's have so far.
+    """
+    if not 0 <= api_key <= _ONE_BYTE:
+        raise ValueError(f"{name}: api key {api_key} takes two bytes, and HEAD_SIZE counts one")
 
     def declare(replay: Replay) -> RecordType:
         kind = RecordType(api_key, upper_snake(name), Schema(name, versions, fields), replay, latest)

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from kshell.render import render
+from tests import goldens
 from tests.commands.shell import run
 from tests.docs_reference import COLUMNS, place_for_examples, sample_session
 
@@ -48,7 +48,7 @@ def test_golden(name: str, fmt: str) -> None:
         result = run(sample_session(), LINES[name])
         shown = "".join(render(result, fmt, width=COLUMNS))
     path = GOLDENS / f"{name}.{fmt}"
-    if os.environ.get("KSHELL_UPDATE_GOLDEN"):
+    if goldens.are_written():
         path.parent.mkdir(exist_ok=True)
         path.write_text(shown, encoding="utf-8", newline="")
-    assert shown == path.read_bytes().decode()
+    assert shown == path.read_bytes().decode(), goldens.differs(path)

@@ -181,7 +181,7 @@ def test_nothing_where_nothing_is_wrong(tmp_path: Path) -> None:
 
 
 def test_every_check_is_planted() -> None:
-    assert {one.name for one in checks()} == {*PLANTED, *ASKED}
+    assert {one.name for one in checks()} == {*PLANTED, *ASKED}, "give PLANTED what the check finds"
     assert all(one.level in LEVELS and one.about and one.cures for one in checks())
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from kshell.engine.session import Session
 from kshell.render import render
+from tests import goldens
 from tests.commands.shell import run
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -39,7 +39,7 @@ def test_is_as_it_was(sample: Session, name: str, fmt: str) -> None:
     for line in LINES[name]:
         text = "".join(render(run(sample, line), fmt, width=120))
     file = GOLDEN / f"{name}.{fmt}"
-    if os.environ.get("KSHELL_UPDATE_GOLDEN"):
+    if goldens.are_written():
         file.parent.mkdir(exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    assert file.read_bytes().decode("utf-8") == text
+    assert file.read_bytes().decode("utf-8") == text, goldens.differs(file)

@@ -87,7 +87,9 @@ class TestEach:
                 assert list(arg.complete(session, "")), arg.name
 
     def test_is_in_the_reference(self, command: Command) -> None:
-        assert f"](commands/{command.name}.md)" in (REFERENCE / "commands.md").read_text(encoding="utf-8")
+        assert f"](commands/{command.name}.md)" in (REFERENCE / "commands.md").read_text(encoding="utf-8"), (
+            "run ./dev docs"
+        )
         page = REFERENCE / "commands" / f"{command.name}.md"
         assert page.read_text(encoding="utf-8").startswith(f"# {command.name}\n")
 

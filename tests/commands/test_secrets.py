@@ -203,7 +203,8 @@ def test_every_command_that_shows_data_is_tried() -> None:
     # What these give, tests of their own look at; watch shows the answers of other commands.
     silent |= live | {"compare-logs", "drain-check", "export", "recover", "report", "save", "strays", "support-bundle"}
     silent |= {"mcp", "top", "watch", "what-if", "why"}
-    assert {line.split()[0] for line in LINES} | silent == set(registry.names())
+    looked_at = {line.split()[0] for line in LINES} | silent
+    assert looked_at == set(registry.names()), "give LINES a line of the command, or `silent` its name"
 
 
 def test_a_secret_field_of_a_record_is_secret_in_the_tree_as_well() -> None:

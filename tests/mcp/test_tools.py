@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from kshell.engine import registry, tools
 from kshell.engine.arguments import flags_of, parse
 from kshell.engine.declaration import Command
 from kshell.errors import UsageError
+from tests import goldens
 
 OFFERED = Path(__file__).parent / "offered.json"
 """Tool -> its arguments. An option that a command gets later shows up here: may a model give it?"""
@@ -24,9 +24,9 @@ BY_NAME = {command.name: command for command in TOOLS}
 
 def test_a_model_may_give_these_arguments_and_no_others() -> None:
     found = {command.name: sorted(tools.input_schema(command, ())["properties"]) for command in TOOLS}
-    if os.environ.get("KSHELL_UPDATE_GOLDEN"):
+    if goldens.are_written():
         OFFERED.write_text(json.dumps(found, indent=2) + "\n")
-    assert found == json.loads(OFFERED.read_text())
+    assert found == json.loads(OFFERED.read_text()), goldens.differs(OFFERED)
 
 
 def test_a_command_that_is_not_there_is_left_out_and_appears_when_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

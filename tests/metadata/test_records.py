@@ -117,6 +117,12 @@ def test_a_new_record_type_takes_one_declaration() -> None:
         _HEADS.pop(b"\x01\x63\x00", None)
 
 
+def test_an_api_key_of_two_bytes_is_refused_and_not_declared_in_vain() -> None:
+    for api_key in (128, 300, -1):
+        with pytest.raises(ValueError, match=f"FarRecord: api key {api_key} takes two bytes"):
+            record(api_key, "FarRecord", "0")
+
+
 def test_an_api_key_has_one_declaration() -> None:
     with pytest.raises(ValueError, match="api key 2 is declared twice: TOPIC_RECORD and OTHER_RECORD"):
         record(2, "OtherRecord", "0")(lambda delta, data, origin: None)

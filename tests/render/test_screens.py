@@ -1,14 +1,13 @@
 """Whole screens of what people ask for most, at four sizes of a terminal: as they were when somebody looked at them.
 
 A file under ``screens/`` has one answer at every size: as many lines as the terminal shows at once, then how many
-follow, and the last one. ``KSHELL_UPDATE_SCREENS=1`` writes the files anew: look at the difference before it is kept.
+follow, and the last one. ``KSHELL_UPDATE_GOLDEN=1`` writes the files anew: look at the difference before it is kept.
 Beside that, every line of every screen is held against what must be true of it whatever it says.
 """
 
 from __future__ import annotations
 
 import io
-import os
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -24,6 +23,7 @@ from kshell.render import render
 from kshell.render.answer import answer
 from kshell.render.cells import cell, cells
 from kshell.render.output import describe_error
+from tests import goldens
 from tests.docs_reference import place_for_examples, sample_session
 from tests.render import wide_cluster
 from tests.render.samples import invisible
@@ -149,10 +149,10 @@ def test_screens(name: str, sessions: tuple[Session, Session]) -> None:
         parts += [f"=== {width}x{height}", *screen(lines, height)]
     text = "\n".join(parts) + "\n"
     path = GOLDENS / f"{name}.txt"
-    if os.environ.get("KSHELL_UPDATE_SCREENS") == "1":
+    if goldens.are_written():
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8"), goldens.differs(path)
 
 
 def check_lines(name: str, lines: list[str], width: int) -> None:

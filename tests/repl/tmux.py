@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import goldens
 from tests.needed import is_required
 
 NEEDS_TMUX = pytest.mark.skipif(shutil.which("tmux") is None and not is_required(), reason="tmux is not installed")
@@ -158,13 +159,13 @@ class Terminal:
             time.sleep(_POLL)
 
     def shows(self, name: str) -> None:
-        """Compares with the golden screen; ``KSHELL_UPDATE_SCREENS=1`` writes it anew."""
+        """Compares with the golden screen; ``KSHELL_UPDATE_GOLDEN=1`` writes it anew."""
         shown = masked(self.settled())
         path = SCREENS / f"{name}.txt"
-        if os.environ.get("KSHELL_UPDATE_SCREENS") == "1":
+        if goldens.are_written():
             SCREENS.mkdir(exist_ok=True)
             path.write_text(shown + "\n", encoding="utf-8")
-        assert shown + "\n" == path.read_text(encoding="utf-8")
+        assert shown + "\n" == path.read_text(encoding="utf-8"), goldens.differs(path)
 
 
 def masked(screen: str) -> str:

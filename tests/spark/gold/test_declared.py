@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kshell.spark import gold, silver
+from tests.spark.gold import expected
 
 BRONZE = {"records", "control_records", "clusters"}
 
@@ -40,3 +41,9 @@ def test_only_what_compares_clusters_needs_all_of_them() -> None:
         "config_drift",
         "config_drift_episodes",
     ]
+
+
+def test_every_table_of_a_cluster_is_computed_twice() -> None:
+    of_a_cluster = {name for name, table in gold.tables().items() if not table.is_fleet}
+    what_to_do = "write NAME(cluster) in tests/spark/gold/expected/, and list it in its TABLES"
+    assert set(expected.TABLES) == of_a_cluster, what_to_do

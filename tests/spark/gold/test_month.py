@@ -71,10 +71,6 @@ def test_drift_over_time_is_that_of_plain_python(
     assert still
 
 
-def test_every_table_of_a_cluster_is_computed_twice() -> None:
-    assert set(expected.TABLES) == {name for name, table in gold.tables().items() if not table.is_fleet}
-
-
 def test_the_month_has_all_that_tables_tell_apart(clusters: list[Cluster]) -> None:
     month = clusters[0]
 
