@@ -43,6 +43,11 @@ def run(session: Session, args: Any) -> Result:
     }
     if action != "add" and (args.config or any(source_options.values())):
         raise UsageError(f"context: {action} takes no options", hint="only add does")
+    if args.X:
+        raise UsageError(
+            "context: -X is not kept: a property may be a password",
+            hint="write it into a properties file: context add NAME --config FILE",
+        )
     saved_contexts = contexts.load(os.environ)
     if action == "list":
         return _list(saved_contexts)
@@ -147,6 +152,12 @@ COMMAND = Command(
         Flag(("-q", "--bootstrap-controllers"), "add: the controllers, host:port,…", "LIST"),
         Flag(("-b", "--bootstrap-servers"), "add: the brokers, host:port,…", "LIST"),
         Flag(("-d", "--directory"), "add: a metadata directory", "DIR"),
+        Flag(
+            ("-X",),
+            "refused: a property may be a password, and is kept in the file of --config",
+            "KEY=VALUE",
+            repeat=True,
+        ),
     ),
     examples=(
         Example("context add prod -q controller-1:9093,controller-2:9093", "a name for a quorum"),

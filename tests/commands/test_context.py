@@ -146,3 +146,15 @@ def test_people_see_what_there_is(sample: Session, home: Path) -> None:
     assert set(rows(sample, "context")[0]) == {
         "name", "current", "directory", "bootstrapControllers", "bootstrapServers", "config"
     }  # fmt: skip
+
+
+def test_a_property_on_the_line_is_refused_and_not_forgotten(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    for line in (
+        ["context", "add", "p", "-q", "h:1", "-X", "sasl.jaas.config=hunter2"],
+        ["context", "list", "-X", "a=hunter2"],
+    ):
+        assert cli.main(line) == 2
+        out, error = capsys.readouterr()
+        assert "-X is not kept: a property may be a password" in error
+        assert "hunter2" not in out + error
+    assert not (home / "config").exists()
