@@ -13,10 +13,14 @@ class LossyStream(io.TextIOWrapper):
     A full disk under a log, or a reader that went away, must not turn an answer's exit code into another one.
     """
 
+    _kept: TextIO
+
     @classmethod
     def around(cls, stream: TextIO) -> LossyStream:
-        """Over the same bytes as a stream of Python's own, which is not to be used any more."""
-        return cls(stream.buffer, stream.encoding, stream.errors, line_buffering=True)
+        """Over the bytes of a stream, which is kept: its end would close them."""
+        around = cls(stream.buffer, stream.encoding, stream.errors, line_buffering=True)
+        around._kept = stream
+        return around
 
     def write(self, text: str, /) -> int:
         """The number of characters, written or not."""

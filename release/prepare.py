@@ -1,12 +1,13 @@
 """A release as users get it: ``python -m release.prepare DIR --sign KEY``, which ``./dev release`` calls.
 
 Beside what :mod:`release.build` makes: a bill of materials, the checksums of all files, the signature of these
-(``ssh-keygen -Y``: every host with OpenSSH can check it, offline), and the page that says how, with the changes.
+(``ssh-keygen -Y``: OpenSSH 8.1 or later checks it, offline), and the page that says how, with the changes.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -44,6 +45,8 @@ def changes(version: str, changelog: str) -> str:
     heading = r"Unreleased\]" if version == "Unreleased" else rf"{re.escape(version)}\] - \d{{4}}-\d\d-\d\d"
     found = re.search(rf"^## \[{heading}\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
     if found is None or not found[1].strip():
+        if version == "Unreleased":
+            raise ReleaseError("CHANGELOG.md has nothing under Unreleased: there is nothing to release")
         raise ReleaseError(
             f"CHANGELOG.md has no section `## [{version}] - YYYY-MM-DD` with lines in it: "
             "give what is under Unreleased the version of kshell/version.py and the date, or make a draft (--draft)"
@@ -71,20 +74,18 @@ def complete(
 def _sign(sums: Path, key: Path, signers: Path) -> Path:
     """The signature, which users can check: by a key that they know."""
     signature = sums.with_name(f"{sums.name}.sig")
-    signature.unlink(missing_ok=True)
-    made = subprocess.run(
-        ["ssh-keygen", "-Y", "sign", "-f", key, "-n", "file", sums], capture_output=True, text=True, check=False
-    )
-    if made.returncode:
-        raise ReleaseError(f"{key}: ssh-keygen did not sign: {made.stderr.strip()}")
+    # What it says on standard error is for whoever holds the key: a passphrase, a token that wants to be touched.
+    signing = subprocess.run(["ssh-keygen", "-Y", "sign", "-f", key, "-n", "file", sums], check=False)
+    if signing.returncode:
+        raise ReleaseError(f"{key}: ssh-keygen did not sign")
     check = ["ssh-keygen", "-Y", "verify", "-f", str(signers), "-I", SIGNER, "-n", "file", "-s", str(signature)]
     with sums.open("rb") as file:
-        checked = subprocess.run(check, stdin=file, capture_output=True, text=True, check=False)
-    if checked.returncode:
+        checking = subprocess.run(check, stdin=file, capture_output=True, text=True, check=False)
+    if checking.returncode:
         signature.unlink()
         raise ReleaseError(
-            f"{key}: nobody could check this signature, as {signers} does not name that key: "
-            f"add a line `{SIGNER} ` with its public half, and commit it"
+            f"{key}: nobody could check this signature against {signers}, which needs a line `{SIGNER} ` with the"
+            f" public half of that key: {(checking.stderr or checking.stdout).strip()}"
         )
     return signature
 
@@ -93,7 +94,7 @@ def _page(files: Iterable[Path], text: str, *, is_signed: bool) -> str:
     rows = [f"| {path.name} | {_KINDS[path.suffix]} | {path.stat().st_size // 1000:,} kB |" for path in files]
     return "\n".join(
         [
-            f"# kshell {__version__}",
+            f"# kshell {__version__}" + ("" if is_signed else ": a draft, and no release"),
             "",
             "| file | what it is | size |",
             "| --- | --- | --- |",
@@ -101,7 +102,7 @@ def _page(files: Iterable[Path], text: str, *, is_signed: bool) -> str:
             "",
             "docs/installation.md says how to install each.",
             "",
-            "## Is it what was released?",
+            "## Verify it",
             "",
             _SIGNED if is_signed else _UNSIGNED,
             "",
@@ -118,10 +119,10 @@ files. Then, where the files are:
 
 ```sh
 ssh-keygen -Y verify -f allowed_signers -I {SIGNER} -n file -s SHA256SUMS.sig < SHA256SUMS
-sha256sum --check SHA256SUMS
+sha256sum --check --ignore-missing SHA256SUMS
 ```"""
 _UNSIGNED = """\
-These files are not signed. That they are whole, say their checksums:
+These files are not signed. Their checksums say that they are whole:
 
 ```sh
 sha256sum --check SHA256SUMS
@@ -131,7 +132,9 @@ sha256sum --check SHA256SUMS
 def _check_tag() -> None:
     """Raises ReleaseError unless what is checked out is the commit of the version's tag, unchanged."""
     tag = f"v{__version__}"
-    changed = subprocess.run(["git", "status", "--porcelain"], cwd=ROOT, capture_output=True, text=True, check=False)
+    # Files that this checkout is told to overlook are built into the wheel all the same.
+    status = ["git", "-c", f"core.excludesFile={os.devnull}", "status", "--porcelain", "--untracked-files=all"]
+    changed = subprocess.run(status, cwd=ROOT, capture_output=True, text=True, check=False)
     tags = subprocess.run(["git", "tag", "--points-at"], cwd=ROOT, capture_output=True, text=True, check=False)
     if changed.stdout or tag not in tags.stdout.split():
         raise ReleaseError(f"this is not the commit of the tag {tag}, unchanged: `git checkout {tag}`, or --draft")
@@ -139,8 +142,9 @@ def _check_tag() -> None:
 
 def _make(folder: Path, text: str, key: Path | None) -> None:
     """Make a directory with all of it, or none."""
-    if folder.exists() and any(folder.iterdir()):
-        raise ReleaseError(f"{folder}: is not empty, and what is in it would look like a part of this release")
+    folder = folder.resolve()
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ReleaseError(f"{folder}: is no empty directory, and what is there would look like a part of this release")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         made = Path(temporary, "made")
@@ -158,6 +162,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--draft", action="store_true", help="of any commit, with what is under Unreleased")
     options = parser.parse_args(arguments)
     try:
+        if options.draft and options.sign:
+            raise ReleaseError("a draft is not signed: nobody could tell it from the release")
         if not options.draft:
             _check_tag()
         changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
@@ -165,7 +171,7 @@ def main(arguments: Sequence[str]) -> int:
         if options.sign is None and not options.draft:
             raise ReleaseError("a release is signed: --sign KEY, or --draft")
         _make(options.folder, text, options.sign)
-    except ReleaseError as error:
+    except (ReleaseError, OSError, subprocess.CalledProcessError) as error:
         print(f"release: {error}", file=sys.stderr)
         return 1
     return 0

@@ -274,6 +274,7 @@ class _Search:
         before, self._round = self._round, _Round()
         leader = self._ask_all(self._round)
         if leader is None and not self._seconds_left and (before.claims or before.failure):
+            before.was_cut_short |= self._round.was_cut_short
             self._round = before  # the deadline cut this one short: the one before says more
         return leader
 
@@ -318,7 +319,7 @@ class _Search:
                 current.claims[address] = _Claim(answer.node, answer.leader_id, answer.leader_epoch, epoch)
             if self._learn(answer):
                 waiting = self._addresses()
-        current.was_cut_short = bool(waiting) and not self._seconds_left
+        current.was_cut_short = not self._seconds_left and any(address not in times for address in waiting)
         return None
 
     def _ask(self, address: Address, epoch: int) -> QuorumState:
@@ -360,18 +361,26 @@ class _Search:
         is_leaderless = bool(self._round.claims) and (self._id < 0 or self._is_without_majority())
         if self._round.failure is not None and not is_leaderless:
             return self._round.failure
-        if self._id >= 0 and self._round.was_cut_short and not is_leaderless:
-            reason = (
-                f"controller {self._id} is named as the leader (epoch {self._epoch}); time was up before it was asked"
-            )
-            return SourceTimeoutError(there, reason, api=FETCH.name, hint=_WAIT)
         if self._id >= 0 and not is_leaderless:
-            reason = f"controller {self._id} leads (epoch {self._epoch}), and none of these addresses is its: {there}"
-            return ConnectError(f"controller {self._id}", reason, hint="name every controller in the list")
+            return self._not_reached(there)
         hint = f"do most voters run? {_WAIT}"
         silent = ", ".join(dict.fromkeys(self._round.silent))
         more = f", and no answer comes from {silent}" if silent else ""
         return NoLeaderError(there, f"no controller leads the quorum: an election goes on{more}", hint=hint)
+
+    def _not_reached(self, there: str) -> NodeError:
+        """Why the leader that is named was not found: it did not answer, or it is none of those that were asked."""
+        named = f"controller {self._id} is named as the leader (epoch {self._epoch})"
+        leader = self._nodes.by_id.get(self._id)
+        if leader is not None:
+            reason = f"{named}, and did not confirm it in time"
+            return SourceTimeoutError(name_of(*leader.address), reason, api=FETCH.name, hint=_WAIT)
+        every = "name every controller in the list"
+        if self._round.was_cut_short:
+            reason = f"{named}; time was up before all of these addresses were asked"
+            return SourceTimeoutError(there, reason, api=FETCH.name, hint=f"{every}; {_WAIT}")
+        reason = f"controller {self._id} leads (epoch {self._epoch}), and none of these addresses is its: {there}"
+        return ConnectError(f"controller {self._id}", reason, hint=every)
 
     def _is_without_majority(self) -> bool:
         """Whether half of the controllers are silent, two or more, the named leader among them: then nobody can lead.

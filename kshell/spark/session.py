@@ -152,7 +152,10 @@ def _check_user() -> None:
         pwd.getpwuid(user)
     except KeyError:
         reason = f"Spark does not start for user {user}: this machine has no name for it (/etc/passwd)"
-        hint = "in a container: mount one that names it (-v /etc/passwd:/etc/passwd:ro), or run as the image's own user"
+        hint = (
+            "in a container: mount a file that names it (-v /etc/passwd:/etc/passwd:ro where the host does), or run as"
+        )
+        hint += " the image's own user"
         raise CommandError(reason, hint=hint) from None
 
 

@@ -151,8 +151,14 @@ def test_the_reason_is_kept_when_time_is_up() -> None:
             find_leader(nodes_of(quorum), timeout=1)
 
 
-def test_a_leader_that_there_was_no_time_to_ask_is_not_said_to_be_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    with Quorum(3) as quorum:
+@pytest.mark.parametrize(
+    ("release", "said"),
+    [("3.3", "; time was up before all of these addresses were asked"), ("4.3", ", and did not confirm it in time")],
+)
+def test_a_leader_that_there_was_no_time_to_ask_is_not_said_to_be_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, release: str, said: str
+) -> None:
+    with Quorum(3, release=release) as quorum:
         quorum.elect(2)
         nodes = nodes_of(quorum)
         asked = leader_module.fetch
@@ -163,5 +169,15 @@ def test_a_leader_that_there_was_no_time_to_ask_is_not_said_to_be_elsewhere(monk
             return answer
 
         monkeypatch.setattr(leader_module, "fetch", last)
-        with pytest.raises(SourceTimeoutError, match=r"controller 2 is named as the leader \(epoch \d+\); time was up"):
+        with pytest.raises(SourceTimeoutError, match=rf"controller 2 is named as the leader \(epoch \d+\){said}"):
             find_leader(nodes, timeout=30, once=True)
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_a_leader_that_is_asked_and_stays_silent_is_named_with_its_address(once: bool) -> None:
+    with Quorum(3, release="4.3") as quorum:
+        quorum.elect(2)
+        quorum.node(2).on("Fetch", faults.slow(4))
+        with pytest.raises(SourceTimeoutError) as caught:
+            find_leader(nodes_of(quorum, 1, 2), timeout=1.5, once=once)
+        assert quorum.node(2).address in caught.value.node

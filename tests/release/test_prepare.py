@@ -36,7 +36,12 @@ def test_the_changes_are_those_of_the_version() -> None:
     assert prepare.changes("1.1.0", CHANGELOG) == "- Another.\n"
 
 
-@pytest.mark.parametrize("version", ["Unreleased", "1.2", "1.3.0"])
+def test_there_is_nothing_to_draft_where_nothing_changed() -> None:
+    with pytest.raises(prepare.ReleaseError, match="nothing under Unreleased"):
+        prepare.changes("Unreleased", CHANGELOG)
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3.0"])
 def test_a_version_of_which_the_changelog_says_nothing_is_not_released(version: str) -> None:
     with pytest.raises(prepare.ReleaseError, match=re.escape(f"no section `## [{version}] - YYYY-MM-DD`")):
         prepare.changes(version, CHANGELOG)
@@ -51,6 +56,34 @@ def test_a_release_that_is_neither_tagged_nor_a_draft_is_refused(
     assert not (tmp_path / "dist").exists()
 
 
+def tagged(folder: Path) -> Path:
+    """A repository whose only commit has the tag of this version."""
+    made = folder / "repository"
+    made.mkdir()
+    dated = CHANGELOG.replace("[1.2.0]", f"[{__version__}]").replace("[Unreleased]\n", "[Unreleased]\n\n- To come.\n")
+    (made / "CHANGELOG.md").write_text(dated)
+    commit = ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--no-gpg-sign", "-m", "x"]
+    for words in (["init", "-q"], ["add", "."], commit, ["tag", f"v{__version__}"]):
+        subprocess.run(["git", *words], cwd=made, check=True)
+    return made
+
+
+def test_only_the_tagged_commit_unchanged_and_signed_is_released(
+    tmp_path: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repository = tagged(tmp_path)
+    monkeypatch.setattr(prepare, "ROOT", repository)
+    made: list[tuple[str, Path | None]] = []
+    monkeypatch.setattr(prepare, "_make", lambda folder, text, key: made.append((text, key)))
+    assert prepare.main([str(tmp_path / "dist")]) == 1
+    assert "a release is signed" in capsys.readouterr().err
+    assert prepare.main([str(tmp_path / "dist"), "--sign", str(keys.key)]) == 0
+    assert made == [("### Added\n\n- A thing.\n", keys.key)]
+    (repository / "left-over.py").touch()
+    assert prepare.main([str(tmp_path / "dist"), "--sign", str(keys.key)]) == 1
+    assert "this is not the commit of the tag" in capsys.readouterr().err
+
+
 def test_a_directory_gets_all_of_a_release_or_nothing(
     tmp_path: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -61,15 +94,18 @@ def test_a_directory_gets_all_of_a_release_or_nothing(
 
     monkeypatch.setattr(build, "make", make)
     target = tmp_path / "below" / "dist"
-    assert prepare.main([str(target), "--draft", "--sign", str(keys.key)]) == 1
-    assert "does not name that key" in capsys.readouterr().err
+    monkeypatch.setattr(prepare, "ROOT", tagged(tmp_path))
+    assert prepare.main([str(target), "--sign", str(keys.key)]) == 1
+    assert "nobody could check this signature" in capsys.readouterr().err
     assert list(target.parent.iterdir()) == []
+    assert prepare.main([str(target), "--draft", "--sign", str(keys.key)]) == 1
+    assert "a draft is not signed" in capsys.readouterr().err
     assert prepare.main([str(target), "--draft"]) == 0
     made = sorted(path.name for path in target.iterdir())
     assert made == ["RELEASE.md", "SHA256SUMS", "kshell.cdx.json", "kshell.pyz"]
     assert f" kB  {target}/kshell.pyz\n" in capsys.readouterr().out
     assert prepare.main([str(target), "--draft"]) == 1
-    assert f"{target}: is not empty" in capsys.readouterr().err
+    assert f"{target}: is no empty directory" in capsys.readouterr().err
 
 
 class Keys:
@@ -140,7 +176,7 @@ def test_the_page_lists_the_files_and_the_changes(folder: Path, keys: Keys) -> N
 
 def test_a_signature_that_nobody_could_check_is_not_left(folder: Path, keys: Keys, tmp_path: Path) -> None:
     keys.signers.write_text("# nobody\n")
-    with pytest.raises(prepare.ReleaseError, match="does not name that key: add a line `kshell `"):
+    with pytest.raises(prepare.ReleaseError, match="which needs a line `kshell ` with the public half"):
         complete(folder, keys.key, keys.signers)
     assert not (folder / "SHA256SUMS.sig").exists() and not (folder / "RELEASE.md").exists()
     with pytest.raises(prepare.ReleaseError, match="ssh-keygen did not sign"):
@@ -149,7 +185,9 @@ def test_a_signature_that_nobody_could_check_is_not_left(folder: Path, keys: Key
 
 def test_what_is_not_signed_says_so(folder: Path, tmp_path: Path) -> None:
     assert "SHA256SUMS.sig" not in complete(folder, None, tmp_path / "none")
-    assert "These files are not signed." in (folder / "RELEASE.md").read_text()
+    page = (folder / "RELEASE.md").read_text()
+    assert page.startswith(f"# kshell {__version__}: a draft, and no release\n")
+    assert "These files are not signed." in page
     assert checked(folder) == 0
     (folder / "kshell.pyz").write_text("another")
     assert checked(folder) != 0
