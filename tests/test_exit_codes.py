@@ -14,6 +14,7 @@ import pytest
 from kshell import cli
 from kshell.engine import registry
 from kshell.engine.declaration import Command
+from kshell.engine.formats import FORMATS
 from kshell.engine.predicates import FAIL_IF_ANY, code_of
 from kshell.errors import (
     EXIT_CODES,
@@ -292,7 +293,7 @@ def test_every_table_has_it() -> None:
         assert FAIL_IF_ANY in command.flags, command.name
 
 
-@pytest.mark.parametrize("output", ["text", "wide", "json", "jsonl", "csv", "html", "markdown", "yaml"])
+@pytest.mark.parametrize("output", FORMATS)
 def test_a_row_that_is_left_ends_with_1_in_every_format(output: str) -> None:
     assert run(f"partitions --offline --fail-if-any -o {output}")[0] == EXIT_FINDING
     assert run(f"partitions --where 'leader == 77' --fail-if-any -o {output}")[0] == EXIT_OK

@@ -1,6 +1,6 @@
 """The formats of answers: each is declared once, here and rendered by the module of :mod:`kshell.render` that it names.
 
-Options, completion, settings, help, the renderers and ``watch`` take them from here.
+Options (``kshell-pipeline``'s, too), completion, settings, help, the renderers and ``watch`` take them from here.
 """
 
 from __future__ import annotations

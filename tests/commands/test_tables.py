@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kshell.engine.formats import FORMATS
 from kshell.engine.session import Session
 from kshell.errors import SourceError
 from kshell.metadata.image import Image
@@ -291,7 +292,7 @@ class TestQuotas:
         assert tuple(by_value[number][column] for number in range(len(self.NAMES))) == self.SHOWN
         assert [by_value[number]["entity"][kind] for number in range(len(self.NAMES))] == list(self.NAMES)
 
-    @pytest.mark.parametrize("output", ["text", "json", "jsonl", "yaml", "csv", "tsv", "markdown", "html"])
+    @pytest.mark.parametrize("output", FORMATS)
     def test_in_no_format(self, limits: Session, kind: str, output: str) -> None:
         column = {"client-id": "clientId"}.get(kind, kind)
         whole = "".join(render(run(limits, f"quotas --columns {column},value --sort value"), output))

@@ -26,6 +26,7 @@ from typing import Final, NamedTuple
 from kshell.engine import registry
 from kshell.engine.arguments import flags_of
 from kshell.engine.declaration import Command
+from kshell.engine.formats import FORMATS
 from kshell.sources.choose import demo_directory
 from tests.hostile.measured import ROOT
 from tests.test_startup import wait_for_first_import
@@ -41,7 +42,7 @@ _VALUES: Final = (
     "name == orders", "offline", "isr contains 1", "name,state", "-name", "json", "csv", "/image/topics/*", "/image",
     "User:alice", "TOPIC:orders", "READ", "99999999999999999999", "ä\u202e\n", "*", "'", "x=1", "/dev/full", "=", "..",
 )  # fmt: skip
-_FORMATS = ("text", "wide", "record", "json", "jsonl", "yaml", "csv", "tsv", "markdown", "html")
+_FORMATS = tuple(FORMATS)
 
 
 class Ended(NamedTuple):

@@ -174,7 +174,15 @@ def declare(health_check: Check) -> None:
 
 
 def check(name: str, level: str, about: str, cures: Cures) -> Callable[[OfState], OfState]:
-    """Declare a check of the whole state."""
+    """Declare a check of the whole state.
+
+    Args:
+        name: the finding's, by which users select it.
+        level: one of :data:`LEVELS`.
+        about: what it means, without a full stop.
+        cures: the next step, or one for each release. ``{word}`` in it wants that key in each observation's
+            ``placeholders``; without it ``health`` ends with a fault.
+    """
 
     def declared(find: OfState) -> OfState:
         declare(Check(name, level, about, cures_of(cures), of_state=find))
@@ -184,7 +192,7 @@ def check(name: str, level: str, about: str, cures: Cures) -> Callable[[OfState]
 
 
 def topic_check(name: str, level: str, about: str, cures: Cures) -> Callable[[OfTopic], OfTopic]:
-    """Declare a check of each topic."""
+    """Declare a check of each topic. The arguments are those of :func:`check`."""
 
     def declared(find: OfTopic) -> OfTopic:
         declare(Check(name, level, about, cures_of(cures), of_topic=find))
@@ -196,7 +204,7 @@ def topic_check(name: str, level: str, about: str, cures: Cures) -> Callable[[Of
 def partition_check(
     name: str, level: str, about: str, cures: Cures, *, problem: str
 ) -> Callable[[OfPartition], OfPartition]:
-    """Declare a check of each partition that has the problem."""
+    """Declare a check of each partition that has the problem. The arguments are those of :func:`check`."""
 
     def declared(find: OfPartition) -> OfPartition:
         declare(Check(name, level, about, cures_of(cures), of_partition=find, problem=problem))
