@@ -272,10 +272,12 @@ class _Search:
     def round(self) -> Leader | None:
         """Ask every address, and again once the epoch is known. Raises NodeError for what waiting does not mend."""
         before, self._round = self._round, _Round()
+        named = self._id, self._epoch
         leader = self._ask_all(self._round)
         if leader is None and not self._seconds_left and (before.claims or before.failure):
-            before.was_cut_short |= self._round.was_cut_short
-            self._round = before  # the deadline cut this one short: the one before says more
+            # The deadline cut this one short: the one before says more, but for a leader that is named only now.
+            before.was_cut_short = self._round.was_cut_short and named != (self._id, self._epoch)
+            self._round = before
         return leader
 
     def _ask_all(self, current: _Round) -> Leader | None:
