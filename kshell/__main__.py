@@ -17,13 +17,9 @@ def entry() -> NoReturn:
     # many an answer. The interactive shell turns the collector on again.
     gc.disable()
     from kshell.cli import main
-    from kshell.lossy_stream import LossyStream
+    from kshell.lossy_stream import prepare_streams
 
-    # Started with a closed stream (`>&-`), Python has none: what would go there goes nowhere.
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # open to the end
-    sys.stderr = LossyStream.around(sys.stderr)
+    prepare_streams()
     if _signal.getsignal(_signal.SIGINT) is _signal.SIG_DFL:
         _signal.signal(_signal.SIGINT, _signal.default_int_handler)
     sys.unraisablehook = _again

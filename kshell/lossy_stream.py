@@ -1,9 +1,11 @@
-"""Standard error as kshell has it: what cannot be said there is lost, and nothing else is."""
+"""The standard streams as kshell has them: what cannot be said on standard error is lost, and nothing else is."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import os
+import sys
 from typing import TextIO
 
 
@@ -33,3 +35,12 @@ class LossyStream(io.TextIOWrapper):
         """Hand on what is buffered, if that is possible."""
         with contextlib.suppress(OSError):
             super().flush()
+
+
+def prepare_streams() -> None:
+    """Make the standard streams of a process ones that a command can use: there, and standard error lossy."""
+    # Started with a closed stream (`>&-`), Python has none: what would go there goes nowhere.
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # open to the end
+    sys.stderr = LossyStream.around(sys.stderr)

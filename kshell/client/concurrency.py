@@ -42,7 +42,7 @@ def first_success(
     is_due = True
     while waiting or running:
         if waiting and is_due:
-            running.add(_start(waiting.pop(0)))
+            running.add(start(waiting.pop(0)))
         finished, running = wait(running, STAGGER if waiting else None, FIRST_COMPLETED)
         for future in finished:
             error = future.exception()
@@ -73,13 +73,14 @@ def concurrently(work: Callable[[Item], Result], items: Iterable[Item], *, most:
             finished, running = wait(running, return_when=FIRST_COMPLETED)
             if any(future.exception() is not None for future in finished):
                 break
-        future = _start(lambda item=item: work(item))  # type: ignore[misc]
+        future = start(lambda item=item: work(item))  # type: ignore[misc]
         futures.append(future)
         running.add(future)
     return [future.result() for future in futures]
 
 
-def _start(work: Callable[[], Result]) -> Future[Result]:
+def start(work: Callable[[], Result]) -> Future[Result]:
+    """Return what ``work`` will give, called in a thread that nobody waits for when the process ends."""
     future: Future[Result] = Future()
 
     def run() -> None:

@@ -9,7 +9,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from kshell.errors import CommandError
-from kshell.sources.directory.files import is_inside, is_kafkas, local_path
+from kshell.sources.directory import files
+from kshell.sources.directory.files import local_path
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -76,15 +77,7 @@ def not_written(typed: str, error: OSError) -> CommandError:
 
 def demand_outside(session: Session, typed: str, target: str) -> None:
     """Raise CommandError for a place in the source's own directory, or in another one of Kafka's."""
-    if any(is_inside(target, place) for place in session.protected):
-        raise CommandError(
-            f"{typed}: is in the source's own directory, where kshell writes nothing",
-            hint="choose another directory",
-        )
-    if is_kafkas(target):
-        raise CommandError(
-            f"{typed}: is in a directory of Kafka's, where kshell writes nothing", hint="choose another directory"
-        )
+    files.demand_outside(typed, target, session.protected, "choose another directory")
 
 
 def demand_new_file(session: Session, typed: str, *, force: bool, example: str) -> str:

@@ -15,7 +15,7 @@ from kshell.errors import EXIT_OK, EXIT_USAGE, CommandError, DeadlineError, Kshe
 from kshell.render import render
 from kshell.render.cells import ELLIPSIS, cells
 from kshell.render.color import paint
-from kshell.sources.directory.files import is_inside, is_kafkas, local_path
+from kshell.sources.directory.files import demand_outside, local_path
 
 if TYPE_CHECKING:
     import subprocess
@@ -175,16 +175,7 @@ def while_read(stream: IO[str]) -> Iterator[None]:
 
 def _to_file(chunks: Iterator[str], target: str, *, append: bool, forbidden: Iterable[str], live: bool) -> None:
     path = local_path(target)
-    if any(is_inside(path, place) for place in forbidden):
-        raise CommandError(
-            f"{target}: is in the source's own directory, where kshell writes nothing",
-            hint="choose a file in another directory",
-        )
-    if is_kafkas(path):
-        raise CommandError(
-            f"{target}: is in a directory of Kafka's, where kshell writes nothing",
-            hint="choose a file in another directory",
-        )
+    demand_outside(target, path, forbidden, "choose a file in another directory")
     # A command that fails before its first word leaves the file as it was.
     first = list(itertools.islice(chunks, 1))
     try:

@@ -15,7 +15,7 @@ from kshell.engine.declaration import Flag
 from kshell.engine.execution import deadline
 from kshell.engine.result import Result, Text
 from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, KshellError
-from kshell.lossy_stream import LossyStream
+from kshell.lossy_stream import prepare_streams
 from kshell.render.answer import terminal_width
 from kshell.render.color import use_color
 from kshell.render.output import OutputClosed, describe_error, emit
@@ -35,7 +35,7 @@ _OPTIONS = (
 def entry() -> NoReturn:
     """Runs the command line and ends the process with its exit code."""
     logging.disable(logging.CRITICAL)  # py4j's own stacks at an interrupt; what went wrong is raised as well
-    sys.stderr = LossyStream.around(sys.stderr)
+    prepare_streams()
     with terminable():
         sys.exit(main())
 

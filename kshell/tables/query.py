@@ -255,18 +255,9 @@ def _waited(connection: Any, work: Callable[[], Any]) -> Any:
 
     Some of its functions (``repeat``) hear no interrupt either, and are left to end by themselves.
     """
-    import threading
-    from concurrent.futures import Future
+    from kshell.client.concurrency import start
 
-    future: Future[Any] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(work())
-        except BaseException as error:
-            future.set_exception(error)
-
-    threading.Thread(target=run, name="kshell sql", daemon=True).start()
+    future = start(work)
     try:
         while not future.done():
             with contextlib.suppress(TimeoutError):

@@ -10,7 +10,7 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from kshell.errors import CommandError, SourceError, SourceNotFoundError, SourcePermissionError
@@ -353,7 +353,15 @@ def local_path(text: str) -> str:
     return os.path.expanduser(text)
 
 
-def is_kafkas(path: str) -> bool:
+def demand_outside(typed: str, path: str, protected: Iterable[str], hint: str) -> None:
+    """Raise CommandError for a place in the source's own files (``protected``), or in any directory of Kafka's."""
+    if any(is_inside(path, place) for place in protected):
+        raise CommandError(f"{typed}: is in the source's own directory, where kshell writes nothing", hint=hint)
+    if _is_kafkas(path):
+        raise CommandError(f"{typed}: is in a directory of Kafka's, where kshell writes nothing", hint=hint)
+
+
+def _is_kafkas(path: str) -> bool:
     """Whether a file of that path is, or would be, in a directory that holds a metadata log, whoever reads it."""
     folder = os.path.dirname(os.path.realpath(path))
     while True:
