@@ -7,7 +7,6 @@ Beside what :mod:`release.build` makes: a bill of materials, the checksums of al
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import subprocess
 import sys
@@ -132,12 +131,15 @@ sha256sum --check SHA256SUMS
 def _check_tag() -> None:
     """Raises ReleaseError unless what is checked out is the commit of the version's tag, unchanged."""
     tag = f"v{__version__}"
-    # Files that this checkout is told to overlook are built into the wheel all the same.
-    status = ["git", "-c", f"core.excludesFile={os.devnull}", "status", "--porcelain", "--untracked-files=all"]
-    changed = subprocess.run(status, cwd=ROOT, capture_output=True, text=True, check=False)
-    tags = subprocess.run(["git", "tag", "--points-at"], cwd=ROOT, capture_output=True, text=True, check=False)
-    if changed.stdout or tag not in tags.stdout.split():
+    # Files that only this checkout is told to overlook are built into the wheel all the same.
+    untracked = _git("ls-files", "--others", "--exclude-per-directory=.gitignore")
+    changed = _git("status", "--porcelain", "--untracked-files=no")
+    if untracked or changed or tag not in _git("tag", "--points-at").split():
         raise ReleaseError(f"this is not the commit of the tag {tag}, unchanged: `git checkout {tag}`, or --draft")
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout
 
 
 def _make(folder: Path, text: str, key: Path | None) -> None:

@@ -79,6 +79,7 @@ def test_only_the_tagged_commit_unchanged_and_signed_is_released(
     assert "a release is signed" in capsys.readouterr().err
     assert prepare.main([str(tmp_path / "dist"), "--sign", str(keys.key)]) == 0
     assert made == [("### Added\n\n- A thing.\n", keys.key)]
+    (repository / ".git" / "info" / "exclude").write_text("left-over.py\n")
     (repository / "left-over.py").touch()
     assert prepare.main([str(tmp_path / "dist"), "--sign", str(keys.key)]) == 1
     assert "this is not the commit of the tag" in capsys.readouterr().err
