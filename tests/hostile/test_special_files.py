@@ -174,7 +174,7 @@ def test_the_owner_of_a_log_directory_is_asked_of_a_file(directory: Path) -> Non
 # --- nothing else opens files of a source ----------------------------------------------------------------------------
 
 OWN = {
-    "__main__": "the null device",
+    "lossy_stream": "the null device",
     "cli": "a file of commands, which may be a pipe",
     "commands/source": "a file of commands",
     "tables/export": "writes",
