@@ -79,6 +79,20 @@ class _Step(NamedTuple):
     rise: int
 
 
+class ToldApart(NamedTuple):
+    """By what the values of a partition are told apart. Epochs that are not asked for are 0, and everything else that
+    is not is what it would be without a record: the less is asked for, the more of the values are one object.
+    """
+
+    rest: bool = True
+    """By all but the epochs."""
+    leader_epoch: bool = False
+    partition_epoch: bool = False
+
+
+_BY_ALL = ToldApart(leader_epoch=True, partition_epoch=True)
+BY_REST = ToldApart()
+
 _At = tuple[_State, int, int]
 """State, and the epochs of leader and partition."""
 
@@ -128,14 +142,23 @@ class PartitionChanges:
 
     def every(self, first: Partition | None, addresses: Iterable[int]) -> Iterator[Partition]:
         """The partition after each of the records, as :meth:`last` has it."""
-        return self.states(first, addresses, with_epochs=True)
+        return self.states(first, addresses, _BY_ALL)
 
-    def states(
-        self, first: Partition | None, addresses: Iterable[int], *, with_epochs: bool = False
-    ) -> Iterator[Partition]:
-        """As :meth:`every`, with both epochs 0 unless they are asked for: then most values are the same few objects."""
+    def states(self, first: Partition | None, addresses: Iterable[int], by: ToldApart = BY_REST) -> Iterator[Partition]:
+        """As :meth:`every`, with what is not asked for left out: then most values are the same few objects."""
         passed = self._after_each(self._first(first), addresses)
-        return starmap(self._partition, passed) if with_epochs else (state.value for state, _, _ in passed)
+        if by == _BY_ALL:
+            return starmap(self._partition, passed)
+        if not (by.leader_epoch or by.partition_epoch):
+            return (state.value for state, _, _ in passed)
+        return (
+            self._partition(
+                state if by.rest else self._nothing,
+                leader_epoch if by.leader_epoch else 0,
+                partition_epoch if by.partition_epoch else 0,
+            )
+            for state, leader_epoch, partition_epoch in passed
+        )
 
     def waypoints(self, first: Partition | None, addresses: Iterable[int]) -> Iterator[Waypoint]:
         """As :meth:`every`; equal partitions without their epochs are mostly one object."""
@@ -180,6 +203,7 @@ class PartitionChanges:
         if self._remembered > _MOST_REMEMBERED:
             self._states.clear()
             self._sets.clear()
+            self._nothing.at_epochs.clear()
             self._remembered = 0
 
     def _state(self, without_epochs: Partition) -> _State:

@@ -117,8 +117,10 @@ def wanted(fields: Sequence[Field], args: Any) -> Wanted:
 
 
 def asked_for(fields: Sequence[Field], where: Predicate) -> frozenset[str]:
-    """The fields that a condition needs. A word of it may only begin with a field's name: one too many does no harm."""
-    return frozenset(field.name for field in fields if field.name in where.text)
+    """The fields that a condition needs. A word of it may be text that happens to be a field's name: one too many does
+    no harm.
+    """
+    return frozenset(field.name for field in fields if field.name in where.words)
 
 
 def worst_first(rows: Sequence[Row], args: Any, name: str, order: Sequence[str]) -> Sequence[Row]:
@@ -140,7 +142,14 @@ def select(
     ``people`` makes a row that reads well out of an exact one; fields that it changes count as they were. ``tone`` is
     that of :class:`Rows`. With ``--fail-if-any`` the rows that are left decide between the exit codes 0 and 1, also
     for a command that has an answer of its own.
+
+    Raises:
+        UsageError: no row can be left to decide.
     """
+    if args.fail_if_any and args.limit == 0:
+        raise UsageError(
+            "--limit 0 leaves no row for --fail-if-any to see", hint="without --limit; `> /dev/null` keeps it quiet"
+        )
     selected = columns(fields if args.columns is None else chosen(fields, args.columns))
     order = tuple((key.name, key.falling) for key in args.sort or ())
     result = Rows(selected, _Chosen(rows, args), tone=tone, order=order, exit_code=exit_code)

@@ -19,6 +19,7 @@ null is a value: ``null == null`` is true. Else what is asked of it is false: ``
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -28,6 +29,8 @@ from kshell.tables.where_grammar import COMPARISONS, FUNCTIONS, ExpressionError,
 from kshell.tables.where_kinds import ANY, NUMBER, OTHER_FIELDS, STRING, FieldType, Kind, kind_of
 
 __all__ = ["ExpressionError", "Predicate", "compile_where", "complete_where"]
+
+_WORD = re.compile(r"\w+")
 
 Row = Mapping[str, Any]
 Fields = Mapping[str, FieldType]
@@ -39,6 +42,8 @@ class Predicate:
     def __init__(self, text: str, test: Callable[[Scope], bool], named: tuple[NameMeant, ...] = ()) -> None:
         """``named``: the constants that are compared with names of things."""
         self.text = text
+        self.words = frozenset(_WORD.findall(text))
+        """Those of the text, names of fields among them."""
         self.named = named
         self._test = test
 

@@ -16,8 +16,8 @@ from kshell.engine.result import Nothing, Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.errors import UsageError
 from kshell.render import render
-from kshell.tables.declaration import Field
-from kshell.tables.selection import row_flags, select, wanted
+from kshell.tables.declaration import Field, tables
+from kshell.tables.selection import Conditions, asked_for, row_flags, select, wanted
 from kshell.tables.where_grammar import ExpressionError
 from tests.commands.shell import lines, rows, run
 from tests.commands.test_loggers import live
@@ -150,6 +150,16 @@ class TestStream:
 
     def test_a_limit_of_nothing(self) -> None:
         assert names("--limit", "0") == ""
+
+    def test_a_limit_of_nothing_would_silence_an_alert(self) -> None:
+        with pytest.raises(UsageError, match="leaves no row for --fail-if-any"):
+            names("--limit", "0", "--fail-if-any")
+
+
+def test_a_condition_asks_for_fields_by_their_whole_names() -> None:
+    fields = tables()["partitions"].fields
+    where = Conditions(fields)("partitionEpoch > 15 or 'leader' in topic")
+    assert asked_for(fields, where) == {"partitionEpoch", "leader", "topic"}
 
 
 def offered(session: Session, before: str) -> list[str]:

@@ -45,6 +45,14 @@ CONDITIONS = (
     ("acls", "operation == READ"),
     ("features", "level < 20"),
 )
+EPOCHS = (
+    ("partitions", "partitionEpoch > 2"),
+    ("partitions", "leaderEpoch > 1"),
+    ("partitions", "leaderEpoch > 0 and partitionEpoch > 3"),
+    ("partitions", "leaderEpoch > 0 and leader == -1"),
+    ("partitions", "partitionEpoch > 1 and partition == 0"),
+)
+"""Conditions differ in what of a partition they tell apart."""
 MORE = (
     ("partitions", "at-min-isr in problems"),
     ("partitions", "leaderEpoch > 1 and minIsr == 2"),
@@ -112,14 +120,14 @@ def hold(session: Session, conditions: tuple[tuple[str, str], ...], first: int) 
 
 @pytest.mark.parametrize(("node", "first"), [(LOST, 0), (CUT, 473)], ids=["from its start", "from a snapshot"])
 def test_is_what_every_offset_has(node: Path, first: int) -> None:
-    assert hold(opened(node), CONDITIONS, first) >= 10
+    assert hold(opened(node), CONDITIONS + EPOCHS, first) >= 10
 
 
 @pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("node", recorded(log_from_zero=True), ids=node_name)
 def test_is_what_every_offset_has_in_every_recorded_directory(node: Path) -> None:
-    assert hold(opened(node), CONDITIONS + MORE, 0) > 10
+    assert hold(opened(node), CONDITIONS + EPOCHS + MORE, 0) > 10
 
 
 def records(rng: random.Random, epoch: int, count: int) -> Iterator[bytes]:

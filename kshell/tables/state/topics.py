@@ -176,7 +176,7 @@ def topic_counts(question: Question) -> Iterator[Step]:
         return _Counted(tuple(field for field in fields if field in condition_fields), factor)
 
     least = MinIsrPast(history, until, question.min_isr_default)
-    past = PartitionPast(history, least, decide, lambda: _UNDECODED, with_epochs=False)
+    past = PartitionPast(history, least, decide, lambda: _UNDECODED)
     keys = topic_configs(history, until)
     for name in question.with_progress(sorted(topic_names(history, until))):
         configs = {key: history.timeline("configs", (("TOPIC", name), key), until) for key in keys.get(name, ())}
@@ -321,6 +321,7 @@ def partition_rows(
 
 def partition_counts(question: Question) -> Iterator[Step]:
     """How many rows fulfil a condition over time: it is answered once for all partitions that do not differ in it."""
+    from kshell.metadata.partition_changes import ToldApart
     from kshell.tables.topics_over_time import MinIsrPast, PartitionPast, topic_names, topic_spans
 
     history, until, where = question.history, question.until, question.where
@@ -335,7 +336,12 @@ def partition_counts(question: Question) -> Iterator[Step]:
         return where({**row, "state": UNDECODED})
 
     least = MinIsrPast(history, until, question.min_isr_default)
-    past = PartitionPast(history, least, decide, undecoded, with_epochs=not condition_fields.isdisjoint(_EPOCHS))
+    by = ToldApart(
+        rest=not condition_fields <= _EPOCHS | _OF_ROWS,
+        leader_epoch="leaderEpoch" in condition_fields,
+        partition_epoch="partitionEpoch" in condition_fields,
+    )
+    past = PartitionPast(history, least, decide, undecoded, by)
     for name in question.with_progress(sorted(topic_names(history, until))):
         for span in topic_spans(history, name, until):
             row |= {"topic": name, "topicId": str(span.topic.id)}
