@@ -81,7 +81,7 @@ def run(session: Session, args: Any) -> Result:
     plan = _Plan(session, survivors, loaded)
     recovery = plan.recovery(chosen[0] if chosen else None, args.to)
     written = None if args.to is None or recovery.voter is None else _written(args, plan, recovery.voter)
-    session.remarks += [note for copy in survivors.copies for note in copy.notes]
+    session.remarks += [*plan.warnings(), *(note for copy in survivors.copies for note in copy.notes)]
     session.remarks += twins(survivors.copies)
     note_source_beside(session, args.directory)
     sections = [*plan.sections(), *([] if written is None else [Section("written", "Written", written)])]
@@ -164,6 +164,17 @@ class _Plan:
     def uncommitted(self) -> int:
         """How many records of the new log no copy proves to be committed."""
         return max(self.survivors.log.end - self.survivors.comparison.committed, 0)
+
+    def warnings(self) -> list[str]:
+        """What speaks against doing it: most voters may be able to go on as they are."""
+        voter_ids = {int(voter["voterId"]) for voter in voters(self._loaded)}
+        whole = self.survivors.whole(voter_ids)
+        if 2 * len(whole) <= len(voter_ids):
+            return []
+        return [
+            f"a majority of the voters ({', '.join(map(str, sorted(whole)))}) has a whole log among these copies: if"
+            " their servers still start, start them as they are, and nothing has to be recovered"
+        ]
 
     def sections(self) -> list[Section]:
         """All but what was written and the steps."""
@@ -250,7 +261,7 @@ class _Plan:
         """What to do for a quorum of this voter; one that is a broker, too, keeps the id of its directory."""
         brokers = frozenset(self._loaded.image[BROKERS.name])
         survivors = self.survivors
-        steps = RecoverySteps(survivors.copies, survivors.reference, brokers, self.kraft_version, voter, place)
+        steps = RecoverySteps(survivors.of_cluster, survivors.reference, brokers, self.kraft_version, voter, place)
         own = steps.own_copy
         if voter is None or own is None or own.directory_id is None:
             return steps

@@ -48,6 +48,43 @@ def test_the_copy_that_would_win_an_election_is_kept() -> None:
     assert (plan["lost"], plan["exitCode"]) == ([], 0)
 
 
+@pytest.mark.parametrize(
+    ("names", "majority"),
+    [
+        (("controller-3000",), None),
+        (("controller-3000", "broker-0"), None),
+        (("controller-3000", "controller-3001"), "3000, 3001"),
+        (("controller-3000", "broker-0", "controller-3001", "controller-3002"), "3000, 3001, 3002"),
+    ],
+)
+@pytest.mark.parametrize("cluster", [DYNAMIC, STATIC], ids=["dynamic", "static"])
+def test_a_majority_that_can_go_on_is_told_not_to_be_recovered(
+    cluster: Path, names: tuple[str, ...], majority: str | None
+) -> None:
+    session = Session(NoSource())
+    run(session, " ".join(["recover", *(str(cluster / name) for name in names)]))
+    said = [remark for remark in session.remarks if "a majority of the voters" in remark]
+    assert [remark.partition("(")[2].partition(")")[0] for remark in said] == ([majority] if majority else [])
+
+
+def test_a_damaged_voter_counts_towards_no_majority(tmp_path: Path) -> None:
+    damaged = builders.copy_of(DYNAMIC / "controller-3001", tmp_path)
+    builders.flip(damaged / builders.LOG, 300)
+    session = Session(NoSource())
+    run(session, f"recover {BEHIND} {damaged}")
+    assert not [remark for remark in session.remarks if "a majority" in remark]
+
+
+def test_a_copy_of_another_cluster_is_left_out_and_that_is_said() -> None:
+    foreign, kept = FIXTURES / "4.4.0/broker-0", FIXTURES / "4.1.1/controller-3000"
+    plan = recover(str(kept), str(foreign))
+    assert [row["state"] for row in plan["copies"]] == ["reference", "other-cluster"]
+    assert plan["copies"][1]["lastEpoch"] > plan["copies"][0]["lastEpoch"]
+    assert "no other copy is of its cluster" in plan["keep"]["why"]
+    assert f"{foreign} is of another cluster, and left out" in plan["keep"]["why"]
+    assert f"kshell recover {kept} --to NEWDIR" in plan["steps"]["2"]
+
+
 def test_records_that_no_copy_proves_to_be_committed_are_named() -> None:
     plan = recover(str(BEHIND))
     keep = plan["keep"]

@@ -181,8 +181,13 @@ def which_to_keep(comparison: Agreement, states: Sequence[str], repair: str | No
         if state == SAME and not copy.damage and (copy.log_end == copy.end or reference.log_end is None)
     ]
     parted = [copy.path for copy, state in zip(copies, states, strict=True) if state == DIVERGED]
-    rivals = [copy for copy in copies if copy is not reference and copy.last_epoch == reference.last_epoch]
-    why = "no copy of that epoch is longer" if rivals else "no other copy reaches that epoch"
+    foreign = [copy.path for copy, state in zip(copies, states, strict=True) if state == OTHER_CLUSTER]
+    others = [copy for copy in copies if copy is not reference and copy.path not in foreign]
+    why = "no other copy reaches that epoch"
+    if not others:
+        why = "no other copy is of its cluster"
+    elif any(copy.last_epoch == reference.last_epoch for copy in others):
+        why = "no copy of that epoch is longer"
     sentences = [
         f"keep {reference.path}: its last record has epoch {reference.last_epoch}, and {why} (it ends at offset"
         f" {reference.end})"
@@ -200,6 +205,8 @@ def which_to_keep(comparison: Agreement, states: Sequence[str], repair: str | No
             f"{_listed(parted)} {'has' if len(parted) == 1 else 'have'} something else: look at what it is before you"
             " delete it"
         )
+    if foreign:
+        sentences.append(f"{_listed(foreign)} {'is' if len(foreign) == 1 else 'are'} of another cluster, and left out")
     return "; ".join(sentences)
 
 
