@@ -81,7 +81,10 @@ def test_by_id_compares_all(tmp_path: Path) -> None:
         "acl", "broker", "controller", "delegationToken", "partition", "producerId", "provenance", "scram", "topicId",
         "topicName",
     }  # fmt: skip
-    assert session.remarks == [f"- is only in {tmp_path}/a, + only in {tmp_path}/b"]
+    assert session.remarks == [f"-: only in {tmp_path}/a, +: only in {tmp_path}/b"]
+    session.remarks.clear()
+    run(session, f"{line} --by id --stat")
+    assert session.remarks == [f"removed: only in {tmp_path}/a, added: only in {tmp_path}/b"]
 
 
 def test_the_acl_that_changed_is_named(tmp_path: Path) -> None:

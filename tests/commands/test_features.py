@@ -294,6 +294,14 @@ def test_a_release_is_a_question_of_its_own(sample: Session) -> None:
     assert (raised.value.hint or "").startswith("`features --can-upgrade 4.4` says whether the cluster is ready")
 
 
+def test_what_is_possible_says_of_how_many_nodes_and_whether_anything_is_left_to_do(tmp_path: Path) -> None:
+    session = opened(write(tmp_path, level(29)))
+    nodes = "6 of 6 nodes support it"
+    assert lines(session, f"features --can-upgrade {METADATA}=30")[0] == f"{METADATA}=30: possible; {nodes}"
+    there = f"{METADATA}=29: nothing to change, every level is there already; {nodes}"
+    assert lines(session, f"features --can-upgrade {METADATA}=29")[0] == there
+
+
 def test_golden(tmp_path: Path) -> None:
     session = opened(write(tmp_path, level(29), broker(3, features=supporting(29))))
     line = "features --can-upgrade metadata.version=30"
