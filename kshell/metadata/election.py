@@ -374,11 +374,11 @@ def _promise(case: Leaderless) -> str:
         return (
             f"{leave} the {case.source} when {'they register' if several else 'it registers'}, and then {_after(case)}"
         )
-    suspects = (
-        "a broker that crashed or was unregistered leaves it" if unregistered else "a broker that crashed leaves it"
-    )
+    suspects = "a broker that crashed or was unregistered" if unregistered else "a broker that crashed"
     then = "when all have," if several else "then"
-    return f"{clean} after an orderly shutdown ({suspects} when it starts; {then} {_after(case)})"
+    return (
+        f"{clean} after an orderly shutdown ({suspects} leaves the {case.source} when it starts; {then} {_after(case)})"
+    )
 
 
 def _after(case: Leaderless) -> str:

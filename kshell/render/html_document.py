@@ -90,5 +90,11 @@ footer { margin-top: 4rem; border-top: 1px solid var(--line); padding-top: 0.8re
 @media (max-width: 700px) { body { padding: 1.2rem 1rem 3rem; } table { min-width: 0; }
   img { max-width: none; width: 680px; }
   .attention li { grid-template-columns: 1fr; } .attention .figure { grid-row: auto; text-align: left; } }
-@media print { nav { display: none; } section { break-inside: avoid-page; } .scroll { overflow: visible; } }
+@media print { nav { display: none; } body { padding: 0; font-size: 11pt; } section { margin-top: 1.6rem; }
+  h2, .lead, summary, caption, thead { break-after: avoid; } tr, figure { break-inside: avoid; }
+  /* Nobody scrolls paper; the fragments' own styles are beaten. What the reader has folded stays folded. */
+  div, .scroll, pre { overflow: visible !important; } pre { white-space: pre-wrap; overflow-wrap: anywhere; }
+  table { min-width: 0 !important; font-size: 8pt; }
+  th, td, td.w, tbody th.w { min-width: 3em !important; padding: 0.2rem 0.3rem 0.2rem 0 !important;
+    white-space: normal !important; overflow-wrap: anywhere; } }
 """

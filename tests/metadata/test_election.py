@@ -83,7 +83,7 @@ CASES: dict[str, Case] = {
     ),
     "two of the ELR are down": Case(
         partition([2, 3], elr=[2, 3], last_known_elr=[3]), {2: FENCED, 3: FENCED},
-        ("start brokers 2 and 3 ", "crashed leaves it when it starts", "elects broker 3 as the last leader"), (),
+        ("start brokers 2 and 3 ", "crashed leaves the ELR when it starts", "elects broker 3 as the last leader"), (),
         ("no other replica is registered",),
     ),
     "a broker that runs is not to be started": Case(
