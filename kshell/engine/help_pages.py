@@ -68,8 +68,8 @@ Questions of an incident, and the lines that answer them; docs/cookbook.md shows
 
 - What is wrong? `status`, then `health`: each finding has its next step.
 - Why is a partition offline? `partitions --offline`, then `why legacy-import-0`.
-- What changed in the last ten minutes? `diff end-10m now`. In which order:\
- `log --since end-10m`.
+- What changed in the last ten minutes? `diff end-10m now --stat` says how much, without `--stat` what. In which\
+ order: `log --since end-10m`.
 - What changed this config? `blame /image/configs/TOPIC:orders`, `log /image/configs/TOPIC:orders`.
 - Who changed it? No record of the metadata log says who: the controllers' audit log (kafka.authorizer.logger) does.
 - What happens if broker 2 dies? `what-if --kill 2`. Can it be stopped? `drain-check 2`.
