@@ -53,7 +53,10 @@ EXIT_CODES: tuple[tuple[int, str], ...] = (
     (EXIT_OK, "done; and where a question was asked: clean, equal, allowed, found"),
     (EXIT_FINDING, "only an answer, never a failure: a finding, a difference, denied, nothing found, a row left"),
     (EXIT_USAGE, "not carried out: the line is wrong, or a path, name, point or file that it names is not there"),
-    (EXIT_SOURCE, "not carried out: the source cannot be reached or read, refuses, does not know, or is too slow"),
+    (
+        EXIT_SOURCE,
+        "not carried out: the source is missing, cannot be reached or read, refuses, does not know, or is too slow",
+    ),
     (EXIT_DATA, "the data is damaged or incomplete; what is shown is the last good state"),
     (EXIT_INTERRUPTED, "interrupted"),
 )

@@ -305,7 +305,7 @@ def test_a_row_that_is_left_ends_with_1_in_every_format(output: str) -> None:
     [
         ("brokers --where fenced", EXIT_FINDING),
         ("brokers --where 'fenced and rack == nowhere'", EXIT_OK),
-        ("brokers --limit 0", EXIT_OK),
+        ("brokers --limit 0", EXIT_USAGE),  # it would silence every alert
         ("topics --sort name --limit 1", EXIT_FINDING),
         ("health", EXIT_FINDING),
         ("health --where 'level == info'", EXIT_FINDING),

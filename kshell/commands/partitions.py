@@ -32,6 +32,8 @@ _PROBLEM_DESCRIPTIONS = {
     "unclean": "that recover from an unclean leader election",
 }
 _MOVING = ("addingReplicas", "removingReplicas")
+_COMING_BACK = ("replicas", "elr")
+"""Who can lead a partition without a leader; its leader and ISR are known."""
 
 
 def _with(table: Table, names: Collection[str]) -> Table:
@@ -52,7 +54,11 @@ def run(session: Session, args: Any) -> Result:
         unknown = note_unknown(session, image, least) if needs_min_isr else 0
         return partition_rows(session, image, wanted, least, problems, args.where)
 
-    asked = (*(_MOVING if args.reassigning else ()), *(("minIsr",) if needs_min_isr else ()))
+    asked = (
+        *(_MOVING if args.reassigning else ()),
+        *(_COMING_BACK if args.offline else ()),
+        *(("minIsr",) if needs_min_isr else ()),
+    )
     result = table_answer(session, args, _with(TABLE, asked), make=make)
     if args.fail_if_any and unknown:
         answers_unknown_without_rows(result)

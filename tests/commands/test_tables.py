@@ -101,6 +101,13 @@ def test_reassignments_are_shown_to_whom_asks_for_them(sample: Session) -> None:
     assert "addingReplicas" not in lines(sample, "partitions", width=80)[0]
 
 
+def test_who_can_lead_an_offline_partition_is_seen_beside_a_long_name() -> None:
+    session = opened(FIXTURES / "4.3.1" / "broker-0")
+    head = lines(session, "partitions --offline", width=80)[0].split()
+    assert {"replicas", "elr"} <= set(head)
+    assert "elr" not in lines(session, "partitions", width=80)[0].split(), "else this shows nothing"
+
+
 def test_a_narrow_terminal_leaves_out_what_can_be_spared_the_last_first(sample: Session) -> None:
     def names(width: int | None) -> list[str]:
         return lines(sample, "partitions --limit 1", width=width)[0].split()
