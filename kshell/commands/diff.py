@@ -18,6 +18,7 @@ from kshell.history.diff import (
     CHANGED,
     FIELDS,
     REMOVED,
+    Change,
     TreeComparison,
     counts,
     is_double,
@@ -85,8 +86,8 @@ def _is_content(session: Session, args: Any, old: Session, new: Session, place: 
     if None in clusters or clusters[0] == clusters[1]:
         return False
     session.remarks.append(
-        f"two clusters, {clusters[0]} and {clusters[1]}: content is compared; --by id compares ids, epochs, addresses"
-        " and offsets, too"
+        f"two clusters, {clusters[0]} and {clusters[1]}: content is compared; --by id compares ids, epochs,"
+        " addresses, offsets, salts and keys, too"
     )
     return True
 
@@ -107,17 +108,20 @@ def _result(args: Any, comparison: TreeComparison, place: Segments, *, is_conten
         result.for_people = Text(json.dumps(patch, indent=2, ensure_ascii=False), exit_code=result.exit_code)
         return result
     every = comparison.changes()
-    changes = list(by_content(every) if is_content else every)
-    code = EXIT_FINDING if changes else 0
-    if args.where is not None:
-        changes = [change for change in changes if args.where(change.row())]
+    found = list(by_content(every) if is_content else every)
+    code = EXIT_FINDING if found else 0
+
+    def is_chosen(change: Change) -> bool:
+        return args.where is None or bool(args.where(change.row()))
+
+    changes = list(filter(is_chosen, found))
     if args.stat:
         return Rows(_STAT, counts(iter(changes), place), exit_code=code)
     result = diff_rows((change.row() for change in changes), code)
     if place[: len(TOPICS_BY_ID)] != TOPICS_BY_ID:
         result.page = _PAGE._replace(double=_is_by_id)
-    shown = (change for change in changes if not is_double(change.path, place))
-    told = for_people(shown) if is_content else shown
+    shown = (change for change in (found if is_content else changes) if not is_double(change.path, place))
+    told = for_people(shown, is_chosen) if is_content else shown
     result.for_people = diff_rows((change.row() for change in told), code)
     return result
 
@@ -236,7 +240,9 @@ def _line(row: Row) -> str:
     old, new = row["old"], row["new"]
     if row["fields"]:  # what differs and does not count, as between two clusters, is not among them
         old, new = ({name: value.get(name) for name in row["fields"]} for value in (old, new))
-    return f"{sign} {row['path']}: {', '.join(changed_parts(old, new))}"
+    redacted = [name for name in row["fields"] if old[name] == new[name]]  # which looks the same on both sides
+    parts = [*changed_parts(old, new), *(f"{name} {old[name]} -> {new[name]}" for name in redacted)]
+    return f"{sign} {row['path']}: {', '.join(parts)}"
 
 
 def _complete(session: Session, typed: str) -> Iterable[str]:

@@ -65,7 +65,7 @@ _VERBS = {
     OFFLINE: ("goes offline", "go offline"),
     UNCLEAN_ELECTION: ("gets a leader that may lack records", "get leaders that may lack records"),
     UNDER_MIN_ISR: ("is under min ISR", "are under min ISR"),
-    LEADER_MOVES: ("gets another leader without loss", "get another leader without loss"),
+    LEADER_MOVES: ("only gets another leader without loss", "only get another leader without loss"),
     NO_WORSE: ("is no worse off", "are no worse off"),
 }
 

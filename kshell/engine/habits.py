@@ -16,6 +16,7 @@ from kshell.engine.arguments import flags_of, parse
 from kshell.engine.declaration import Command
 from kshell.engine.language import parse_line, quote
 from kshell.errors import UsageError
+from kshell.tree.paths import HOME, join
 
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "--json": ("{name} -o json",),
@@ -178,6 +179,8 @@ def excess_hint(command: Command, found: SimpleNamespace, excess: Sequence[str])
         if _is_understood(line):
             return f"did you mean `{line}`?"
     first = str(excess[0])
+    if f"{first}/".startswith(f"{join(HOME)}/"):
+        return f"`{command.name}` takes no path of the tree"
     if command.needs_source and "\0" not in first and (os.path.exists(os.path.expanduser(first)) or os.sep in first):
         return f"the source comes first: `kshell -d {quote(first)} {command.name}`"
     return None

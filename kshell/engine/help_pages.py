@@ -68,10 +68,11 @@ Questions of an incident, and the lines that answer them; docs/cookbook.md shows
 
 - What is wrong? `status`, then `health`: each finding has its next step.
 - Why is a partition offline? `partitions --offline`, then `why legacy-import-0`.
-- What changed in the last ten minutes? `diff end-10m now --stat` says how much, without `--stat` what. In which\
- order: `log --since end-10m`.
+- What changed in the last ten minutes? `diff end-10m now --stat` says how much, `diff end-10m now`\
+ what, `log --since end-10m` in which order.
 - What changed this config? `blame /image/configs/TOPIC:orders`, `log /image/configs/TOPIC:orders`.
-- Who changed it? No record of the metadata log says who: the controllers' audit log (kafka.authorizer.logger) does.
+- Who changed it? No record of the metadata log says who: the controllers' audit log does, where\
+ kafka.authorizer.logger is at DEBUG (at INFO it names only what was denied).
 - What happens if broker 2 dies? `what-if --kill 2`. Can it be stopped? `drain-check 2`.
 - May this user read that topic? `can User:alice READ TOPIC:orders`.
 - Is the cluster ready for Kafka 4.4? `features --can-upgrade 4.4`.

@@ -205,3 +205,24 @@ def test_a_topic_that_both_have_is_told_by_its_partitions(tmp_path: Path) -> Non
     second = cluster(tmp_path / "b", 2, more=(value("TOPIC", name="more", topicId=uuid(7)), more))
     (told,) = lines(opened(first / "__cluster_metadata-0"), f"diff {first} {second}")
     assert told.startswith("+ /image/topics/byName/more/1 replicas=[1]")
+
+
+def test_a_condition_chooses_changes_and_does_not_change_them(tmp_path: Path) -> None:
+    gone = value("PARTITION", 1, topicId=uuid(7), partitionId=0, replicas=[1, 2], isr=[1], leader=1, leaderEpoch=0,
+                 partitionEpoch=0, directories=[uuid(8), uuid(9)])  # fmt: skip
+    first = cluster(tmp_path / "a", 1, more=(value("TOPIC", name="gone", topicId=uuid(7)), gone))
+    session = opened(first / "__cluster_metadata-0")
+    line = f"diff {first} {cluster(tmp_path / 'b', 2)}"
+    whole = "- /image/topics/byName/gone partitions=1, replicationFactor=2"
+    assert lines(session, line) == [whole]
+    assert lines(session, f"{line} --where 'type in [topicName, partition]'") == [whole]
+    assert lines(session, f"{line} --where 'type == topicName'") == ["- /image/topics/byName/gone/name gone"]
+    (told,) = lines(session, f"{line} --where 'type == partition'")
+    assert told.startswith("- /image/topics/byName/gone/0 replicas=[1,2], isr=[1]")
+
+
+def test_what_is_redacted_on_both_sides_is_still_said_to_differ(tmp_path: Path) -> None:
+    session, line = both(tmp_path)
+    told = [text for text in lines(session, f"{line} --by id") if "/image/scram/" in text]
+    secret = "[redacted] -> [redacted]"
+    assert told == [f"~ /image/scram/SCRAM-SHA-256/a: salt {secret}, storedKey {secret}, serverKey {secret}"]

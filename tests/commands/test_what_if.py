@@ -121,7 +121,7 @@ class TestCrashes:
         assert result.exit_code == 1
         assert lines(plain, "what-if --kill 1", width=300)[0] == (
             "then  without broker 1, of 6 partitions: 1 gets a leader that may lack records, 2 are under min ISR,"
-            " 1 gets another leader without loss, 2 are no worse off"
+            " 1 only gets another leader without loss, 2 are no worse off"
         )
 
     def test_another_leader_without_loss_is_no_harm(self, tmp_path: Path) -> None:

@@ -99,6 +99,8 @@ def test_what_a_word_too_many_is_meant_for_exists(name: str) -> None:
 def test_a_source_in_the_wrong_place(sample: Session, tmp_path: object) -> None:
     assert hint_of(sample, "status -d prod") == "the source comes first, when kshell starts: `kshell -d DIR status`"
     assert hint_of(sample, f"verify {tmp_path}") == f"the source comes first: `kshell -d {tmp_path} verify`"
+    for path in ("/image", "/image/topics/byName/orders"):
+        assert hint_of(sample, f"verify {path}") == "`verify` takes no path of the tree"
     assert command_hint(str(tmp_path)) == f"{tmp_path} is a directory: `kshell -d {tmp_path} …` reads it"
     assert command_hint("localhost:9093") == "`kshell -q localhost:9093 …` connects to controllers, `-b` to brokers"
     assert command_hint("ls | head -1") == "a line in quotes follows -c: `kshell -c 'ls | head -1'`"
