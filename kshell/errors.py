@@ -55,7 +55,7 @@ EXIT_CODES: tuple[tuple[int, str], ...] = (
     (EXIT_USAGE, "not carried out: the line is wrong, or a path, name, point or file that it names is not there"),
     (
         EXIT_SOURCE,
-        "not carried out: the source is missing, unreachable or unreadable, refuses, does not know, is too slow",
+        "not carried out: the source is not there, not reachable or readable, refuses, does not know, is too slow",
     ),
     (EXIT_DATA, "the data is damaged or incomplete; what is shown is the last good state"),
     (EXIT_INTERRUPTED, "interrupted"),

@@ -56,8 +56,7 @@ def run(session: Session, args: Any) -> Result:
         result = _result(args, comparison, place, is_content=is_content)
         _remark(session, old, new, place)
         if old.source is not new.source and not args.json_patch:
-            removed, added = ("removed", "added") if args.stat else ("-", "+")
-            session.remarks.append(f"{removed}: only in {args.a}, {added}: only in {args.b}")
+            session.remarks.append(f"removed (-): only in {args.a}, added (+): only in {args.b}")
         if old.source is new.source and old.image.provenance.offset == new.image.provenance.offset:
             for point in (args.a, args.b):
                 session.since(point)  # remarks on a time that is after the last record

@@ -95,11 +95,11 @@ def run(session: Session, args: Any) -> Result:
 def _verdict(code: int, rows: Sequence[Row], found: ClusterFeatures, target: str) -> str:
     """The answer, given as its exit code, in a sentence: and how many nodes are in the way."""
     if code == EXIT_OK:
-        number = len(found.nodes)
-        everybody = f"{number} of {number} nodes support it"
         is_there = all(row["level"] == row["target"] for row in rows)
         answer = "nothing to change, every level is there already" if is_there else "possible"
-        return f"{target}: {answer}; {everybody}" if number else f"{target}: {answer}"
+        known = sum(node.supported is not None for node in found.nodes)
+        unknown = "" if known == len(found.nodes) else ", and of the others it is not known"
+        return f"{target}: {answer}; {known} of {len(found.nodes)} nodes support it{unknown}"
     if code != EXIT_FINDING:
         return f"{target}: not known"
     blocking = {title for row in rows for title in row["inTheWay"] or ()}

@@ -32,13 +32,17 @@ _PROBLEM_DESCRIPTIONS = {
     "unclean": "that recover from an unclean leader election",
 }
 _MOVING = ("addingReplicas", "removingReplicas")
-_COMING_BACK = ("replicas", "elr")
-"""Who can lead a partition without a leader; its leader and ISR are known."""
+_CAN_LEAD = ("replicas", "elr")
+"""Of a partition without a leader these are seen before its leader and ISR, which are nobody."""
 
 
 def _with(table: Table, names: Collection[str]) -> Table:
-    """The table with these columns first among what people see."""
-    fields = (field._replace(wide=False, spare=0) if field.name in names else field for field in table.fields)
+    """The table with these columns first among what people see: who can lead before who does."""
+    spares = dict.fromkeys(names, 0) | ({"leader": 1, "isr": 1} if _CAN_LEAD[0] in names else {})
+    fields = (
+        field._replace(wide=False, spare=spares[field.name]) if field.name in spares else field
+        for field in table.fields
+    )
     return table._replace(fields=tuple(fields))
 
 
@@ -56,7 +60,7 @@ def run(session: Session, args: Any) -> Result:
 
     asked = (
         *(_MOVING if args.reassigning else ()),
-        *(_COMING_BACK if args.offline else ()),
+        *(_CAN_LEAD if args.offline else ()),
         *(("minIsr",) if needs_min_isr else ()),
     )
     result = table_answer(session, args, _with(TABLE, asked), make=make)

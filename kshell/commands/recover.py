@@ -24,6 +24,7 @@ from kshell.sources.copies.agreement import (
     OTHER_CLUSTER,
     CopyVerdict,
     reason,
+    sound_majority,
     which_to_keep,
     with_damage,
 )
@@ -166,14 +167,13 @@ class _Plan:
         return max(self.survivors.log.end - self.survivors.comparison.committed, 0)
 
     def warnings(self) -> list[str]:
-        """What speaks against doing it: most voters may be able to go on as they are."""
-        voter_ids = {int(voter["voterId"]) for voter in voters(self._loaded)}
-        whole = self.survivors.whole(voter_ids)
-        if 2 * len(whole) <= len(voter_ids):
+        """What speaks against doing it."""
+        voter_ids = sound_majority(self.survivors.comparison)
+        if not voter_ids:
             return []
         return [
-            f"a majority of the voters ({', '.join(map(str, sorted(whole)))}) has a whole log among these copies: if"
-            " their servers still start, start them as they are, and nothing has to be recovered"
+            f"most of the voters ({', '.join(map(str, voter_ids))}) have a whole log here, with all that is known to be"
+            " committed: if their servers still start, start them as they are, and nothing has to be recovered"
         ]
 
     def sections(self) -> list[Section]:

@@ -180,7 +180,8 @@ def excess_hint(command: Command, found: SimpleNamespace, excess: Sequence[str])
             return f"did you mean `{line}`?"
     first = str(excess[0])
     if f"{first}/".startswith(f"{join(HOME)}/"):
-        return f"`{command.name}` takes no path of the tree"
+        takes = "one path" if any(arg.name in ("path", "target") for arg in command.args) else "no path of the tree"
+        return f"`{command.name}` takes {takes}"
     if command.needs_source and "\0" not in first and (os.path.exists(os.path.expanduser(first)) or os.sep in first):
         return f"the source comes first: `kshell -d {quote(first)} {command.name}`"
     return None

@@ -79,19 +79,19 @@ class _Step(NamedTuple):
     rise: int
 
 
-class ToldApart(NamedTuple):
-    """By what the values of a partition are told apart. Epochs that are not asked for are 0, and everything else that
-    is not is what it would be without a record: the less is asked for, the more of the values are one object.
+class Aspects(NamedTuple):
+    """What of a partition's values is wanted. The less that is, the more of the values are one object: an epoch that is
+    not wanted is 0, and the rest is that of a partition without replicas.
     """
 
     rest: bool = True
-    """By all but the epochs."""
+    """All but the epochs."""
     leader_epoch: bool = False
     partition_epoch: bool = False
 
 
-_BY_ALL = ToldApart(leader_epoch=True, partition_epoch=True)
-BY_REST = ToldApart()
+_EVERY_ASPECT = Aspects(leader_epoch=True, partition_epoch=True)
+ALL_BUT_EPOCHS = Aspects()
 
 _At = tuple[_State, int, int]
 """State, and the epochs of leader and partition."""
@@ -142,20 +142,22 @@ class PartitionChanges:
 
     def every(self, first: Partition | None, addresses: Iterable[int]) -> Iterator[Partition]:
         """The partition after each of the records, as :meth:`last` has it."""
-        return self.states(first, addresses, _BY_ALL)
+        return self.states(first, addresses, _EVERY_ASPECT)
 
-    def states(self, first: Partition | None, addresses: Iterable[int], by: ToldApart = BY_REST) -> Iterator[Partition]:
+    def states(
+        self, first: Partition | None, addresses: Iterable[int], aspects: Aspects = ALL_BUT_EPOCHS
+    ) -> Iterator[Partition]:
         """As :meth:`every`, with what is not asked for left out: then most values are the same few objects."""
         passed = self._after_each(self._first(first), addresses)
-        if by == _BY_ALL:
+        if aspects == _EVERY_ASPECT:
             return starmap(self._partition, passed)
-        if not (by.leader_epoch or by.partition_epoch):
+        if not (aspects.leader_epoch or aspects.partition_epoch):
             return (state.value for state, _, _ in passed)
         return (
             self._partition(
-                state if by.rest else self._nothing,
-                leader_epoch if by.leader_epoch else 0,
-                partition_epoch if by.partition_epoch else 0,
+                state if aspects.rest else self._nothing,
+                leader_epoch if aspects.leader_epoch else 0,
+                partition_epoch if aspects.partition_epoch else 0,
             )
             for state, leader_epoch, partition_epoch in passed
         )

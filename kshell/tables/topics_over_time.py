@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import EMPTY, Image
-from kshell.metadata.partition_changes import BY_REST, ToldApart
+from kshell.metadata.partition_changes import ALL_BUT_EPOCHS, Aspects
 from kshell.metadata.partition_state import CONFIG, MinIsr
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.recorded_topics import RecordedTopic
@@ -142,7 +142,7 @@ class PartitionPast(Generic[T]):
     Args:
         decide: gives the decision on a partition with that value and min.insync.replicas.
         undecoded: the decision on a partition whose record cannot be decoded.
-        by: what of a partition decisions depend on.
+        aspects: what of a partition decisions depend on.
     """
 
     def __init__(
@@ -151,14 +151,14 @@ class PartitionPast(Generic[T]):
         min_isr: MinIsrPast,
         decide: Callable[[Partition, int | None], T],
         undecoded: Callable[[], T],
-        by: ToldApart = BY_REST,
+        aspects: Aspects = ALL_BUT_EPOCHS,
     ) -> None:
         self._log = history.log
         self._changes = history.changes
         self._min_isr = min_isr
         self._decide = decide
         self._undecoded = undecoded
-        self._by = by
+        self._aspects = aspects
         self._decisions: dict[tuple[int | None, int], Decisions[T]] = {}
 
     def forget(self) -> None:
@@ -192,7 +192,7 @@ class PartitionPast(Generic[T]):
         bounds = [(bisect_left(filed, low), bisect_left(filed, high)) for low, high in limits]
         value = first
         begin = first if isinstance(first, Partition) else None
-        states = self._changes.states(begin, filed[: bounds[-1][1]], self._by)
+        states = self._changes.states(begin, filed[: bounds[-1][1]], self._aspects)
         index = 0
         before: T | None = None
         for part, (low, high) in zip(min_isrs, bounds, strict=True):

@@ -81,10 +81,11 @@ def test_by_id_compares_all(tmp_path: Path) -> None:
         "acl", "broker", "controller", "delegationToken", "partition", "producerId", "provenance", "scram", "topicId",
         "topicName",
     }  # fmt: skip
-    assert session.remarks == [f"-: only in {tmp_path}/a, +: only in {tmp_path}/b"]
+    sides = f"removed (-): only in {tmp_path}/a, added (+): only in {tmp_path}/b"
+    assert session.remarks == [sides]
     session.remarks.clear()
     run(session, f"{line} --by id --stat")
-    assert session.remarks == [f"removed: only in {tmp_path}/a, added: only in {tmp_path}/b"]
+    assert session.remarks == [sides]
 
 
 def test_the_acl_that_changed_is_named(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from kshell.render import render
 from kshell.sources.brokers.source import BrokerSource
 from kshell.sources.choose import NoSource
 from kshell.sources.quorum.source import QuorumSource
-from tests.builders import value
+from tests.builders import FIXTURES, value
 from tests.commands.healthy import FEATURES, broker, controller, records, write
 from tests.commands.shell import lines, opened, rows, run
 from tests.server import Quorum, faults, settings
@@ -300,6 +300,11 @@ def test_what_is_possible_says_of_how_many_nodes_and_whether_anything_is_left_to
     assert lines(session, f"features --can-upgrade {METADATA}=30")[0] == f"{METADATA}=30: possible; {nodes}"
     there = f"{METADATA}=29: nothing to change, every level is there already; {nodes}"
     assert lines(session, f"features --can-upgrade {METADATA}=29")[0] == there
+
+
+def test_nodes_that_do_not_say_what_they_support_are_not_counted() -> None:
+    told = lines(opened(FIXTURES / "3.3.2" / "broker-0"), "features --can-upgrade 3.3")[0]
+    assert told.endswith("2 of 3 nodes support it, and of the others it is not known")
 
 
 def test_golden(tmp_path: Path) -> None:

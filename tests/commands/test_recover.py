@@ -48,31 +48,72 @@ def test_the_copy_that_would_win_an_election_is_kept() -> None:
     assert (plan["lost"], plan["exitCode"]) == ([], 0)
 
 
+def majority(*copies: Path) -> str | None:
+    """The voters that are said to be able to go on."""
+    session = Session(NoSource())
+    run(session, " ".join(["recover", *map(str, copies)]))
+    said = [remark for remark in session.remarks if remark.startswith("most of the voters")]
+    assert len(said) < 2
+    return said[0].partition("(")[2].partition(")")[0] if said else None
+
+
 @pytest.mark.parametrize(
-    ("names", "majority"),
+    ("names", "voters"),
     [
-        (("controller-3000",), None),
-        (("controller-3000", "broker-0"), None),
-        (("controller-3000", "controller-3001"), "3000, 3001"),
-        (("controller-3000", "broker-0", "controller-3001", "controller-3002"), "3000, 3001, 3002"),
+        (("controller-3001",), None),
+        (("controller-3001", "broker-0"), None),
+        (("controller-3000", "controller-3001"), None),  # 3000 lacks what is known to be committed
+        (("controller-3001", "controller-3002"), "3001, 3002"),
+        (("controller-3000", "broker-0", "controller-3001", "controller-3002"), "3001, 3002"),
     ],
 )
 @pytest.mark.parametrize("cluster", [DYNAMIC, STATIC], ids=["dynamic", "static"])
 def test_a_majority_that_can_go_on_is_told_not_to_be_recovered(
-    cluster: Path, names: tuple[str, ...], majority: str | None
+    cluster: Path, names: tuple[str, ...], voters: str | None
 ) -> None:
-    session = Session(NoSource())
-    run(session, " ".join(["recover", *(str(cluster / name) for name in names)]))
-    said = [remark for remark in session.remarks if "a majority of the voters" in remark]
-    assert [remark.partition("(")[2].partition(")")[0] for remark in said] == ([majority] if majority else [])
+    assert majority(*(cluster / name for name in names)) == voters
 
 
 def test_a_damaged_voter_counts_towards_no_majority(tmp_path: Path) -> None:
     damaged = builders.copy_of(DYNAMIC / "controller-3001", tmp_path)
     builders.flip(damaged / builders.LOG, 300)
-    session = Session(NoSource())
-    run(session, f"recover {BEHIND} {damaged}")
-    assert not [remark for remark in session.remarks if "a majority" in remark]
+    assert majority(DYNAMIC / "controller-3002", damaged) is None
+
+
+def test_a_voter_with_a_new_disk_is_another_voter(tmp_path: Path) -> None:
+    place = builders.copy_of(DYNAMIC / "controller-3001", tmp_path).parent
+    properties = place / "meta.properties"
+    old = meta_properties(place)["directory.id"]
+    properties.write_text(properties.read_text().replace(old, str(new_directory_id())))
+    assert majority(DYNAMIC / "controller-3002", place) is None
+
+
+def test_old_backups_of_a_majority_are_no_reason_to_lose_what_is_committed(tmp_path: Path) -> None:
+    backups = [builders.copy_of(DYNAMIC / name, tmp_path) for name in ("controller-3001", "controller-3002")]
+    for backup in backups:
+        _, oldest, *newer = sorted(backup.glob("*.checkpoint"))  # the first one is of what the cluster was begun with
+        for checkpoint in newer:
+            checkpoint.unlink()
+        log = backup / builders.LOG
+        os.truncate(log, cut_at(log, int(oldest.name[:20])))
+    assert majority(*backups) is not None, "alone they are all there is"
+    assert majority(*backups, BROKER) is None
+
+
+def cut_at(log: Path, offset: int) -> int:
+    """Where the first batch from an offset on begins in a log that starts at 0."""
+    raw, at = log.read_bytes(), 0
+    while int.from_bytes(raw[at : at + 8], "big") < offset:
+        at += 12 + int.from_bytes(raw[at + 8 : at + 12], "big")
+    return at
+
+
+def test_the_epoch_of_another_cluster_does_not_count(tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    foreign, kept = FIXTURES / "4.4.0/broker-0", FIXTURES / "4.1.1/controller-3000"
+    recover(str(kept), str(foreign), "--to", str(new), "--voters", "3000@controller-1:9093")
+    epoch = json.loads((new / METADATA_DIRECTORY / "quorum-state").read_text())["leaderEpoch"]
+    assert epoch == recover(str(kept))["keep"]["epoch"] < recover(str(foreign))["keep"]["epoch"]
 
 
 def test_a_copy_of_another_cluster_is_left_out_and_that_is_said() -> None:

@@ -12,10 +12,15 @@ import pytest
 from kshell.engine.completion import complete
 from kshell.engine.session import Session
 from kshell.errors import UsageError
+from kshell.history.recorded import recorded_past
+from kshell.metadata.partition_changes import Aspects
 from kshell.metadata.partition_state import MinIsr
+from kshell.metadata.partitions import Partition
+from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.tables.declaration import tables
 from kshell.tables.selection import Conditions
 from kshell.tables.state.topics import partition_rows, topic_rows
+from kshell.tables.topics_over_time import topic_names, topic_spans
 from tests.builders import (
     FIXTURES,
     batch,
@@ -261,3 +266,17 @@ def test_conditions_are_completed_by_the_table(sample: Session) -> None:
     texts = [one.text for one in complete(sample, "when partitions --where 'state == off").candidates]
     assert texts == ["state == offline'"]
     assert [one.text for one in complete(sample, "when part").candidates] == ["partitions"]
+
+
+def test_partitions_that_do_not_differ_in_what_is_wanted_are_one_object() -> None:
+    history = recorded_past(opened(FIXTURES / "3.9.2" / "controller-3001"), "").history
+    states: list[Partition] = []
+    for name in topic_names(history, history.log.end):
+        for span in topic_spans(history, name, history.log.end):
+            assert isinstance(span.topic, RecordedTopic)
+            assert span.topic.records.base is None  # the log begins at 0
+            for filed in span.topic.records.addresses.values():
+                states += history.changes.states(None, filed, Aspects(rest=False, partition_epoch=True))
+    epochs = {state.partition_epoch for state in states}
+    assert len({id(state) for state in states}) == len(epochs) > 2
+    assert {(state.replicas, state.leader, state.leader_epoch) for state in states} == {((), -1, 0)}

@@ -253,6 +253,24 @@ def _shared_by_majority(standings: Sequence[CopyVerdict]) -> int:
     return shared if shared and reference.epoch_at(shared - 1) == max(epochs) else 0
 
 
+def sound_majority(comparison: Agreement) -> list[int]:
+    """The voters that can elect a leader from the copies as they are and lose nothing, if they are a majority.
+
+    Each has a whole log that reaches what is known to be committed, which an old backup does not, and one of them has
+    every record of the reference.
+    """
+    reference = comparison.reference
+    reached = {
+        _voter(verdict.copy, reference): verdict.to or 0
+        for verdict in comparison.standings
+        if verdict.state != OTHER_CLUSTER and not verdict.copy.damage and (verdict.to or 0) >= comparison.committed
+        if verdict.parted is None or verdict.parted.contradiction is None
+    }
+    voter_ids = sorted(voter for voter in reached if voter is not None)
+    has_all = any(reached[voter] >= (reference.end or 0) for voter in voter_ids)
+    return voter_ids if has_all and 2 * len(voter_ids) > len(reference.voters) else []
+
+
 def _voter(copy: Copy, reference: Copy) -> int | None:
     """The voter whose copy it is, if it is one's: by id, and by directory id where both are known (KIP-853)."""
     if copy.node_id is None or copy.node_id not in reference.voters:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import time
 import uuid as uuids
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from kshell.client.address import Address, addresses, name_of
@@ -21,7 +21,7 @@ from kshell.protocol.batches import write_batch
 from kshell.protocol.control import CONTROL_TYPES, KRAFT_VOTERS, control_key
 from kshell.protocol.encoder import encode
 from kshell.protocol.primitives import ZERO_UUID, Uuid
-from kshell.sources.copies.agreement import CONSISTENT, OTHER_CLUSTER, Agreement, CopyVerdict, agreement
+from kshell.sources.copies.agreement import OTHER_CLUSTER, Agreement, CopyVerdict, agreement
 from kshell.sources.copies.joined import JoinedLog
 from kshell.sources.copies.logs import Copy, read_together
 from kshell.sources.directory.files import METADATA_DIRECTORY, local_path
@@ -97,12 +97,6 @@ class Survivors(NamedTuple):
     def of_cluster(self) -> list[Copy]:
         """The copies without those of another cluster than the kept one's, whose nodes may have the same ids."""
         return [verdict.copy for verdict in self.verdicts if verdict.state != OTHER_CLUSTER]
-
-    def whole(self, node_ids: Collection[int]) -> set[int]:
-        """The nodes, of these, whose whole log is among the copies: as far as that shows, their servers can start."""
-        agreeing = [verdict.copy for verdict in self.verdicts if verdict.state in CONSISTENT]
-        whole = {copy.node_id for copy in agreeing if not copy.damage and copy.log_end}
-        return {node_id for node_id in node_ids if node_id in whole}
 
     @property
     def highest_epoch(self) -> int:

@@ -321,7 +321,7 @@ def partition_rows(
 
 def partition_counts(question: Question) -> Iterator[Step]:
     """How many rows fulfil a condition over time: it is answered once for all partitions that do not differ in it."""
-    from kshell.metadata.partition_changes import ToldApart
+    from kshell.metadata.partition_changes import Aspects
     from kshell.tables.topics_over_time import MinIsrPast, PartitionPast, topic_names, topic_spans
 
     history, until, where = question.history, question.until, question.where
@@ -336,12 +336,12 @@ def partition_counts(question: Question) -> Iterator[Step]:
         return where({**row, "state": UNDECODED})
 
     least = MinIsrPast(history, until, question.min_isr_default)
-    by = ToldApart(
+    aspects = Aspects(
         rest=not condition_fields <= _EPOCHS | _OF_ROWS,
         leader_epoch="leaderEpoch" in condition_fields,
         partition_epoch="partitionEpoch" in condition_fields,
     )
-    past = PartitionPast(history, least, decide, undecoded, by)
+    past = PartitionPast(history, least, decide, undecoded, aspects)
     for name in question.with_progress(sorted(topic_names(history, until))):
         for span in topic_spans(history, name, until):
             row |= {"topic": name, "topicId": str(span.topic.id)}
