@@ -99,7 +99,8 @@ def _verdict(code: int, rows: Sequence[Row], found: ClusterFeatures, target: str
         answer = "nothing to change, every level is there already" if is_there else "possible"
         known = sum(node.supported is not None for node in found.nodes)
         unknown = "" if known == len(found.nodes) else ", and of the others it is not known"
-        return f"{target}: {answer}; {known} of {len(found.nodes)} nodes support it{unknown}"
+        support = f"; {known} of {len(found.nodes)} nodes support it{unknown}" if found.nodes else ""
+        return f"{target}: {answer}{support}"
     if code != EXIT_FINDING:
         return f"{target}: not known"
     blocking = {title for row in rows for title in row["inTheWay"] or ()}

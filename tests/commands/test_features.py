@@ -17,7 +17,7 @@ from kshell.render import render
 from kshell.sources.brokers.source import BrokerSource
 from kshell.sources.choose import NoSource
 from kshell.sources.quorum.source import QuorumSource
-from tests.builders import FIXTURES, value
+from tests.builders import FIXTURES, batch, value, write_log
 from tests.commands.healthy import FEATURES, broker, controller, records, write
 from tests.commands.shell import lines, opened, rows, run
 from tests.server import Quorum, faults, settings
@@ -305,6 +305,11 @@ def test_what_is_possible_says_of_how_many_nodes_and_whether_anything_is_left_to
 def test_nodes_that_do_not_say_what_they_support_are_not_counted() -> None:
     told = lines(opened(FIXTURES / "3.3.2" / "broker-0"), "features --can-upgrade 3.3")[0]
     assert told.endswith("2 of 3 nodes support it, and of the others it is not known")
+
+
+def test_without_a_node_nothing_is_said_of_nodes(tmp_path: Path) -> None:
+    write_log(tmp_path, batch([value("FEATURE_LEVEL", name=METADATA, featureLevel=25)], 0))
+    assert lines(opened(tmp_path), f"features --can-upgrade {METADATA}=25")[0].endswith("every level is there already")
 
 
 def test_golden(tmp_path: Path) -> None:
