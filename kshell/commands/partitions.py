@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
@@ -31,14 +31,13 @@ _PROBLEM_DESCRIPTIONS = {
     "reassigning": "to which replicas are being added, or from which removed",
     "unclean": "that recover from an unclean leader election",
 }
-_MOVING = ("addingReplicas", "removingReplicas")
-_CAN_LEAD = ("replicas", "elr")
-"""Of a partition without a leader these are seen before its leader and ISR, which are nobody."""
+_MOVING = {"addingReplicas": 0, "removingReplicas": 0}
+_CAN_LEAD = {"replicas": 0, "elr": 0, "leader": 1, "isr": 1}
+"""Of a partition without a leader these are seen in that order: its leader and ISR are nobody."""
 
 
-def _with(table: Table, names: Collection[str]) -> Table:
-    """The table with these columns first among what people see: who can lead before who does."""
-    spares = dict.fromkeys(names, 0) | ({"leader": 1, "isr": 1} if _CAN_LEAD[0] in names else {})
+def _with(table: Table, spares: Mapping[str, int]) -> Table:
+    """The table with these columns among what people see, spared in that order."""
     fields = (
         field._replace(wide=False, spare=spares[field.name]) if field.name in spares else field
         for field in table.fields
@@ -58,12 +57,12 @@ def run(session: Session, args: Any) -> Result:
         unknown = note_unknown(session, image, least) if needs_min_isr else 0
         return partition_rows(session, image, wanted, least, problems, args.where)
 
-    asked = (
-        *(_MOVING if args.reassigning else ()),
-        *(_CAN_LEAD if args.offline else ()),
-        *(("minIsr",) if needs_min_isr else ()),
-    )
-    result = table_answer(session, args, _with(TABLE, asked), make=make)
+    spares = {
+        **(_MOVING if args.reassigning else {}),
+        **(_CAN_LEAD if args.offline else {}),
+        **({"minIsr": 0} if needs_min_isr else {}),
+    }
+    result = table_answer(session, args, _with(TABLE, spares), make=make)
     if args.fail_if_any and unknown:
         answers_unknown_without_rows(result)
     return result

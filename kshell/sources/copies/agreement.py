@@ -10,7 +10,7 @@ Source: KIP-595, and Ongaro and Ousterhout, *In Search of an Understandable Cons
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kshell.protocol.batches import Batch
@@ -181,8 +181,8 @@ def which_to_keep(comparison: Agreement, states: Sequence[str], repair: str | No
         if state == SAME and not copy.damage and (copy.log_end == copy.end or reference.log_end is None)
     ]
     parted = [copy.path for copy, state in zip(copies, states, strict=True) if state == DIVERGED]
-    foreign = [copy.path for copy, state in zip(copies, states, strict=True) if state == OTHER_CLUSTER]
-    others = [copy for copy in copies if copy is not reference and copy.path not in foreign]
+    foreign = [copy for copy, state in zip(copies, states, strict=True) if state == OTHER_CLUSTER]
+    others = [copy for copy in copies if copy is not reference and copy not in foreign]
     why = "no other copy reaches that epoch"
     if not others:
         why = "no other copy is of its cluster"
@@ -206,7 +206,8 @@ def which_to_keep(comparison: Agreement, states: Sequence[str], repair: str | No
             " delete it"
         )
     if foreign:
-        sentences.append(f"{_listed(foreign)} {'is' if len(foreign) == 1 else 'are'} of another cluster, and left out")
+        are = "is" if len(foreign) == 1 else "are"
+        sentences.append(f"{_listed([copy.path for copy in foreign])} {are} of another cluster, and left out")
     return "; ".join(sentences)
 
 
@@ -237,13 +238,9 @@ def _shared_by_majority(standings: Sequence[CopyVerdict]) -> int:
     later leader may still replace.
     """
     reference = standings[0].copy
-    reached_by_voter: dict[int, int] = {}
-    for verdict in standings:
-        voter = _voter(verdict.copy, reference)
-        if voter is not None:
-            reached_by_voter[voter] = max(reached_by_voter.get(voter, 0), verdict.to or 0)
-    majority = len(reference.voters) // 2 + 1
-    shared = sorted(reached_by_voter.values(), reverse=True)[majority - 1] if len(reached_by_voter) >= majority else 0
+    reached = _reached_by_voter(standings, reference)
+    majority = _majority(reference)
+    shared = sorted(reached.values(), reverse=True)[majority - 1] if len(reached) >= majority else 0
     epochs = [
         epoch
         for verdict in standings
@@ -260,15 +257,29 @@ def sound_majority(comparison: Agreement) -> list[int]:
     every record of the reference.
     """
     reference = comparison.reference
-    reached = {
-        _voter(verdict.copy, reference): verdict.to or 0
+    sound = [
+        verdict
         for verdict in comparison.standings
         if verdict.state != OTHER_CLUSTER and not verdict.copy.damage and (verdict.to or 0) >= comparison.committed
         if verdict.parted is None or verdict.parted.contradiction is None
-    }
-    voter_ids = sorted(voter for voter in reached if voter is not None)
-    has_all = any(reached[voter] >= (reference.end or 0) for voter in voter_ids)
-    return voter_ids if has_all and 2 * len(voter_ids) > len(reference.voters) else []
+    ]
+    reached = _reached_by_voter(sound, reference)
+    has_all = max(reached.values(), default=-1) >= (reference.end or 0)
+    return sorted(reached) if has_all and len(reached) >= _majority(reference) else []
+
+
+def _reached_by_voter(verdicts: Iterable[CopyVerdict], reference: Copy) -> dict[int, int]:
+    """Voter -> up to which offset (exclusive) it has the log of the copy that it was compared with."""
+    reached: dict[int, int] = {}
+    for verdict in verdicts:
+        voter = _voter(verdict.copy, reference)
+        if voter is not None:
+            reached[voter] = max(reached.get(voter, 0), verdict.to or 0)
+    return reached
+
+
+def _majority(reference: Copy) -> int:
+    return len(reference.voters) // 2 + 1
 
 
 def _voter(copy: Copy, reference: Copy) -> int | None:
