@@ -38,6 +38,7 @@ _STAT = (Column("type", type="string"), *(Column(name, type="int64") for name in
 _SIGNS = {ADDED: "+", REMOVED: "-", CHANGED: "~"}
 _CONTEXT = "context:"
 _BY_CONTENT, _BY_ID = "content", "id"
+_LEFT_OUT = "content is compared; --by id compares ids, epochs, addresses, offsets, salts and keys, too"
 
 
 def run(session: Session, args: Any) -> Result:
@@ -78,16 +79,15 @@ def _is_content(session: Session, args: Any, old: Session, new: Session, place: 
             raise UsageError(
                 f"diff: {subject} is about ids, which --by content leaves out", hint="--by id compares them"
             )
+        if args.by == _BY_CONTENT:
+            session.remarks.append(_LEFT_OUT)
         return bool(args.by == _BY_CONTENT)
     if needs_ids or old.source is new.source:
         return False
     clusters = [_cluster_id(side) for side in (old, new)]
     if None in clusters or clusters[0] == clusters[1]:
         return False
-    session.remarks.append(
-        f"two clusters, {clusters[0]} and {clusters[1]}: content is compared; --by id compares ids, epochs,"
-        " addresses, offsets, salts and keys, too"
-    )
+    session.remarks.append(f"two clusters, {clusters[0]} and {clusters[1]}: {_LEFT_OUT}")
     return True
 
 
@@ -187,8 +187,10 @@ def _operand(session: Session, operand: str, *, may_begin_late: bool = True) -> 
         except UsageError as error:
             if not session.is_confined and operand in _contexts():
                 error.hint = f"a context of that name is {_CONTEXT}{operand}"
-            elif not session.is_confined and operand.replace("-", "").isalpha():
-                error.hint = f"{error.hint}; another source is a directory, or {_CONTEXT}NAME"
+            elif not session.is_confined and operand[:1].isalpha():
+                message = f"{operand}: no such file or directory, and not a point in the log"
+                hint = f"{error.hint}; another source is a directory, or {_CONTEXT}NAME"
+                raise UsageError(message, hint=hint) from None
             raise
     return source_named(session, operand)
 

@@ -297,12 +297,9 @@ def _answer(rows: list[Row], args: Any, closing: dict[str, str]) -> Rows:
 
 
 def _format_row(row: Row) -> Row:
-    """Lists as words, and what is bad in colour."""
-    lists = {
-        name: ",".join(map(str, value)) if value else "-" for name, value in row.items() if isinstance(value, list)
-    }
+    """With what is bad in colour."""
     effect = Toned(row["what"], "error") if row["what"] in _HARMFUL else row["what"]
-    return {**row, **lists, "what": effect}
+    return {**row, "what": effect}
 
 
 def _totals(who: str, counts: Counter[str], offline_already: int) -> str:

@@ -15,7 +15,7 @@ from kshell.engine import tones
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section, Toned, typed
 from kshell.errors import EXIT_OK, CommandError
-from kshell.history.explain import COLUMNS, broker_status, event_rows, everyone, ids, sentence, trailing
+from kshell.history.explain import COLUMNS, broker_status, event_rows, everyone, sentence, trailing
 from kshell.history.node_story import (
     BROKER_COLUMNS,
     CONTROLLER_COLUMNS,
@@ -30,6 +30,7 @@ from kshell.history.story import (
     Revision,
     Story,
     complete_target,
+    now_or_before,
     partition_or_topic,
     reported_ids,
     story_of,
@@ -144,12 +145,15 @@ def _partition(session: Session, story: Story, topic: str, number: int, first: S
 def _broker(session: Session, story: Story, broker_id: int, first: Since | None) -> Report:
     revisions = story.broker(broker_id)
     if not revisions:
-        raise _no_node(story, "broker", broker_id, story.image[BROKERS.name])
+        named = loads(story.image)[broker_id].replicas
+        raise _no_node(session, "broker", broker_id, story.image[BROKERS.name], named)
     about = {"broker": broker_id, "path": join(("image", "cluster", "brokers", str(broker_id)))}
     present = revisions[-1].value
     finding = None
     if present is not None and present.fenced is True:
         finding = "brokerFenced" if loads(story.image)[broker_id].replicas else "staleRegistration"
+    elif present is not None and present.in_controlled_shutdown is True:
+        finding = "brokerShuttingDown"
     closing = {
         "sentence": broker_sentence(story, broker_id, revisions),
         **_node_steps(session, finding, id=broker_id),
@@ -163,7 +167,7 @@ def _broker(session: Session, story: Story, broker_id: int, first: Since | None)
 def _controller(session: Session, story: Story, node_id: int, first: Since | None) -> Report:
     found = controller_story(story, node_id)
     if not found.is_known(node_id):
-        raise _no_node(story, "controller", node_id, story.image[CONTROLLERS.name])
+        raise _no_node(session, "controller", node_id, story.image[CONTROLLERS.name])
     about = {"controller": node_id, "path": join(("image", "cluster", "controllers", str(node_id)))}
     present = found.registrations[-1].value if found.registrations else None
     is_stale = present is not None and found.voter_ids is not None and node_id not in found.voter_ids
@@ -177,9 +181,12 @@ def _controller(session: Session, story: Story, node_id: int, first: Since | Non
     return _of_node("controller", f"Controller {node_id}", about, rows, _as_of(story) | state, closing)
 
 
-def _no_node(story: Story, kind: str, node_id: int, registered: Iterable[int]) -> CommandError:
-    there = ", ".join(f"{kind}-{one}" for one in sorted(registered)) or "none"
-    return CommandError(f"{kind}-{node_id}: no such {kind}, now or in the log", hint=f"registered: {there}")
+def _no_node(session: Session, kind: str, node_id: int, registered: Iterable[int], replicas: int = 0) -> CommandError:
+    """The error for a node of which nothing is registered, and as how many replicas partitions name it all the same."""
+    hint = f"registered: {', '.join(f'{kind}-{one}' for one in sorted(registered)) or 'none'}"
+    if replicas:
+        hint += f"; {replicas:,} partitions have a replica on it: `partitions --where '{node_id} in replicas'`"
+    return CommandError(f"{kind}-{node_id}: no such {kind}, {now_or_before(session)}", hint=hint)
 
 
 def _of_node(
@@ -246,7 +253,6 @@ def _topic(session: Session, story: Story, name: str, first: Since | None) -> Re
             Section("answer", "Answer", closing),
         ]
     )
-    shown = [{**row, "isr": ids(row["isr"]), "replicas": ids(row["replicas"])} for row in states]
     columns = tuple(
         column._replace(
             wide=column.name == "sinceTimeMs", spare=_SPARED.get(column.name, 0), tone=_TONE.get(column.name)
@@ -254,7 +260,7 @@ def _topic(session: Session, story: Story, name: str, first: Since | None) -> Re
         for column in PARTITION_COLUMNS
     )
     partitions_shown = (
-        Section("partitions", "Partitions", Rows(columns, shown)) if shown
+        Section("partitions", "Partitions", Rows(columns, states)) if states
         else Section("partitions", "Partitions: none", {})
     )  # fmt: skip
     result.for_people = _answer_first("topic", name, about, [_events_shown(events), partitions_shown], closing)
@@ -380,10 +386,9 @@ def _for_people(
 
 
 def _shown(row: Row) -> Row:
-    lists = {name: ids(row[name]) for name in ("isr", "elr", "replicas") if isinstance(row[name], list)}
     leader = Toned("none", "error") if row["leader"] == -1 else row["leader"]
     what = Toned(row["what"], "error") if row["event"] in _TONES else row["what"]
-    return {**row, **lists, "leader": leader, "what": what}
+    return {**row, "leader": leader, "what": what}
 
 
 def _complete(session: Session, typed: str) -> Iterable[str]:

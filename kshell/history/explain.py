@@ -351,7 +351,9 @@ def _candidates(story: Story, present: Partition) -> list[str]:
         may = f"an unclean election of {awaited} may lose some"
         sentences.append(f"{brokers} {ids(up)} {be} unfenced, but may lack records: {may}.")
     elif rest:
-        sentences.append(f"No other replica is up ({'; '.join(_state(story, broker) for broker in rest)}).")
+        who = "No other replica is up" if case.complete else "No replica is up"
+        who = "Its only replica is not up" if case.is_alone else who
+        sentences.append(f"{who} ({'; '.join(_state(story, broker) for broker in rest)}).")
     return sentences
 
 

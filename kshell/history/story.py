@@ -315,7 +315,7 @@ def target(session: Session, story: Story, text: str) -> PartitionTarget:
     for reading in readings:
         if reading.partition is None or reading.partition in _numbers(story, reading.topic):
             return reading
-    raise _nothing(story, text, readings)
+    raise _nothing(session, story, text, readings)
 
 
 def partition_or_topic(session: Session, story: Story, text: str) -> PartitionTarget:
@@ -331,7 +331,7 @@ def partition_or_topic(session: Session, story: Story, text: str) -> PartitionTa
             return reading
     whole = next((reading for reading in readings if reading.partition is None), None)
     if whole is None:
-        raise _nothing(story, text, readings)
+        raise _nothing(session, story, text, readings)
     return whole
 
 
@@ -357,7 +357,12 @@ def _numbers(story: Story, topic: str) -> list[int]:
     return [] if topic_id is None else story.numbers(topic_id)
 
 
-def _nothing(story: Story, text: str, readings: list[PartitionTarget]) -> CommandError:
+def now_or_before(session: Session) -> str:
+    """When the state is of that a story ends with, and that the log before it counts, too: for errors."""
+    return "now or in the log" if session.until is None else f"at offset {session.until} or before"
+
+
+def _nothing(session: Session, story: Story, text: str, readings: list[PartitionTarget]) -> CommandError:
     for reading in readings:
         numbers = _numbers(story, reading.topic)
         if numbers:
@@ -372,7 +377,7 @@ def _nothing(story: Story, text: str, readings: list[PartitionTarget]) -> Comman
     number = "" if meant.partition is None else f"-{meant.partition}"
     listed = "`topics` lists them; a partition is written TOPIC-NUMBER"
     hint = did_you_mean(meant.topic, story.names(), listed, limit=3, write=lambda name: f"{name}{number}")
-    return CommandError(f"{text}: no such topic or partition, now or in the log", hint=hint)
+    return CommandError(f"{text}: no such topic or partition, {now_or_before(session)}", hint=hint)
 
 
 def _split(text: str) -> list[PartitionTarget]:

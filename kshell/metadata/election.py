@@ -243,13 +243,13 @@ def steps(case: Leaderless, topic: str, number: int, tools: KafkaTools) -> Steps
     awaited = case.awaited
     if not awaited:
         unclean = elections.unclean()
-        return Steps(unclean._replace(text=f"{_no_candidate(case)}: {unclean.text}"))
+        return Steps(unclean._replace(text=f"{_no_candidate(case)}; {unclean.text}"))
     pronoun, verb = ("it", "comes") if len(awaited) == 1 else ("they", "come")
     without_awaited = case._replace(statuses={**case.statuses, **dict.fromkeys(awaited, UNREGISTERED)})
     guard = elections.guard()
     return Steps(
         NextStep("; ".join([*([guard.text] if guard.text else []), *_revival(case)]), guard.commands),
-        elections._replace(case=without_awaited).unclean(),
+        elections._replace(case=without_awaited, given_up=awaited).unclean(),
         f"only if {pronoun} never {verb} back, with the loss of records that only {pronoun} had",
     )
 
@@ -261,6 +261,8 @@ class _Elections(NamedTuple):
     topic: str
     number: int
     tools: KafkaTools
+    given_up: tuple[int, ...] = ()
+    """Brokers that are taken never to come back."""
 
     def now(self, chosen: ElectedLeader) -> NextStep:
         """Have a replica elected that Kafka elects without loss, or as the last leader."""
@@ -294,40 +296,51 @@ class _Elections(NamedTuple):
             step = f"an unclean election makes {_described(case, chosen.id)} the leader, and {loss}: {command}"
             step += f" ({UNCLEAN_CONFIG} is true: Kafka soon does so by itself)" if case.elects_unclean else ""
             return NextStep(step, (command,))
-        registered = [replica for replica in case.partition.replicas if case.statuses.get(replica) != UNREGISTERED]
-        blocked = case.with_status(NO_DIRECTORY, registered)
-        stopped = [replica for replica in registered if replica not in blocked]
+        revivals = self._revivals()
+        gone = self._unregistered()
+        if not revivals and not gone:
+            empty = self._empty("no other replica exists, so all its records are lost", command)
+            return empty._replace(commands=(*empty.commands, command)) if empty.commands else empty
+        if not revivals:
+            which = "" if case.is_partial else f", which {_verb(gone, 'is', 'are')} not registered,"
+            revivals = [f"start {name_brokers(gone, 'or')}{which} with the same log directories"]
+        who = "no other replica runs" if self.given_up else "no replica runs"
+        loss = "" if case.is_alone else ", with the loss of records that only others had"
+        step = f"{who}: {', or '.join(revivals)}, then have it elected uncleanly{loss}: {command}"
+        if self._registered():
+            return NextStep(step, (command,))
+        empty = self._empty(f"{step}; if these are lost, so are all records", "the same election")
+        return empty._replace(commands=(command, *empty.commands))
+
+    def _registered(self) -> list[int]:
+        statuses = self.case.statuses
+        return [broker for broker in self.case.partition.replicas if statuses.get(broker, UNREGISTERED) != UNREGISTERED]
+
+    def _unregistered(self) -> list[int]:
+        """The replicas' brokers that nobody knows any more, but for those that are given up."""
+        brokers = self.case.with_status(UNREGISTERED, self.case.partition.replicas)
+        return [broker for broker in brokers if broker not in self.given_up]
+
+    def _revivals(self) -> list[str]:
+        """How to have a replica that runs, of the brokers that are registered."""
+        registered = self._registered()
+        blocked = self.case.with_status(NO_DIRECTORY, registered)
+        stopped = [broker for broker in registered if broker not in blocked]
         revivals = [f"start {name_brokers(stopped, 'or')}"] if stopped else []
         if blocked:
-            revivals.append(
-                f"repair the replica's log directory of {name_brokers(blocked, 'or')} and restart the broker"
-            )
-        if revivals:
-            loss = "with the loss of records that only others had"
-            step = f"no replica runs: {', or '.join(revivals)}, then have it elected uncleanly, {loss}: {command}"
-            return NextStep(step, (command,))
-        reason = (
-            "no other replica exists, so all its records are lost"
-            if case.is_alone
-            else f"no other replica is registered: start {self._unregistered()} with the same log directories; if these"
-            " are lost, so are all records"
-        )
-        return self._empty(reason, command)
-
-    def _unregistered(self) -> str:
-        """The replicas' brokers that nobody knows any more."""
-        brokers = self.case.with_status(UNREGISTERED, self.case.partition.replicas)
-        return name_brokers(brokers) if brokers else "its broker"
+            brokers = name_brokers(blocked, "or")
+            revivals.append(f"repair the replica's log directory of {brokers} and restart the broker")
+        return revivals
 
     def _empty(self, reason: str, elect: str) -> NextStep:
-        """Put a broker that runs in the place of all replicas: it leads without a record."""
+        """Put a broker that runs in the place of all replicas: it leads without a record; ``elect`` is no command of it."""
         registered = sorted(self.case.registered.items())
         running = [number for number, entry in registered if status_of(entry.value) == ACTIVE]
         ready = [number for number in running if number not in self.case.partition.replicas]
         if not ready:
             return NextStep(f"{reason}; no broker runs that could lead it, empty: start one more broker")
         place = move_command(self.tools, [(self.topic, self.number, ready[:1])])
-        return NextStep(f"{reason}: {place} and then {elect} makes broker {ready[0]} lead, empty", (place, elect))
+        return NextStep(f"{reason}: {place} and then {elect} makes broker {ready[0]} lead, empty", (place,))
 
     def _command(self, kind: str) -> str:
         return self.tools.fill(_ELECT, {"kind": kind, "topic": self.topic, "partition": self.number})

@@ -84,7 +84,13 @@ CASES: dict[str, Case] = {
     "two of the ELR are down": Case(
         partition([2, 3], elr=[2, 3], last_known_elr=[3]), {2: FENCED, 3: FENCED},
         ("start brokers 2 and 3 ", "crashed leaves the ELR when it starts", "elects broker 3 as the last leader"), (),
-        ("no other replica is registered",),
+        ("no other replica exists, so all its records are lost", "makes broker 9 lead, empty"),
+    ),
+    "one of the ELR is down, and nobody knows the others": Case(
+        partition([1, 2], elr=[1], last_known_elr=[1]), {1: STOPPING, 2: UNREGISTERED},
+        ("broker 1 is in controlled shutdown",), ("broker 2",),
+        ("no other replica runs: start broker 2, which is not registered, with the same log directories",
+         "with the loss of records that only others had", "makes broker 9 lead, empty"),
     ),
     "a broker that runs is not to be started": Case(
         partition([2, 1], elr=[2, 1]), {2: FENCED, 1: ACTIVE},
@@ -155,7 +161,14 @@ CASES: dict[str, Case] = {
     ),
     "nobody has all records, and nobody is registered": Case(
         partition([2, 1]), {2: UNREGISTERED, 1: UNREGISTERED},
-        ("no other replica is registered", "kafka-reassign-partitions.sh", ELECT.format("unclean")),
+        ("no replica runs: start brokers 2 or 1, which are not registered, with the same log directories",
+         ELECT.format("unclean"), "if these are lost, so are all records", "kafka-reassign-partitions.sh"),
+        ("other replica",),
+    ),
+    "the only replica is registered no more": Case(
+        partition([3]), {3: UNREGISTERED},
+        ("no replica runs: start broker 3, which is not registered, with the same log directories, then have it elected"
+         " uncleanly: ", "if these are lost, so are all records: ", "makes broker 9 lead, empty"), ("other", "exists"),
     ),
     "a reassignment adds replicas, and the old one is down": Case(
         partition([4, 1], isr=[1], adding_replicas=[4], removing_replicas=[1]), {1: FENCED, 4: ACTIVE},
@@ -215,11 +228,11 @@ def test_a_topics_name_is_quoted_for_a_shell() -> None:
 
 def test_where_no_replica_is_left_a_broker_that_runs_takes_the_place() -> None:
     case = Leaderless(partition([2, 1]), {2: UNREGISTERED, 1: UNREGISTERED}, has_elr=True)
-    place, elect = steps(case._replace(registered=SPARE), "t", 0, TOOLS).first.commands
+    elect, place = steps(case._replace(registered=SPARE), "t", 0, TOOLS).first.commands
     assert json.loads(shlex.split(place)[1])["partitions"] == [{"topic": "t", "partition": 0, "replicas": [9]}]
     assert elect == ELECT.format("unclean")
     nobody = steps(case, "t", 0, TOOLS).first
-    assert nobody.commands == () and nobody.text.endswith(
+    assert nobody.commands == (elect,) and nobody.text.endswith(
         "no broker runs that could lead it, empty: start one more broker"
     )
 

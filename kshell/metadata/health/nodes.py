@@ -96,8 +96,9 @@ def stale_registration(state: CheckedState) -> Iterator[Observation]:
     "brokerShuttingDown",
     WARNING,
     "a broker is in controlled shutdown: its leaders move elsewhere",
-    "wait until it is gone; what keeps it is a partition that it leads (`partitions --where 'leader == {id}'`), or a"
-    " broker that does not keep up with the metadata log (`quorum`)",
+    "wait until its process has ended, and start it again if it is to serve: partitions whose last replica in sync it"
+    " has wait for it; what keeps it is a partition that it leads (`partitions --where 'leader == {id}'`), or a broker"
+    " that does not keep up with the metadata log (`quorum`)",
 )
 def broker_shutting_down(state: CheckedState) -> Iterator[Observation]:
     """A broker that is fenced already has shut down."""
