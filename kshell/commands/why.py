@@ -145,8 +145,8 @@ def _partition(session: Session, story: Story, topic: str, number: int, first: S
 def _broker(session: Session, story: Story, broker_id: int, first: Since | None) -> Report:
     revisions = story.broker(broker_id)
     if not revisions:
-        named = loads(story.image)[broker_id].replicas
-        raise _no_node(session, "broker", broker_id, story.image[BROKERS.name], named)
+        is_named = loads(story.image)[broker_id].replicas > 0
+        raise _no_node(session, "broker", broker_id, story.image[BROKERS.name], is_replica=is_named)
     about = {"broker": broker_id, "path": join(("image", "cluster", "brokers", str(broker_id)))}
     present = revisions[-1].value
     finding = None
@@ -181,11 +181,13 @@ def _controller(session: Session, story: Story, node_id: int, first: Since | Non
     return _of_node("controller", f"Controller {node_id}", about, rows, _as_of(story) | state, closing)
 
 
-def _no_node(session: Session, kind: str, node_id: int, registered: Iterable[int], replicas: int = 0) -> CommandError:
-    """The error for a node of which nothing is registered, and as how many replicas partitions name it all the same."""
+def _no_node(
+    session: Session, kind: str, node_id: int, registered: Iterable[int], *, is_replica: bool = False
+) -> CommandError:
+    """The error for a node that was never registered; partitions may name it as a replica all the same."""
     hint = f"registered: {', '.join(f'{kind}-{one}' for one in sorted(registered)) or 'none'}"
-    if replicas:
-        hint += f"; {replicas:,} partitions have a replica on it: `partitions --where '{node_id} in replicas'`"
+    if is_replica:
+        hint += f"; partitions name it as a replica: `partitions --where '{node_id} in replicas'`"
     return CommandError(f"{kind}-{node_id}: no such {kind}, {now_or_before(session)}", hint=hint)
 
 

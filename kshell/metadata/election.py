@@ -333,7 +333,7 @@ class _Elections(NamedTuple):
         return revivals
 
     def _empty(self, reason: str, elect: str) -> NextStep:
-        """Put a broker that runs in the place of all replicas: it leads without a record; ``elect`` is no command of it."""
+        """Put a broker that runs in the place of all replicas: it leads without a record. ``elect`` is only named."""
         registered = sorted(self.case.registered.items())
         running = [number for number, entry in registered if status_of(entry.value) == ACTIVE]
         ready = [number for number in running if number not in self.case.partition.replicas]

@@ -334,6 +334,12 @@ def test_so_long_ago_that_there_was_no_log_is_its_beginning(sample: Session, ago
     assert any(remark.startswith(f"{ago}: ") and "compared from offset 0 on" in remark for remark in sample.remarks)
 
 
+@pytest.mark.parametrize("word", ["staging", "node-1", "prod.copy"])
+def test_a_directory_that_is_not_there_is_said_to_be_missing(sample: Session, word: str) -> None:
+    with pytest.raises(UsageError, match=f"{word}: no such file or directory, and not a point in the log"):
+        run(sample, f"diff {word} now")
+
+
 def test_two_moments_before_the_log_are_not_equal(sample: Session) -> None:
     with pytest.raises(OutOfReachError):
         run(sample, "diff end-10m end-5m")

@@ -72,6 +72,9 @@ def test_two_clusters_of_one_script_are_equal(tmp_path: Path) -> None:
     assert (rows(session, line), result.exit_code) == ([], 0)
     assert "two clusters, cluster-1 and cluster-2" in session.remarks[0]
     assert rows(session, f"{line} --stat") == []
+    session.remarks.clear()
+    run(session, f"{line} --by content")
+    assert "salts and keys" in session.remarks[0]  # equal without them does not mean equal passwords
 
 
 def test_by_id_compares_all(tmp_path: Path) -> None:

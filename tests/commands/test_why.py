@@ -128,7 +128,7 @@ class TestPoints:
             assert "unregistered" not in said(lost, line)
 
     def test_until_before_the_topic(self, lost: Session) -> None:
-        with pytest.raises(CommandError, match="no such topic or partition"):
+        with pytest.raises(CommandError, match="no such topic or partition, at offset 20 or before"):
             run(lost, "why orders-eu-0 --until 20")
 
 
@@ -231,6 +231,20 @@ class TestHonesty:
         assert "No replica is known to hold all committed records (last known ELR: 2)" in told
         assert "Broker 1 is unfenced, but may lack records" in told
 
+    def test_the_only_replicas_broker_is_not_registered(self, tmp_path: Path) -> None:
+        """Its disk may be there: that comes before anything that takes the records for lost."""
+        session = cluster(tmp_path, broker(1), topic(1, "t"), partition(1, 0, [3], [], -1))
+        answer = sections(session, "why t-0")["answer"]
+        assert answer["sentence"].endswith("Its only replica is not up (broker 3 is not registered).")
+        start, _, rest = answer["nextStep"].partition("; if these are lost, so are all records: ")
+        assert "start broker 3, which is not registered, with the same log directories" in start
+        assert "makes broker 1 lead, empty" in rest
+        with pytest.raises(CommandError, match="broker-3: no such broker, now or in the log") as raised:
+            run(session, "why broker-3")
+        hint = raised.value.hint or ""
+        assert hint == "registered: broker-1; partitions name it as a replica: `partitions --where '3 in replicas'`"
+        assert len(rows(session, hint.split("`")[1])) == 1
+
     def test_a_reassignment(self, tmp_path: Path) -> None:
         change = value("PARTITION_CHANGE", 0, partitionId=0, topicId=uuid(1), replicas=[1, 2], addingReplicas=[2],
                        removingReplicas=[1])  # fmt: skip
@@ -331,7 +345,7 @@ class TestRunningClusters:
 def test_wide_and_narrow(lost: Session) -> None:
     assert max(map(len, lines(lost, "why orders-eu-0", width=200)[:14])) <= 200
     shown = lines(lost, "why orders-eu-0")
-    assert any(line.split()[:5] == ["70", "2026-11-21T19:55:42.886Z", "none", "none", "2"] for line in shown)
+    assert any(line.split()[:5] == ["70", "2026-11-21T19:55:42.886Z", "none", "[]", "2"] for line in shown)
 
 
 def test_the_page_shows_what_is_said(lost: Session) -> None:

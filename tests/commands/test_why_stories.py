@@ -146,6 +146,13 @@ class TestBroker:
             sections(sample, f"why {word}")
         assert hint in (raised.value.hint or "")
 
+    def test_one_in_controlled_shutdown_has_a_next_step(self, tmp_path: Path) -> None:
+        stopping = value("BROKER_REGISTRATION_CHANGE", 1, brokerId=1, brokerEpoch=1, inControlledShutdown=1)
+        write_log(tmp_path, batch([broker(1), stopping]))
+        session = opened(tmp_path)
+        step = sections(session, "why broker-1")["answer"]["nextStep"]
+        assert step.startswith("wait until its process has ended, and start it again")
+
 
 class TestController:
     def test_registered_active_and_a_voter(self, lost: Session) -> None:
