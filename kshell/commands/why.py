@@ -62,6 +62,11 @@ _BROKERS = typed(
     " inElr:boolean"
 )
 _SPARED = {"sinceOffset": 1, "state": -1}
+_BROKER_SPARED = {"sinceTime": 1, "inReplicas": 2, "status": -1}
+_BROKERS_SHOWN = tuple(
+    one._replace(wide=one.name == "sinceTimeMs", spare=_BROKER_SPARED.get(one.name, 0)) for one in _BROKERS
+)
+"""What became of a broker, and whether it may lead without loss, is why people look: that is spared last."""
 _TONE = {"state": tones.state}
 _TITLES = {"sentence": "now", "nextStep": "next", "lastResort": "last resort"}
 """Sentences for users, which have the commands in them already."""
@@ -380,9 +385,7 @@ def _for_people(
     events = Rows(columns, [_shown(row) for row in rows])
     story = [
         Section("events", "Events", events) if rows else Section("events", "Events: none", {}),
-        Section(
-            "brokers", "Brokers", Rows(tuple(one._replace(wide=one.name == "sinceTimeMs") for one in _BROKERS), brokers)
-        ),
+        Section("brokers", "Brokers", Rows(_BROKERS_SHOWN, brokers)),
     ]
     return _answer_first("partition", title, about, story, closing)
 

@@ -58,7 +58,8 @@ def resolve(root: Directory, segments: Segments) -> Node:
         below = node.child(segment)
         if below is None:
             elsewhere = _elsewhere(root, segments[depth:])
-            hint = f"did you mean {' or '.join(map(join, elsewhere))}?" if elsewhere else _near(root, node, segment)
+            near = f"did you mean {' or '.join(map(join, elsewhere))}?" if elsewhere else _near(root, node, segment)
+            hint = near or f"`ls {join(segments[:depth])}` lists what is there"
             raise NoSuchPathError(f"{join(segments[: depth + 1])}: no such path", hint=hint)
         node = below
     return node

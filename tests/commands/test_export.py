@@ -379,6 +379,8 @@ def test_the_name_may_say_the_format(sample: Session, tmp_path: Path) -> None:
     assert "is a directory" in sample.remarks[-1]
     with pytest.raises(UsageError, match="--format is missing"):
         run(sample, f"export {tmp_path}/out --table users")
+    with pytest.raises(UsageError, match=r"no format is named \.xlsx"):
+        run(sample, f"export {tmp_path}/out.xlsx --table users")
 
 
 @pytest.mark.parametrize("name", ["out.sqlite", "out.db", "out.duckdb"])

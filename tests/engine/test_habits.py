@@ -56,6 +56,7 @@ def hint_of(session: Session, line: str) -> str:
         ("log --limit=3", "log --count 3"),
         ("topics --describe", "partitions"),
         ("topics --list", "topics"),
+        ("topics --offline", "partitions --offline"),
         ("dump --offset 182", "explain 182"),
         ("tree --depth 3", "tree -L 3"),
     ],

@@ -44,6 +44,12 @@ def test_a_wrong_name_gets_a_proposal(session: Session) -> None:
     assert caught.value.hint == "did you mean orders?"
 
 
+def test_a_name_like_no_other_is_told_where_the_others_are(session: Session) -> None:
+    with pytest.raises(NoSuchPathError) as caught:
+        session.node("/image/topics/byName/entirely-different/0")
+    assert caught.value.hint == "`ls /image/topics/byName` lists what is there"
+
+
 def test_below_a_leaf(session: Session) -> None:
     with pytest.raises(NotADirectoryNodeError, match="metadataVersion: not a directory"):
         session.node("/image/features/metadataVersion/x")
