@@ -18,7 +18,6 @@ from kshell.history.diff import (
     CHANGED,
     FIELDS,
     REMOVED,
-    Change,
     TreeComparison,
     counts,
     is_double,
@@ -107,20 +106,17 @@ def _result(args: Any, comparison: TreeComparison, place: Segments, *, is_conten
         result.for_people = Text(json.dumps(patch, indent=2, ensure_ascii=False), exit_code=result.exit_code)
         return result
     every = comparison.changes()
-    found = list(by_content(every) if is_content else every)
-    code = EXIT_FINDING if found else 0
-
-    def is_chosen(change: Change) -> bool:
-        return args.where is None or bool(args.where(change.row()))
-
-    changes = list(filter(is_chosen, found))
+    found = by_content(every) if is_content else every
+    judged = [(change, args.where is None or bool(args.where(change.row()))) for change in found]
+    changes = [change for change, is_chosen in judged if is_chosen]
+    code = EXIT_FINDING if judged else EXIT_OK
     if args.stat:
         return Rows(_STAT, counts(iter(changes), place), exit_code=code)
     result = diff_rows((change.row() for change in changes), code)
     if place[: len(TOPICS_BY_ID)] != TOPICS_BY_ID:
         result.page = _PAGE._replace(double=_is_by_id)
-    shown = (change for change in (found if is_content else changes) if not is_double(change.path, place))
-    told = for_people(shown, is_chosen) if is_content else shown
+    shown = [one for one in judged if not is_double(one[0].path, place)]
+    told = for_people(shown) if is_content else (change for change, is_chosen in shown if is_chosen)
     result.for_people = diff_rows((change.row() for change in told), code)
     return result
 

@@ -7,7 +7,7 @@ None of that counts here. An ACL or a delegation token, whose key is an id, is t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -41,14 +41,17 @@ def by_content(changes: Iterable[Change]) -> Iterator[Change]:
             yield from filter(None, map(_content_change, group))
 
 
-def for_people(changes: Iterable[Change], is_chosen: Callable[[Change], bool]) -> Iterator[Change]:
-    """The chosen ones of the changes, without what does not count in their values.
+def for_people(judged: Iterable[tuple[Change, bool]]) -> Iterator[Change]:
+    """The changes that were chosen, without what does not count in their values.
 
     A topic that only one side has is one of them where all of its leaves are chosen.
+
+    Args:
+        judged: Every change, and whether it was chosen.
     """
-    for topic, group in groupby(changes, _topic):
+    for topic, group in groupby(judged, lambda one: _topic(one[0])):
         every = list(group)
-        told = [_told(change) for change in every if is_chosen(change)]
+        told = [_told(change) for change, is_chosen in every if is_chosen]
         whole = _whole_topic(topic, told) if told and len(told) == len(every) else None
         yield from told if whole is None else [whole]
 
