@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from kshell.engine.session import Session
 
-_COLUMNS = typed("file:string error:string", wide="bytes:int64 sha256:string")
+_COLUMNS = typed("file:string bytes:int64 error:string", wide="sha256:string")
 _MOST_ROWS = 20_000
 """Rows of one answer: a bundle is read by people, and mailed."""
 _PACKAGES = (
@@ -100,6 +100,8 @@ def run(session: Session, args: Any) -> Result:
         about = _ABOUT.format(version=__version__, time=iso(int(time.time() * 1000)), contents=contents)
         rows.append(_add(archive, "README.txt", about))
         _add(archive, "manifest.json", to_json(_manifest(session, rows), 2))
+    session.remarks.clear()  # the answers have them
+    session.remarks.append(f"{args.file} has names of topics and hosts, no secrets: read it before you send it")
     return Rows(_COLUMNS, rows)
 
 

@@ -51,6 +51,8 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "--tail": ("{name} --newest-first --count {value}", "{name} --limit {value}"),
     "--last": ("{name} --newest-first --count {value}", "{name} --since end-{value}", "{name} --limit {value}"),
     "export --to": ("export {value}",),
+    "save --to": ("save {value}",),
+    "support-bundle --to": ("support-bundle {value}",),
     "--head": ("{name} --count {value}", "{name} --limit {value}"),
     "--limit": ("{name} --count {value}",),
     "--count": ("{name} --limit {value}",),

@@ -39,6 +39,7 @@ def answer(bundle: Path, name: str) -> Any:
 def test_it_holds_the_answers_of_the_commands(sample: Session, tmp_path: Path) -> None:
     bundle = tmp_path / "bundle.zip"
     rows(sample, f"support-bundle {bundle}")
+    assert sample.remarks == [f"{bundle} has names of topics and hosts, no secrets: read it before you send it"]
     for content in CONTENTS:
         assert content.file in files(bundle) or content.file.replace(".json", ".error.json") in files(bundle)
     assert [topic["name"] for topic in answer(bundle, "topics.json")] == [row["name"] for row in rows(sample, "topics")]
