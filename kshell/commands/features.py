@@ -87,16 +87,17 @@ def run(session: Session, args: Any) -> Result:
     result = _answer(_CHANGE, rows, args, _change_for_people, code)
     if not is_given(args):
         shown = result.for_people if isinstance(result.for_people, Rows) else result
-        sentence = _verdict(code, rows, found, " ".join(args.can_upgrade or args.can_downgrade))
+        target = " ".join(args.can_upgrade or args.can_downgrade)
+        sentence = _verdict(code, rows, found, target, is_upgrade=bool(args.can_upgrade))
         result.for_people = Report([Section("answer", sentence, {}), Section("features", "", shown)])
     return result
 
 
-def _verdict(code: int, rows: Sequence[Row], found: ClusterFeatures, target: str) -> str:
+def _verdict(code: int, rows: Sequence[Row], found: ClusterFeatures, target: str, *, is_upgrade: bool) -> str:
     """The answer, given as its exit code, in a sentence: and how many nodes are in the way."""
     if code == EXIT_OK:
         is_there = all(row["level"] == row["target"] for row in rows)
-        answer = "nothing to change, every level is there already" if is_there else "possible"
+        answer = "every level is there already, nothing to do" if is_there else "possible"
         known = sum(node.supported is not None for node in found.nodes)
         unknown = "" if known == len(found.nodes) else ", and of the others it is not known"
         support = f"; {known} of {len(found.nodes)} nodes support it{unknown}" if found.nodes else ""
@@ -107,8 +108,11 @@ def _verdict(code: int, rows: Sequence[Row], found: ClusterFeatures, target: str
     reasons = [f"{row['feature']}: {row['reason']}" for row in rows if row["possible"] is False and row["reason"]]
     if not blocking:
         return f"{target}: not possible: {'; '.join(reasons)}"
-    in_the_way = f"{len(blocking)} of {len(found.nodes)} nodes are in the way"
-    return f"{target}: not possible: {in_the_way}; upgrade their software first"
+    run = "runs" if len(blocking) == 1 else "run"
+    reason = f"{len(blocking)} of {len(found.nodes)} nodes {run} software that does not support it"
+    if is_upgrade:
+        return f"{target}: not yet: {reason}; upgrade that first, then raise the levels"
+    return f"{target}: not possible: {reason}"
 
 
 def _answer(

@@ -298,7 +298,7 @@ def test_what_is_possible_says_of_how_many_nodes_and_whether_anything_is_left_to
     session = opened(write(tmp_path, level(29)))
     nodes = "6 of 6 nodes support it"
     assert lines(session, f"features --can-upgrade {METADATA}=30")[0] == f"{METADATA}=30: possible; {nodes}"
-    there = f"{METADATA}=29: nothing to change, every level is there already; {nodes}"
+    there = f"{METADATA}=29: every level is there already, nothing to do; {nodes}"
     assert lines(session, f"features --can-upgrade {METADATA}=29")[0] == there
 
 
@@ -309,7 +309,8 @@ def test_nodes_that_do_not_say_what_they_support_are_not_counted() -> None:
 
 def test_without_a_node_nothing_is_said_of_nodes(tmp_path: Path) -> None:
     write_log(tmp_path, batch([value("FEATURE_LEVEL", name=METADATA, featureLevel=25)], 0))
-    assert lines(opened(tmp_path), f"features --can-upgrade {METADATA}=25")[0].endswith("every level is there already")
+    answer = lines(opened(tmp_path), f"features --can-upgrade {METADATA}=25")[0]
+    assert answer.endswith("every level is there already, nothing to do")
 
 
 def test_golden(tmp_path: Path) -> None:
@@ -317,7 +318,8 @@ def test_golden(tmp_path: Path) -> None:
     line = "features --can-upgrade metadata.version=30"
     reason = "only 7 (3.3-IV3) to 29 (4.2-IV1) is supported: broker 3"
     assert lines(session, line) == [
-        "metadata.version=30: not possible: 1 of 6 nodes are in the way; upgrade their software first",
+        "metadata.version=30: not yet: 1 of 6 nodes runs software that does not support it; upgrade that first, then"
+        " raise the levels",
         "",
         "feature           level         target        possible  inTheWay  reason",
         f"metadata.version  29 (4.2-IV1)  30 (4.3-IV0)  no        broker 3  {reason}",
