@@ -395,6 +395,17 @@ class TestWhatNobodyCanTell:
             done = oneshot.run(("-d", str(self.DIRECTORY)), *f"{line} {printed}".split())
             assert done.returncode == code, (line, printed, done.stderr)
 
+    @pytest.mark.parametrize(
+        ("condition", "more", "code"),
+        [("underMinIsr > 0", (), 3), ("underMinIsr > 0", ("--min-isr-default", "1"), 0),
+         ("underMinIsr > 0", ("--min-isr-default", "2"), 1), ("offline > 0", (), 0)],
+    )  # fmt: skip
+    def test_of_an_alert_on_topics(self, condition: str, more: tuple[str, ...], code: int) -> None:
+        line = ("topics", "--where", condition, "--fail-if-any", "--as-of", "100", *more)
+        done = oneshot.run(("-d", str(self.DIRECTORY)), *line)
+        assert done.returncode == code, done.stderr
+        assert ("min.insync.replicas" in done.stderr) is (code == 3)
+
     def test_a_row_is_an_answer(self) -> None:
         done = oneshot.run(("-d", str(self.DIRECTORY)), "partitions", "--under-min-isr", "--fail-if-any")
         assert done.returncode == 1
