@@ -33,7 +33,7 @@ _TONES: Final = {
 
 
 class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
-    """Shows a :class:`PanelRows`, its head line included. Posts :class:`Chosen` when a row is entered.
+    """Shows a :class:`PanelRows`, its head line included. Posts :class:`Chosen` and :class:`LaidOut`.
 
     The keys that every scrolling widget has are left out: Left, Right, Home and End are the slider's.
     """
@@ -59,6 +59,9 @@ class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
         def __init__(self, index: int) -> None:
             super().__init__()
             self.index = index
+
+    class LaidOut(Message):
+        """The columns have other widths, and so has :meth:`head`."""
 
     def __init__(self, *, colored: bool) -> None:
         super().__init__()
@@ -93,6 +96,7 @@ class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
         """Other widths."""
         self._lay_out()
         self._follow()
+        self.post_message(self.LaidOut())
 
     def _lay_out(self) -> None:
         columns = self._listing.columns

@@ -358,6 +358,10 @@ class TopApp(App[None]):
         """The next panel."""
         self.action_panel((self._panel + by) % len(PANELS))
 
+    def on_rows_view_laid_out(self) -> None:
+        """The rows hear of a new size after the screen does: now their head is known."""
+        self._draw()
+
     def on_rows_view_chosen(self, event: RowsView.Chosen) -> None:
         """Open what is behind a row."""
         listing = self._place.listing

@@ -179,6 +179,15 @@ def test_a_terminal_may_have_any_size_and_another_one_at_any_time() -> None:
     assert drive(sample_session(), steps).interrupted
 
 
+def test_the_head_stands_above_its_columns_at_every_width() -> None:
+    async def steps(screen: Screen) -> None:
+        for columns in (120, 90, 200, 80):
+            await screen.resize(columns, 24)
+            assert screen.lines[2].index("evidence") == screen.lines[3].index("leader none")
+
+    drive(sample_session(), steps)
+
+
 def test_a_reading_that_another_takes_the_place_of_before_it_began_leaves_no_warning() -> None:
     async def steps(screen: Screen) -> None:
         screen.app.action_reload()
