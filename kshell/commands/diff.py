@@ -176,7 +176,10 @@ def _operand(session: Session, operand: str, *, may_begin_late: bool = True) -> 
             if oldest is None:
                 raise
             if may_begin_late and is_duration_before(operand):
-                session.remarks.append(f"{operand}: {error.message}; compared from offset {oldest} on")
+                session.remarks.append(
+                    f"{operand}: {error.message}; compared from offset {oldest} on, so all there is now is new: --stat"
+                    " counts it, `log` tells it in order"
+                )
                 return session.reshape(point=str(oldest))
             error.hint = f"{error.hint}; `diff {oldest} now` shows all that changed"
             raise

@@ -108,7 +108,6 @@ FIELDS = (
     Field("old", "json", "its value before"),
     Field("new", "json", "its value after"),
 )
-_KINDS = {"topicName": "topic", "topicId": "topic"}
 
 
 class Change(NamedTuple):
@@ -231,14 +230,14 @@ def _leaves(path: Segments, node: Node | None) -> Iterator[tuple[Segments, Leaf]
 
 
 def counts(changes: Iterator[Change], place: Segments) -> list[Row]:
-    """How many leaves of each kind were added, removed and changed; topics count once, under their names."""
+    """How many leaves of each type were added, removed and changed; topics count once, under their names."""
     table: dict[str, dict[str, int]] = {}
     for change in changes:
         if is_double(change.path, place) or (change.type == "topicId" and change.change != CHANGED):
             continue
-        row = table.setdefault(_KINDS.get(change.type, change.type), {ADDED: 0, REMOVED: 0, CHANGED: 0})
+        row = table.setdefault(change.type, {ADDED: 0, REMOVED: 0, CHANGED: 0})
         row[change.change] += 1
-    return [{"type": kind} | row for kind, row in sorted(table.items())]
+    return [{"type": leaf_type} | row for leaf_type, row in sorted(table.items())]
 
 
 def is_double(path: Segments, place: Segments) -> bool:

@@ -247,8 +247,9 @@ def steps(case: Leaderless, topic: str, number: int, tools: KafkaTools) -> Steps
     pronoun, verb = ("it", "comes") if len(awaited) == 1 else ("they", "come")
     without_awaited = case._replace(statuses={**case.statuses, **dict.fromkeys(awaited, UNREGISTERED)})
     guard = elections.guard()
+    step = "; ".join([*([guard.text] if guard.text else []), *_revival(case)])
     return Steps(
-        NextStep("; ".join([*([guard.text] if guard.text else []), *_revival(case)]), guard.commands),
+        elections.after(NextStep(step, guard.commands)),
         elections._replace(case=without_awaited, given_up=awaited).unclean(),
         f"only if {pronoun} never {verb} back, with the loss of records that only {pronoun} had",
     )
@@ -287,6 +288,13 @@ class _Elections(NamedTuple):
         command = self.tools.fill(_FORBID, {"topic": self.topic})
         step = f"{UNCLEAN_CONFIG} is true, so Kafka elects {who}, with loss; to prevent that: {command}"
         return NextStep(step, (command,))
+
+    def after(self, step: NextStep) -> NextStep:
+        """The step with the election that is left when it is done, if Kafka then elects nobody by itself."""
+        if not _all_leave(self.case) or _then_elects_last_leader(self.case):
+            return step
+        command = self._command(UNCLEAN)
+        return NextStep(f"{step.text}; that election: {command}", (*step.commands, command))
 
     def unclean(self) -> NextStep:
         """Have some replica elected, with the loss of what only others had."""
@@ -382,7 +390,7 @@ def _promise(case: Leaderless) -> str:
     if not case.has_elr:
         return clean
     unregistered = case.with_status(UNREGISTERED, case.complete)
-    if unregistered == case.complete and not case.is_partial:
+    if _all_leave(case):
         leave = "they leave" if several else "it leaves"
         return (
             f"{leave} the {case.source} when {'they register' if several else 'it registers'}, and then {_after(case)}"
@@ -394,6 +402,17 @@ def _promise(case: Leaderless) -> str:
     )
 
 
+def _all_leave(case: Leaderless) -> bool:
+    """Whether all that have every record are known to leave the ISR or the ELR when they come back."""
+    is_known = case.has_elr and not case.is_partial
+    return is_known and bool(case.complete) and case.with_status(UNREGISTERED, case.complete) == case.complete
+
+
+def _then_elects_last_leader(case: Leaderless) -> bool:
+    """Whether Kafka elects the last leader by itself when every replica has left the ISR and the ELR."""
+    return not case.departed and case.last_leader is not None and not case.isr
+
+
 def _after(case: Leaderless) -> str:
     """What happens when every replica of the ISR and the ELR has left it."""
     if case.departed:
@@ -401,7 +420,7 @@ def _after(case: Leaderless) -> str:
         stay = f"{name_brokers(case.departed)}, which {are} any more, {_verb(case.departed, 'stays', 'stay')} in it"
         rule = f"Kafka elects a last leader only where the {case.source} is empty"
         return f"only an unclean election is left: {rule}, and {stay}"
-    if case.last_leader is None or case.isr:
+    if not _then_elects_last_leader(case):
         return "only an unclean election is left"
     pronoun = "it" if case.complete == (case.last_leader,) else f"broker {case.last_leader}"
     return f"Kafka elects {pronoun} as the last leader, without what it lost if it crashed"

@@ -170,7 +170,7 @@ def test_text_names_a_topic_once(sample: Session) -> None:
 
 def test_stat(sample: Session) -> None:
     told = {row["type"]: row for row in rows(sample, "diff 160 now --stat")}
-    assert (told["topic"]["removed"], told["partition"]["removed"]) == (2, 5)
+    assert (told["topicName"]["removed"], told["partition"]["removed"]) == (2, 5)
     assert told["broker"] == {"type": "broker", "added": 0, "removed": 0, "changed": 1}
 
 

@@ -107,6 +107,12 @@ CASES: dict[str, Case] = {
         ("start broker 2, which is not", "leaves the ELR", "Kafka elects broker 1 as the last leader"),
         ("without loss",), ("start broker 1, then have it elected uncleanly",),
     ),
+    "the broker is registered no more, and another of the ELR is no replica any more": Case(
+        partition([2], elr=[1, 2], last_known_elr=[2]), {1: ACTIVE, 2: UNREGISTERED},
+        ("start broker 2, which is not", "only an unclean election is left", "; that election: ",
+         ELECT.format("unclean")),
+        ("as the last leader,", "empty:"), ("no other replica exists, so all its records are lost",),
+    ),
     "the last of the ISR, from before the ELR was on": Case(
         partition([2, 1], isr=[2]), {2: FENCED, 1: ACTIVE},
         ("start broker 2 ", "it is in the ISR", "then only an unclean election is left"), (),
