@@ -31,8 +31,8 @@ def run(session: Session, args: Any) -> Result:
     suffix = os.path.splitext(args.directory)[1]
     chosen_format = args.format or _SUFFIXES.get(suffix)
     if chosen_format is None:
-        reason = f"no format is named {suffix}" if suffix else "--format is missing"
-        raise UsageError(f"export: {reason}", hint=f"--format is one of {', '.join(FORMATS)}")
+        named = f", and {suffix} names none" if suffix else ""
+        raise UsageError(f"export: --format is missing{named}", hint=f"--format is one of {', '.join(FORMATS)}")
     if not args.directory:
         raise UsageError("export: the directory has no name", hint="export --format csv DIRECTORY")
     lone_file = f"{DATABASE}.{chosen_format}" if {chosen_format, _SUFFIXES.get(suffix)} <= _DATABASES else None

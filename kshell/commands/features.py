@@ -108,11 +108,16 @@ def _verdict(code: int, rows: Sequence[Row], found: ClusterFeatures, target: str
     reasons = [f"{row['feature']}: {row['reason']}" for row in rows if row["possible"] is False and row["reason"]]
     if not blocking:
         return f"{target}: not possible: {'; '.join(reasons)}"
+    nodes = f"{len(blocking)} of {len(found.nodes)} nodes"
+    if not is_upgrade or not all(map(_waits_for_software, rows)):
+        return f"{target}: not possible, for the reasons below; {nodes} are in the way"
     run = "runs" if len(blocking) == 1 else "run"
-    reason = f"{len(blocking)} of {len(found.nodes)} nodes {run} software that does not support it"
-    if is_upgrade:
-        return f"{target}: not yet: {reason}; upgrade that first, then raise the levels"
-    return f"{target}: not possible: {reason}"
+    return f"{target}: not yet: {nodes} {run} software that does not support it; upgrade that first, then the levels"
+
+
+def _waits_for_software(row: Row) -> bool:
+    """Whether nothing but the software of nodes is in the way of a higher level, if anything is."""
+    return row["possible"] is not False or (row["target"] > row["level"] and ";" not in (row["reason"] or ""))
 
 
 def _answer(

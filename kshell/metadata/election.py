@@ -243,7 +243,10 @@ def steps(case: Leaderless, topic: str, number: int, tools: KafkaTools) -> Steps
     awaited = case.awaited
     if not awaited:
         unclean = elections.unclean()
-        return Steps(unclean._replace(text=f"{_no_candidate(case)}; {unclean.text}"))
+        first = unclean._replace(text=f"{_no_candidate(case)}; {unclean.text}")
+        if not elections.is_unknown:
+            return Steps(first)
+        return Steps(first, elections.empty("all records are lost"), "only if those log directories are gone")
     pronoun, verb = ("it", "comes") if len(awaited) == 1 else ("they", "come")
     without_awaited = case._replace(statuses={**case.statuses, **dict.fromkeys(awaited, UNREGISTERED)})
     guard = elections.guard()
@@ -290,11 +293,23 @@ class _Elections(NamedTuple):
         return NextStep(step, (command,))
 
     def after(self, step: NextStep) -> NextStep:
-        """The step with the election that is left when it is done, if Kafka then elects nobody by itself."""
-        if not _all_leave(self.case) or _then_elects_last_leader(self.case):
+        """The step with the election that is left when it is done, if Kafka then elects nobody by itself.
+
+        An unclean election takes the first replica that runs, and that may be one that lacks records.
+        """
+        case = self.case
+        if not _all_leave(case) or _then_elects_last_leader(case) or (case.elects_unclean and not step.commands):
             return step
+        later = case._replace(
+            partition=case.partition._replace(isr=(), elr=()),
+            statuses={**case.statuses, **dict.fromkeys(case.awaited, ACTIVE)},
+        )
+        chosen = later.elect(UNCLEAN)
+        if chosen is None or chosen.id not in case.awaited:
+            who = "" if chosen is None else f"; while broker {chosen.id} runs, that election takes it, with loss"
+            return step._replace(text=step.text + who)
         command = self._command(UNCLEAN)
-        return NextStep(f"{step.text}; that election: {command}", (*step.commands, command))
+        return NextStep(f"{step.text}; the unclean election: {command}", (*step.commands, command))
 
     def unclean(self) -> NextStep:
         """Have some replica elected, with the loss of what only others had."""
@@ -305,50 +320,45 @@ class _Elections(NamedTuple):
             step += f" ({UNCLEAN_CONFIG} is true: Kafka soon does so by itself)" if case.elects_unclean else ""
             return NextStep(step, (command,))
         revivals = self._revivals()
-        gone = self._unregistered()
-        if not revivals and not gone:
-            empty = self._empty("no other replica exists, so all its records are lost", command)
-            return empty._replace(commands=(*empty.commands, command)) if empty.commands else empty
         if not revivals:
-            which = "" if case.is_partial else f", which {_verb(gone, 'is', 'are')} not registered,"
-            revivals = [f"start {name_brokers(gone, 'or')}{which} with the same log directories"]
+            return self.empty("no other replica exists, so all its records are lost")
         who = "no other replica runs" if self.given_up else "no replica runs"
-        loss = "" if case.is_alone else ", with the loss of records that only others had"
-        step = f"{who}: {', or '.join(revivals)}, then have it elected uncleanly{loss}: {command}"
-        if self._registered():
-            return NextStep(step, (command,))
-        empty = self._empty(f"{step}; if these are lost, so are all records", "the same election")
-        return empty._replace(commands=(command, *empty.commands))
+        loss = "" if case.is_alone and not case.departed else ", with the loss of records that only others had"
+        end = "; if these are lost, too, so are all records" if self.given_up and self.is_unknown else ""
+        step = f"{who}: {', or '.join(revivals)}, then have it elected uncleanly{loss}: {command}{end}"
+        return NextStep(step, (command,))
 
-    def _registered(self) -> list[int]:
-        statuses = self.case.statuses
-        return [broker for broker in self.case.partition.replicas if statuses.get(broker, UNREGISTERED) != UNREGISTERED]
-
-    def _unregistered(self) -> list[int]:
-        """The replicas' brokers that nobody knows any more, but for those that are given up."""
-        brokers = self.case.with_status(UNREGISTERED, self.case.partition.replicas)
-        return [broker for broker in brokers if broker not in self.given_up]
+    @property
+    def is_unknown(self) -> bool:
+        """Whether none of the replicas' brokers is registered."""
+        replicas = self.case.partition.replicas
+        return len(self.case.with_status(UNREGISTERED, replicas)) == len(replicas)
 
     def _revivals(self) -> list[str]:
-        """How to have a replica that runs, of the brokers that are registered."""
-        registered = self._registered()
-        blocked = self.case.with_status(NO_DIRECTORY, registered)
-        stopped = [broker for broker in registered if broker not in blocked]
+        """How to have a replica that runs, but for those of brokers that are given up."""
+        case = self.case
+        replicas = [broker for broker in case.partition.replicas if broker not in self.given_up]
+        unregistered = case.with_status(UNREGISTERED, replicas)
+        blocked = case.with_status(NO_DIRECTORY, replicas)
+        stopped = [broker for broker in replicas if broker not in (*unregistered, *blocked)]
         revivals = [f"start {name_brokers(stopped, 'or')}"] if stopped else []
         if blocked:
             brokers = name_brokers(blocked, "or")
             revivals.append(f"repair the replica's log directory of {brokers} and restart the broker")
+        if unregistered:
+            which = "" if case.is_partial else f", which {_verb(unregistered, 'is', 'are')} not registered,"
+            revivals.append(f"start {name_brokers(unregistered, 'or')}{which} with the same log directories")
         return revivals
 
-    def _empty(self, reason: str, elect: str) -> NextStep:
-        """Put a broker that runs in the place of all replicas: it leads without a record. ``elect`` is only named."""
+    def empty(self, reason: str) -> NextStep:
+        """Put a broker that runs in the place of all replicas: it leads without a record."""
         registered = sorted(self.case.registered.items())
         running = [number for number, entry in registered if status_of(entry.value) == ACTIVE]
         ready = [number for number in running if number not in self.case.partition.replicas]
         if not ready:
             return NextStep(f"{reason}; no broker runs that could lead it, empty: start one more broker")
-        place = move_command(self.tools, [(self.topic, self.number, ready[:1])])
-        return NextStep(f"{reason}: {place} and then {elect} makes broker {ready[0]} lead, empty", (place,))
+        place, elect = move_command(self.tools, [(self.topic, self.number, ready[:1])]), self._command(UNCLEAN)
+        return NextStep(f"{reason}: {place} and then {elect} makes broker {ready[0]} lead, empty", (place, elect))
 
     def _command(self, kind: str) -> str:
         return self.tools.fill(_ELECT, {"kind": kind, "topic": self.topic, "partition": self.number})

@@ -313,13 +313,21 @@ def test_without_a_node_nothing_is_said_of_nodes(tmp_path: Path) -> None:
     assert answer.endswith("every level is there already, nothing to do")
 
 
+@pytest.mark.parametrize(
+    "words", ["--can-upgrade metadata.version=6", "--can-upgrade no.version=1", "--can-downgrade 3.2"]
+)
+def test_software_is_blamed_only_where_it_is_all_that_is_in_the_way(sample: Session, words: str) -> None:
+    answer = lines(sample, f"features {words}")[0]
+    assert "not possible, for the reasons below; 6 of 6 nodes are in the way" in answer
+
+
 def test_golden(tmp_path: Path) -> None:
     session = opened(write(tmp_path, level(29), broker(3, features=supporting(29))))
     line = "features --can-upgrade metadata.version=30"
     reason = "only 7 (3.3-IV3) to 29 (4.2-IV1) is supported: broker 3"
     assert lines(session, line) == [
         "metadata.version=30: not yet: 1 of 6 nodes runs software that does not support it; upgrade that first, then"
-        " raise the levels",
+        " the levels",
         "",
         "feature           level         target        possible  inTheWay  reason",
         f"metadata.version  29 (4.2-IV1)  30 (4.3-IV0)  no        broker 3  {reason}",

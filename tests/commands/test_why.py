@@ -236,9 +236,10 @@ class TestHonesty:
         session = cluster(tmp_path, broker(1), topic(1, "t"), partition(1, 0, [3], [], -1))
         answer = sections(session, "why t-0")["answer"]
         assert answer["sentence"].endswith("Its only replica is not up (broker 3 is not registered).")
-        start, _, rest = answer["nextStep"].partition("; if these are lost, so are all records: ")
-        assert "start broker 3, which is not registered, with the same log directories" in start
-        assert "makes broker 1 lead, empty" in rest
+        assert "start broker 3, which is not registered, with the same log directories" in answer["nextStep"]
+        assert "lost" not in answer["nextStep"]
+        assert answer["lastResort"].startswith("only if those log directories are gone: all records are lost: ")
+        assert answer["lastResort"].endswith("makes broker 1 lead, empty")
         with pytest.raises(CommandError, match="broker-3: no such broker, now or in the log") as raised:
             run(session, "why broker-3")
         hint = raised.value.hint or ""

@@ -90,7 +90,7 @@ CASES: dict[str, Case] = {
         partition([1, 2], elr=[1], last_known_elr=[1]), {1: STOPPING, 2: UNREGISTERED},
         ("broker 1 is in controlled shutdown",), ("broker 2",),
         ("no other replica runs: start broker 2, which is not registered, with the same log directories",
-         "with the loss of records that only others had", "makes broker 9 lead, empty"),
+         "with the loss of records that only others had", "if these are lost, too, so are all records"),
     ),
     "a broker that runs is not to be started": Case(
         partition([2, 1], elr=[2, 1]), {2: FENCED, 1: ACTIVE},
@@ -109,9 +109,29 @@ CASES: dict[str, Case] = {
     ),
     "the broker is registered no more, and another of the ELR is no replica any more": Case(
         partition([2], elr=[1, 2], last_known_elr=[2]), {1: ACTIVE, 2: UNREGISTERED},
-        ("start broker 2, which is not", "only an unclean election is left", "; that election: ",
+        ("start broker 2, which is not", "only an unclean election is left", "; the unclean election: ",
          ELECT.format("unclean")),
         ("as the last leader,", "empty:"), ("no other replica exists, so all its records are lost",),
+    ),
+    "the broker is registered no more, and one that may lack records runs": Case(
+        partition([1, 2], elr=[2]), {1: ACTIVE, 2: UNREGISTERED},
+        ("start broker 2, which is not", "only an unclean election is left",
+         "while broker 1 runs, that election takes it, with loss"),
+        ("kafka-leader-election.sh",), ("makes broker 1 the leader",),
+    ),
+    "the broker is registered no more, and Kafka elects uncleanly by itself": Case(
+        partition([2], elr=[2]), {2: UNREGISTERED},
+        ("start broker 2, which is not", "only an unclean election is left"), ("kafka-leader-election.sh",),
+        ("no other replica exists, so all its records are lost",), elects_unclean=True,
+    ),
+    "the only replica is down, and who had the records is no replica any more": Case(
+        partition([2], elr=[1]), {1: ACTIVE, 2: FENCED},
+        ("start broker 2, then have it elected uncleanly, with the loss of records that only others had",),
+    ),
+    "nobody has all records, one is down and one is registered no more": Case(
+        partition([2, 1]), {2: FENCED, 1: UNREGISTERED},
+        ("no replica runs: start broker 2, or start broker 1, which is not registered, with the same log directories,"
+         " then have it elected uncleanly, with the loss of records that only others had",),
     ),
     "the last of the ISR, from before the ELR was on": Case(
         partition([2, 1], isr=[2]), {2: FENCED, 1: ACTIVE},
@@ -168,13 +188,13 @@ CASES: dict[str, Case] = {
     "nobody has all records, and nobody is registered": Case(
         partition([2, 1]), {2: UNREGISTERED, 1: UNREGISTERED},
         ("no replica runs: start brokers 2 or 1, which are not registered, with the same log directories",
-         ELECT.format("unclean"), "if these are lost, so are all records", "kafka-reassign-partitions.sh"),
-        ("other replica",),
+         ELECT.format("unclean")), ("other replica", "kafka-reassign-partitions.sh"),
+        ("all records are lost", "kafka-reassign-partitions.sh", "makes broker 9 lead, empty"),
     ),
     "the only replica is registered no more": Case(
         partition([3]), {3: UNREGISTERED},
         ("no replica runs: start broker 3, which is not registered, with the same log directories, then have it elected"
-         " uncleanly: ", "if these are lost, so are all records: ", "makes broker 9 lead, empty"), ("other", "exists"),
+         " uncleanly: ",), ("other", "exists", "lost"), ("all records are lost", "makes broker 9 lead, empty"),
     ),
     "a reassignment adds replicas, and the old one is down": Case(
         partition([4, 1], isr=[1], adding_replicas=[4], removing_replicas=[1]), {1: FENCED, 4: ACTIVE},
@@ -211,6 +231,8 @@ def test_the_step_of_each_case(name: str) -> None:
     for step in filter(None, (first, resort)):
         assert all(command in step.text for command in step.commands)
         assert step.text.count("kafka-leader-election.sh") == sum("leader-election" in line for line in step.commands)
+        places = [step.text.index(command) for command in step.commands]
+        assert places == sorted(places), "commands stand in the order in which they are run"
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -234,12 +256,17 @@ def test_a_topics_name_is_quoted_for_a_shell() -> None:
 
 def test_where_no_replica_is_left_a_broker_that_runs_takes_the_place() -> None:
     case = Leaderless(partition([2, 1]), {2: UNREGISTERED, 1: UNREGISTERED}, has_elr=True)
-    elect, place = steps(case._replace(registered=SPARE), "t", 0, TOOLS).first.commands
+    first, resort, if_never = steps(case._replace(registered=SPARE), "t", 0, TOOLS)
+    assert first.commands == (ELECT.format("unclean"),)
+    assert resort is not None and if_never == "only if those log directories are gone"
+    place, elect = resort.commands
     assert json.loads(shlex.split(place)[1])["partitions"] == [{"topic": "t", "partition": 0, "replicas": [9]}]
     assert elect == ELECT.format("unclean")
-    nobody = steps(case, "t", 0, TOOLS).first
-    assert nobody.commands == (elect,) and nobody.text.endswith(
-        "no broker runs that could lead it, empty: start one more broker"
+    nobody = steps(case, "t", 0, TOOLS).last_resort
+    assert (
+        nobody is not None
+        and nobody.commands == ()
+        and nobody.text.endswith("no broker runs that could lead it, empty: start one more broker")
     )
 
 
