@@ -295,19 +295,13 @@ class _Elections(NamedTuple):
     def after(self, step: NextStep) -> NextStep:
         """The step with the election that is left when it is done, if Kafka then elects nobody by itself.
 
-        An unclean election takes the first replica that runs, and that may be one that lacks records.
+        An unclean election takes the first replica that runs: where there are others than those that have all records,
+        it may take one of them, and there is no command.
         """
         case = self.case
-        if not _all_leave(case) or _then_elects_last_leader(case) or (case.elects_unclean and not step.commands):
+        is_by_itself = _then_elects_last_leader(case) or case.elects_unclean
+        if not _all_leave(case) or is_by_itself or set(case.partition.replicas) != set(case.awaited):
             return step
-        later = case._replace(
-            partition=case.partition._replace(isr=(), elr=()),
-            statuses={**case.statuses, **dict.fromkeys(case.awaited, ACTIVE)},
-        )
-        chosen = later.elect(UNCLEAN)
-        if chosen is None or chosen.id not in case.awaited:
-            who = "" if chosen is None else f"; while broker {chosen.id} runs, that election takes it, with loss"
-            return step._replace(text=step.text + who)
         command = self._command(UNCLEAN)
         return NextStep(f"{step.text}; the unclean election: {command}", (*step.commands, command))
 

@@ -115,9 +115,18 @@ CASES: dict[str, Case] = {
     ),
     "the broker is registered no more, and one that may lack records runs": Case(
         partition([1, 2], elr=[2]), {1: ACTIVE, 2: UNREGISTERED},
-        ("start broker 2, which is not", "only an unclean election is left",
-         "while broker 1 runs, that election takes it, with loss"),
-        ("kafka-leader-election.sh",), ("makes broker 1 the leader",),
+        ("start broker 2, which is not", "only an unclean election is left"), ("kafka-leader-election.sh",),
+        ("makes broker 1 the leader",),
+    ),
+    "the broker is registered no more, and one that may lack records may come back": Case(
+        partition([1, 2], elr=[2]), {1: FENCED, 2: UNREGISTERED},
+        ("start broker 2, which is not", "only an unclean election is left"), ("kafka-leader-election.sh",),
+        ("start broker 1, then have it elected uncleanly, with the loss",),
+    ),
+    "the broker is registered no more, who departed stays in the ELR, and the last leader runs": Case(
+        partition([3, 2], elr=[1, 2], last_known_elr=[2]), {1: ACTIVE, 2: UNREGISTERED, 3: ACTIVE},
+        ("start broker 2, which is not", "only an unclean election is left"), ("kafka-leader-election.sh",),
+        ("makes broker 3 the leader",),
     ),
     "the broker is registered no more, and Kafka elects uncleanly by itself": Case(
         partition([2], elr=[2]), {2: UNREGISTERED},
