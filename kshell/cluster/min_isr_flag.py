@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from kshell.engine.declaration import Flag
+from kshell.engine.predicates import answers_unknown_without_rows
+from kshell.engine.result import Row, Rows
 from kshell.metadata.families.topics import NAMES
 from kshell.metadata.image import Image
 from kshell.metadata.partition_state import MinIsr
+from kshell.tables.answer import table_answer
+from kshell.tables.declaration import Table, Wanted
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -47,3 +52,30 @@ def note_unknown(session: Session, image: Image, least: MinIsr) -> int:
             f"min.insync.replicas of {topics} is not in the log: --min-isr-default says what the brokers' files have"
         )
     return unknown
+
+
+def min_isr_answer(
+    session: Session,
+    args: Any,
+    table: Table,
+    make: Callable[[Session, Image, Wanted, MinIsr], Iterable[Row]],
+    *,
+    needs_min_isr: bool,
+) -> Rows:
+    """The answer of a table whose rows depend on the values.
+
+    ``needs_min_isr``: whether the question does, too: then a remark says how many are unknown, and with
+    ``--fail-if-any`` no row is no good news (exit code 3).
+    """
+    unknown = 0
+
+    def rows(session: Session, image: Image, wanted: Wanted) -> Iterable[Row]:
+        nonlocal unknown
+        least = MinIsr(image, args.min_isr_default)
+        unknown = note_unknown(session, image, least) if needs_min_isr else 0
+        return make(session, image, wanted, least)
+
+    result = table_answer(session, args, table, make=rows)
+    if args.fail_if_any and unknown:
+        answers_unknown_without_rows(result)
+    return result

@@ -73,14 +73,15 @@ def _is_content(session: Session, args: Any, old: Session, new: Session, place: 
     """Whether only content is compared: as the line says, else if both are known to be of different clusters."""
     needs_ids = args.json_patch or place[: len(TOPICS_BY_ID)] == TOPICS_BY_ID
     if args.by is not None:
-        if args.by == _BY_CONTENT and needs_ids:
+        is_content = bool(args.by == _BY_CONTENT)
+        if is_content and needs_ids:
             subject = "a patch" if args.json_patch else join(TOPICS_BY_ID)
             raise UsageError(
                 f"diff: {subject} is about ids, which --by content leaves out", hint="--by id compares them"
             )
-        if args.by == _BY_CONTENT:
+        if is_content:
             session.remarks.append(_LEFT_OUT)
-        return bool(args.by == _BY_CONTENT)
+        return is_content
     if needs_ids or old.source is new.source:
         return False
     clusters = [_cluster_id(side) for side in (old, new)]
@@ -106,17 +107,17 @@ def _result(args: Any, comparison: TreeComparison, place: Segments, *, is_conten
         result.for_people = Text(json.dumps(patch, indent=2, ensure_ascii=False), exit_code=result.exit_code)
         return result
     every = comparison.changes()
-    found = by_content(every) if is_content else every
-    judged = [(change, args.where is None or bool(args.where(change.row()))) for change in found]
-    changes = [change for change, is_chosen in judged if is_chosen]
-    code = EXIT_FINDING if judged else EXIT_OK
+    every = by_content(every) if is_content else every
+    choices = [(change, args.where is None or bool(args.where(change.row()))) for change in every]
+    changes = [change for change, is_chosen in choices if is_chosen]
+    code = EXIT_FINDING if choices else EXIT_OK
     if args.stat:
         return Rows(_STAT, counts(iter(changes), place), exit_code=code)
     result = diff_rows((change.row() for change in changes), code)
     if place[: len(TOPICS_BY_ID)] != TOPICS_BY_ID:
         result.page = _PAGE._replace(double=_is_by_id)
-    shown = [one for one in judged if not is_double(one[0].path, place)]
-    told = for_people(shown) if is_content else (change for change, is_chosen in shown if is_chosen)
+    single = [(change, is_chosen) for change, is_chosen in choices if not is_double(change.path, place)]
+    told = for_people(single) if is_content else (change for change, is_chosen in single if is_chosen)
     result.for_people = diff_rows((change.row() for change in told), code)
     return result
 

@@ -82,21 +82,24 @@ def run(session: Session, args: Any) -> Result:
         return _answer(_STATE, _state(found, kafka_tools(session, found)), args, _state_for_people)
     targets = parse_targets(args.can_upgrade or args.can_downgrade, upgrade=bool(args.can_upgrade))
     found = standing(session, ask=True)
-    rows = _change(found, targets, kafka_tools(session, found), upgrade=bool(args.can_upgrade))
-    code = code_of(row["possible"] for row in rows)
+    upgrade = bool(args.can_upgrade)
+    verdicts = _verdicts(found, targets, upgrade=upgrade)
+    tools = kafka_tools(session, found)
+    rows = [_row(verdict) | {"command": _command(verdict, tools, upgrade=upgrade)} for verdict in verdicts]
+    code = code_of(verdict.possible for verdict in verdicts)
     result = _answer(_CHANGE, rows, args, _change_for_people, code)
     if not is_given(args):
         shown = result.for_people if isinstance(result.for_people, Rows) else result
         target = " ".join(args.can_upgrade or args.can_downgrade)
-        sentence = _verdict(code, rows, found, target, is_upgrade=bool(args.can_upgrade))
+        sentence = _sentence(code, verdicts, found, target)
         result.for_people = Report([Section("answer", sentence, {}), Section("features", "", shown)])
     return result
 
 
-def _verdict(code: int, rows: Sequence[Row], found: ClusterFeatures, target: str, *, is_upgrade: bool) -> str:
+def _sentence(code: int, verdicts: Sequence[LevelVerdict], found: ClusterFeatures, target: str) -> str:
     """The answer, given as its exit code, in a sentence: and how many nodes are in the way."""
     if code == EXIT_OK:
-        is_there = all(row["level"] == row["target"] for row in rows)
+        is_there = all(verdict.level == verdict.target for verdict in verdicts)
         answer = "every level is there already, nothing to do" if is_there else "possible"
         known = sum(node.supported is not None for node in found.nodes)
         unknown = "" if known == len(found.nodes) else ", and of the others it is not known"
@@ -104,20 +107,16 @@ def _verdict(code: int, rows: Sequence[Row], found: ClusterFeatures, target: str
         return f"{target}: {answer}{support}"
     if code != EXIT_FINDING:
         return f"{target}: not known"
-    blocking = {title for row in rows for title in row["inTheWay"] or ()}
-    reasons = [f"{row['feature']}: {row['reason']}" for row in rows if row["possible"] is False and row["reason"]]
+    refused = [verdict for verdict in verdicts if verdict.possible is False]
+    blocking = {node.title for verdict in verdicts for node in verdict.nodes}
     if not blocking:
-        return f"{target}: not possible: {'; '.join(reasons)}"
+        reasons = "; ".join(f"{verdict.feature}: {verdict.reason}" for verdict in refused)
+        return f"{target}: not possible: {reasons}"
     nodes = f"{len(blocking)} of {len(found.nodes)} nodes"
-    if not is_upgrade or not all(map(_waits_for_software, rows)):
+    if not all(verdict.waits_for_software for verdict in refused):
         return f"{target}: not possible, for the reasons below; {nodes} are in the way"
     run = "runs" if len(blocking) == 1 else "run"
     return f"{target}: not yet: {nodes} {run} software that does not support it; upgrade that first, then the levels"
-
-
-def _waits_for_software(row: Row) -> bool:
-    """Whether nothing but the software of nodes is in the way of a higher level, if anything is."""
-    return row["possible"] is not False or (row["target"] > row["level"] and ";" not in (row["reason"] or ""))
 
 
 def _answer(
@@ -231,16 +230,13 @@ def _hint() -> str:
     return "such as 4.4, 4.4-IV2 or transaction.version=2; features map lists all"
 
 
-def _change(
-    found: ClusterFeatures, targets: Mapping[str, int], tools: KafkaTools, *, upgrade: bool
-) -> list[dict[str, Any]]:
+def _verdicts(found: ClusterFeatures, targets: Mapping[str, int], *, upgrade: bool) -> list[LevelVerdict]:
     from kshell.metadata.feature_update import check
 
     known = {name for node in found.nodes for name in node.supported or ()} | set(found.finalized)
     # To lower what no node knows and nobody finalized is no change.
     wanted = {name: level for name, level in targets.items() if level or name in known or len(targets) == 1}
-    verdicts = check(found, wanted, upgrade=upgrade)
-    return [_row(verdict) | {"command": _command(verdict, tools, upgrade=upgrade)} for verdict in verdicts]
+    return check(found, wanted, upgrade=upgrade)
 
 
 def _row(verdict: LevelVerdict) -> dict[str, Any]:

@@ -6,13 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
-from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, note_unknown
+from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_answer
 from kshell.engine.declaration import Command, Example, Flag, Task
-from kshell.engine.predicates import answers_unknown_without_rows
 from kshell.engine.result import Result, Row
 from kshell.metadata.image import Image
 from kshell.metadata.partition_state import AT_MIN_ISR, PROBLEMS, UNDER_MIN_ISR, MinIsr
-from kshell.tables.answer import table_answer
 from kshell.tables.declaration import Table, Wanted
 from kshell.tables.selection import row_flags
 from kshell.tables.state.topics import PARTITIONS_TABLE as TABLE
@@ -49,12 +47,8 @@ def run(session: Session, args: Any) -> Result:
     """All partitions, or with flags those that have one at least of the problems."""
     problems = frozenset(problem for problem in PROBLEMS if getattr(args, problem.replace("-", "_")))
     needs_min_isr = not problems.isdisjoint((UNDER_MIN_ISR, AT_MIN_ISR))
-    unknown = 0
 
-    def make(session: Session, image: Image, wanted: Wanted) -> Iterable[Row]:
-        nonlocal unknown
-        least = MinIsr(image, args.min_isr_default)
-        unknown = note_unknown(session, image, least) if needs_min_isr else 0
+    def make(session: Session, image: Image, wanted: Wanted, least: MinIsr) -> Iterable[Row]:
         return partition_rows(session, image, wanted, least, problems, args.where)
 
     spares = {
@@ -62,10 +56,7 @@ def run(session: Session, args: Any) -> Result:
         **(_CAN_LEAD if args.offline else {}),
         **({"minIsr": 0} if needs_min_isr else {}),
     }
-    result = table_answer(session, args, _with(TABLE, spares), make=make)
-    if args.fail_if_any and unknown:
-        answers_unknown_without_rows(result)
-    return result
+    return min_isr_answer(session, args, _with(TABLE, spares), make, needs_min_isr=needs_min_isr)
 
 
 COMMAND = Command(

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
-from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, note_unknown
+from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_answer
 from kshell.engine.declaration import Command, Example, Task
-from kshell.engine.predicates import answers_unknown_without_rows
-from kshell.engine.result import Result, Row
-from kshell.metadata.image import Image
-from kshell.metadata.partition_state import MinIsr
-from kshell.tables.answer import table_answer
-from kshell.tables.declaration import Wanted
+from kshell.engine.result import Result
 from kshell.tables.selection import asked_for, row_flags
 from kshell.tables.state.topics import TOPICS_TABLE as TABLE
 from kshell.tables.state.topics import topic_rows
@@ -28,18 +22,7 @@ def run(session: Session, args: Any) -> Result:
     """Partitions are decoded only where a field needs them: ``--columns name,partitions`` does without."""
 
     needs_min_isr = args.where is not None and not _OF_MIN_ISR.isdisjoint(asked_for(TABLE.fields, args.where))
-    unknown = 0
-
-    def make(session: Session, image: Image, wanted: Wanted) -> Iterable[Row]:
-        nonlocal unknown
-        least = MinIsr(image, args.min_isr_default)
-        unknown = note_unknown(session, image, least) if needs_min_isr else 0
-        return topic_rows(session, image, wanted, least)
-
-    result = table_answer(session, args, TABLE, make=make)
-    if args.fail_if_any and unknown:
-        answers_unknown_without_rows(result)
-    return result
+    return min_isr_answer(session, args, TABLE, topic_rows, needs_min_isr=needs_min_isr)
 
 
 COMMAND = Command(

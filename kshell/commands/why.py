@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.broker_load import loads
@@ -63,9 +63,6 @@ _BROKERS = typed(
 )
 _SPARED = {"sinceOffset": 1, "state": -1}
 _BROKER_SPARED = {"sinceTime": 1, "inReplicas": 2, "status": -1}
-_BROKERS_SHOWN = tuple(
-    one._replace(wide=one.name == "sinceTimeMs", spare=_BROKER_SPARED.get(one.name, 0)) for one in _BROKERS
-)
 """What became of a broker, and whether it may lead without loss, is why people look: that is spared last."""
 _TONE = {"state": tones.state}
 _TITLES = {"sentence": "now", "nextStep": "next", "lastResort": "last resort"}
@@ -260,18 +257,23 @@ def _topic(session: Session, story: Story, name: str, first: Since | None) -> Re
             Section("answer", "Answer", closing),
         ]
     )
-    columns = tuple(
-        column._replace(
-            wide=column.name == "sinceTimeMs", spare=_SPARED.get(column.name, 0), tone=_TONE.get(column.name)
-        )
-        for column in PARTITION_COLUMNS
-    )
+    columns = _fitted(PARTITION_COLUMNS, _SPARED)
     partitions_shown = (
         Section("partitions", "Partitions", Rows(columns, states)) if states
         else Section("partitions", "Partitions: none", {})
     )  # fmt: skip
     result.for_people = _answer_first("topic", name, about, [_events_shown(events), partitions_shown], closing)
     return result
+
+
+def _fitted(columns: Iterable[Column], spares: Mapping[str, int]) -> tuple[Column, ...]:
+    """Columns for users: which of them are left out first where a terminal has no room for all."""
+    return tuple(
+        column._replace(
+            wide=column.name == "sinceTimeMs", spare=spares.get(column.name, 0), tone=_TONE.get(column.name)
+        )
+        for column in columns
+    )
 
 
 def until(session: Session, point: str | None) -> Session:
@@ -385,7 +387,7 @@ def _for_people(
     events = Rows(columns, [_shown(row) for row in rows])
     story = [
         Section("events", "Events", events) if rows else Section("events", "Events: none", {}),
-        Section("brokers", "Brokers", Rows(_BROKERS_SHOWN, brokers)),
+        Section("brokers", "Brokers", Rows(_fitted(_BROKERS, _BROKER_SPARED), brokers)),
     ]
     return _answer_first("partition", title, about, story, closing)
 

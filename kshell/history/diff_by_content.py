@@ -41,15 +41,15 @@ def by_content(changes: Iterable[Change]) -> Iterator[Change]:
             yield from filter(None, map(_content_change, group))
 
 
-def for_people(judged: Iterable[tuple[Change, bool]]) -> Iterator[Change]:
+def for_people(choices: Iterable[tuple[Change, bool]]) -> Iterator[Change]:
     """The changes that were chosen, without what does not count in their values.
 
     A topic that only one side has is one of them where all of its leaves are chosen.
 
     Args:
-        judged: Every change, and whether it was chosen.
+        choices: Every change, and whether it was chosen.
     """
-    for topic, group in groupby(judged, lambda one: _topic(one[0])):
+    for topic, group in groupby(choices, lambda choice: _topic(choice[0])):
         every = list(group)
         told = [_told(change) for change, is_chosen in every if is_chosen]
         whole = _whole_topic(topic, told) if told and len(told) == len(every) else None

@@ -340,8 +340,8 @@ class _Elections(NamedTuple):
             brokers = name_brokers(blocked, "or")
             revivals.append(f"repair the replica's log directory of {brokers} and restart the broker")
         if unregistered:
-            which = "" if case.is_partial else f", which {_verb(unregistered, 'is', 'are')} not registered,"
-            revivals.append(f"start {name_brokers(unregistered, 'or')}{which} with the same log directories")
+            brokers, are = name_brokers(unregistered, "or"), _verb(unregistered, "is", "are")
+            revivals.append(_register_again(case).format(brokers=brokers, are=are))
         return revivals
 
     def empty(self, reason: str) -> NextStep:
@@ -361,10 +361,9 @@ class _Elections(NamedTuple):
 def _revival(case: Leaderless) -> list[str]:
     """How to bring back each broker that Kafka would elect by itself, and what then happens."""
     revivals = []
-    unregistered = "" if case.is_partial else ", which {are} not registered,"
     for status, step in (
         (FENCED, "start {brokers} (if the process runs, its server.log says why it is fenced)"),
-        (UNREGISTERED, f"start {{brokers}}{unregistered} with the same log directories"),
+        (UNREGISTERED, _register_again(case)),
         (STOPPING, "{brokers} {are} in controlled shutdown: start {them} again when the process has ended"),
         (
             NO_DIRECTORY,
@@ -378,6 +377,12 @@ def _revival(case: Leaderless) -> list[str]:
             revivals.append(step.format(brokers=name_brokers(brokers), are=are, run=run, them=them))
     revivals[-1] += f": {_promise(case)}"
     return revivals
+
+
+def _register_again(case: Leaderless) -> str:
+    """How to have back brokers that nobody knows any more; brokers do not tell those from fenced ones."""
+    which = "" if case.is_partial else ", which {are} not registered,"
+    return f"start {{brokers}}{which} with the same log directories"
 
 
 def _promise(case: Leaderless) -> str:

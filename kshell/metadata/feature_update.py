@@ -63,7 +63,10 @@ class ClusterFeatures(NamedTuple):
 
 
 class LevelVerdict(NamedTuple):
-    """``possible`` is ``None`` where that is not known. ``nodes`` are those in the way; ``reason`` says why."""
+    """``possible`` is ``None`` where that is not known. ``nodes`` are those in the way; ``reason`` says why.
+
+    ``waits_for_software``: nothing but the software of those nodes is in the way of a higher level.
+    """
 
     feature: str
     level: int
@@ -71,6 +74,7 @@ class LevelVerdict(NamedTuple):
     possible: bool | None
     nodes: tuple[NodeFeatures, ...] = ()
     reason: str | None = None
+    waits_for_software: bool = False
 
 
 def check(standing: ClusterFeatures, targets: Mapping[str, int], *, upgrade: bool) -> list[LevelVerdict]:
@@ -86,14 +90,16 @@ def _check(
     refused = [node for node in standing.nodes if node.supported is not None and not _supports(node, name, target)]
     unknown = [node for node in standing.nodes if node.supported is None]
     reasons = [f"{reason}: {', '.join(nodes)}" for reason, nodes in _grouped(refused, name).items()]
-    reasons += _not_allowed(standing, name, target, proposed, upgrade=upgrade)
+    not_allowed = _not_allowed(standing, name, target, proposed, upgrade=upgrade)
+    reasons += not_allowed
     registers = standing.finalized.get(METADATA_VERSION, 0) >= CONTROLLERS_REGISTER
     unregistered = [node for node in unknown if registers and node.is_registered is False]
     if unregistered:
         # Kafka refuses as well: a voter that has not registered may be anything.
         reasons.append(f"{_titles(unregistered)} has not registered, and may not support this level")
     if reasons:
-        return LevelVerdict(name, current, target, False, (*refused, *unregistered), "; ".join(reasons))
+        waits = upgrade and target > current and not not_allowed and not unregistered
+        return LevelVerdict(name, current, target, False, (*refused, *unregistered), "; ".join(reasons), waits)
     if unknown and target != current:
         return LevelVerdict(name, current, target, None, tuple(unknown), _unknown(unknown, registers=registers))
     if target != current and all(node.kind != CONTROLLER for node in standing.nodes):

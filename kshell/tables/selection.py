@@ -117,8 +117,8 @@ def wanted(fields: Sequence[Field], args: Any) -> Wanted:
 
 
 def asked_for(fields: Sequence[Field], where: Predicate) -> frozenset[str]:
-    """The fields that a condition needs. A word of it may be text that happens to be a field's name: one too many does
-    no harm.
+    """The fields that a condition needs. A word of it may be text that happens to be a field's name: one too many makes
+    an answer dearer, or more careful, than it has to be.
     """
     return frozenset(field.name for field in fields if field.name in where.words)
 

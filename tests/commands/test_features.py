@@ -321,6 +321,12 @@ def test_software_is_blamed_only_where_it_is_all_that_is_in_the_way(sample: Sess
     assert "not possible, for the reasons below; 6 of 6 nodes are in the way" in answer
 
 
+def test_nodes_that_support_different_levels_are_software_all_the_same(tmp_path: Path) -> None:
+    nodes = (broker(3, features=supporting(29)), broker(4, features=supporting(28)))
+    answer = lines(opened(write(tmp_path, level(28), *nodes)), f"features --can-upgrade {METADATA}=30")[0]
+    assert "not yet: 2 of 7 nodes run software that does not support it" in answer
+
+
 def test_golden(tmp_path: Path) -> None:
     session = opened(write(tmp_path, level(29), broker(3, features=supporting(29))))
     line = "features --can-upgrade metadata.version=30"
