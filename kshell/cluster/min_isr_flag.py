@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kshell.engine.declaration import Flag
+from kshell.engine.declaration import Arguments, Flag
 from kshell.engine.predicates import answers_unknown_without_rows
 from kshell.engine.result import Row, Rows
 from kshell.metadata.families.topics import NAMES
@@ -13,6 +13,7 @@ from kshell.metadata.image import Image
 from kshell.metadata.partition_state import MinIsr
 from kshell.tables.answer import table_answer
 from kshell.tables.declaration import Table, Wanted
+from kshell.tables.selection import RowArguments
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -30,13 +31,25 @@ MIN_ISR_DEFAULT = Flag(
     metavar="N",
     convert=_positive,
 )
+
+
+class MinIsrArguments(Arguments):
+    """What :data:`MIN_ISR_DEFAULT` makes of a line."""
+
+    min_isr_default: int | None
+
+
+class MinIsrRowArguments(MinIsrArguments, RowArguments):
+    """The same, of a command whose rows can be chosen."""
+
+
 DESCRIPTION = (
     "min.insync.replicas is the topic's, else that of the broker which leads, else that of all brokers, as far as these"
     " are set in the log; what only a server.properties says is unknown (null), or --min-isr-default."
 )
 
 
-def min_isr_of(session: Session, image: Image, args: Any) -> MinIsr:
+def min_isr_of(session: Session, image: Image, args: MinIsrArguments) -> MinIsr:
     """The values of an image. Where they are unknown for some topics, a remark says for how many."""
     least = MinIsr(image, args.min_isr_default)
     note_unknown(session, image, least)
@@ -56,7 +69,7 @@ def note_unknown(session: Session, image: Image, least: MinIsr) -> int:
 
 def min_isr_answer(
     session: Session,
-    args: Any,
+    args: MinIsrRowArguments,
     table: Table,
     make: Callable[[Session, Image, Wanted, MinIsr], Iterable[Row]],
     *,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result, Row
 from kshell.metadata.image import Image
 from kshell.tables.answer import table_answer
 from kshell.tables.declaration import Wanted
-from kshell.tables.selection import row_flags
+from kshell.tables.selection import RowArguments, row_flags
 from kshell.tables.state.access import ACLS_TABLE as TABLE
 
 if TYPE_CHECKING:
@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 _EVERYBODY = "User:*"
 
 
-def run(session: Session, args: Any) -> Result:
+class AclsArguments(RowArguments):
+    """Arguments and options of ``acls``."""
+
+    principal: str | None
+
+
+def run(session: Session, args: AclsArguments) -> Result:
     """A row an entry; with ``--principal`` those that count for it."""
     if args.principal is None:
         return table_answer(session, args, TABLE)
@@ -48,6 +54,7 @@ COMMAND = Command(
     task=Task.ACCESS,
     summary="the access control entries",
     run=run,
+    arguments=AclsArguments,
     meant="principal",
     flags=(
         Flag(

@@ -12,7 +12,7 @@ from kshell.errors import UsageError
 from kshell.protocol.names import API_NAMES, NEWER_API, api_name
 from kshell.tables.declaration import Field
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import row_flags, select
+from kshell.tables.selection import RowArguments, row_flags, select
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -28,7 +28,14 @@ _FIELDS = (
 _DIFFERS = " *"
 
 
-def run(session: Session, args: Any) -> Result:
+class ApiVersionsArguments(RowArguments):
+    """Arguments and options of ``api-versions``."""
+
+    node: int | None
+    all: bool
+
+
+def run(session: Session, args: ApiVersionsArguments) -> Result:
     """A row for every API that some node offers. Raises NodeError when no node answers."""
     if args.node is not None and args.all:
         raise UsageError("api-versions: --node asks one node, --all every one: give one of them")
@@ -94,6 +101,7 @@ COMMAND = Command(
     task=Task.CLUSTER,
     summary="which versions of which APIs each node offers, and which all of them share",
     run=run,
+    arguments=ApiVersionsArguments,
     flags=(
         Flag(("--node",), "ask only that node", metavar="ID", convert=count, complete=complete_node),
         Flag(("--all",), "ask controllers and brokers, whichever the source lists"),

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from kshell.engine.declaration import Arg, Command, Example, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
 from kshell.engine.result import Report, Result, Section, Text
 from kshell.engine.session import Session
 from kshell.tree.image import iso
 
 
-def run(session: Session, args: Any) -> Result:
+class AsOfArguments(Arguments):
+    """Arguments and options of ``as-of``."""
+
+    point: list[str]
+
+
+def run(session: Session, args: AsOfArguments) -> Result:
     """Goes to a point, or says at which the shell is."""
     then = session
     if args.point:
@@ -38,6 +43,7 @@ COMMAND = Command(
     task=Task.PAST,
     summary="show every answer as of an offset or a time, until told otherwise",
     run=run,
+    arguments=AsOfArguments,
     args=(
         Arg(
             "point",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.engine.arguments import count
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Column, Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.engine.walk import names_and_values
@@ -23,12 +23,23 @@ from kshell.tree.globs import is_glob, unescape
 from kshell.tree.image import iso
 from kshell.tree.paths import below_home, join, split
 
+if TYPE_CHECKING:
+    from kshell.tables.where import Predicate
+
 _LIMIT = 1000
 _OF_LEAF = (*(Column(name) for name in ("field", "value", "offset", "time", "record")), Column("old", spare=1))
 _OF_DIRECTORY = tuple(map(Column, ("path", "offset", "time", "record", "value", "old", "change", "changes")))
 
 
-def run(session: Session, args: Any) -> Result:
+class BlameArguments(Arguments):
+    """Arguments and options of ``blame``."""
+
+    path: str
+    where: Predicate | None
+    limit: int
+
+
+def run(session: Session, args: BlameArguments) -> Result:
     """A row a field of a leaf; a row a leaf of a directory."""
     if is_glob(args.path):
         raise UsageError(f"{args.path}: blame takes one path, without a glob", hint="blame the directory around it")
@@ -107,6 +118,7 @@ COMMAND = Command(
     task=Task.PAST,
     summary="for each field, the record that last changed it: what and when; who did it is in no log",
     run=run,
+    arguments=BlameArguments,
     args=(Arg("path", "a leaf, or a directory with every leaf below it", kind="path"),),
     flags=(
         where_flag(FIELDS),

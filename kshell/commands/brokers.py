@@ -10,7 +10,7 @@ from kshell.engine.result import Report, Result, Row, Rows, Section
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.enumeration import Enumeration
 from kshell.tables.existing import note_unknown_names
-from kshell.tables.selection import row_flags, select
+from kshell.tables.selection import RowArguments, row_flags, select
 from kshell.tables.state.cluster import BROKER_FIELDS, broker_rows
 
 if TYPE_CHECKING:
@@ -44,7 +44,14 @@ _CARRYING = tuple(field._replace(wide=field.wide or field.name in ("epoch", "lis
 _OF_CLUSTER = ("lowestSoftwareVersion", "highestSoftwareVersion")
 
 
-def run(session: Session, args: Any) -> Result:
+class BrokersArguments(RowArguments):
+    """Arguments and options of ``brokers``."""
+
+    software: bool
+    load: bool
+
+
+def run(session: Session, args: BrokersArguments) -> Result:
     """Registrations as the source has them; with ``--software`` every broker is asked itself."""
     image = image_for(session, "brokers", ("brokers", "topics") if args.load else ("brokers",))
     note_unknown_names(session, image, args.where)
@@ -96,6 +103,7 @@ COMMAND = Command(
     task=Task.CLUSTER,
     summary="the brokers of the cluster, and the software that they run",
     run=run,
+    arguments=BrokersArguments,
     meant="id",
     flags=(
         Flag(("--software",), "ask every broker itself which software it runs; needs -q or -b"),

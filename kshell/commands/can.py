@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Section
 from kshell.errors import EXIT_FINDING, EXIT_OK, SourceError, UsageError, did_you_mean
 from kshell.metadata.authorizer import (
@@ -45,7 +45,18 @@ _NONE = {
 }
 
 
-def run(session: Session, args: Any) -> Result:
+class CanArguments(Arguments):
+    """Arguments and options of ``can``."""
+
+    principal: str
+    operation: str
+    resource: str
+    host: str | None
+    super_user: list[str] | None
+    allow_if_no_acl: bool
+
+
+def run(session: Session, args: CanArguments) -> Result:
     """One decision. Raises UsageError for words that name nothing, SourceError where ACLs are not told."""
     request = AccessRequest(
         principal(args.principal), _operation(args.operation), *_resource(args.resource), _host(args.host)
@@ -236,6 +247,7 @@ COMMAND = Command(
     task=Task.ACCESS,
     summary="whether a principal may do something with a resource, and which rule says so",
     run=run,
+    arguments=CanArguments,
     args=(
         Arg("principal", "who: User:alice", complete=_principals),
         Arg("operation", "what: READ, WRITE, DESCRIBE, …", complete=_operations),

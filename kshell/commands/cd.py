@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from kshell.engine.declaration import Arg, Command, Example, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
 from kshell.engine.result import Nothing, Result
 from kshell.engine.session import Session
 from kshell.errors import CommandError, NotADirectoryNodeError
@@ -13,7 +11,13 @@ from kshell.tree.node import Directory
 from kshell.tree.paths import join
 
 
-def run(session: Session, args: Any) -> Result:
+class CdArguments(Arguments):
+    """Arguments and options of ``cd``."""
+
+    path: str | None
+
+
+def run(session: Session, args: CdArguments) -> Result:
     """``-`` is the directory before this one; without a word it is ``~``, ``/image``."""
     pattern = escape(join(session.previous)) if args.path == "-" else args.path or "~"
     matches = session.find(pattern)
@@ -31,6 +35,7 @@ COMMAND = Command(
     task=Task.TREE,
     summary="go to another directory of the tree",
     run=run,
+    arguments=CdArguments,
     args=(Arg("path", "where to go: a directory, - for the one before, .. for the one above", kind="path", arity="?"),),
     examples=(
         Example("cd /image/topics/byName", "go to the topics"),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kshell.engine.declaration import Command, Example
+from kshell.engine.declaration import Arguments, Command, Example
 from kshell.engine.result import Nothing, Result
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ _HOME_AND_ERASE = "\x1b[H\x1b[2J\x1b[3J"
 """The cursor goes to the first line, the screen and what was scrolled away are erased (ECMA-48)."""
 
 
-def run(session: Session, args: Any) -> Result:
+def run(session: Session, args: Arguments) -> Result:
     """Clear the terminal; does nothing where standard output is none."""
     if sys.stdout.isatty():
         sys.stdout.write(_HOME_AND_ERASE)

@@ -50,7 +50,7 @@ from kshell.sources.directory.ranges import FileWindows
 from kshell.sources.directory.source import DirectorySource, without_collector
 from kshell.tables.declaration import Field, columns
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import is_given, row_flags, select, wanted
+from kshell.tables.selection import RowArguments, is_given, row_flags, select, wanted
 from kshell.tree.hash import image_hash
 from kshell.tree.paths import Segments, join
 
@@ -209,7 +209,13 @@ _PEOPLE = 4
 _PARTING = tuple(Column(name) for name in ("copy", "offset", "epoch", "type", "data"))
 
 
-def run(session: Session, args: Any) -> Result:
+class CompareLogsArguments(RowArguments):
+    """Arguments and options of ``compare-logs``."""
+
+    copy: list[str]
+
+
+def run(session: Session, args: CompareLogsArguments) -> Result:
     """A row a copy. Exit code 1 unless all are of one history, 4 for damage. Raises UsageError, SourceError."""
     if len(args.copy) < 2:
         raise UsageError("compare-logs: one copy alone", hint="give two or more: compare-logs DIR DIR …")
@@ -247,7 +253,9 @@ def _shared_offset(standings: list[CopyVerdict]) -> int | None:
     return shared - 1 if shared else None
 
 
-def _hash_at(verdict: CopyVerdict, offset: int | None, args: Any, progress: Progress | None) -> str | None:
+def _hash_at(
+    verdict: CopyVerdict, offset: int | None, args: CompareLogsArguments, progress: Progress | None
+) -> str | None:
     """The hash of what a copy makes of an offset; ``None`` where nobody asks for it, or the copy does not tell."""
     wanted_columns = wanted(_FIELDS, args)
     is_unwanted = wanted_columns is not None and "hash" not in wanted_columns
@@ -376,6 +384,7 @@ COMMAND = Command(
     task=Task.LOG,
     summary="whether copies of the metadata log from several nodes agree, and where they part",
     run=run,
+    arguments=CompareLogsArguments,
     args=(
         Arg("copy", "two or more: directories, or single .log or .checkpoint files", arity="+", complete=complete_file),
     ),

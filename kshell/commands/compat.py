@@ -13,7 +13,7 @@ from kshell.errors import EXIT_OK, UsageError, did_you_mean
 from kshell.protocol.names import api_name
 from kshell.tables.declaration import Field
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import is_given, row_flags, select
+from kshell.tables.selection import RowArguments, is_given, row_flags, select
 
 if TYPE_CHECKING:
     from kshell.client.compatibility import Blocker, Compatibility, Feature
@@ -42,7 +42,13 @@ _OFFLINE = "a directory tells which levels can be raised: `features --can-upgrad
 _USABLE = {True: "yes", False: "no", None: "unknown"}
 
 
-def run(session: Session, args: Any) -> Result:
+class CompatArguments(RowArguments):
+    """Arguments and options of ``compat``."""
+
+    feature: str | None
+
+
+def run(session: Session, args: CompatArguments) -> Result:
     """A row a feature. Raises UsageError for a feature that is not known, NodeError when no node answers."""
     wanted = _wanted(args.feature)
     from kshell.client.compatibility import check
@@ -170,6 +176,7 @@ COMMAND = Command(
     task=Task.CLUSTER,
     summary="what the cluster can do, and which node is in the way",
     run=run,
+    arguments=CompatArguments,
     args=(Arg("feature", "a feature or a KIP; all that are known when absent", arity="?", complete=_complete),),
     flags=row_flags(_FIELDS),
     examples=(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.language import quote, scan
 from kshell.engine.result import Result, Rows, Text, typed
 from kshell.errors import KshellError, UsageError
@@ -65,7 +65,14 @@ _SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 _WORDS = typed("word:string")
 
 
-def run(session: Session, args: Any) -> Result:
+class CompletionArguments(Arguments):
+    """Arguments and options of ``completion``."""
+
+    shell: list[str]
+    words: bool
+
+
+def run(session: Session, args: CompletionArguments) -> Result:
     """Print the script for a shell; or, for such a script, the words that the last one may become.
 
     Raises:
@@ -155,6 +162,7 @@ COMMAND = Command(
     task=Task.SHELL,
     summary="a script that lets bash, zsh or fish complete commands, options and paths",
     run=run,
+    arguments=CompletionArguments,
     args=(Arg("shell", "bash, zsh or fish", arity="*", complete=_complete_shell),),
     flags=(Flag(("--words",), "for the script: what the last of these words may become"),),
     examples=(

@@ -9,7 +9,7 @@ from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
 from kshell.errors import EXIT_FINDING, EXIT_OK, KshellError, NodeError, UsageError
 from kshell.metadata.families.configs import Resource, resource_segment
-from kshell.tables.selection import is_given, row_flags, select
+from kshell.tables.selection import RowArguments, is_given, row_flags, select
 from kshell.tables.state.cluster import CONFIG_FIELDS
 
 if TYPE_CHECKING:
@@ -26,7 +26,16 @@ _TELLS_TYPES = 3
 _BY_TABLES = "judged by what Kafka 3.3 to 4.4 define"
 
 
-def run(session: Session, args: Any) -> Result:
+class ConfigsArguments(RowArguments):
+    """Arguments and options of ``configs``."""
+
+    entity: list[str]
+    docs: bool
+    overridden: bool
+    effective: bool
+
+
+def run(session: Session, args: ConfigsArguments) -> Result:
     """Rows of the entities, or of everything that is set; with ``check``, a verdict on each value."""
     if args.overridden and args.effective:
         raise UsageError("configs: --overridden and --effective exclude each other")
@@ -49,7 +58,7 @@ def run(session: Session, args: Any) -> Result:
     return select(fields, _rows(session, resources, args), args, people=for_people)
 
 
-def _rows(session: Session, resources: list[Resource], args: Any) -> list[dict[str, Any]]:
+def _rows(session: Session, resources: list[Resource], args: ConfigsArguments) -> list[dict[str, Any]]:
     from kshell.cluster.configs import ask, failure_of
     from kshell.sources.brokers.config_entries import UNKNOWN
     from kshell.tables.configs import rows_of_log, rows_of_node
@@ -149,6 +158,7 @@ COMMAND = Command(
     task=Task.CLUSTER,
     summary="configs of topics, brokers and groups, with types, sources and documentation",
     run=run,
+    arguments=ConfigsArguments,
     args=(
         Arg(
             "entity",

@@ -8,7 +8,7 @@ from typing import Any
 
 from kshell.client import contexts
 from kshell.client.contexts import CONTROLLERS, DIRECTORY, SERVERS, Context, Contexts
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag
 from kshell.engine.result import Column, Nothing, Report, Result, Rows, Section
 from kshell.engine.session import Session
 from kshell.errors import UsageError
@@ -25,16 +25,29 @@ _COLUMNS = (
 )
 
 
-def run(session: Session, args: Any) -> Result:
+class ContextArguments(Arguments):
+    """Arguments and options of ``context``."""
+
+    action: str | None
+    name: str | None
+    config: str | None
+    bootstrap_controllers: str | None
+    bootstrap_servers: str | None
+    directory: str | None
+    X: list[str] | None
+
+
+def run(session: Session, args: ContextArguments) -> Result:
     """The action is the first word; all of them read the file of contexts anew."""
     action = args.action or "list"
     if action not in _ACTIONS:
         raise UsageError(
             f"context: {action} is none of {', '.join(_ACTIONS)}", hint="`help context` shows how it is used"
         )
-    if action == "list" and args.name is not None:
-        raise UsageError("context: list takes no name", hint=f"context show {args.name}")
-    if action != "list" and args.name is None:
+    name = args.name
+    if action == "list" and name is not None:
+        raise UsageError("context: list takes no name", hint=f"context show {name}")
+    if action != "list" and name is None:
         raise UsageError(f"context: {action} needs a name")
     source_options = {
         DIRECTORY: args.directory,
@@ -49,16 +62,16 @@ def run(session: Session, args: Any) -> Result:
             hint="write it into a properties file: context add NAME --config FILE",
         )
     saved_contexts = contexts.load(os.environ)
-    if action == "list":
+    if name is None:
         return _list(saved_contexts)
     if action == "show":
-        return _show(saved_contexts, args.name)
+        return _show(saved_contexts, name)
     if action == "add":
-        saved_contexts.add(_new(args.name, args.config, source_options))
+        saved_contexts.add(_new(name, args.config, source_options))
     elif action == "use":
-        saved_contexts.use(args.name)
+        saved_contexts.use(name)
     else:
-        saved_contexts.remove(args.name)
+        saved_contexts.remove(name)
     saved_contexts.save()
     return Nothing()
 
@@ -143,6 +156,7 @@ COMMAND = Command(
     name="context",
     summary="names for sources, each with its client properties",
     run=run,
+    arguments=ContextArguments,
     args=(
         Arg("action", "list (the default), add, use, show or remove", arity="?", complete=_complete_action),
         Arg("name", "the context", arity="?", after=_names),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.cluster.snapshot_slips import sentences, slips_between
 from kshell.commands.as_of import complete_point
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Column, Difference, PageLayout, Result, Row, Rows, Text, Value
 from kshell.engine.session import Session
 from kshell.engine.walk import names_and_values
@@ -32,6 +32,9 @@ from kshell.tables.selection import where_flag
 from kshell.tree.globs import is_glob, unescape
 from kshell.tree.paths import HOME, TOPICS_BY_ID, Segments, below_home, join, resolve, split
 
+if TYPE_CHECKING:
+    from kshell.tables.where import Predicate
+
 _COLUMNS = columns(FIELDS)
 _STAT = (Column("type", type="string"), *(Column(name, type="int64") for name in (ADDED, REMOVED, CHANGED)))
 _SIGNS = {ADDED: "+", REMOVED: "-", CHANGED: "~"}
@@ -40,7 +43,20 @@ _BY_CONTENT, _BY_ID = "content", "id"
 _LEFT_OUT = "content is compared; --by id compares ids, epochs, addresses, offsets, salts and keys, too"
 
 
-def run(session: Session, args: Any) -> Result:
+class DiffArguments(Arguments):
+    """Arguments and options of ``diff``."""
+
+    a: str
+    b: str
+    path: str | None
+    stat: bool
+    by: str | None
+    ignore_epochs: bool
+    where: Predicate | None
+    json_patch: bool
+
+
+def run(session: Session, args: DiffArguments) -> Result:
     """Compares; exit code 1 when anything differs."""
     if args.json_patch and args.where is not None:
         raise UsageError("diff: a patch is whole: --where chooses rows", hint="a PATH makes it smaller")
@@ -69,7 +85,7 @@ def run(session: Session, args: Any) -> Result:
                 side.source.close()
 
 
-def _is_content(session: Session, args: Any, old: Session, new: Session, place: Segments) -> bool:
+def _is_content(session: Session, args: DiffArguments, old: Session, new: Session, place: Segments) -> bool:
     """Whether only content is compared: as the line says, else if both are known to be of different clusters."""
     needs_ids = args.json_patch or place[: len(TOPICS_BY_ID)] == TOPICS_BY_ID
     if args.by is not None:
@@ -98,7 +114,7 @@ def _cluster_id(session: Session) -> str | None:
     return cluster_id(session.source.listing()) if nodes is None else nodes.cluster_id
 
 
-def _result(args: Any, comparison: TreeComparison, place: Segments, *, is_content: bool) -> Result:
+def _result(args: DiffArguments, comparison: TreeComparison, place: Segments, *, is_content: bool) -> Result:
     if args.json_patch:
         import json
 
@@ -265,6 +281,7 @@ COMMAND = Command(
     task=Task.PAST,
     summary="what changed between two points, or between two sources",
     run=run,
+    arguments=DiffArguments,
     args=(
         Arg("a", "the older: a point, a directory, a snapshot file, or context:NAME", complete=_complete),
         Arg("b", "the newer", complete=_complete),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.broker_arguments import broker_id, complete_broker, refuse_unknown
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
-from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
+from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrRowArguments, min_isr_of
 from kshell.engine import tones
 from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.result import Result
@@ -51,7 +51,13 @@ _FIELDS = (
 )
 
 
-def run(session: Session, args: Any) -> Result:
+class DrainCheckArguments(MinIsrRowArguments):
+    """Arguments and options of ``drain-check``."""
+
+    broker: list[str]
+
+
+def run(session: Session, args: DrainCheckArguments) -> Result:
     """A row a partition at risk; exit code 1 when there is one. Raises CommandError for a broker nobody knows."""
     image = image_for(session, "drain-check", ("topics", "brokers", "configs"))
     note_unknown_names(session, image, args.where)
@@ -130,6 +136,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="what would lose its last in-sync replica, or fall under min ISR, without a broker",
     run=run,
+    arguments=DrainCheckArguments,
     args=(Arg("broker", "ids of the brokers that are to go, all at once", arity="+", complete=complete_broker),),
     flags=(MIN_ISR_DEFAULT, *row_flags(_FIELDS)),
     examples=(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.declaration import Arg, Arguments, Command, Example
 from kshell.engine.result import Exit, Result
 from kshell.engine.session import Session
 from kshell.errors import UsageError
@@ -12,7 +10,13 @@ from kshell.errors import UsageError
 _HIGHEST = 255
 
 
-def run(session: Session, args: Any) -> Result:
+class ExitArguments(Arguments):
+    """Arguments and options of ``exit``."""
+
+    code: str | None
+
+
+def run(session: Session, args: ExitArguments) -> Result:
     """Raises Exit, which is for the front end."""
     code = args.code or "0"
     if not (code.isascii() and code.isdigit() and len(code) < 5 and int(code) <= _HIGHEST):
@@ -24,6 +28,7 @@ COMMAND = Command(
     name="exit",
     summary="leave the shell, or stop reading commands",
     run=run,
+    arguments=ExitArguments,
     args=(Arg("code", "the exit code, 0 when absent", arity="?"),),
     examples=(
         Example("exit", "leave with exit code 0"),

@@ -19,7 +19,7 @@ from kshell.sources.directory.files import Listing
 from kshell.sources.directory.source import read_listed
 from kshell.tables.declaration import Field
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import is_given, row_flags, select
+from kshell.tables.selection import RowArguments, is_given, row_flags, select
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -40,7 +40,15 @@ _FIELD_AT = 8 + 1 + 1 + 3 * _BYTES_PER_LINE + 1
 """The column where a field's name begins."""
 
 
-def run(session: Session, args: Any) -> Result:
+class ExplainArguments(RowArguments):
+    """Arguments and options of ``explain``."""
+
+    offset: str
+    record: bool
+    snapshot: str | None
+
+
+def run(session: Session, args: ExplainArguments) -> Result:
     """Explain the batch with an offset, or one of its records.
 
     Returns:
@@ -132,6 +140,7 @@ COMMAND = Command(
     task=Task.LOG,
     summary="each byte of the batch with that offset: position, hex, field, value",
     run=run,
+    arguments=ExplainArguments,
     args=(Arg("offset", "an offset that the batch has"),),
     flags=(
         Flag(("--record",), "only the record with that offset"),

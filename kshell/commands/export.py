@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
 from kshell.engine.staging import demand_new_directory, demand_new_file, new_directory
 from kshell.errors import SourceError, UsageError, did_you_mean
@@ -24,7 +24,17 @@ _DATABASES = frozenset(("sqlite", "duckdb"))
 _COLUMNS = typed("table:string rows:int64 file:string")
 
 
-def run(session: Session, args: Any) -> Result:
+class ExportArguments(Arguments):
+    """Arguments and options of ``export``."""
+
+    directory: str
+    format: str | None
+    table: list[str] | None
+    history: bool
+    force: bool
+
+
+def run(session: Session, args: ExportArguments) -> Result:
     """A row a table. Raises CommandError where the directory may not be written, UsageError without its extra."""
     from kshell.tables.export import DATABASE, WRITERS
 
@@ -93,6 +103,7 @@ COMMAND = Command(
     task=Task.PROGRAMS,
     summary="all tables into files: Parquet, JSON lines, CSV, SQLite or DuckDB",
     run=run,
+    arguments=ExportArguments,
     args=(
         Arg(
             "directory",

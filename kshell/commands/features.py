@@ -19,7 +19,7 @@ from kshell.metadata.feature_levels import (
     version_level,
 )
 from kshell.tables.declaration import Field
-from kshell.tables.selection import is_given, row_flags, select
+from kshell.tables.selection import RowArguments, is_given, row_flags, select
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -63,7 +63,15 @@ _ALL = tuple({field.name: field for field in (*_STATE, *_CHANGE, *_MAP)}.values(
 _POSSIBLE = {True: "yes", False: "no", None: "unknown"}
 
 
-def run(session: Session, args: Any) -> Result:
+class FeaturesArguments(RowArguments):
+    """Arguments and options of ``features``."""
+
+    what: str | None
+    can_upgrade: list[str] | None
+    can_downgrade: list[str] | None
+
+
+def run(session: Session, args: FeaturesArguments) -> Result:
     """Finalized features, a verdict on a change, or the table of levels. Raises UsageError, KshellError."""
     if args.what not in (None, "map"):
         ready = f"`features --can-upgrade {args.what}` says whether the cluster is ready for a release; "
@@ -80,7 +88,8 @@ def run(session: Session, args: Any) -> Result:
     if not any(changes):
         found = standing(session)
         return _answer(_STATE, _state(found, kafka_tools(session, found)), args, _state_for_people)
-    targets = parse_targets(args.can_upgrade or args.can_downgrade, upgrade=bool(args.can_upgrade))
+    wanted = args.can_upgrade or args.can_downgrade or []
+    targets = parse_targets(wanted, upgrade=bool(args.can_upgrade))
     found = standing(session, ask=True)
     upgrade = bool(args.can_upgrade)
     verdicts = _verdicts(found, targets, upgrade=upgrade)
@@ -90,7 +99,7 @@ def run(session: Session, args: Any) -> Result:
     result = _answer(_CHANGE, rows, args, _change_for_people, code)
     if not is_given(args):
         shown = result.for_people if isinstance(result.for_people, Rows) else result
-        target = " ".join(args.can_upgrade or args.can_downgrade)
+        target = " ".join(wanted)
         sentence = _sentence(code, verdicts, found, target)
         result.for_people = Report([Section("answer", sentence, {}), Section("features", "", shown)])
     return result
@@ -122,7 +131,7 @@ def _sentence(code: int, verdicts: Sequence[LevelVerdict], found: ClusterFeature
 def _answer(
     fields: tuple[Field, ...],
     rows: list[dict[str, Any]],
-    args: Any,
+    args: FeaturesArguments,
     people: Callable[[Row], Row],
     exit_code: int = EXIT_OK,
 ) -> Rows:
@@ -323,6 +332,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="finalized features, what the nodes support, and whether the cluster is ready for another release",
     run=run,
+    arguments=FeaturesArguments,
     args=(Arg("what", "map: which release brought which level", arity="?", complete=_complete_what),),
     flags=(
         Flag(

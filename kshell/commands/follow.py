@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from kshell.engine.arguments import count
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.errors import DataError
@@ -21,7 +20,17 @@ from kshell.sources.points import Since
 from kshell.tree.paths import Segments, is_under, join, resolve, walk
 
 
-def run(session: Session, args: Any) -> Result:
+class FollowArguments(Arguments):
+    """Arguments and options of ``follow``."""
+
+    path: str | None
+    since: str | None
+    type: list[str] | None
+    count: int | None
+    noop: bool
+
+
+def run(session: Session, args: FollowArguments) -> Result:
     """Rows without end, unless ``--count`` says how many."""
     events = _Events(session, _place(session, args.path), frozenset(args.type or ()))
     rows = events.rows(None if args.since is None else session.since(args.since))
@@ -118,6 +127,7 @@ COMMAND = Command(
     task=Task.PAST,
     summary="the records that are committed, as they come",
     run=run,
+    arguments=FollowArguments,
     args=(Arg("path", "only what concerns this part of the tree", kind="path", arity="?"),),
     flags=(
         Flag(("--since",), "begin at that offset or time, not now", metavar="POINT", dashed=True),

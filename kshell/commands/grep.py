@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kshell.engine.arguments import regex
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.predicates import answers_by_rows
 from kshell.engine.result import Column, Result, Row, Rows, typed
 from kshell.engine.session import Session
@@ -18,7 +18,18 @@ from kshell.tree.node import Leaf, Node
 from kshell.tree.paths import Segments, join
 
 
-def run(session: Session, args: Any) -> Result:
+class GrepArguments(Arguments):
+    """Arguments and options of ``grep``."""
+
+    pattern: str
+    path: list[str]
+    ignore_case: bool
+    invert_match: bool
+    fixed_strings: bool
+    files_with_matches: bool
+
+
+def run(session: Session, args: GrepArguments) -> Result:
     """Searches what is shown: a redacted value is the text ``[redacted]`` here as well."""
     pattern = re.escape(args.pattern) if args.fixed_strings else args.pattern
     search = bounded(regex(f"(?i:{pattern})" if args.ignore_case else pattern))
@@ -78,6 +89,7 @@ COMMAND = Command(
     task=Task.TREE,
     summary="leaves whose values match a pattern",
     run=run,
+    arguments=GrepArguments,
     args=(
         Arg("pattern", "a regular expression (Python's)"),
         Arg("path", "where to search; the working directory when absent", kind="path", arity="*"),

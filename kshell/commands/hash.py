@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Section
 from kshell.errors import EXIT_FINDING, EXIT_OK, UsageError
 from kshell.tree.hash import image_hash
@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 
-def run(session: Session, args: Any) -> Result:
+class HashArguments(Arguments):
+    """Arguments and options of ``hash``."""
+
+    path: str | None
+    expect: str | None
+
+
+def run(session: Session, args: HashArguments) -> Result:
     """Hash the image, or a part of it.
 
     Returns:
@@ -50,6 +57,7 @@ COMMAND = Command(
     task=Task.LOG,
     summary="a hash of the metadata, to compare nodes, copies and moments with",
     run=run,
+    arguments=HashArguments,
     args=(Arg("path", "only this part of /image", kind="path", arity="?"),),
     flags=(Flag(("--expect",), "exit code 1 unless the hash is this one", metavar="HASH", convert=_expected),),
     examples=(

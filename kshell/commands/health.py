@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.health import state_of, without_leader
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
-from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
+from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrRowArguments, min_isr_of
 from kshell.engine import tones
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Column, PageLayout, Report, Result, Row, Rows, Section, Text, Toned
@@ -42,7 +42,13 @@ _SHOWN = 5
 """Next steps of one kind that people see at once, and findings of one next step."""
 
 
-def run(session: Session, args: Any) -> Result:
+class HealthArguments(MinIsrRowArguments):
+    """Arguments and options of ``health``."""
+
+    fail_on: str
+
+
+def run(session: Session, args: HealthArguments) -> Result:
     """A row a finding. The exit code counts those from ``--fail-on`` up that were chosen. Raises KshellError."""
     leaderless: NoLeaderError | None = None
     try:
@@ -167,6 +173,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="what is wrong with the cluster or could become so, the worst first, with what to do next",
     run=run,
+    arguments=HealthArguments,
     flags=(
         Flag(
             ("--fail-on",),

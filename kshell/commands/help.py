@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from kshell.engine import registry
-from kshell.engine.declaration import Arg, Command, Example, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
 from kshell.engine.help_pages import PAGES, complete_subject, unknown
 from kshell.engine.result import Report, Result, Row, Rows, Section, Text, typed
 from kshell.engine.session import Session
 from kshell.engine.usage import help_text
 
 
-def run(session: Session, args: Any) -> Result:
+class HelpArguments(Arguments):
+    """Arguments and options of ``help``."""
+
+    command: str | None
+
+
+def run(session: Session, args: HelpArguments) -> Result:
     """All commands as rows, or one as text; an alias says what it stands for. Raises UsageError for an unknown word."""
     name = args.command
     if name is None:
@@ -62,6 +67,7 @@ COMMAND = Command(
     name="help",
     summary="the commands by task, or how one is used",
     run=run,
+    arguments=HelpArguments,
     args=(
         Arg(
             "command",

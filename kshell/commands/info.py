@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from kshell.cluster.snapshot_slips import Slip, slips
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.local_files import complete_file
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section, typed
 from kshell.engine.session import Session
@@ -128,7 +128,14 @@ _DIRECTORIES = typed("directory:string clusterId:string nodeId:int32 directoryId
                      " unknownKeys:[string] problems:[string]")  # fmt: skip
 
 
-def run(session: Session, args: Any) -> Result:
+class InfoArguments(Arguments):
+    """Arguments and options of ``info``."""
+
+    directory: list[str]
+    meta_properties: bool
+
+
+def run(session: Session, args: InfoArguments) -> Result:
     """Read the whole log and every snapshot; works where no image can be made, and says why none can.
 
     With ``--meta-properties``, only that file of each directory is read.
@@ -382,6 +389,7 @@ COMMAND = Command(
     task=Task.LOG,
     summary="files, offsets, epochs, record counts, quorum and problems of the source",
     run=run,
+    arguments=InfoArguments,
     args=(Arg("directory", "with --meta-properties: log directories", arity="*", complete=complete_file),),
     flags=(Flag(("--meta-properties",), "only meta.properties, of the source or of each directory, side by side"),),
     examples=(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.commands.as_of import complete_point
 from kshell.engine.arguments import count, regex
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Drawing, Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.engine.walk import names_and_values, one_line
@@ -41,11 +42,29 @@ from kshell.tables.selection import where_flag
 from kshell.tree.paths import is_under, resolve
 from kshell.tree.paths import walk as tree_node
 
+if TYPE_CHECKING:
+    from kshell.tables.where import Predicate
+
 _COLUMNS = columns(LOG_FIELDS)
 _NO_OP_HEAD = b"\x01\x14\x00"
 
 
-def run(session: Session, args: Any) -> Result:
+class LogArguments(Arguments):
+    """Arguments and options of ``log``."""
+
+    path: str | None
+    since: str | None
+    until: str | None
+    type: list[str] | None
+    grep: re.Pattern[str] | None
+    where: Predicate | None
+    noop: bool
+    newest_first: bool
+    count: int | None
+    stat: bool
+
+
+def run(session: Session, args: LogArguments) -> Result:
     """Reads while it prints, but for the newest first, and for ``--stat``."""
     if args.stat:
         return _statistics(session, args)
@@ -58,7 +77,7 @@ def run(session: Session, args: Any) -> Result:
     return result
 
 
-def _statistics(session: Session, args: Any) -> Result:
+def _statistics(session: Session, args: LogArguments) -> Result:
     """Count the records in place of showing them. Raises UsageError together with what chooses single records."""
     alone = {"PATH": args.path, "--grep": args.grep, "--where": args.where, "--count": args.count}
     conflicts = [
@@ -95,7 +114,7 @@ def _names_before(session: Session) -> dict[bytes, str]:
     return {} if end is None else topic_names(session.reshape(point=str(end - 1)).image)
 
 
-def _bounds(session: Session, args: Any) -> tuple[Since, int | None]:
+def _bounds(session: Session, args: LogArguments) -> tuple[Since, int | None]:
     """The first and the last record that are asked for."""
     ends = [] if args.until is None else [_offset(session, args.until)]
     ends += [] if session.until is None else [session.until]
@@ -105,7 +124,7 @@ def _bounds(session: Session, args: Any) -> tuple[Since, int | None]:
 class _Search:
     """What is looked for, and where."""
 
-    def __init__(self, session: Session, args: Any) -> None:
+    def __init__(self, session: Session, args: LogArguments) -> None:
         self._session = session
         self._place = place_of(session, args.path, "log", "ask for the directory around it")
         self._types = frozenset(args.type or ())
@@ -233,6 +252,7 @@ COMMAND = Command(
     task=Task.PAST,
     summary="the records that touched a part of the tree",
     run=run,
+    arguments=LogArguments,
     args=(Arg("path", "only what concerns this part of the tree", kind="path", arity="?"),),
     flags=(
         Flag(("--since",), "begin at that point", metavar="POINT", complete=complete_point, dashed=True),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.commands.api_versions import complete_node
 from kshell.engine.arguments import count
@@ -14,7 +14,7 @@ from kshell.errors import CommandError, UsageError, did_you_mean
 from kshell.metadata.values import NEWER_ENUM
 from kshell.tables.declaration import Field
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import is_given, row_flags, select
+from kshell.tables.selection import RowArguments, is_given, row_flags, select
 
 if TYPE_CHECKING:
     from kshell.client.connection import Connection
@@ -46,18 +46,28 @@ _CHANGE = typed("node:int32 name:string before:string after:string")
 _ROOT = "root"
 
 
-def run(session: Session, args: Any) -> Result:
+class LoggersArguments(RowArguments):
+    """Arguments and options of ``loggers``."""
+
+    node: str
+    action: str | None
+    name: str | None
+    level: str | None
+    yes: bool
+
+
+def run(session: Session, args: LoggersArguments) -> Result:
     """Lists, or changes one logger after asking. Raises NodeError, UsageError; CommandError when the answer is no."""
-    node_id, level = _checked(args)
+    node_id, change = _checked(args)
     from kshell.cluster.nodes import live_nodes
 
     nodes = live_nodes(session, "loggers")
-    if args.action is not None and not args.yes and session.ask is None:
+    if change is not None and not args.yes and session.ask is None:
         raise UsageError("loggers: nobody is at a terminal to be asked", hint="--yes changes the level without asking")
     member, connection, node_loggers = _connect(session, nodes, node_id)
     with contextlib.closing(connection):
-        if args.action is not None:
-            return _change(session, args, member, connection, node_loggers, level)
+        if change is not None:
+            return _changed(session, change, member, connection, node_loggers, asks=not args.yes)
     rows = [
         {"name": logger.name, "level": logger.level, "source": logger.source, "isReadOnly": logger.is_read_only}
         for logger in node_loggers
@@ -92,8 +102,16 @@ def _connect(session: Session, nodes: Nodes, node_id: int) -> tuple[Member, Conn
     raise failure
 
 
-def _checked(args: Any) -> tuple[int, str | None]:
-    """(node id, level) of a line that makes sense. Raises UsageError."""
+class _Change(NamedTuple):
+    """What a line changes."""
+
+    logger: str
+    level: str | None
+    """The new one; ``None`` for the level that it inherits."""
+
+
+def _checked(args: LoggersArguments) -> tuple[int, _Change | None]:
+    """The node's id, and what to change there, of a line that makes sense. Raises UsageError."""
     hint = "`help loggers` shows how it is used"
     try:
         node_id = count(args.node)
@@ -113,27 +131,34 @@ def _checked(args: Any) -> tuple[int, str | None]:
         raise UsageError("loggers: root has nothing to inherit its level from: it cannot be unset", hint=hint)
     if level is not None and level.upper() not in _LEVELS:
         raise UsageError(f"loggers: {level} is no level that Kafka takes", hint=f"levels: {', '.join(_LEVELS)}")
-    return node_id, level.upper() if level is not None else None
+    return node_id, _Change(name, level.upper() if level is not None else None)
 
 
-def _change(
-    session: Session, args: Any, member: Member, connection: Connection, node_loggers: list[Logger], level: str | None
+def _changed(
+    session: Session,
+    change: _Change,
+    member: Member,
+    connection: Connection,
+    node_loggers: list[Logger],
+    *,
+    asks: bool,
 ) -> Rows:
     """What the node had and what it has now; it is asked again, not believed to have done it."""
     from kshell.client.loggers import loggers, set_level
 
-    before = _level_of(node_loggers, args.name, member)
-    if not args.yes:
+    name, level = change
+    before = _level_of(node_loggers, name, member)
+    if asks:
         assert session.ask is not None  # seen before anything was connected to
         to = f"to {level}" if level is not None else "back to what it inherits"
         where = f"{member.title} ({connection.node})"
-        if not session.ask(f"Change {args.name} at {where} from {before} {to}, until the node restarts?"):
+        if not session.ask(f"Change {name} at {where} from {before} {to}, until the node restarts?"):
             raise CommandError("loggers: nothing was changed")
     assert member.id is not None
-    set_level(connection, member.id, args.name, level)
-    after = _level_of(loggers(connection, member.id), args.name, member)
+    set_level(connection, member.id, name, level)
+    after = _level_of(loggers(connection, member.id), name, member)
     session.remarks.append(f"{member.title} keeps this level until it restarts: nothing is written down")
-    return Rows(_CHANGE, [{"node": member.id, "name": args.name, "before": before, "after": after}])
+    return Rows(_CHANGE, [{"node": member.id, "name": name, "before": before, "after": after}])
 
 
 def _level_of(node_loggers: Iterable[Logger], name: str, member: Member) -> str | None:
@@ -157,6 +182,7 @@ COMMAND = Command(
     task=Task.CLUSTER,
     summary="log levels of one controller or broker; set changes one until the node restarts",
     run=run,
+    arguments=LoggersArguments,
     args=(
         Arg("node", "the node's id", complete=complete_node),
         Arg("action", "set or unset; the loggers are listed when absent", arity="?", complete=_complete_action),

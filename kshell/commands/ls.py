@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import TIMESTAMP, Column, Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.metadata.partial import is_node_reported
@@ -29,7 +29,16 @@ _LONG = (
 )
 
 
-def run(session: Session, args: Any) -> Result:
+class LsArguments(Arguments):
+    """Arguments and options of ``ls``."""
+
+    path: list[str]
+    long: bool
+    n1: bool
+    recursive: bool
+
+
+def run(session: Session, args: LsArguments) -> Result:
     """Directories are listed, leaves stand for themselves; several directories get a heading each."""
     matches = [hit for pattern in args.path or ["."] for hit in session.find(pattern)]
     several = len(matches) > 1 or args.recursive
@@ -43,7 +52,7 @@ def run(session: Session, args: Any) -> Result:
     )
 
 
-def _rows(session: Session, matches: list[tuple[Segments, Node]], args: Any) -> Iterator[Row]:
+def _rows(session: Session, matches: list[tuple[Segments, Node]], args: LsArguments) -> Iterator[Row]:
     leaves = [hit for hit in matches if not isinstance(hit[1], Directory)]
     for segments, node in leaves:
         yield _row(session if args.long else None, segments, node, "", join(segments))
@@ -52,7 +61,7 @@ def _rows(session: Session, matches: list[tuple[Segments, Node]], args: Any) -> 
             yield from _directory(session, segments, node, args)
 
 
-def _directory(session: Session, segments: Segments, node: Directory, args: Any) -> Iterator[Row]:
+def _directory(session: Session, segments: Segments, node: Directory, args: LsArguments) -> Iterator[Row]:
     below: list[tuple[Segments, Directory]] = []
     for name in node.segments():
         child = node.child(name)
@@ -90,6 +99,7 @@ COMMAND = Command(
     task=Task.TREE,
     summary="list directories of the tree",
     run=run,
+    arguments=LsArguments,
     args=(Arg("path", "what to list; the working directory when absent", kind="path", arity="*"),),
     flags=(
         Flag(("-l", "--long"), "with type, and the offset and time of the record that last wrote each"),

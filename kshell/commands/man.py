@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.configs import ask
 from kshell.engine import registry
-from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.declaration import Arg, Arguments, Command, Example
 from kshell.engine.result import Report, Result, Section, Text
 from kshell.engine.session import Session
 from kshell.engine.usage import man_text
@@ -146,7 +146,14 @@ def _plain_text(documentation: str) -> str:
 _CONFIG = "config"
 
 
-def run(session: Session, args: Any) -> Result:
+class ManArguments(Arguments):
+    """Arguments and options of ``man``."""
+
+    command: str
+    name: str | None
+
+
+def run(session: Session, args: ManArguments) -> Result:
     """The long form of ``help``; ``man config NAME`` is about a config."""
     if args.command == _CONFIG:
         if args.name is None:
@@ -183,6 +190,7 @@ COMMAND = Command(
     name="man",
     summary="everything about a command, or about a config",
     run=run,
+    arguments=ManArguments,
     args=(
         Arg(
             "command", "a command; a subject: exit-codes, where; or the word config", kind="command", complete=_complete

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kshell.engine.declaration import Command, Example, Flag, Task
+from kshell.engine.declaration import Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
 from kshell.engine.source_flags import NAMING
 from kshell.errors import UsageError
@@ -15,7 +15,22 @@ if TYPE_CHECKING:
 _COLUMNS = typed("tool:string arguments:[string] description:string")
 
 
-def run(session: Session, args: Any) -> Result:
+class McpArguments(Arguments):
+    """Arguments and options of ``mcp``."""
+
+    directory: list[str] | None
+    snapshot: list[str] | None
+    bootstrap_controllers: list[str] | None
+    bootstrap_servers: list[str] | None
+    context: list[str] | None
+    demo: bool
+    config: str | None
+    X: list[str] | None
+    on_corruption: str | None
+    tools: bool
+
+
+def run(session: Session, args: McpArguments) -> Result:
     """List the tools.
 
     Raises:
@@ -46,6 +61,7 @@ COMMAND = Command(
     task=Task.PROGRAMS,
     summary="a server of read-only tools for language models (MCP), on standard input and output",
     run=run,
+    arguments=McpArguments,
     flags=(*NAMING, Flag(("--tools",), "list the tools, and serve nothing")),
     examples=(
         Example("mcp --tools", "what a model may ask, and how each tool is described to it"),

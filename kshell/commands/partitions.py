@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
-from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_answer
+from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrRowArguments, min_isr_answer
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result, Row
 from kshell.metadata.image import Image
@@ -43,7 +43,19 @@ def _with(table: Table, spares: Mapping[str, int]) -> Table:
     return table._replace(fields=tuple(fields))
 
 
-def run(session: Session, args: Any) -> Result:
+class PartitionsArguments(MinIsrRowArguments):
+    """Arguments and options of ``partitions``."""
+
+    offline: bool
+    under_replicated: bool
+    under_min_isr: bool
+    at_min_isr: bool
+    non_preferred: bool
+    reassigning: bool
+    unclean: bool
+
+
+def run(session: Session, args: PartitionsArguments) -> Result:
     """All partitions, or with flags those that have one at least of the problems."""
     problems = frozenset(problem for problem in PROBLEMS if getattr(args, problem.replace("-", "_")))
     needs_min_isr = not problems.isdisjoint((UNDER_MIN_ISR, AT_MIN_ISR))
@@ -64,6 +76,7 @@ COMMAND = Command(
     task=Task.CLUSTER,
     summary="the partitions of all topics, or those with certain problems",
     run=run,
+    arguments=PartitionsArguments,
     meant="topic",
     flags=(
         *(Flag((f"--{name}",), f"those {description}") for name, description in _PROBLEM_DESCRIPTIONS.items()),

@@ -19,7 +19,7 @@ from kshell.metadata.redaction import REDACTED, Redaction
 from kshell.shell_words import command_line, option, quote
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import row_flags, select
+from kshell.tables.selection import RowArguments, row_flags, select
 from kshell.tables.state.topics import by_name
 
 if TYPE_CHECKING:
@@ -209,7 +209,14 @@ _FIELDS = (
 )
 
 
-def run(session: Session, args: Any) -> Result:
+class PlanRestoreArguments(RowArguments):
+    """Arguments and options of ``plan-restore``."""
+
+    bootstrap_server: str | None
+    command_config: str | None
+
+
+def run(session: Session, args: PlanRestoreArguments) -> Result:
     """A row a command; as text, a script to read, edit and run."""
     image = image_for(session, "plan-restore", RESTORED)
     server = quote(args.bootstrap_server) if args.bootstrap_server is not None else _SERVER
@@ -243,6 +250,7 @@ COMMAND = Command(
     task=Task.PROGRAMS,
     summary="print the commands that would recreate topics, configs, quotas and ACLs",
     run=run,
+    arguments=PlanRestoreArguments,
     flags=(
         Flag(("--bootstrap-server",), "the cluster to restore into; $BOOTSTRAP_SERVER when absent", metavar="LIST"),
         Flag(("--command-config",), "a client properties file that each command is to use", metavar="FILE"),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from kshell.engine.declaration import Command, Example, Task
+from kshell.engine.declaration import Arguments, Command, Example, Task
 from kshell.engine.result import Result, Text
 from kshell.engine.session import Session
 
 
-def run(session: Session, args: Any) -> Result:
+def run(session: Session, args: Arguments) -> Result:
     """The path as other commands take it."""
     return Text(session.cwd_path)
 

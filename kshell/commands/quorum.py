@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kshell.engine.arguments import parse, seconds
-from kshell.engine.declaration import Command, Example, Flag, Task
+from kshell.engine.declaration import Arguments, Command, Example, Flag, Task
 from kshell.engine.predicates import code_of
 from kshell.engine.result import Column, Report, Result, Rows, Section
 from kshell.errors import UsageError
@@ -39,7 +39,15 @@ _PROGRESS = ("lag", "lastFetch", "lastCaughtUp")
 _SHOWN_WIDE = ("logEndOffset", "directoryId", "lastFetchTimestamp", "lastCaughtUpTimestamp")
 
 
-def run(session: Session, args: Any) -> Result:
+class QuorumArguments(Arguments):
+    """Arguments and options of ``quorum``."""
+
+    can_upgrade: bool
+    watch: bool
+    interval: float | None
+
+
+def run(session: Session, args: QuorumArguments) -> Result:
     """A live source is asked, and no image is loaded; of a directory, and of a moment, the log tells what it knows."""
     if args.watch:
         return _watched(session, args)
@@ -68,7 +76,7 @@ def _can_upgrade(session: Session) -> Result:
     return Rows(columns(_REQUIREMENT), [one.row() for one in needed], exit_code=code)
 
 
-def _watched(session: Session, args: Any) -> Result:
+def _watched(session: Session, args: QuorumArguments) -> Result:
     """As ``watch quorum`` does it, with the options that were given to this line."""
     from kshell.commands.watch import COMMAND as WATCH
 
@@ -173,6 +181,7 @@ COMMAND = Command(
     task=Task.CLUSTER,
     summary="leader, epoch and high watermark of the metadata quorum, and how its voters and observers keep up",
     run=run,
+    arguments=QuorumArguments,
     flags=(
         Flag(("--can-upgrade",), "whether a static quorum can become a dynamic one (KIP-853), and what is missing"),
         Flag(("--watch",), "ask again and again, and show what changes"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.recovery_steps import RecoverySteps
 from kshell.engine import tones
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.local_files import complete_file, note_source_beside
 from kshell.engine.result import Report, Result, Row, Rows, Section, typed
 from kshell.engine.staging import demand_empty, new_directory
@@ -56,7 +56,15 @@ _MOST = 1000
 _LISTENER = "CONTROLLER"
 
 
-def run(session: Session, args: Any) -> Result:
+class RecoverArguments(Arguments):
+    """Arguments and options of ``recover``."""
+
+    directory: list[str]
+    to: str | None
+    voters: str | None
+
+
+def run(session: Session, args: RecoverArguments) -> Result:
     """Plan a recovery, or, with ``--to``, write the directory that it starts from.
 
     Returns:
@@ -81,7 +89,7 @@ def run(session: Session, args: Any) -> Result:
     loaded = survivors.log.load(session.progress)
     plan = _Plan(session, survivors, loaded)
     recovery = plan.recovery(chosen[0] if chosen else None, args.to)
-    written = None if args.to is None or recovery.voter is None else _written(args, plan, recovery.voter)
+    written = None if args.to is None or recovery.voter is None else _written(args.to, plan, recovery.voter)
     session.remarks += [*plan.warnings(), *(note for copy in survivors.copies for note in copy.notes)]
     session.remarks += twins(survivors.copies)
     note_source_beside(session, args.directory)
@@ -126,16 +134,16 @@ def _voters(text: str) -> list[Voter]:
     return chosen
 
 
-def _written(args: Any, plan: _Plan, voter: Voter) -> dict[str, Any]:
+def _written(directory: str, plan: _Plan, voter: Voter) -> dict[str, Any]:
     survivors = plan.survivors
-    target = os.path.realpath(local_path(args.to))
+    target = os.path.realpath(local_path(directory))
     if any(is_inside(target, os.path.dirname(copy.source.path) or ".") for copy in survivors.copies):
-        raise CommandError(f"{args.to}: is in a copy, where kshell writes nothing", hint="choose another directory")
-    demand_empty(args.to, target, "choose a new directory: nothing is ever written over")
-    with new_directory(args.to, target) as place:
+        raise CommandError(f"{directory}: is in a copy, where kshell writes nothing", hint="choose another directory")
+    demand_empty(directory, target, "choose a new directory: nothing is ever written over")
+    with new_directory(directory, target) as place:
         end = write(place, survivors, voter, plan.kraft_version, plan.listener, plan.session.progress)
     return {
-        "directory": args.to,
+        "directory": directory,
         "nodeId": voter.id,
         "directoryId": str(voter.directory_id),
         "clusterId": survivors.reference.cluster_id,
@@ -285,6 +293,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="a plan for controllers that lost their majority, and the directory to start again from",
     run=run,
+    arguments=RecoverArguments,
     args=(
         Arg(
             "directory",

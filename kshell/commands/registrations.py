@@ -15,7 +15,7 @@ from kshell.metadata.partial import is_node_reported, reported_or_none
 from kshell.metadata.values import Entry
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import row_flags, select
+from kshell.tables.selection import RowArguments, row_flags, select
 from kshell.tree.image import iso
 
 if TYPE_CHECKING:
@@ -37,7 +37,13 @@ _FIELDS = (
 )
 
 
-def run(session: Session, args: Any) -> Result:
+class RegistrationsArguments(RowArguments):
+    """Arguments and options of ``registrations``."""
+
+    stale: bool
+
+
+def run(session: Session, args: RegistrationsArguments) -> Result:
     """A row a registration; with ``--stale`` the stale ones."""
     image = image_for(session, "registrations", ("brokers", "topics"))
     step = steps_of(session)
@@ -106,6 +112,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="the registrations of brokers and controllers, and which of them are stale",
     run=run,
+    arguments=RegistrationsArguments,
     meant="id",
     flags=(Flag(("--stale",), "only those that nothing which runs seems to stand behind"), *row_flags(_FIELDS)),
     examples=(

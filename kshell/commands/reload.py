@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.engine.declaration import Command, Example, Task
+from kshell.engine.declaration import Arguments, Command, Example, Task
 from kshell.engine.result import Nothing, Result
 from kshell.engine.session import Session
 from kshell.errors import KshellError
 
 
-def run(session: Session, args: Any) -> Result:
+def run(session: Session, args: Arguments) -> Result:
     """Reads at once, so that what is wrong is said now; what was shown before stays when reading fails."""
     previous: dict[str, Any] = {name: session.__dict__[name] for name in ("loaded", "root") if name in session.__dict__}
     session.reload()

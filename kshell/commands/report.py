@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kshell.commands.as_of import complete_point
 from kshell.engine import plain, registry
 from kshell.engine.arguments import parse
-from kshell.engine.declaration import Command, Example, Flag, Task
+from kshell.engine.declaration import Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Rows, typed
 from kshell.engine.staging import demand_new_file
 from kshell.errors import CommandError, KshellError, UsageError
@@ -87,7 +87,15 @@ CHAPTERS = (
 )
 
 
-def run(session: Session, args: Any) -> Result:
+class ReportArguments(Arguments):
+    """Arguments and options of ``report``."""
+
+    to: str | None
+    since: str | None
+    force: bool
+
+
+def run(session: Session, args: ReportArguments) -> Result:
     """Write the page.
 
     Returns:
@@ -212,6 +220,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="what is wrong and what happened, as one HTML page to attach to a ticket",
     run=run,
+    arguments=ReportArguments,
     meant="--to",
     flags=(
         Flag(("--to",), "where the page goes", metavar="FILE.html", required=True),

@@ -6,7 +6,7 @@ import os
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from kshell.engine.declaration import Arg, Command, Example, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
 from kshell.engine.local_files import complete_file
 from kshell.engine.result import Report, Result, Section
 from kshell.engine.staging import demand_new_directory, new_directory
@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 _HINT = "choose a new directory, or empty that one"
 
 
-def run(session: Session, args: Any) -> Result:
+class SaveArguments(Arguments):
+    """Arguments and options of ``save``."""
+
+    directory: str
+
+
+def run(session: Session, args: SaveArguments) -> Result:
     """Write what the source holds, up to the moment that is shown.
 
     Returns:
@@ -95,6 +101,7 @@ COMMAND = Command(
     task=Task.LOG,
     summary="the metadata as a directory that Kafka's tools read, from a live cluster, too",
     run=run,
+    arguments=SaveArguments,
     args=(Arg("directory", "where it goes; made when it does not exist", complete=complete_file),),
     examples=(
         Example("save backup", "snapshots and log, up to the newest record"),

@@ -14,7 +14,7 @@ from kshell.metadata.image import Image
 from kshell.metadata.partitions import Partition
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.existing import BROKER_ID, note_unknown_names
-from kshell.tables.selection import row_flags, select
+from kshell.tables.selection import RowArguments, row_flags, select
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -56,7 +56,13 @@ class _Place:
             setattr(self.load, name, getattr(self.load, name) + getattr(load, name))
 
 
-def run(session: Session, args: Any) -> Result:
+class SkewArguments(RowArguments):
+    """Arguments and options of ``skew``."""
+
+    rack: bool
+
+
+def run(session: Session, args: SkewArguments) -> Result:
     """A row a broker or a rack; people also see how far the fullest is from the mean."""
     image = image_for(session, "skew", ("topics", "brokers"))
     note_unknown_names(session, image, args.where)
@@ -139,6 +145,7 @@ COMMAND = Command(
     task=Task.CLUSTER,
     summary="how evenly leaders and replicas are spread over brokers or racks",
     run=run,
+    arguments=SkewArguments,
     meant="broker",
     flags=(Flag(("--rack",), "by rack, with the partitions that one rack would take along"), *row_flags(_FIELDS)),
     examples=(

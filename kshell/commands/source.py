@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from typing import Any
 
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag
 from kshell.engine.execution import prepare
 from kshell.engine.language import quote
 from kshell.engine.local_files import complete_file
@@ -22,7 +21,14 @@ _DEEPEST = 16
 _LARGEST = 1 << 20
 
 
-def run(session: Session, args: Any) -> Result:
+class SourceArguments(Arguments):
+    """Arguments and options of ``source``."""
+
+    file: str
+    keep_going: bool
+
+
+def run(session: Session, args: SourceArguments) -> Result:
     """The file is read now; each line runs when its part is asked for."""
     path = local_path(args.file)
     keep_going = bool(args.keep_going or value_of(session, "keep-going"))
@@ -92,6 +98,7 @@ COMMAND = Command(
     name="source",
     summary="run the lines of a file",
     run=run,
+    arguments=SourceArguments,
     args=(Arg("file", "a file of command lines", complete=complete_file),),
     flags=(Flag(("--keep-going",), "go on after a line that fails"),),
     examples=(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kshell.engine.declaration import Arg, Command, Example, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
 from kshell.engine.predicates import FAIL_IF_ANY, answers_by_rows
 from kshell.engine.result import Column, Result, Rows
 from kshell.errors import EXIT_FINDING, EXIT_OK
@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 
-def run(session: Session, args: Any) -> Result:
+class SqlArguments(Arguments):
+    """Arguments and options of ``sql``."""
+
+    query: str
+    fail_if_any: bool
+
+
+def run(session: Session, args: SqlArguments) -> Result:
     """The rows of one SELECT. Raises UsageError for anything else, CommandError with DuckDB's words."""
     from kshell.history.catalog import catalog
     from kshell.tables.query import query
@@ -54,6 +61,7 @@ COMMAND = Command(
     task=Task.PROGRAMS,
     summary="a SELECT over the tables, run by DuckDB",
     run=run,
+    arguments=SqlArguments,
     meant="query",
     args=(Arg("query", "one SELECT, in quotes", complete=complete_query),),
     flags=(FAIL_IF_ANY,),

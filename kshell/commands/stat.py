@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.engine.declaration import Arg, Command, Example, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
 from kshell.engine.result import Report, Result, Section
 from kshell.engine.session import Session
 from kshell.engine.walk import kind
@@ -16,7 +16,13 @@ from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join
 
 
-def run(session: Session, args: Any) -> Result:
+class StatArguments(Arguments):
+    """Arguments and options of ``stat``."""
+
+    path: list[str]
+
+
+def run(session: Session, args: StatArguments) -> Result:
     """One path is one object, several are an object each, under their paths."""
     matches = [hit for pattern in args.path for hit in session.find(pattern)]
     if len(matches) == 1:
@@ -78,6 +84,7 @@ COMMAND = Command(
     task=Task.TREE,
     summary="where nodes come from: the record, offset, epoch and time that last wrote them",
     run=run,
+    arguments=StatArguments,
     args=(Arg("path", "leaves or directories", kind="path", arity="+"),),
     examples=(
         Example("stat /image/topics/byName/legacy-import/0", "the record that last changed a partition"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.health import state_of
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
-from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
+from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrArguments, min_isr_of
 from kshell.commands.health import level_of
 from kshell.engine.declaration import Command, Example, Task
 from kshell.engine.result import Report, Result, Rows, Section, Toned, typed
@@ -33,7 +33,7 @@ _MOST = 8
 """Kinds of problems that people see: one screen."""
 
 
-def run(session: Session, args: Any) -> Result:
+def run(session: Session, args: MinIsrArguments) -> Result:
     """Ids, versions, quorum, counts, and findings of ``health`` from warning up, by kind. Raises KshellError."""
     state = state_of(session, min_isr_of(session, session.image, args))
     health = examine(state, session.progress)
@@ -237,6 +237,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="the cluster on one screen: ids, versions, quorum, counts and problems",
     run=run,
+    arguments=MinIsrArguments,
     flags=(MIN_ISR_DEFAULT,),
     examples=(
         Example("status", "one screen"),

@@ -20,7 +20,7 @@ from kshell.sources.directory.files import META, local_path, read_small
 from kshell.sources.directory.sidecar_files import node_id
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import row_flags, select
+from kshell.tables.selection import RowArguments, row_flags, select
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -219,7 +219,14 @@ _FIELDS = (
 )
 
 
-def run(session: Session, args: Any) -> Result:
+class StraysArguments(RowArguments):
+    """Arguments and options of ``strays``."""
+
+    log_dirs: str | None
+    broker: int | None
+
+
+def run(session: Session, args: StraysArguments) -> Result:
     """A row a finding; exit code 1 when there is one. Raises CommandError for a file that tells nothing."""
     if args.log_dirs is None:
         raise UsageError(
@@ -306,6 +313,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="partitions on brokers' disks that the image does not place there, and missing ones",
     run=run,
+    arguments=StraysArguments,
     meant="topic",
     flags=(
         Flag(

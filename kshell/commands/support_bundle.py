@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine import plain, registry
 from kshell.engine.arguments import parse
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
 from kshell.engine.staging import demand_new_file
 from kshell.errors import KshellError, UsageError
@@ -76,7 +76,14 @@ NAME.error.json stands in place of an answer that could not be given, and says w
 """
 
 
-def run(session: Session, args: Any) -> Result:
+class SupportBundleArguments(Arguments):
+    """Arguments and options of ``support-bundle``."""
+
+    file: str
+    force: bool
+
+
+def run(session: Session, args: SupportBundleArguments) -> Result:
     """Write the bundle.
 
     Returns:
@@ -175,6 +182,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="what somebody who helps needs to know, in one ZIP file, without secrets",
     run=run,
+    arguments=SupportBundleArguments,
     args=(Arg("file", "where the ZIP file goes"),),
     flags=(Flag(("--force",), "replace the file if it exists"),),
     examples=(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.commands.as_of import complete_point
 from kshell.commands.why import since, until
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Drawing, Result, Row, Rows, typed
 from kshell.errors import CommandError, UsageError
 from kshell.history.plot import LeadershipSpan, PartitionLane, draw
@@ -31,7 +31,17 @@ _MOST = 40
 PartitionPast = tuple[str, int, Partitions]
 
 
-def run(session: Session, args: Any) -> Result:
+class TimelineArguments(Arguments):
+    """Arguments and options of ``timeline``."""
+
+    target: str | None
+    all: bool
+    since: str | None
+    until: str | None
+    ascii: bool
+
+
+def run(session: Session, args: TimelineArguments) -> Result:
     """A row a stretch of time in which leader, ISR and replicas stayed; for people, a plot. Raises KshellError."""
     if args.all and args.target is not None:
         raise UsageError(
@@ -60,7 +70,7 @@ def run(session: Session, args: Any) -> Result:
     return result
 
 
-def _chosen(session: Session, story: Story, args: Any) -> Iterator[PartitionPast]:
+def _chosen(session: Session, story: Story, args: TimelineArguments) -> Iterator[PartitionPast]:
     """The partitions that were asked for; without a word, those whose leader or ISR changed."""
     if args.target is None:
         for name in sorted(story.names(), key=sort_key):
@@ -159,6 +169,7 @@ COMMAND = Command(
     task=Task.PAST,
     summary="leadership and ISR size over time, drawn",
     run=run,
+    arguments=TimelineArguments,
     args=(
         Arg("target", "TOPIC-PARTITION or a topic; without it, all that changed", arity="?", complete=complete_target),
     ),

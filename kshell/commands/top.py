@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.commands.diff import source_named
-from kshell.engine.declaration import Arg, Command, Example, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
 from kshell.engine.result import Nothing, Result
 from kshell.errors import UsageError
 from kshell.extras import require
@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 _INSTEAD = "`status` prints one screen, `watch status` prints it again and again"
 
 
-def run(session: Session, args: Any) -> Result:
+class TopArguments(Arguments):
+    """Arguments and options of ``top``."""
+
+    source: str | None
+
+
+def run(session: Session, args: TopArguments) -> Result:
     """Show the screen until the user leaves.
 
     Raises:
@@ -51,6 +57,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="the cluster as a full screen: problems, topics, brokers, quorum and events, at any moment of the log",
     run=run,
+    arguments=TopArguments,
     args=(Arg("source", "a directory, a file or context:NAME; the session's source if absent", arity="?"),),
     examples=(
         Example("top", "needs a terminal; in a script it says what to use instead", 2),

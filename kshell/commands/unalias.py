@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.declaration import Arg, Arguments, Command, Example
 from kshell.engine.result import Nothing, Result
 from kshell.engine.session import Session
 from kshell.errors import CommandError
 
 
-def run(session: Session, args: Any) -> Result:
+class UnaliasArguments(Arguments):
+    """Arguments and options of ``unalias``."""
+
+    name: list[str]
+
+
+def run(session: Session, args: UnaliasArguments) -> Result:
     """All of them, or none when one does not exist."""
     missing = [name for name in args.name if name not in session.aliases]
     if missing:
@@ -29,6 +34,7 @@ COMMAND = Command(
     name="unalias",
     summary="take aliases back",
     run=run,
+    arguments=UnaliasArguments,
     args=(Arg("name", "aliases", arity="+", complete=_complete),),
     examples=(
         Example("unalias ll", "forget ll"),

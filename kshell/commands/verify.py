@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.cluster.snapshot_slips import Slip, kafkas_own, slips_of_listing
 from kshell.engine import tones
@@ -25,7 +25,7 @@ from kshell.sources.directory.verification import (
 )
 from kshell.tables.declaration import Field, columns
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import is_given, row_flags, select
+from kshell.tables.selection import RowArguments, is_given, row_flags, select
 from kshell.tree.paths import join
 
 if TYPE_CHECKING:
@@ -56,7 +56,13 @@ _FIELDS = (
 )
 
 
-def run(session: Session, args: Any) -> Result:
+class VerifyArguments(RowArguments):
+    """Arguments and options of ``verify``."""
+
+    deep: bool
+
+
+def run(session: Session, args: VerifyArguments) -> Result:
     """Check every file; one row per file.
 
     Returns:
@@ -160,6 +166,7 @@ COMMAND = Command(
     task=Task.LOG,
     summary="whether every file of the source is whole, and how sure that is",
     run=run,
+    arguments=VerifyArguments,
     flags=(
         Flag(("--deep",), "decode every record, and replay the log up to each snapshot"),
         *row_flags(_FIELDS),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kshell.engine.arguments import count, seconds
-from kshell.engine.declaration import CONDITION, Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import CONDITION, Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.execution import Call, prepare_words
 from kshell.engine.language import quote
 from kshell.engine.result import Branch, Frames, LineResult, Many, Nothing, Report, Result, Row, Rows, Tree, Value
@@ -22,7 +22,16 @@ _LOOK = 0.1
 _UNWATCHED = ("alias", "cd", "exit", "reload", "set", "source", "unalias", "watch")
 
 
-def run(session: Session, args: Any) -> Result:
+class WatchArguments(Arguments):
+    """Arguments and options of ``watch``."""
+
+    command: list[str]
+    interval: float
+    until: Predicate | None
+    times: int | None
+
+
+def run(session: Session, args: WatchArguments) -> Result:
     """A line that is not understood is refused now; everything else happens when its frame is asked for."""
     call = prepare_words(session, args.command)
     if call.command.name in _UNWATCHED:
@@ -35,7 +44,7 @@ def run(session: Session, args: Any) -> Result:
     return frames
 
 
-def _frames(session: Session, args: Any, frames: Frames) -> Iterator[LineResult]:
+def _frames(session: Session, args: WatchArguments, frames: Frames) -> Iterator[LineResult]:
     source, ends, number = _Source(session), _End(), 0
     while True:
         started = time.monotonic()
@@ -222,6 +231,7 @@ COMMAND = Command(
     task=Task.PAST,
     summary="run a command again and again, and show what changes",
     run=run,
+    arguments=WatchArguments,
     args=(Arg("command", "the command, with its arguments and options", kind="line", arity="+"),),
     flags=(
         Flag(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.cluster.broker_arguments import broker_id, complete_brokers, refuse_unknown
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
-from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
+from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrRowArguments, min_isr_of
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import TIMESTAMP, Report, Result, Row, Rows, Section, Toned
 from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError, did_you_mean
@@ -70,7 +70,16 @@ _VERBS = {
 }
 
 
-def run(session: Session, args: Any) -> Result:
+class WhatIfArguments(MinIsrRowArguments):
+    """Arguments and options of ``what-if``."""
+
+    kill: tuple[int, ...] | None
+    rack: str | None
+    unclean: str | None
+    all: bool
+
+
+def run(session: Session, args: WhatIfArguments) -> Result:
     """A row per partition that changes for clients, or of all. Raises KshellError."""
     scenarios = [name for name in ("kill", "rack", "unclean") if getattr(args, name) is not None]
     if len(scenarios) != 1:
@@ -80,9 +89,9 @@ def run(session: Session, args: Any) -> Result:
             hint="such as `what-if --kill 2`, `what-if --rack r1` or `what-if --unclean orders-0`",
         )
     if args.unclean is not None:
-        return _unclean(session, args)
+        return _unclean(session, args, args.unclean)
     image = image_for(session, "what-if", _PARTS)
-    dying = args.kill if args.kill is not None else _brokers_of_rack(image, args.rack)
+    dying = args.kill or () if args.rack is None else _brokers_of_rack(image, args.rack)
     refuse_unknown(image, dying)
     note_unknown_names(session, image, args.where)
     crash = _Crash(session, image, dying, min_isr_of(session, image, args))
@@ -208,10 +217,10 @@ def _brokers_of_rack(image: Image, rack: str) -> list[int]:
 # --- an unclean election ---------------------------------------------------------------------------------------------
 
 
-def _unclean(session: Session, args: Any) -> Result:
+def _unclean(session: Session, args: WhatIfArguments, target: str) -> Result:
     """The row of one partition, and what its records in the log say of the loss."""
     story = story_of(session, "what-if")
-    name, number = partition_or_topic(session, story, args.unclean)
+    name, number = partition_or_topic(session, story, target)
     image = image_for(session, "what-if", _PARTS)
     topic = image[TOPICS].get(image[NAMES].get(name))
     if topic is None:
@@ -284,7 +293,7 @@ def _last_in_sync(revisions: Partitions) -> tuple[int, ...]:
 # --- for users -------------------------------------------------------------------------------------------------------
 
 
-def _answer(rows: list[Row], args: Any, closing: dict[str, str]) -> Rows:
+def _answer(rows: list[Row], args: WhatIfArguments, closing: dict[str, str]) -> Rows:
     """The rows, and for users a page that begins with sentences, and has what is worst first."""
     is_harmful = any(row["what"] in _HARMFUL for row in rows)
     result = select(_FIELDS, rows, args, exit_code=EXIT_FINDING if is_harmful else EXIT_OK)
@@ -329,6 +338,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="who would lead, and what would be offline, if brokers died or an unclean election were held",
     run=run,
+    arguments=WhatIfArguments,
     meant="--kill",
     flags=(
         Flag(

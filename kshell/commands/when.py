@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT
+from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrArguments
 from kshell.commands.as_of import complete_point
 from kshell.commands.why import since, until
 from kshell.engine.declaration import CONDITION, Arg, Command, Example, Flag, Task
@@ -36,7 +36,16 @@ _SHOWN = (
 )
 
 
-def run(session: Session, args: Any) -> Result:
+class WhenArguments(MinIsrArguments):
+    """Arguments and options of ``when``."""
+
+    table: str
+    where: str | None
+    since: str | None
+    until: str | None
+
+
+def run(session: Session, args: WhenArguments) -> Result:
     """One row per stretch; exit code 1 where there is none.
 
     Raises:
@@ -121,6 +130,7 @@ COMMAND = Command(
     task=Task.PAST,
     summary="the stretches of the log in which a row of a table fulfilled a condition",
     run=run,
+    arguments=WhenArguments,
     args=(Arg("table", "partitions, topics, brokers, configs, acls, …", complete=_complete_table),),
     flags=(
         Flag(

@@ -12,7 +12,7 @@ from kshell.cluster.health import steps_of
 from kshell.cluster.kafka_tools import kafka_tools
 from kshell.commands.as_of import complete_point
 from kshell.engine import tones
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section, Toned, typed
 from kshell.errors import EXIT_OK, CommandError
 from kshell.history.explain import COLUMNS, broker_status, event_rows, everyone, sentence, trailing
@@ -73,7 +73,16 @@ _TONES = frozenset(("leader-lost", "unclean-election", "deleted"))
 _NODE = re.compile(r"(broker|controller)-([0-9]{1,9})")
 
 
-def run(session: Session, args: Any) -> Result:
+class WhyArguments(Arguments):
+    """Arguments and options of ``why``."""
+
+    target: str
+    number: str | None
+    since: str | None
+    until: str | None
+
+
+def run(session: Session, args: WhyArguments) -> Result:
     """Events, state, and a sentence: of a partition with its brokers, of a topic, a broker or a controller.
 
     Raises:
@@ -99,14 +108,14 @@ def run(session: Session, args: Any) -> Result:
     return result
 
 
-def _refuse_parted_node(story: Story, args: Any) -> None:
+def _refuse_parted_node(story: Story, args: WhyArguments) -> None:
     """Raises CommandError for `broker 3`, unless a topic has that name."""
     if args.number is not None and args.target in ("broker", "controller") and args.target not in story.names():
         node = f"{args.target}-{args.number}"
         raise CommandError(f"{args.target}/{args.number}: no such partition", hint=f"the {args.target} is `why {node}`")
 
 
-def _partition_word(args: Any) -> str:
+def _partition_word(args: WhyArguments) -> str:
     return args.target if args.number is None else f"{args.target}/{args.number}"
 
 
@@ -409,6 +418,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="how a partition came to its leader, or to none; the story of a topic, a broker or a controller",
     run=run,
+    arguments=WhyArguments,
     args=(
         Arg(
             "target",

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from kshell.engine.declaration import CONDITION, Command, Flag
+from kshell.engine.declaration import CONDITION, Arguments, Command, Flag
 from kshell.engine.formats import FORMATS
 from kshell.engine.language import quote
 from kshell.errors import UsageError, did_you_mean
@@ -135,7 +135,7 @@ def take_out(flags: Iterable[Flag], command: Command, tokens: list[str]) -> tupl
     return SimpleNamespace(**{flag.dest: getattr(reader.namespace, flag.dest) for flag in taken}), rest
 
 
-def parse(command: Command, tokens: list[str], *, explains: bool = True) -> SimpleNamespace:
+def parse(command: Command, tokens: list[str], *, explains: bool = True) -> Arguments:
     """The typed arguments in ``tokens``, flags and others in any order. Raises UsageError.
 
     ``explains``: an error proposes a line that works. Whoever tries proposals needs none.
@@ -197,7 +197,7 @@ class _Reader:
 
     def __init__(self, command: Command | None, flags: Iterable[Flag], hint: str, *, explains: bool = True) -> None:
         """``command``: whose tokens they are; ``None`` for those before a command."""
-        self.namespace = SimpleNamespace()
+        self.namespace = Arguments() if command is None else command.arguments()
         self._explains = explains
         self._command = command
         self._hint = hint

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from enum import StrEnum
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.result import Result
@@ -65,6 +66,23 @@ class Arg(NamedTuple):
     after: Callable[[list[str]], Iterable[str]] | None = None
 
 
+class Arguments(SimpleNamespace):
+    """What a line says: an attribute for every argument and option, given or not.
+
+    A command annotates its own in a subclass, which it names in its declaration, so that its code is checked against
+    them. These are the options of every command.
+    """
+
+    output: str | None
+    as_of: str | None
+    show_secrets: bool
+    color: str | None
+    no_header: bool
+    tz: str | None
+    timeout: float | None
+    help: bool
+
+
 class Example(NamedTuple):
     """A line that runs on the sample, what it is for, and the exit code that it ends with there."""
 
@@ -87,7 +105,7 @@ class Task(StrEnum):
 
 
 class Command(NamedTuple):
-    """A command. ``run`` gets the session and the parsed arguments (attributes by name) and returns a result.
+    """A command. ``run`` gets the session and the line's ``arguments``, and returns a result.
 
     ``says_no`` is for predicates: when the exit code is 1. A command without it never ends with 1. ``meant``: what a
     word too many is taken to be meant for, in the hint: a column to compare with it (``topic``), an option,
@@ -101,6 +119,7 @@ class Command(NamedTuple):
     flags: tuple[Flag, ...] = ()
     examples: tuple[Example, ...] = ()
     description: str = ""
+    arguments: type[Arguments] = Arguments
     needs_source: bool = True
     aliases: tuple[str, ...] = ()
     says_no: str = ""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.engine.result import Row, Rows
 from kshell.metadata.image import Image
 from kshell.tables.declaration import Table, Wanted, image_for
 from kshell.tables.existing import note_unknown_names
-from kshell.tables.selection import select, wanted
+from kshell.tables.selection import RowArguments, select, wanted
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -19,7 +19,7 @@ Make = Callable[["Session", Image, Wanted], Iterable[Row]]
 
 def table_answer(
     session: Session,
-    args: Any,
+    args: RowArguments,
     table: Table,
     *,
     make: Make | None = None,

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.arguments import count
-from kshell.engine.declaration import CONDITION, Flag
+from kshell.engine.declaration import CONDITION, Arguments, Flag
 from kshell.engine.predicates import FAIL_IF_ANY, answers_by_rows
 from kshell.engine.result import Row, Rows
 from kshell.errors import EXIT_FINDING, EXIT_OK, UsageError, did_you_mean
@@ -32,6 +32,16 @@ class Key(NamedTuple):
 
     name: str
     falling: bool
+
+
+class RowArguments(Arguments):
+    """What :func:`row_flags` make of a line."""
+
+    where: Predicate | None
+    sort: tuple[Key, ...] | None
+    columns: tuple[str, ...] | None
+    limit: int | None
+    fail_if_any: bool
 
 
 class Conditions:
@@ -101,12 +111,12 @@ def row_flags(fields: Sequence[Field]) -> tuple[Flag, ...]:
     )
 
 
-def is_given(args: Any) -> bool:
+def is_given(args: RowArguments) -> bool:
     """Whether the line chooses rows or columns."""
     return any(getattr(args, name) is not None for name in _OPTIONS)
 
 
-def wanted(fields: Sequence[Field], args: Any) -> Wanted:
+def wanted(fields: Sequence[Field], args: RowArguments) -> Wanted:
     """The fields that the line's options need, so that others need not be made; ``None`` for all."""
     if args.columns is None:
         return None
@@ -123,7 +133,7 @@ def asked_for(fields: Sequence[Field], where: Predicate) -> frozenset[str]:
     return frozenset(field.name for field in fields if field.name in where.words)
 
 
-def worst_first(rows: Sequence[Row], args: Any, name: str, order: Sequence[str]) -> Sequence[Row]:
+def worst_first(rows: Sequence[Row], args: RowArguments, name: str, order: Sequence[str]) -> Sequence[Row]:
     """Rows for users, by where a field's value is in ``order``. With ``--limit``, every format has the same rows."""
     return rows if args.limit is not None else sorted(rows, key=lambda row: order.index(row[name]))
 
@@ -131,7 +141,7 @@ def worst_first(rows: Sequence[Row], args: Any, name: str, order: Sequence[str])
 def select(
     fields: Sequence[Field],
     rows: Iterable[Row],
-    args: Any,
+    args: RowArguments,
     *,
     people: Callable[[Row], Row] | None = None,
     tone: Callable[[Row], str] | None = None,
@@ -171,7 +181,7 @@ def chosen(fields: Sequence[Field], names: Iterable[str]) -> list[Field]:
 class _Chosen:
     """The chosen rows, made anew whenever they are asked for, as far as ``rows`` can be."""
 
-    def __init__(self, rows: Iterable[Row], args: Any) -> None:
+    def __init__(self, rows: Iterable[Row], args: RowArguments) -> None:
         self._rows = rows
         self._args = args
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from functools import cache
-from types import SimpleNamespace
 from typing import Any, NamedTuple, NoReturn
 
 from kshell.discovery import module_names
 from kshell.engine.arguments import SHAPING, parse
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag
 from kshell.engine.result import Result
 from kshell.errors import UsageError, did_you_mean
 
@@ -34,8 +33,16 @@ SPARK_FLAGS = (
 """Options of every verb that starts a session."""
 
 
+class SparkArguments(Arguments):
+    """What :data:`SPARK_FLAGS` make of a line."""
+
+    master: str | None
+    conf: list[tuple[str, str]] | None
+    spark_log: str
+
+
 class Verb(NamedTuple):
-    """A verb. ``run`` gets the parsed arguments (attributes by name) and returns a result; it never prints."""
+    """A verb. ``run`` gets the line's ``arguments`` and returns a result; it never prints."""
 
     name: str
     summary: str
@@ -44,6 +51,7 @@ class Verb(NamedTuple):
     flags: tuple[Flag, ...] = ()
     examples: tuple[Example, ...] = ()
     description: str = ""
+    arguments: type[Arguments] = Arguments
 
     def declared(self) -> Command:
         """The declaration of this verb as a command of the shell, for its parser and help."""
@@ -55,12 +63,13 @@ class Verb(NamedTuple):
             self.flags,
             self.examples,
             self.description,
+            arguments=self.arguments,
             needs_source=False,
         )
 
-    def parsed(self, arguments: list[str]) -> SimpleNamespace:
+    def parsed(self, tokens: list[str]) -> Arguments:
         """Parse the arguments of a line. Raises UsageError, also for options that only the shell's commands have."""
-        args = parse(self.declared(), arguments)
+        args = parse(self.declared(), tokens)
         own = {flag.dest for flag in self.flags}
         for flag in SHAPING:
             if flag.dest not in own and flag.dest not in _ANSWERS and getattr(args, flag.dest):
@@ -70,7 +79,7 @@ class Verb(NamedTuple):
         return args
 
 
-def _no_shell(session: Any, args: Any) -> NoReturn:
+def _no_shell(session: object, args: Arguments) -> NoReturn:
     raise AssertionError("a verb of the pipeline is no command of the shell")
 
 

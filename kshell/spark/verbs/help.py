@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kshell.engine import usage
-from kshell.engine.declaration import Arg, Example
+from kshell.engine.declaration import Arg, Arguments, Example
 from kshell.engine.result import Text
 from kshell.spark import verbs
 from kshell.spark.session import NAME
 
 
-def run(args: Any) -> Text:
+class HelpVerbArguments(Arguments):
+    """Arguments and options of ``help``."""
+
+    verb: str | None
+
+
+def run(args: HelpVerbArguments) -> Text:
     """Help on one verb, or the list of them. Raises UsageError for a verb that is not there."""
     return Text(overview() if args.verb is None else about(verbs.get(args.verb)), markdown=True)
 
@@ -50,6 +54,7 @@ VERB = verbs.Verb(
     name="help",
     summary="what the pipeline can do, or how one verb is used",
     run=run,
+    arguments=HelpVerbArguments,
     args=(Arg("verb", "the verb to explain", arity="?", complete=lambda session, typed: verbs.names()),),
     examples=(Example(f"{NAME} help doctor", "what `doctor` looks at"),),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from kshell.engine.declaration import Arg, Example
 from kshell.engine.result import Row, Rows, typed
@@ -12,14 +11,20 @@ from kshell.spark.session import NAME
 from kshell.spark.tables import catalog
 from kshell.spark.tables.steps import BEGIN_PHASE, DONE_PHASE, VACUUM
 from kshell.spark.verbs import Verb
-from kshell.spark.verbs.warehouse.flags import OUT
+from kshell.spark.verbs.warehouse.flags import OUT, OutArguments
 from kshell.tree.image import iso
 
 _STEPS = typed("step:int64 time:string action:string state:string changedTables:int64", "timeMs:int64 tables:[string]")
 _VERSIONS = typed("version:int64 time:string step:int64 operation:string counts:boolean", "timeMs:int64")
 
 
-def run(args: Any) -> Rows:
+class HistoryVerbArguments(OutArguments):
+    """Arguments and options of ``history``."""
+
+    table: str | None
+
+
+def run(args: HistoryVerbArguments) -> Rows:
     """One row per step, or per version of a table; the newest first. Raises CommandError where there are no tables."""
     from kshell.spark.tables.warehouse import Warehouse
     from kshell.spark.verbs.warehouse.flags import out_of
@@ -82,6 +87,7 @@ VERB = Verb(
     name="history",
     summary="the steps that made the tables, or the versions of one table",
     run=run,
+    arguments=HistoryVerbArguments,
     args=(Arg("table", "one table: its versions in Delta's log", arity="?"),),
     flags=(OUT,),
     examples=(

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kshell.engine.declaration import Example, Flag
 from kshell.engine.result import Rows, typed
 from kshell.spark.session import NAME
 from kshell.spark.verbs import Verb
-from kshell.spark.verbs.warehouse.flags import OUT
+from kshell.spark.verbs.warehouse.flags import OUT, OutArguments
 
 _COLUMNS = typed("table:string filesBefore:int64 filesAfter:int64 bytesBefore:int64 bytesAfter:int64")
 _TARGET_MB = 128
 
 
-def run(args: Any) -> Rows:
+class OptimizeArguments(OutArguments):
+    """Arguments and options of ``optimize``."""
+
+    target: int
+
+
+def run(args: OptimizeArguments) -> Rows:
     """One row per table that was rewritten. Raises CommandError where there are no tables: nothing is made there."""
     from kshell.spark.verbs.warehouse.opening import maintained
 
@@ -46,6 +50,7 @@ VERB = Verb(
     name="optimize",
     summary="put small files of the tables together",
     run=run,
+    arguments=OptimizeArguments,
     flags=(
         OUT,
         Flag(

@@ -14,7 +14,7 @@ from kshell.escape import terminal
 from kshell.sources.points import Point
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
-from kshell.spark.verbs.warehouse.flags import OUT, point
+from kshell.spark.verbs.warehouse.flags import OUT, WarehouseArguments, point
 from kshell.tables.query import plain, unique
 
 if TYPE_CHECKING:
@@ -31,7 +31,14 @@ _MOST = 100_000
 """Rows that an answer has at most: more are for files, and for Spark."""
 
 
-def run(args: Any) -> Rows:
+class QueryArguments(WarehouseArguments):
+    """Arguments and options of ``query``."""
+
+    sql: str
+    as_of: Point | None  # type: ignore[assignment]  # of many logs
+
+
+def run(args: QueryArguments) -> Rows:
     """Run one query. Raises UsageError with Spark's message, CommandError where the query fails."""
     from kshell.spark.verbs.warehouse.opening import open_warehouse
     from kshell.spark.views.named import register
@@ -99,6 +106,7 @@ VERB = Verb(
     name="query",
     summary="SQL (Spark's) over the tables",
     run=run,
+    arguments=QueryArguments,
     args=(Arg("sql", "a SELECT; tables have their plain names"),),
     flags=(
         OUT,

@@ -10,7 +10,7 @@ from kshell.engine.result import Report, Rows, Section, typed
 from kshell.errors import UsageError
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
-from kshell.spark.verbs.warehouse.flags import OUT, utf8
+from kshell.spark.verbs.warehouse.flags import OUT, WarehouseArguments, utf8
 
 if TYPE_CHECKING:
     from kshell.spark.report.section import Scope
@@ -21,7 +21,16 @@ _FILES = typed("file:string bytes:int64")
 _PICTURES = typed("directory:string pictures:int32 bytes:int64")
 
 
-def run(args: Any) -> Report:
+class ReportVerbArguments(WarehouseArguments):
+    """Arguments and options of ``report``."""
+
+    cluster: str | None
+    name: list[tuple[str, str]] | None
+    to: str | None
+    format: list[str] | None
+
+
+def run(args: ReportVerbArguments) -> Report:
     """Writes the report; the answer is what needs attention, and which files there are."""
     from kshell.spark.report.collect import cluster_names, collect, reader, renamed
     from kshell.spark.report.compose import compose
@@ -90,6 +99,7 @@ VERB = Verb(
     name="report",
     summary="pages about a cluster or the fleet: what needs attention, plots, short tables",
     run=run,
+    arguments=ReportVerbArguments,
     flags=(
         OUT,
         Flag(("--cluster",), "of that cluster alone (all of them together)", "ID", convert=utf8),

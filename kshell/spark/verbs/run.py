@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Arg, Example
 from kshell.engine.result import Report
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
-from kshell.spark.verbs.warehouse.flags import OUT, SINCE, SOURCE_FLAGS, sources_of
+from kshell.spark.verbs.warehouse.flags import OUT, SINCE, SOURCE_FLAGS, SourceArguments, sources_of
 
 if TYPE_CHECKING:
     from kshell.spark.reconcile import ReconciledLog
@@ -19,7 +19,7 @@ _FEW_OFFSETS, _FEW_BYTES = 200_000, 32 << 20
 """Below both of them, starting and planning is most of what Spark does."""
 
 
-def run(args: Any) -> Report:
+def run(args: SourceArguments) -> Report:
     """One step; exit code 4 when something was damaged or malformed, else 3 when something could not be read."""
     from kshell.spark.steps.planning import NOW, clusters
     from kshell.spark.steps.step_run import run_step
@@ -51,6 +51,7 @@ VERB = Verb(
     name="run",
     summary="take what is new of clusters into the tables of a directory",
     run=run,
+    arguments=SourceArguments,
     args=(Arg("more", "more sources, as a shell makes them of a glob", arity="*"),),
     flags=(
         *SOURCE_FLAGS,

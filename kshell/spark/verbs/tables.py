@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Arg, Example, Flag
 from kshell.engine.result import Result, Row, Rows, typed
@@ -12,7 +12,7 @@ from kshell.spark.session import NAME
 from kshell.spark.tables import catalog
 from kshell.spark.tables.catalog import TableSpec
 from kshell.spark.verbs import Verb
-from kshell.spark.verbs.warehouse.flags import OUT
+from kshell.spark.verbs.warehouse.flags import OUT, OutArguments
 
 if TYPE_CHECKING:
     from kshell.spark.tables.warehouse import Warehouse
@@ -21,7 +21,14 @@ _COLUMNS = typed("table:string column:string type:string doc:string")
 _SIZES = typed("table:string layer:string rows:int64 bytes:int64 files:int64 step:int32 summary:string")
 
 
-def run(args: Any) -> Result:
+class TablesArguments(OutArguments):
+    """Arguments and options of ``tables``."""
+
+    name: str | None
+    schema: bool
+
+
+def run(args: TablesArguments) -> Result:
     """Rows about tables (or their columns); of a warehouse with ``--out``. Spark is not started."""
     specs = [catalog.table(args.name)] if args.name else list(catalog.tables().values())
     if args.schema:
@@ -59,6 +66,7 @@ VERB = Verb(
     name="tables",
     summary="the tables: rows, bytes, files, the last step that changed them; or their columns",
     run=run,
+    arguments=TablesArguments,
     args=(Arg("name", "one table (all)", arity="?"),),
     flags=(OUT, Flag(("--schema",), "columns and what they say, of any warehouse")),
     examples=(

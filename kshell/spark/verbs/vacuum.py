@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kshell.engine.declaration import Example, Flag
 from kshell.engine.result import Rows, typed
 from kshell.spark.session import NAME
 from kshell.spark.verbs import Verb
-from kshell.spark.verbs.warehouse.flags import OUT, RETAIN
+from kshell.spark.verbs.warehouse.flags import OUT, RETAIN, OutArguments
 
 _COLUMNS = typed("table:string files:int64 bytes:int64")
 
 
-def run(args: Any) -> Rows:
+class VacuumArguments(OutArguments):
+    """Arguments and options of ``vacuum``."""
+
+    retain: int
+    dry_run: bool
+
+
+def run(args: VacuumArguments) -> Rows:
     """One row per table of which files were removed, or with ``--dry-run`` would be. Raises CommandError where there
     are no tables."""
     from kshell.spark.verbs.warehouse.opening import maintained
@@ -30,6 +35,7 @@ VERB = Verb(
     name="vacuum",
     summary="remove files that no recent step has",
     run=run,
+    arguments=VacuumArguments,
     flags=(
         OUT,
         RETAIN,

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from kshell.engine.declaration import Flag
+from kshell.engine.declaration import Arguments, Flag
 from kshell.errors import UsageError
 from kshell.sources.points import Point, duration_ms, parse_point
 from kshell.sources.remote import plain
 from kshell.spark.tables.delta import RETAINED_HOURS
+from kshell.spark.verbs import SparkArguments
 
 OUT = Flag(("--out",), "the directory of the tables, local or a URI", "DIR")
+
+
+class OutArguments(Arguments):
+    """What :data:`OUT` makes of a line."""
+
+    out: str | None
+
+
+class WarehouseArguments(OutArguments, SparkArguments):
+    """Those of a verb that needs a session for the tables."""
 
 
 def _hours(text: str) -> int:
@@ -50,6 +59,15 @@ SOURCE_FLAGS = (
 )
 
 
+class SourceArguments(WarehouseArguments):
+    """What :data:`SOURCE_FLAGS` and :data:`SINCE` make of a line, and sources without an option."""
+
+    source: list[str] | None
+    more: list[str]
+    cluster: str | None
+    since: Point | None
+
+
 def point(text: str) -> Point:
     """A point in the logs of many clusters. Raises UsageError; marks are the shell's, of one source."""
     try:
@@ -68,7 +86,7 @@ SINCE = Flag(
 )
 
 
-def sources_of(args: Any) -> list[str]:
+def sources_of(args: SourceArguments) -> list[str]:
     """The sources of a line that must have some, and ``--out`` too. Raises UsageError, also for a key in a URI."""
     sources = [plain(source) for source in (*(args.source or ()), *args.more)]  # before anything repeats one
     if not sources or not all(sources):
@@ -77,8 +95,8 @@ def sources_of(args: Any) -> list[str]:
     return sources
 
 
-def out_of(args: Any) -> str:
+def out_of(args: OutArguments) -> str:
     """``--out``. Raises UsageError without one."""
     if not args.out:
         raise UsageError("no --out", hint="--out DIR is where the tables are")
-    return str(args.out)
+    return args.out

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kshell.spark.verbs.warehouse.flags import out_of
+from kshell.spark.verbs.warehouse.flags import OutArguments, WarehouseArguments, out_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,7 +47,7 @@ class OpenWarehouse:
 
 
 @contextlib.contextmanager
-def open_warehouse(args: Any) -> Iterator[OpenWarehouse]:
+def open_warehouse(args: WarehouseArguments) -> Iterator[OpenWarehouse]:
     """The warehouse of ``--out``. Raises UsageError, DataError for a state that cannot be read."""
     from kshell.render.progress import Progress
     from kshell.spark.session import check, is_started_here, running
@@ -73,7 +73,7 @@ def open_warehouse(args: Any) -> Iterator[OpenWarehouse]:
 
 
 @contextlib.contextmanager
-def maintained(args: Any, *, undoes: bool = True) -> Iterator[Warehouse]:
+def maintained(args: OutArguments, *, undoes: bool = True) -> Iterator[Warehouse]:
     """The warehouse of ``--out`` as its only writer, for what needs no session; ``undoes`` as for ``writing``.
 
     Raises CommandError where there is no table: nothing is made there.
