@@ -215,7 +215,7 @@ KINDS: dict[str, frozenset[str]] = {
 }
 
 
-class Feature(NamedTuple):
+class Capability(NamedTuple):
     """Something a cluster may be able to do.
 
     ``requires`` is API key -> (lowest, highest) version of which one must be shared by all servers that are asked; a
@@ -232,7 +232,7 @@ class Feature(NamedTuple):
 
 
 @cache
-def features() -> dict[str, Feature]:
+def capabilities() -> dict[str, Capability]:
     """Return every feature by name, in the order of the table."""
     keys = {name: key for key, name in API_NAMES.items()}
     out = {}
@@ -242,7 +242,7 @@ def features() -> dict[str, Feature]:
             kip, name, kind = head.split(" ")
             requires: dict[int, tuple[int, int | None]] = {}
             levels: dict[str, int] = {}
-            out[name] = Feature(name, kip, about, KINDS[kind], requires, levels)
+            out[name] = Capability(name, kip, about, KINDS[kind], requires, levels)
             continue
         for requirement in line.strip().rstrip(",").split(", "):
             subject, lowest = requirement.split(" ")
@@ -253,13 +253,13 @@ def features() -> dict[str, Feature]:
     return out
 
 
-def find(name: str) -> list[Feature]:
+def find(name: str) -> list[Capability]:
     """Return the features that a name or a KIP means: ``share-groups``, ``KIP-932``, ``kip932``, ``932``; none: []."""
-    features_by_name = features()
-    if name.lower() in features_by_name:
-        return [features_by_name[name.lower()]]
+    capabilities_by_name = capabilities()
+    if name.lower() in capabilities_by_name:
+        return [capabilities_by_name[name.lower()]]
     number = name.lower().removeprefix("kip").lstrip("-")
-    return [feature for feature in features_by_name.values() if feature.kip == f"KIP-{number}"]
+    return [feature for feature in capabilities_by_name.values() if feature.kip == f"KIP-{number}"]
 
 
 # --- what servers share (KIP-35) --------------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ class Compatibility(NamedTuple, Generic[N]):
     required and not known (``unknown`` says what). ``nodes`` are those that were asked, as far as they matter here.
     """
 
-    feature: Feature
+    feature: Capability
     usable: bool | None
     nodes: list[N]
     requirements: list[Requirement]
@@ -330,7 +330,7 @@ def kind_of(ranges: Mapping[int, Range]) -> str | None:
 
 
 def check(
-    feature: Feature, nodes: Mapping[N, Mapping[int, Range]], finalized: Mapping[str, int] | None = None
+    feature: Capability, nodes: Mapping[N, Mapping[int, Range]], finalized: Mapping[str, int] | None = None
 ) -> Compatibility[N]:
     """Check whether the cluster of these nodes can do something: each required range overlaps with the one they share.
 

@@ -41,19 +41,19 @@ class QuorumRequirement(NamedTuple):
 
 
 def requirements(
-    standing: ClusterFeatures, quorum: Mapping[str, Any] | None, tools: KafkaTools
+    cluster: ClusterFeatures, quorum: Mapping[str, Any] | None, tools: KafkaTools
 ) -> list[QuorumRequirement]:
     """What the upgrade needs, the first row with the command where all of it is there.
 
     Args:
-        standing: what is finalized, and what every node supports.
+        cluster: what is finalized, and what every node supports.
         quorum: the description of a running quorum; ``None``: nobody was asked.
         tools: writes the command.
     """
-    level = standing.finalized.get(KRAFT_VERSION, 0)
+    level = cluster.finalized.get(KRAFT_VERSION, 0)
     if level:
         return [QuorumRequirement(_LEVEL, True, f"the quorum is dynamic already: kraft.version {level} is finalized")]
-    needed = list(_needed(standing, quorum))
+    needed = list(_needed(cluster, quorum))
     is_possible = all(one.fulfilled for one in needed if one.counts)
     static = "the quorum is static: kraft.version 0 is finalized"
     command = tools.fill(_COMMAND, {}) if is_possible else None
@@ -61,8 +61,8 @@ def requirements(
     return [QuorumRequirement(_LEVEL, None, static, step, command, counts=False), *needed]
 
 
-def _needed(standing: ClusterFeatures, quorum: Mapping[str, Any] | None) -> Iterator[QuorumRequirement]:
-    if handles_kraft_version(standing):
+def _needed(cluster: ClusterFeatures, quorum: Mapping[str, Any] | None) -> Iterator[QuorumRequirement]:
+    if handles_kraft_version(cluster):
         yield QuorumRequirement(
             "software", True, "the active controller changes kraft.version: it runs Kafka 4.1 or later"
         )
@@ -73,7 +73,7 @@ def _needed(standing: ClusterFeatures, quorum: Mapping[str, Any] | None) -> Iter
             "the active controller runs a release before 4.1: it takes kraft.version=1, and the quorum stays static",
             "there is no other cure: upgrade all nodes to Kafka 4.1 or later",
         )
-    (verdict,) = check(standing, {KRAFT_VERSION: 1}, upgrade=True)
+    (verdict,) = check(cluster, {KRAFT_VERSION: 1}, upgrade=True)
     if verdict.possible:
         yield QuorumRequirement("nodes", True, "every node supports kraft.version 1")
     else:

@@ -20,7 +20,7 @@ _MIGRATING = (1, 2)
 """``ZkMigrationState``: MIGRATION and PRE_MIGRATION."""
 
 
-def standing(session: Session, *, ask: bool = False) -> ClusterFeatures:
+def cluster_features(session: Session, *, ask: bool = False) -> ClusterFeatures:
     """Finalized levels, and every registered node. Raises KshellError where there is no image.
 
     With ``ask``, controllers that did not register are asked themselves, where the source is live.
@@ -96,16 +96,18 @@ def _ask_controllers(
     nodes = tuple(
         node._replace(is_silent=node.supported is None and (node.kind, str(node.id)) in silent) for node in nodes
     )
-    by_id = {str(answer.id): answer for answer in answers}
+    unmatched = {str(answer.id): answer for answer in answers}
     merged = [
-        node._replace(supported=by_id.pop(str(node.id)).supported) if _is_in(node, by_id) else node for node in nodes
+        node._replace(supported=unmatched.pop(str(node.id)).supported) if _is_in(node, unmatched) else node
+        for node in nodes
     ]
-    # Below 3.7 nobody tells controllers' ids: those that answered stand for as many voters.
-    for answer in by_id.values():
+    # Controllers below 3.7 do not say which id they have, so an answer of theirs is named by its address. Whose it is
+    # nobody knows, but it is one of the voters: each such answer takes the place of one of which nothing is known.
+    for answer in unmatched.values():
         unknown = next((node for node in merged if node.kind == CONTROLLER and node.supported is None), None)
         if unknown is not None and not str(answer.id).isdigit():
             merged.remove(unknown)
-    return (*merged, *by_id.values())
+    return (*merged, *unmatched.values())
 
 
 def _is_in(node: NodeFeatures, answers: Mapping[str, NodeFeatures]) -> bool:

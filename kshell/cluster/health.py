@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from kshell.cluster.features import standing
+from kshell.cluster.features import cluster_features
 from kshell.cluster.kafka_tools import kafka_tools
 from kshell.cluster.snapshot_slips import slips
 from kshell.errors import (
@@ -54,11 +54,11 @@ def state_of(session: Session, least: MinIsr) -> CheckedState:
     else:
         voters = tuple(sorted(voter["id"] for voter in quorum["voters"]))
         directories |= {voter["id"]: voter["directoryId"] for voter in quorum["voters"] if voter["directoryId"]}
-    features = standing(session)
+    features = cluster_features(session)
     session.remarks += [f"not checked: {name}: {why}" for name, why in _refused(loaded.image)]
     return CheckedState(
         image=loaded.image,
-        standing=features,
+        features=features,
         min_isr=least,
         now=_moment(loaded) if nodes is None else int(time.time() * 1000),
         voters=voters,
@@ -84,7 +84,7 @@ def steps_of(session: Session) -> StepOf:
 
     @cache
     def known() -> tuple[KafkaTools, Mapping[str, int]]:
-        features = standing(session)
+        features = cluster_features(session)
         return kafka_tools(session, features), features.finalized
 
     return lambda finding, places: step_of(finding, *known(), places)

@@ -32,12 +32,12 @@ _NO_FILE = "client.properties"
 """Stands for the file that the tools need at a listener that is not plain."""
 
 
-def kafka_tools(session: Session, standing: ClusterFeatures) -> KafkaTools:
+def kafka_tools(session: Session, cluster: ClusterFeatures) -> KafkaTools:
     """The tools of the cluster that a session shows.
 
     Args:
         session: the source, and the moment that is shown.
-        standing: what its nodes support: the lowest release of them decides.
+        cluster: what its nodes support: the lowest release of them decides.
     """
     nodes = session.source.nodes
     protocol = nodes.settings.security_protocol if nodes is not None else _PLAINTEXT
@@ -49,7 +49,7 @@ def kafka_tools(session: Session, standing: ClusterFeatures) -> KafkaTools:
     file = nodes.settings.file if nodes is not None else None
     if file is None and {servers_protocol, controllers_protocol} != {_PLAINTEXT}:
         file = _NO_FILE
-    lowest, _ = registered_span(node.supported for node in standing.nodes)
+    lowest, _ = registered_span(node.supported for node in cluster.nodes)
     return KafkaTools(
         quote(servers) if servers else UNKNOWN_SERVERS,
         quote(controllers) if controllers else None,

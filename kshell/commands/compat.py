@@ -16,21 +16,21 @@ from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import RowArguments, is_given, row_flags, select
 
 if TYPE_CHECKING:
-    from kshell.client.compatibility import Blocker, Compatibility, Feature
+    from kshell.client.compatibility import Blocker, Capability, Compatibility
     from kshell.cluster.nodes import Survey
     from kshell.engine.session import Session
 
 
-def _features() -> Mapping[str, Feature]:
-    from kshell.client.compatibility import features
+def _capabilities() -> Mapping[str, Capability]:
+    from kshell.client.compatibility import capabilities
 
-    return features()
+    return capabilities()
 
 
 _SPANS = {"*": {"min": "int16", "max": "int16"}}
 _FIELDS = (
-    Field("feature", Enumeration(_features), "the feature's name"),
-    Field("kip", Enumeration(lambda: (feature.kip for feature in _features().values())), "the KIP that brought it"),
+    Field("feature", Enumeration(_capabilities), "the feature's name"),
+    Field("kip", Enumeration(lambda: (feature.kip for feature in _capabilities().values())), "the KIP that brought it"),
     Field("usable", "boolean", "whether it can be used; null where that is not known"),
     Field("required", _SPANS, "versions of APIs and levels of features that it needs", True),
     Field("shared", _SPANS, "those that all nodes have; null where there are none", True),
@@ -65,18 +65,20 @@ def run(session: Session, args: CompatArguments) -> Result:
     return result
 
 
-def _wanted(name_or_kip: str | None) -> list[Feature]:
-    from kshell.client.compatibility import features, find
+def _wanted(name_or_kip: str | None) -> list[Capability]:
+    from kshell.client.compatibility import capabilities, find
 
     if name_or_kip is None:
-        return list(features().values())
+        return list(capabilities().values())
     matches = find(name_or_kip)
     if not matches:
         if re.fullmatch(r"\d+\.\d+(\.\d+)?", name_or_kip):
             release = ".".join(name_or_kip.split(".")[:2])
             ready = f"whether the cluster is ready for a release: `features --can-upgrade {release}`"
             raise UsageError(f"compat: {name_or_kip} is a release, and no feature or KIP", hint=ready)
-        hint = did_you_mean(name_or_kip.lower(), [*features(), *_kips()], "`compat` without a name lists all features")
+        hint = did_you_mean(
+            name_or_kip.lower(), [*capabilities(), *_kips()], "`compat` without a name lists all features"
+        )
         raise UsageError(f"compat: {name_or_kip} is no feature or KIP that is known", hint=hint)
     return matches
 
@@ -160,15 +162,15 @@ def _format_span(span: Mapping[str, int | None] | None) -> str:
 
 
 def _kips() -> list[str]:
-    from kshell.client.compatibility import features
+    from kshell.client.compatibility import capabilities
 
-    return list(dict.fromkeys(feature.kip for feature in features().values()))
+    return list(dict.fromkeys(feature.kip for feature in capabilities().values()))
 
 
 def _complete(session: Session, typed: str) -> Iterable[str]:
-    from kshell.client.compatibility import features
+    from kshell.client.compatibility import capabilities
 
-    return [*features(), *_kips()]
+    return [*capabilities(), *_kips()]
 
 
 COMMAND = Command(

@@ -12,7 +12,7 @@ from kshell.engine.result import Result, Rows, typed
 from kshell.engine.staging import demand_new_directory, demand_new_file, new_directory
 from kshell.errors import SourceError, UsageError, did_you_mean
 from kshell.history.catalog import past_tables
-from kshell.tables.declaration import Table, image_for, load_for, tables, told_rows
+from kshell.tables.declaration import Table, image_for, load_for, tables, with_progress
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -75,7 +75,7 @@ def _written(session: Session, writer: Any, chosen: Iterable[Table]) -> Iterator
             session.remarks.append(f"{error.message}: left out")
             continue
         count = [0]
-        rows = told_rows(session, table, chain(first, table_rows))
+        rows = with_progress(session, table, chain(first, table_rows))
         file = writer.write(table, counted(rows, count))
         yield {"table": table.name, "rows": count[0], "file": file}
 

@@ -82,15 +82,15 @@ def run(session: Session, args: FeaturesArguments) -> Result:
         raise UsageError("features: --can-upgrade, --can-downgrade and map are three questions: give one of them")
     if args.what is not None:
         return _answer(_MAP, _map(), args, _map_for_people)
-    from kshell.cluster.features import standing
+    from kshell.cluster.features import cluster_features
     from kshell.cluster.kafka_tools import kafka_tools
 
     if not any(changes):
-        found = standing(session)
+        found = cluster_features(session)
         return _answer(_STATE, _state(found, kafka_tools(session, found)), args, _state_for_people)
     wanted = args.can_upgrade or args.can_downgrade or []
     targets = parse_targets(wanted, upgrade=bool(args.can_upgrade))
-    found = standing(session, ask=True)
+    found = cluster_features(session, ask=True)
     upgrade = bool(args.can_upgrade)
     verdicts = _verdicts(found, targets, upgrade=upgrade)
     tools = kafka_tools(session, found)

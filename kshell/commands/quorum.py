@@ -65,10 +65,10 @@ def run(session: Session, args: QuorumArguments) -> Result:
 def _can_upgrade(session: Session) -> Result:
     """A row for each thing that is needed to make a static quorum a dynamic one; no, if one that counts is missing."""
     from kshell.cluster.dynamic_quorum import requirements
-    from kshell.cluster.features import standing
+    from kshell.cluster.features import cluster_features
     from kshell.cluster.kafka_tools import kafka_tools
 
-    found = standing(session, ask=True)
+    found = cluster_features(session, ask=True)
     nodes = session.source.nodes
     told = None if nodes is None or session.until is not None else _of_nodes(nodes)
     needed = requirements(found, told, kafka_tools(session, found))

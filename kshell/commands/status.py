@@ -67,11 +67,11 @@ def _cluster(session: Session, state: CheckedState) -> dict[str, Any]:
 
 
 def _versions(session: Session, state: CheckedState) -> dict[str, Any]:
-    level = state.standing.finalized.get(METADATA_VERSION)
+    level = state.features.finalized.get(METADATA_VERSION)
     lowest, highest, source = _release(session, state)
     return {
         "metadataVersion": None if level is None else level_name(METADATA_VERSION, level),
-        "kraftVersion": state.standing.finalized.get(KRAFT_VERSION),
+        "kraftVersion": state.features.finalized.get(KRAFT_VERSION),
         "lowestRelease": lowest,
         "highestRelease": highest,
         "releaseSource": source,
@@ -88,7 +88,7 @@ def _release(session: Session, state: CheckedState) -> tuple[str | None, str | N
         inferred = span(_inferred(session, nodes))
         if inferred[0] is not None:
             return (*inferred, INFERRED)
-    registered = registered_span(node.supported for node in state.standing.nodes)
+    registered = registered_span(node.supported for node in state.features.nodes)
     return (*registered, "unknown" if registered[0] is None else "registered")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.broker_load import loads
-from kshell.cluster.features import standing
+from kshell.cluster.features import cluster_features
 from kshell.cluster.health import steps_of
 from kshell.cluster.kafka_tools import kafka_tools
 from kshell.commands.as_of import complete_point
@@ -325,7 +325,7 @@ def _next_steps(session: Session, story: Story, topic: str, number: int, held: P
     if present is None or present.leader != -1:
         return {}
     case = leaderless(story.image, topic, present, is_partial=not session.source.has_log)
-    tools = kafka_tools(session, standing(session))
+    tools = kafka_tools(session, cluster_features(session))
     first, fallback, if_never = steps(case, topic, number, tools)
     found: dict[str, Any] = {"nextStep": first.text, "commands": list(first.commands)}
     if fallback is not None:

@@ -77,22 +77,22 @@ class LevelVerdict(NamedTuple):
     waits_for_software: bool = False
 
 
-def check(standing: ClusterFeatures, targets: Mapping[str, int], *, upgrade: bool) -> list[LevelVerdict]:
+def check(cluster: ClusterFeatures, targets: Mapping[str, int], *, upgrade: bool) -> list[LevelVerdict]:
     """A verdict for each feature that is to change, all of them in one update, as ``kafka-features.sh`` asks for it."""
-    proposed = {**standing.finalized, **targets}
-    return [_check(standing, name, target, proposed, upgrade=upgrade) for name, target in targets.items()]
+    proposed = {**cluster.finalized, **targets}
+    return [_check(cluster, name, target, proposed, upgrade=upgrade) for name, target in targets.items()]
 
 
 def _check(
-    standing: ClusterFeatures, name: str, target: int, proposed: Mapping[str, int], *, upgrade: bool
+    cluster: ClusterFeatures, name: str, target: int, proposed: Mapping[str, int], *, upgrade: bool
 ) -> LevelVerdict:
-    current = standing.finalized.get(name, 0)
-    refused = [node for node in standing.nodes if node.supported is not None and not _supports(node, name, target)]
-    unknown = [node for node in standing.nodes if node.supported is None]
+    current = cluster.finalized.get(name, 0)
+    refused = [node for node in cluster.nodes if node.supported is not None and not _supports(node, name, target)]
+    unknown = [node for node in cluster.nodes if node.supported is None]
     reasons = [f"{reason}: {', '.join(nodes)}" for reason, nodes in _grouped(refused, name).items()]
-    not_allowed = _not_allowed(standing, name, target, proposed, upgrade=upgrade)
+    not_allowed = _not_allowed(cluster, name, target, proposed, upgrade=upgrade)
     reasons += not_allowed
-    registers = standing.finalized.get(METADATA_VERSION, 0) >= CONTROLLERS_REGISTER
+    registers = cluster.finalized.get(METADATA_VERSION, 0) >= CONTROLLERS_REGISTER
     unregistered = [node for node in unknown if registers and node.is_registered is False]
     if unregistered:
         # Kafka refuses as well: a voter that has not registered may be anything.
@@ -102,14 +102,14 @@ def _check(
         return LevelVerdict(name, current, target, False, (*refused, *unregistered), "; ".join(reasons), waits)
     if unknown and target != current:
         return LevelVerdict(name, current, target, None, tuple(unknown), _unknown(unknown, registers=registers))
-    if target != current and all(node.kind != CONTROLLER for node in standing.nodes):
+    if target != current and all(node.kind != CONTROLLER for node in cluster.nodes):
         return LevelVerdict(
             name, current, target, None, (), "no controller is known, and controllers must support it, too"
         )
-    if doubt := _beyond_the_tables(standing, name, current, target):
+    if doubt := _beyond_the_tables(cluster, name, current, target):
         return LevelVerdict(name, current, target, None, (), doubt)
     note = None
-    if name == KRAFT_VERSION and target > current and not handles_kraft_version(standing):
+    if name == KRAFT_VERSION and target > current and not handles_kraft_version(cluster):
         note = "accepted, but controllers before 4.1 do not act on it: the quorum stays as it is"
     return LevelVerdict(name, current, target, True, (), note)
 
@@ -151,28 +151,28 @@ def _unknown(nodes: Sequence[NodeFeatures], *, registers: bool) -> str:
     return "; ".join(reasons)
 
 
-def handles_kraft_version(standing: ClusterFeatures) -> bool:
+def handles_kraft_version(cluster: ClusterFeatures) -> bool:
     """Whether the active controller acts on kraft.version; where it is not known, it is taken for one that does."""
-    supported = standing.leader_supports
+    supported = cluster.leader_supports
     return supported is None or supported.get(METADATA_VERSION, DISABLED)[1] >= _RAISES_KRAFT
 
 
-def _is_unheard_of(standing: ClusterFeatures, name: str) -> bool:
+def _is_unheard_of(cluster: ClusterFeatures, name: str) -> bool:
     """Whether the leader has never heard of a feature, and minds even for level 0: from 4.0 on it does.
 
     Of a leader that is newer than kshell nobody knows which features it has without supporting a level of them.
     """
-    supported = standing.leader_supports or {}
+    supported = cluster.leader_supports or {}
     knows_features = supported.get(METADATA_VERSION, DISABLED)[1] > _KNOWS_KRAFT
-    return knows_features and not _leader_is_newer(standing) and name not in {*levels(), *supported}
+    return knows_features and not _leader_is_newer(cluster) and name not in {*levels(), *supported}
 
 
-def _leader_is_newer(standing: ClusterFeatures) -> bool:
+def _leader_is_newer(cluster: ClusterFeatures) -> bool:
     """Whether the active controller supports a metadata.version that kshell has no name for."""
-    return (standing.leader_supports or {}).get(METADATA_VERSION, DISABLED)[1] > NEWEST_NAMED
+    return (cluster.leader_supports or {}).get(METADATA_VERSION, DISABLED)[1] > NEWEST_NAMED
 
 
-def _beyond_the_tables(standing: ClusterFeatures, name: str, current: int, target: int) -> str | None:
+def _beyond_the_tables(cluster: ClusterFeatures, name: str, current: int, target: int) -> str | None:
     """Why kshell cannot judge a change that nothing known is against: it is about levels newer than its tables."""
     if name == METADATA_VERSION:
         if target == current or max(current, target) <= NEWEST_NAMED:
@@ -186,38 +186,38 @@ def _beyond_the_tables(standing: ClusterFeatures, name: str, current: int, targe
         if target == current or not unknown:
             return None
         return f"this kshell does not know {name} {unknown[0]}, nor what the change needs"
-    is_settled = target in (0, current) and not _leader_is_newer(standing)
-    is_supported = target == current and name in (standing.leader_supports or {})
+    is_settled = target in (0, current) and not _leader_is_newer(cluster)
+    is_supported = target == current and name in (cluster.leader_supports or {})
     return None if is_settled or is_supported else f"this kshell does not know {name}, nor what the change needs"
 
 
-def _is_conditional(standing: ClusterFeatures) -> bool:
+def _is_conditional(cluster: ClusterFeatures) -> bool:
     """Whether the leader is of 4.0: it is the only release that sets a condition for kraft.version."""
-    supported = standing.leader_supports or {}
+    supported = cluster.leader_supports or {}
     return _KNOWS_KRAFT < supported.get(METADATA_VERSION, DISABLED)[1] < _RAISES_KRAFT
 
 
 def _not_allowed(
-    standing: ClusterFeatures, name: str, target: int, proposed: Mapping[str, int], *, upgrade: bool
+    cluster: ClusterFeatures, name: str, target: int, proposed: Mapping[str, int], *, upgrade: bool
 ) -> list[str]:
     """What is against the change whatever the nodes support."""
-    current = standing.finalized.get(name, 0)
-    if name == KRAFT_VERSION and not handles_kraft_version(standing):
+    current = cluster.finalized.get(name, 0)
+    if name == KRAFT_VERSION and not handles_kraft_version(cluster):
         current = 0  # to these controllers it is a feature that nobody finalized
     if upgrade and target < 1:
         return ["an upgrade goes to level 1 or above: level 0, which turns a feature off, is a downgrade"]
     if upgrade and target < current:
         return [f"{level_title(name, current)} is finalized: this would be a downgrade"]
-    if _is_unheard_of(standing, name):
+    if _is_unheard_of(cluster, name):
         return ["the active controller knows no feature of that name"]
     if not upgrade and target > current:
         return [f"{level_title(name, current)} is finalized: this would be an upgrade"]
     if name == METADATA_VERSION:
-        return _metadata_version(standing, current, target)
+        return _metadata_version(cluster, current, target)
     if name == KRAFT_VERSION and target < current:
         return ["kraft.version cannot be lowered"]
     needs = needs_of(name, target)
-    if name == KRAFT_VERSION and target and _is_conditional(standing):
+    if name == KRAFT_VERSION and target and _is_conditional(cluster):
         needs = {METADATA_VERSION: _KNOWS_KRAFT}
     return [
         f"needs {feature} {level_title(feature, least)}"
@@ -226,8 +226,8 @@ def _not_allowed(
     ]
 
 
-def _metadata_version(standing: ClusterFeatures, current: int, target: int) -> list[str]:
-    if standing.migrating:
+def _metadata_version(cluster: ClusterFeatures, current: int, target: int) -> list[str]:
+    if cluster.migrating:
         return ["a migration from ZooKeeper is in progress"]
     lost = metadata_changed(current, target)
     if lost:

@@ -20,6 +20,7 @@ from kshell.protocol.primitives import Buffer, read_varint
 
 _T = TypeVar("_T", bound=Hashable)
 _LET_GO = b""
+"""Stands for a chunk whose bytes nobody needs any more."""
 _API_KEY, _VERSION = 1, 2
 """Where a value holds them, one byte each."""
 
@@ -58,7 +59,17 @@ class RecordRun(NamedTuple):
 
 
 class RecordLog:
-    """Grows at its end. Offsets from ``start`` up to ``end`` (exclusive) are here."""
+    """The records with offsets from ``start`` up to ``end`` (exclusive).
+
+    It grows at its end, batch by batch. For each batch, a replay calls:
+
+    1. :meth:`add_batch`, with its header;
+    2. :meth:`retain`, with its bytes, and :meth:`keep_last_chunk` if the address of one of its records is filed;
+    3. :meth:`add_records`, once for the records of each time, and :meth:`begin_transaction` and
+       :meth:`end_transaction` for the records that mark one.
+
+    A batch of control records has no bytes to retain.
+    """
 
     def __init__(self, start: int) -> None:
         self.start = start
@@ -94,6 +105,7 @@ class RecordLog:
         """The offsets of the records that begin and end the metadata transactions that are over."""
         self._open: int | None = None
         self._last_limit = (-1, -1, 0)
+        """What :meth:`limit` was asked for last: an offset, the end then, and the address."""
 
     # --- what a replay adds --------------------------------------------------------------------------------------
 
@@ -136,7 +148,7 @@ class RecordLog:
         return first
 
     def keep_last_chunk(self) -> None:
-        """Somebody keeps an address of the batch that was added last, or may yet: its bytes must stay."""
+        """Keep the bytes of the batch that was added last: an address in them was filed, or may be yet."""
         self._is_kept = True
 
     def add_records(self, count: int, timestamp: int) -> None:

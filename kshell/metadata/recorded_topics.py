@@ -24,7 +24,8 @@ _BUSY = 64
 _STRIDE = 1024
 """Records between two waypoints."""
 Addresses = dict[bytes, "array[int]"]
-"""A partition's number, as a record has it, and the addresses of its records in the order of their offsets."""
+"""By partition, the addresses of its records in the order of their offsets. Its key here, as in all of this module, is
+its number as records have it: four bytes, big-endian."""
 
 
 class Agreed(NamedTuple):
@@ -60,36 +61,36 @@ class TopicRecords:
         self._waypoints: dict[tuple[bytes, int], Waypoint] = {}
         """Partitions on the way there, every so many records, for looks back."""
 
-    def file(self, number: bytes, address: int) -> None:
+    def file(self, key: bytes, address: int) -> None:
         """One more record of a partition."""
-        filed = self.addresses.get(number)
+        filed = self.addresses.get(key)
         if filed is None:
-            self.addresses[number] = array("q", (address,))
+            self.addresses[key] = array("q", (address,))
         else:
             filed.append(address)
 
-    def first(self, number: bytes) -> Entry[Partition] | Entry[Undecoded] | None:
+    def first(self, key: bytes) -> Entry[Partition] | Entry[Undecoded] | None:
         """What a partition was before its records."""
-        return None if self.base is None else self.base.partition(_to_int(number))
+        return None if self.base is None else self.base.partition(_to_int(key))
 
-    def value(self, number: bytes, count: int, first: Partition | None, *, remember: bool = False) -> Partition:
+    def value(self, key: bytes, count: int, first: Partition | None, *, remember: bool = False) -> Partition:
         """A partition after so many of its records.
 
         Args:
-            number: the partition's, as records have it.
+            key: the partition's.
             count: of its records.
             first: what it was before them.
             remember: whether it will soon be asked for with more of them. What has many is remembered anyway.
         """
-        addresses, changes = self.addresses[number], self.changes
+        addresses, changes = self.addresses[key], self.changes
         if count < _BUSY and not remember:
             return changes.last(first, addresses if count == len(addresses) else addresses[:count])
-        last = self._last.get(number)
+        last = self._last.get(key)
         if last is not None and last.records == count:
             return last.partition
         if last is not None and last.records > count:
             replayed = count - count % _STRIDE
-            waypoint = self._waypoints[number, replayed] if replayed else changes.begin(first)
+            waypoint = self._waypoints[key, replayed] if replayed else changes.begin(first)
             return changes.value(changes.after(waypoint, addresses[replayed:count]))
         replayed, waypoint = (0, changes.begin(first)) if last is None else last[:2]
         while replayed < count:
@@ -97,21 +98,21 @@ class TopicRecords:
             waypoint = changes.after(waypoint, addresses[replayed:stop])
             replayed = stop
             if replayed % _STRIDE == 0:
-                self._waypoints[number, replayed] = waypoint
+                self._waypoints[key, replayed] = waypoint
         partition = changes.value(waypoint)
-        self._last[number] = _PartitionAt(count, waypoint, partition)
+        self._last[key] = _PartitionAt(count, waypoint, partition)
         return partition
 
-    def entries(self, number: bytes, count: int) -> Iterator[Entry[Partition]]:
+    def entries(self, key: bytes, count: int) -> Iterator[Entry[Partition]]:
         """A partition after each of the first ``count`` of its records."""
-        addresses = self.addresses[number][:count]
-        values = self.changes.every(self.first_value(number), addresses)
+        addresses = self.addresses[key][:count]
+        values = self.changes.every(self.first_value(key), addresses)
         for address, value in zip(addresses, values, strict=True):
             yield Entry(value, self.log.origin(address))
 
-    def first_value(self, number: bytes) -> Partition | None:
+    def first_value(self, key: bytes) -> Partition | None:
         """As :meth:`first`; ``None`` for what was no partition."""
-        first = self.first(number)
+        first = self.first(key)
         return first.value if first is not None and isinstance(first.value, Partition) else None
 
 
@@ -129,22 +130,22 @@ class _FromRecords(Topic):
         """How many of a partition's records count."""
         raise NotImplementedError  # an ABC would make isinstance() slower
 
-    def _value(self, number: bytes, count: int, first: Partition | None) -> Partition:
-        return self.records.value(number, count, first)
+    def _value(self, key: bytes, count: int, first: Partition | None) -> Partition:
+        return self.records.value(key, count, first)
 
     def _filed(self, partition_id: int) -> tuple[bytes, int]:
-        """A partition's number as records have it, and how many of its records count."""
+        """A partition's key, and how many of its records count."""
         if not -_HALF <= partition_id < _HALF:
             return b"", 0
-        number = _to_bytes(partition_id)
-        addresses = self.records.addresses.get(number)
-        return number, 0 if addresses is None else self._count(addresses)
+        key = _to_bytes(partition_id)
+        addresses = self.records.addresses.get(key)
+        return key, 0 if addresses is None else self._count(addresses)
 
     def _all_filed(self) -> list[tuple[int, bytes, int]]:
-        """Every partition with records that count: (number, the same as records have it, how many)."""
+        """Every partition with records that count: (number, key, how many)."""
         # A copy: another thread may be filing.
-        counts = [(number, self._count(addresses)) for number, addresses in list(self.records.addresses.items())]
-        return [(_to_int(number), number, count) for number, count in counts if count]
+        counts = [(key, self._count(addresses)) for key, addresses in list(self.records.addresses.items())]
+        return [(_to_int(key), key, count) for key, count in counts if count]
 
     def __len__(self) -> int:
         return self.count()
@@ -177,21 +178,21 @@ class _FromRecords(Topic):
         changed = self._changed.get(partition_id)
         if changed is not None:
             return changed
-        number, count = self._filed(partition_id)
+        key, count = self._filed(partition_id)
         records = self.records
         if not count:
             return None if records.base is None else records.base.partition(partition_id)
-        origin = records.log.origin(records.addresses[number][count - 1])
-        return Entry(self._value(number, count, records.first_value(number)), origin)
+        origin = records.log.origin(records.addresses[key][count - 1])
+        return Entry(self._value(key, count, records.first_value(key)), origin)
 
     def value(self, partition_id: int) -> Partition | Undecoded | None:
         """As :meth:`partition`, without where the value comes from."""
         changed = self._changed.get(partition_id)
         if changed is not None:
             return changed.value
-        number, count = self._filed(partition_id)
+        key, count = self._filed(partition_id)
         if count:
-            return self._value(number, count, self.records.first_value(number))
+            return self._value(key, count, self.records.first_value(key))
         return None if self.records.base is None else self.records.base.value(partition_id)
 
     def decoded(self) -> Topic:
@@ -215,9 +216,9 @@ class _FromRecords(Topic):
         """Every partition's value, by number."""
         records = self.records
         values: dict[int, Partition | Undecoded] = {} if records.base is None else dict(records.base.scan())
-        for partition_id, number, count in self._all_filed():
+        for partition_id, key, count in self._all_filed():
             first = values.get(partition_id)
-            values[partition_id] = self._value(number, count, first if isinstance(first, Partition) else None)
+            values[partition_id] = self._value(key, count, first if isinstance(first, Partition) else None)
         values |= {partition_id: entry.value for partition_id, entry in self._changed.items()}
         return sorted(values.items())
 
@@ -230,8 +231,8 @@ class RecordedTopic(_FromRecords):
     def _count(self, addresses: array[int]) -> int:
         return len(addresses)
 
-    def _value(self, number: bytes, count: int, first: Partition | None) -> Partition:
-        return self.records.value(number, count, first, remember=True)  # who asks replays, and goes on
+    def _value(self, key: bytes, count: int, first: Partition | None) -> Partition:
+        return self.records.value(key, count, first, remember=True)  # who asks replays, and goes on
 
     @property
     def base(self) -> Topic | None:
@@ -260,23 +261,27 @@ class RecordedTopic(_FromRecords):
         return True
 
     def _expected(self, agreed: Agreed | None, counts: list[int]) -> list[tuple[int, Partition | Undecoded]]:
-        """Every partition's value, by number: those that nothing was recorded of since a snapshot as it has them."""
+        """Every partition's value, by number.
+
+        Those that have as many records as when the snapshot before agreed (``agreed``) are taken from that snapshot;
+        only the others are made from their records.
+        """
         records = self.records
         if agreed is None or len(agreed.counts) != len(counts):
             return self.scan()
         values = dict(agreed.values)
-        for number, before, count in zip(records.addresses, agreed.counts, counts, strict=True):
+        for key, before, count in zip(records.addresses, agreed.counts, counts, strict=True):
             if before != count:
-                values[_to_int(number)] = self._value(number, count, records.first_value(number))
+                values[_to_int(key)] = self._value(key, count, records.first_value(key))
         return sorted(values.items())
 
-    def until(self, limit: int) -> TopicAt:
-        """The topic with the records below an address: it stays as it is while more are filed."""
-        return TopicAt(self, limit)
+    def below(self, address: int) -> TopicAt:
+        """The topic with its records below an address. More may be filed, and it does not change."""
+        return TopicAt(self, address)
 
     def at(self, offset: int) -> Topic:
         """The topic as of an offset."""
-        return self.until(self.records.log.limit(offset))
+        return self.below(self.records.log.limit(offset))
 
     def versions(self, partition_id: int, until: int) -> Iterator[tuple[int, Entry[Partition]]]:
         """(offset from which it holds, value with its record) of every value up to an offset, newest first."""
@@ -287,9 +292,9 @@ class RecordedTopic(_FromRecords):
 
         Those of one partition after those of another, oldest first.
         """
-        for number in self.records.addresses:
-            for since, entry in self._versions(number, until):
-                yield _to_int(number), since, entry
+        for key in self.records.addresses:
+            for since, entry in self._versions(key, until):
+                yield _to_int(key), since, entry
 
     def states(
         self, until: int, first: Mapping[int, Partition | Undecoded]
@@ -307,22 +312,22 @@ class RecordedTopic(_FromRecords):
         """
         records = self.records
         limit, effective, waypoints = records.log.limit(until), records.log.effective_offsets, records.changes.waypoints
-        for number, addresses in list(records.addresses.items()):
+        for key, addresses in list(records.addresses.items()):
             counted = addresses[: bisect_left(addresses, limit)]
             if counted:
-                partition_id = _to_int(number)
+                partition_id = _to_int(key)
                 before = first.get(partition_id)
                 values = waypoints(before if isinstance(before, Partition) else None, counted)
                 yield partition_id, zip(effective(counted), values, strict=True)
 
-    def _versions(self, number: bytes, until: int) -> list[tuple[int, Entry[Partition]]]:
+    def _versions(self, key: bytes, until: int) -> list[tuple[int, Entry[Partition]]]:
         records = self.records
-        addresses = records.addresses.get(number)
+        addresses = records.addresses.get(key)
         if addresses is None:
             return []
         effective = records.log.effective
         count = bisect_right(addresses, until, key=effective)
-        entries = records.entries(number, count)
+        entries = records.entries(key, count)
         return [(effective(address), entry) for address, entry in zip(addresses[:count], entries, strict=True)]
 
     def packed(self) -> tuple[str, bytes, dict[bytes, bytes]] | None:
@@ -330,7 +335,7 @@ class RecordedTopic(_FromRecords):
         records = self.records
         if records.base is not None:
             return None
-        return self.name, bytes(self.id), {number: filed.tobytes() for number, filed in records.addresses.items()}
+        return self.name, bytes(self.id), {key: filed.tobytes() for key, filed in records.addresses.items()}
 
     @classmethod
     def unpacked(
@@ -339,7 +344,7 @@ class RecordedTopic(_FromRecords):
         """The inverse of :meth:`packed`."""
         name, topic_id, addresses = packed
         records = TopicRecords(log, changes, None)
-        records.addresses = {number: array("q", filed) for number, filed in addresses.items()}
+        records.addresses = {key: array("q", filed) for key, filed in addresses.items()}
         return cls(name, Uuid(topic_id), origin, records)
 
     def first(self, partition_id: int) -> Entry[Partition] | Entry[Undecoded] | None:
@@ -385,8 +390,8 @@ class TopicAt(_FromRecords):
         if not self._shares(topic):
             return super().differing(topic)
         numbers = []
-        for number in self._between(topic):
-            partition_id = _to_int(number)
+        for key in self._between(topic):
+            partition_id = _to_int(key)
             mine, theirs = self.partition(partition_id), topic.partition(partition_id)
             if mine is None or theirs is None or mine.value != theirs.value:
                 numbers.append(partition_id)
@@ -402,11 +407,11 @@ class TopicAt(_FromRecords):
         """The numbers of partitions that have records between this point in time and another."""
         low, high = sorted((self._limit, topic._limit))
         filed = list(self.records.addresses.items())
-        return [number for number, addresses in filed if bisect_left(addresses, low) < bisect_left(addresses, high)]
+        return [key for key, addresses in filed if bisect_left(addresses, low) < bisect_left(addresses, high)]
 
 
-def _to_int(number: bytes) -> int:
-    return int.from_bytes(number, "big", signed=True)
+def _to_int(key: bytes) -> int:
+    return int.from_bytes(key, "big", signed=True)
 
 
 def _to_bytes(partition_id: int) -> bytes:

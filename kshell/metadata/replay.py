@@ -167,7 +167,7 @@ class Replayer:
             limit = self.log.limit(self.log.end - 1)
             table = self._delta.table(TOPICS)
             for topic in grown:
-                table[topic.id] = topic.until(limit)
+                table[topic.id] = topic.below(limit)
         image = self._delta.apply(self._provenance if self._transaction is None else self._before_transaction)
         self._delta = Delta(image)
         return image

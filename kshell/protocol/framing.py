@@ -1,9 +1,12 @@
-"""Where the records of a batch begin and end, found by the regular-expression engine.
+"""Where the records of a batch begin and end.
 
-A batch is a chain of length-prefixed records and has few distinct shapes. The shapes of topic and partition records
-seen so far become one bytes pattern: one match takes a topic's record and, by a back-reference to the id in it, all
-partitions of that topic that follow. A record of a new shape is framed by hand and its shape learned. Every boundary is
-still proven by its length prefix, the work is linear, and nothing is copied.
+The records of a batch stand back to back, each behind its length, so that finding them takes a step of Python for each:
+too slow for a snapshot of a million partitions. But their *shapes* are few. Records whose fields have the same sizes
+have one shape: the bytes before the value, and how long the value is. :class:`Framer` finds records of a new shape one
+by one (:func:`span`), and notes the shape. From the shapes of topics and of partitions it then makes one pattern of
+bytes: one match takes a topic's record and, by a back-reference to the topic's id, all partitions of the topic that
+follow. The length is part of the shape, so every boundary is still proven by it; the work is linear, and nothing is
+copied.
 """
 
 from __future__ import annotations
@@ -15,11 +18,13 @@ from typing import NamedTuple
 from kshell.protocol.primitives import Buffer, DecodeError, read_varint, read_varlong
 
 _PARTITION_API_KEY = 3
-_HEAD = 3
+_VALUE_HEADER_SIZE = 3
 """Bytes of a value before its message: frame version, api key, version (one each while they stay below 128)."""
-_TOPIC_ID = _HEAD + 4
+_TOPIC_ID_AT = _VALUE_HEADER_SIZE + 4
+"""Where a partition's value holds its topic's id, behind the partition's number."""
 _UUID = 16
-_TOPIC_HEAD = b"\x01\x02\x00"
+_TOPIC_HEADER = b"\x01\x02\x00"
+"""Of a TopicRecord of version 0."""
 _LONGEST_NAME = 126
 """A name whose length fits one byte (Kafka's own limit is 249 characters); longer ones are framed by hand."""
 _BACK = b"<topic id>"
@@ -153,7 +158,7 @@ class Framer:
         self._sizes: set[int] = set()
         """Of partition records, in bytes."""
         self._by_hand = 0
-        self._new = False
+        self._has_new_shapes = False
         self._topic: re.Pattern[bytes] | None = None
         self._runs: dict[int, re.Pattern[bytes]] | None = None
 
@@ -171,7 +176,8 @@ class Framer:
             due = delta + 1
             run = framed if isinstance(framed, _RUNS) and framed.start < framed.end else None
             yield framed
-        if due != last + 1 if run is None else not self._ends_with(buf, run.start, run.end, last):
+        is_complete = due == last + 1 if run is None else self._ends_with(buf, run.start, run.end, last)
+        if not is_complete:
             raise DecodeError(f"the batch counts {last + 1} records, its last record is not number {last + 1}", end)
 
     def _ends_with(self, buf: Buffer, start: int, end: int, delta: int) -> bool:
@@ -205,7 +211,7 @@ class Framer:
                 continue
             if _is_partition(buf, record):
                 stop = self._run(buf, record, end)
-                place = record.value + _TOPIC_ID
+                place = record.value + _TOPIC_ID_AT
                 yield PartitionRun(buf[place : place + _UUID], start, stop, record.delta)
                 start = stop
             else:
@@ -218,7 +224,7 @@ class Framer:
         self._learn_partition(buf, first)
         if self._runs is None:
             return first.end
-        place = first.value + _TOPIC_ID - first.start
+        place = first.value + _TOPIC_ID_AT - first.start
         pattern = self._runs.get(place)
         if pattern is None:
             pattern = self._runs[place] = re.compile(
@@ -228,38 +234,44 @@ class Framer:
         return match.end() if match else first.end
 
     def _learn_topic(self, buf: Buffer, record: RecordBounds) -> None:
-        name_size = record.value_end - record.value - _HEAD - 1 - _UUID - 1
-        if buf[record.value : record.value + _HEAD] != _TOPIC_HEAD or not 0 < name_size <= _LONGEST_NAME:
+        name_size = record.value_end - record.value - _VALUE_HEADER_SIZE - 1 - _UUID - 1
+        if buf[record.value : record.value + _VALUE_HEADER_SIZE] != _TOPIC_HEADER or not 0 < name_size <= _LONGEST_NAME:
             return
-        plain = buf[record.value + _HEAD] == name_size + 1 and buf[record.value_end - 1] == 0 and record.time_delta == 0
-        if plain and self._is_new(head := _head(buf, record, _HEAD + 1)):
-            self._topics.append(head)
+        has_name = buf[record.value + _VALUE_HEADER_SIZE] == name_size + 1
+        has_no_tags = buf[record.value_end - 1] == 0
+        if not (has_name and has_no_tags) or record.time_delta:
+            return
+        prefix = _shape_prefix(buf, record, _VALUE_HEADER_SIZE + 1)
+        if self._add_shape(prefix):
+            self._topics.append(prefix)
             self._name_sizes.add(name_size)
 
     def _learn_partition(self, buf: Buffer, record: RecordBounds) -> None:
-        rest = record.value_end - record.value - _TOPIC_ID - _UUID
-        if self._is_new(head := _head(buf, record, _HEAD)):
+        rest = record.value_end - record.value - _TOPIC_ID_AT - _UUID
+        if self._add_shape(prefix := _shape_prefix(buf, record, _VALUE_HEADER_SIZE)):
             self._sizes.add(record.end - record.start)
-            self._partitions.append(head + b".{4}%s.{%d}\x00" % (_BACK, rest))
+            self._partitions.append(prefix + b".{4}%s.{%d}\x00" % (_BACK, rest))
         self._by_hand += 1
-        if self._new and self._by_hand >= self._patience:
+        if self._has_new_shapes and self._by_hand >= self._patience:
             self._compile()
 
-    def _is_new(self, shape: bytes) -> bool:
+    def _add_shape(self, shape: bytes) -> bool:
+        """Note a shape; return whether it is new, and there is room for it."""
         if shape in self._shapes or len(self._shapes) >= _MAX_SHAPES:
             return False
         self._shapes.add(shape)
-        self._new = True
+        self._has_new_shapes = True
         return True
 
     def _compile(self) -> None:
-        self._by_hand, self._new, self._runs = 0, False, {}
+        self._by_hand, self._has_new_shapes, self._runs = 0, False, {}
         if not self._topics:
             return
-        # Which head matched decides how long the name is: a look-behind at its last byte, the name's length, says so.
+        # Which prefix matched decides how long the name is: a look-behind at its last byte, the name's length, says so.
         names = b"|".join(b"(?<=%s).{%d}" % (re.escape(bytes([n + 1])), n) for n in sorted(self._name_sizes))
-        heads = b"|".join(reversed(self._topics))
-        self._topic = re.compile(b"(?s)(%s)(?:%s)(.{16})\x00\x00(?:%s)*%s" % (heads, names, self._any(2), _POSSESSIVE))
+        prefixes = b"|".join(reversed(self._topics))
+        parts = (prefixes, names, self._any(2), _POSSESSIVE)
+        self._topic = re.compile(b"(?s)(%s)(?:%s)(.{16})\x00\x00(?:%s)*%s" % parts)
 
     def _any(self, group: int) -> bytes:
         """Any shape of partition, with the topic id that ``group`` captured.
@@ -272,14 +284,14 @@ class Framer:
 def _is_partition(buf: Buffer, record: RecordBounds) -> bool:
     value = record.value
     return (
-        record.value_end - value >= _TOPIC_ID + _UUID
+        record.value_end - value >= _TOPIC_ID_AT + _UUID
         and buf[value + 1] == _PARTITION_API_KEY
         and buf[value] == 1
         and buf[value + 2] <= 2
     )
 
 
-def _head(buf: Buffer, record: RecordBounds, size: int) -> bytes:
+def _shape_prefix(buf: Buffer, record: RecordBounds, size: int) -> bytes:
     """The pattern of a record up to ``size`` bytes of its value: literal but for the digits of the offset delta."""
     start = record.start + _varint_width(buf, record.start) + 1
     start += _varint_width(buf, start)

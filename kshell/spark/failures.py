@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 from kshell.errors import CommandError
-from kshell.spark.tables.data_files import SHARED
+from kshell.spark.tables.data_files import WRITE_HINT
 
 _REFUSED = re.compile(rf"^{re.escape(CommandError.__module__)}\.{CommandError.__name__}: (.+)$", re.MULTILINE)
 """The line of an error of ours in what Python prints of it."""
@@ -74,7 +74,7 @@ def of_task(error: BaseException) -> CommandError | None:
         return None
     message = str(error)
     if (match := _REFUSED.search(message)) is not None:
-        return CommandError(match[1], hint=SHARED)
+        return CommandError(match[1], hint=WRITE_HINT)
     if (match := _LACKS.search(message)) is not None:
         return CommandError(f"executors have no Python module {match[1]}", hint=_INSTALL)
     return None

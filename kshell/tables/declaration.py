@@ -126,7 +126,7 @@ def load_for(session: Session, wanted: Sequence[Table]) -> None:
         session.loaded  # noqa: B018  # a property that asks
 
 
-def told_rows(session: Session, table: Table, rows: Iterable[Row]) -> Iterator[Row]:
+def with_progress(session: Session, table: Table, rows: Iterable[Row]) -> Iterator[Row]:
     """The rows, with progress: a large cluster's take a while before anything can be shown."""
     progress = session.progress
     for number, row in enumerate(rows, 1):

@@ -19,7 +19,7 @@ from kshell.errors import EXIT_OK, CommandError, KshellError, UsageError, did_yo
 from kshell.extras import require
 from kshell.sources.directory.source import without_collector
 from kshell.tables.arrow import create_table
-from kshell.tables.declaration import Table, Wanted, image_for, load_for, told_rows
+from kshell.tables.declaration import Table, Wanted, image_for, load_for, with_progress
 from kshell.tables.macros import Catalog, MacroCall, create_macros, tables_of_calls
 from kshell.tables.where_grammar import ExpressionError
 
@@ -229,7 +229,7 @@ def _rows_of(session: Session, table: Table, read: Mapping[str, Wanted]) -> Iter
     if table.name not in read:
         return ()
     image = image_for(session, table.name, table.parts)
-    return told_rows(session, table, table.rows(session, image, read[table.name]))
+    return with_progress(session, table, table.rows(session, image, read[table.name]))
 
 
 def _rows(duckdb: Any, connection: Any, reader: Any, text: str, catalog: Catalog) -> Iterator[dict[str, Any]]:

@@ -57,7 +57,7 @@ class CheckedState(NamedTuple):
     """The state that checks examine. ``now`` is its time (epoch milliseconds), ``None`` if not known."""
 
     image: Image
-    standing: ClusterFeatures
+    features: ClusterFeatures
     min_isr: MinIsr
     now: int | None = None
     voters: tuple[int, ...] = ()
@@ -240,7 +240,7 @@ def finding(health_check: Check, observation: Observation, state: CheckedState) 
     def make_step() -> NextStep:
         nonlocal step
         if step is None:
-            step = next_step(health_check.cures, state.tools, state.standing.finalized, observation.placeholders)
+            step = next_step(health_check.cures, state.tools, state.features.finalized, observation.placeholders)
         return step
 
     return Finding(health_check, observation.path, observation.evidence, make_step, observation.moves)

@@ -37,7 +37,8 @@ SNAPSHOT_AFTER = 6 * 3600_000
 """Milliseconds of log after the newest snapshot; servers write one an hour (metadata.log.max.snapshot.interval.ms)."""
 _HOURLY = 9
 """Servers from before this metadata.version (3.5-IV0) may write snapshots by size alone: then days may pass."""
-_BY_SIZE = 12
+_SIZE_ONLY_FACTOR = 12
+"""How many times longer those may go without one."""
 SNAPSHOT_BYTES = 3 * 20 * 1024 * 1024
 """Bytes of log without a snapshot; servers write one every 20 MiB (metadata.log.max.record.bytes.between.snapshots)."""
 _NO_SNAPSHOTS = (
@@ -121,7 +122,7 @@ def broker_shutting_down(state: CheckedState) -> Iterator[Observation]:
 )
 def controller_unregistered(state: CheckedState) -> Iterator[Observation]:
     """From metadata.version 3.7-IV0 on controllers register."""
-    version = state.standing.finalized.get(METADATA_VERSION, 0)
+    version = state.features.finalized.get(METADATA_VERSION, 0)
     if version >= CONTROLLERS_REGISTER and not state.is_partial:
         for voter in sorted(set(state.voters) - set(state.image["controllers"])):
             yield Observation("/image/cluster/controllers", f"voter {voter} is not registered", _voter(state, voter))
@@ -182,12 +183,12 @@ def stale_controller(state: CheckedState) -> Iterator[Observation]:
     ),
 )
 def even_voters(state: CheckedState) -> Iterator[Observation]:
-    """Of a majority of them."""
+    """An even number bears the loss of no more of them than the odd number below it."""
     number = len(state.voters)
     if number and number % 2 == 0:
         bears = (number - 1) // 2
         # The one to remove is not the leader where another is known to be: its election would be for nothing.
-        spare = max(voter for voter in state.voters if voter != state.standing.leader_id)
+        spare = max(voter for voter in state.voters if voter != state.features.leader_id)
         evidence = f"{number} voters ({ids(sorted(state.voters))}): {bears} may be lost"
         yield Observation("/quorum/voters", evidence, _voter(state, spare))
 
@@ -267,7 +268,7 @@ def _behind(state: CheckedState, role: str) -> Iterator[Observation]:
 
 
 def _ranges(state: CheckedState, name: str) -> dict[str, tuple[int, int]]:
-    return {node.title: node.supported.get(name, (0, 0)) for node in state.standing.nodes if node.supported is not None}
+    return {node.title: node.supported.get(name, (0, 0)) for node in state.features.nodes if node.supported is not None}
 
 
 @check(
@@ -278,7 +279,7 @@ def _ranges(state: CheckedState, name: str) -> dict[str, tuple[int, int]]:
 )
 def feature_unsupported(state: CheckedState) -> Iterator[Observation]:
     """Kafka refuses to finalize such a level, so the node was replaced by an older one."""
-    for name, level in sorted(state.standing.finalized.items()):
+    for name, level in sorted(state.features.finalized.items()):
         for title, (low, high) in _ranges(state, name).items():
             if not low <= level <= high:
                 evidence = f"{name} {level_title(name, level)} is finalized, {title} supports {low} to {high}"
@@ -316,7 +317,7 @@ def mixed_software(state: CheckedState) -> Iterator[Observation]:
 )
 def feature_behind(state: CheckedState) -> Iterator[Observation]:
     """Only metadata.version: other features may be left off on purpose."""
-    level = state.standing.finalized.get(METADATA_VERSION, 0)
+    level = state.features.finalized.get(METADATA_VERSION, 0)
     top = min((high for _, high in _ranges(state, METADATA_VERSION).values()), default=0)
     if 0 < level < top and not _is_refused(state, top):
         yield Observation(
@@ -329,7 +330,7 @@ def feature_behind(state: CheckedState) -> Iterator[Observation]:
 
 def _is_refused(state: CheckedState, level: int) -> bool:
     """Whether Kafka would not raise metadata.version: a voter that has not registered may not support the level."""
-    (verdict,) = verdicts(state.standing, {METADATA_VERSION: level}, upgrade=True)
+    (verdict,) = verdicts(state.features, {METADATA_VERSION: level}, upgrade=True)
     return verdict.possible is False
 
 
@@ -365,8 +366,8 @@ def no_snapshot_yet(state: CheckedState) -> Iterator[Observation]:
 
 
 def _longest(state: CheckedState) -> int:
-    is_hourly = state.standing.finalized.get(METADATA_VERSION, 0) >= _HOURLY
-    return SNAPSHOT_AFTER if is_hourly else SNAPSHOT_AFTER * _BY_SIZE
+    is_hourly = state.features.finalized.get(METADATA_VERSION, 0) >= _HOURLY
+    return SNAPSHOT_AFTER if is_hourly else SNAPSHOT_AFTER * _SIZE_ONLY_FACTOR
 
 
 def _is_late(state: CheckedState, age: SnapshotAge) -> bool:

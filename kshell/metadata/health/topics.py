@@ -124,7 +124,7 @@ def offline(state: CheckedState, partition_state: PartitionState) -> Observation
     more = f", elr {ids(elr)}" if elr else ""
     more += f", lastKnownElr {ids(last)}" if last else ""
     case = leaderless(
-        state.image, partition_state.topic.name, value, controller=state.standing.leader_id, is_partial=state.is_partial
+        state.image, partition_state.topic.name, value, controller=state.features.leader_id, is_partial=state.is_partial
     )
     first, fallback, if_never = steps(case, partition_state.topic.name, partition_state.number, state.tools)
     if fallback is not None:

@@ -111,14 +111,14 @@ def _may_hold(options: Options, file: FilePlan, run: Run) -> bool:
     return (since.offset is None or run.after > since.offset) and (until.offset is None or run.first <= until.offset)
 
 
-def plans(copy: LogCopy, snapshots: str, cut: int) -> list[FilePlan]:
+def plans(copy: LogCopy, snapshots: str, piece_bytes: int) -> list[FilePlan]:
     """The plans of a directory's files, snapshots first."""
 
     def plan(copies: Sequence[LogCopy]) -> tuple[list[FilePlan], bool]:
         (copy,) = copies
-        files = [snapshot_of(file, cut) for file in copy.snapshots(snapshots)]
+        files = [snapshot_of(file, piece_bytes) for file in copy.snapshots(snapshots)]
         if snapshots != "only" and copy.listing.segments:
-            files += Boundaries(copy.listing, cut).files()
+            files += Boundaries(copy.listing, piece_bytes).files()
         return files, any(file.findings for file in files)
 
     try:
@@ -128,9 +128,9 @@ def plans(copy: LogCopy, snapshots: str, cut: int) -> list[FilePlan]:
         return [FilePlan(str(error.filename), 0, False, (), (finding,))]
 
 
-def snapshot_of(file: SnapshotFile, cut: int) -> FilePlan:
+def snapshot_of(file: SnapshotFile, piece_bytes: int) -> FilePlan:
     """The plan of a snapshot; a file that cannot be read is a finding. Raises FileNotFoundError (list again)."""
     try:
-        return snapshot_plan(file, cut)
+        return snapshot_plan(file, piece_bytes)
     except SourceError as error:
         return FilePlan(file.path, file.size, True, (), (FileFinding(-1, UNREAD, error.message),))

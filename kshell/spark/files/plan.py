@@ -75,19 +75,24 @@ class FilePlan(NamedTuple):
 
 
 class Runs:
-    """Collect batches into runs of about ``cut`` bytes; ``delivered_end``: the offset after the last batch so far."""
+    """Collect batches into runs of about ``piece_bytes``; ``delivered_end``: the offset after the last batch so far."""
 
-    def __init__(self, cut: int, delivered_end: int = 0) -> None:
+    def __init__(self, piece_bytes: int, delivered_end: int = 0) -> None:
         self._made: list[Run] = []
         self.delivered_end = delivered_end
-        self._cut = cut
+        self._piece_bytes = piece_bytes
         self._start = self._end = self._first = self._after = self._last_ms = self._last = -1
         self._repeats = False
 
     def add(self, start: int, end: int, first: int, after: int, last_ms: int = ANY_TIME) -> None:
         """Add one batch."""
         repeats = after <= self.delivered_end
-        if self._end != start or self._after != first or end - self._start > self._cut or repeats != self._repeats:
+        if (
+            self._end != start
+            or self._after != first
+            or end - self._start > self._piece_bytes
+            or repeats != self._repeats
+        ):
             self._flush()
             self._start, self._first, self._repeats, self._last_ms = start, first, repeats, last_ms
         elif last_ms > self._last_ms:
@@ -265,9 +270,9 @@ class HeaderWalk:
 class Boundaries(LogReader):
     """The files of a log with their runs. Raises FileNotFoundError (list again), SourceError."""
 
-    def __init__(self, listing: Listing, cut: int) -> None:
+    def __init__(self, listing: Listing, piece_bytes: int) -> None:
         super().__init__(listing, resume=True)
-        self._cut = cut
+        self._piece_bytes = piece_bytes
         self._delivered_end = 0
         self._begin = 0
         """The byte of the first segment at which the batch ``self._next`` begins, for who goes on in its middle."""
@@ -297,7 +302,7 @@ class Boundaries(LogReader):
 
     def _runs(self) -> Runs:
         """Where the batches of the next segment are put."""
-        return Runs(self._cut, self._delivered_end)
+        return Runs(self._piece_bytes, self._delivered_end)
 
     def _add(self, segment: Segment, runs: Runs, *, is_last: bool) -> None:
         start = self._by_headers(segment, runs)
@@ -329,12 +334,12 @@ _PIECES = 8
 more pieces would be more to check than to decode."""
 
 
-def snapshot_plan(file: SnapshotFile, cut: int, *, control_only: bool = False) -> FilePlan:
+def snapshot_plan(file: SnapshotFile, piece_bytes: int, *, control_only: bool = False) -> FilePlan:
     """The plan of a snapshot, or of its control batches alone. Raises FileNotFoundError (list again), SourceError."""
-    runs = Runs(max(cut, file.size // _PIECES))
+    runs = Runs(max(piece_bytes, file.size // _PIECES))
     if not control_only and _fits(file, runs):
         return FilePlan(file.path, file.size, True, runs.finish(), is_proven=False)
-    runs, reader = Runs(cut), SnapshotReader(file)
+    runs, reader = Runs(piece_bytes), SnapshotReader(file)
     try:
         for batch in reader:
             if control_only and not batch.is_control:

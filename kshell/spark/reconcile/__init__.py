@@ -26,15 +26,15 @@ the driver or in a task; it reads files and gives plain values. Free of Spark.
 
 from kshell.spark.reconcile.cluster import ReconciledLog, reconcile
 from kshell.spark.reconcile.copy_report import copy_row
-from kshell.spark.reconcile.inventory import Checkpoint, by_cluster, cluster_of
+from kshell.spark.reconcile.inventory import TablesProgress, by_cluster, cluster_of
 from kshell.spark.reconcile.logs import BadBatches
 from kshell.spark.reconcile.plan import ReplayRange
 
 __all__ = [
     "BadBatches",
-    "Checkpoint",
     "ReconciledLog",
     "ReplayRange",
+    "TablesProgress",
     "by_cluster",
     "cluster_of",
     "copy_row",

@@ -20,7 +20,7 @@ from kshell.spark.reconcile.copy_report import (
     segment_head,
     segment_sums,
 )
-from kshell.spark.reconcile.inventory import Checkpoint, Position, Row, StateRange, take_inventory
+from kshell.spark.reconcile.inventory import Position, Row, StateRange, TablesProgress, take_inventory
 from kshell.spark.reconcile.logs import BadBatches
 from kshell.spark.reconcile.plan import (
     ReadPlan,
@@ -43,7 +43,7 @@ class ReconciledLog(NamedTuple):
     slices: tuple[Slice, ...]
     """Each offset once, in order; a snapshot before the log that goes on from it."""
     ranges: tuple[ReplayRange, ...]
-    checkpoint: Checkpoint
+    checkpoint: TablesProgress
     """How far the tables are once the slices are in them."""
     restart: bool
     """Whether what the tables have of the cluster must go first: the slices have all of it again."""
@@ -62,11 +62,11 @@ class ReconciledLog(NamedTuple):
 def reconcile(
     cluster_id: str,
     copies: Sequence[LogCopy],
-    checkpoint: Checkpoint | None = None,
+    checkpoint: TablesProgress | None = None,
     *,
     since: Point = _NOW,
     until: int | None = None,
-    cut: int,
+    piece_bytes: int,
     bad: BadBatches = (),
     from_scratch: bool = False,
 ) -> ReconciledLog:
@@ -81,14 +81,14 @@ def reconcile(
         checkpoint: how far its tables are.
         since: begin at the newest snapshot at or before that point from which the log goes on.
         until: read no record of the log at or after that offset.
-        cut: bytes of a slice, about.
+        piece_bytes: of a slice, about.
         bad: batches that are known to be damaged, because somebody read them: they count as missing.
         from_scratch: what the tables have must go, whatever the copies say; it is read again, however early ``until``.
 
     Raises:
         SourceError: files cannot be read, or vanish again and again.
     """
-    request = Request(cluster_id, checkpoint, since, until, cut, bad)
+    request = Request(cluster_id, checkpoint, since, until, piece_bytes, bad)
     if from_scratch := from_scratch and checkpoint is not None:
         request = request.from_scratch()
     try:
@@ -108,7 +108,7 @@ def _reconcile(copies: Sequence[LogCopy], request: Request) -> tuple[ReconciledL
         comparison, snapshots = _compare(copies, request)
     checkpoint = request.checkpoint
     plan = make_plan(comparison, snapshots, request)
-    slices = tuple(slices_of(comparison, plan, request.cluster_id, request.cut))
+    slices = tuple(slices_of(comparison, plan, request.cluster_id, request.piece_bytes))
     report = make_report(request.cluster_id, comparison, snapshots, plan, checkpoint)
     following = _next_checkpoint(comparison, plan, report, checkpoint)
     log = ReconciledLog(
@@ -127,8 +127,8 @@ def _reconcile(copies: Sequence[LogCopy], request: Request) -> tuple[ReconciledL
 
 
 def _compare(copies: Sequence[LogCopy], request: Request) -> tuple[Comparison, SnapshotCandidates]:
-    inventory = take_inventory(copies, request.checkpoint, request.cut, request.bad)
-    comparison = compare(inventory, request.checkpoint, request.cut)
+    inventory = take_inventory(copies, request.checkpoint, request.piece_bytes, request.bad)
+    comparison = compare(inventory, request.checkpoint, request.piece_bytes)
     return comparison, SnapshotCandidates(comparison, request)
 
 
@@ -136,10 +136,10 @@ def _compare(copies: Sequence[LogCopy], request: Request) -> tuple[Comparison, S
 
 
 def _next_checkpoint(
-    comparison: Comparison, plan: ReadPlan, report: CopyReport, before: Checkpoint | None
-) -> Checkpoint:
+    comparison: Comparison, plan: ReadPlan, report: CopyReport, before: TablesProgress | None
+) -> TablesProgress:
     """How far the tables are once what is new is in them."""
-    copies, parts, last = comparison.inventory.copies, plan.log.parts, before or Checkpoint()
+    copies, parts, last = comparison.inventory.copies, plan.log.parts, before or TablesProgress()
     following = last._replace(
         offset=max(plan.log.end or 0, last.offset),
         state_end=max([replayed.to for replayed in plan.ranges], default=last.state_end),
@@ -191,7 +191,7 @@ def _times(plan: ReadPlan, replayed: ReplayRange, base: Snapshot | None) -> tupl
 
 
 def _positions(
-    comparison: Comparison, offset: int, excluded: Collection[str], before: Checkpoint
+    comparison: Comparison, offset: int, excluded: Collection[str], before: TablesProgress
 ) -> dict[str, Position | None]:
     """By path of a copy: its last batch that belongs to what was read, before ``offset``."""
     limits = dict(comparison.limits)

@@ -24,7 +24,7 @@ from kshell.sources.directory.files import Listing
 from kshell.sources.directory.snapshot import load_snapshot
 from kshell.sources.directory.source import load_listing, without_collector
 from kshell.spark.files.plan import FilePlan
-from kshell.spark.reconcile.inventory import Checkpoint, Inventory, PlannedCopy
+from kshell.spark.reconcile.inventory import Inventory, PlannedCopy, TablesProgress
 from kshell.spark.reconcile.logs import NO_LIMIT, Log, log_of, merge
 
 Pairs = Mapping[tuple[int, int], Pair]
@@ -52,7 +52,7 @@ class Comparison(NamedTuple):
     compared: Mapping[int, PlannedCopy] = {}
 
 
-def compare(inventory: Inventory, checkpoint: Checkpoint | None, cut: int) -> Comparison:
+def compare(inventory: Inventory, checkpoint: TablesProgress | None, piece_bytes: int) -> Comparison:
     """Read several copies and compare them; of a lone copy the plans are enough.
 
     Raises:
@@ -65,7 +65,7 @@ def compare(inventory: Inventory, checkpoint: Checkpoint | None, cut: int) -> Co
         return Comparison(inventory, inventory.plans, logs, dict.fromkeys(logs, NO_LIMIT), log)
     indexes = list(inventory.plans)
     with without_collector():
-        copies = [PlannedCopy(inventory, index, checkpoint, cut) for index in indexes]
+        copies = [PlannedCopy(inventory, index, checkpoint, piece_bytes) for index in indexes]
         pairs = read_together(copies)
         _add_previous(copies, pairs)
         history = _History(copies, pairs)

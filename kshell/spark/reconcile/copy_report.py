@@ -28,12 +28,12 @@ from kshell.spark.files.read import finding_columns
 from kshell.spark.files.scan import LogCopy
 from kshell.spark.reconcile.comparison import Comparison
 from kshell.spark.reconcile.inventory import (
-    Checkpoint,
     Position,
     PreviousComparison,
     ReportedFinding,
     Row,
     SegmentHead,
+    TablesProgress,
     finding_error,
     signature,
     still_there,
@@ -49,7 +49,7 @@ _MAX_FINDINGS = 100
 
 
 class CopyReport(NamedTuple):
-    """Rows by table, and what the next checkpoint keeps. ``excluded`` and ``committed`` are as in :class:`Checkpoint`.
+    """Rows by table, and what :class:`TablesProgress` keeps, which also says what ``excluded`` and ``committed`` are.
 
     ``looks_damaged``: whether anything may be damage because a file changed while it was read.
     """
@@ -67,10 +67,10 @@ def make_report(
     comparison: Comparison,
     snapshots: SnapshotCandidates,
     plan: ReadPlan,
-    checkpoint: Checkpoint | None,
+    checkpoint: TablesProgress | None,
 ) -> CopyReport:
     """Report on the copies. ``checkpoint``: how far the tables were before."""
-    before = checkpoint or Checkpoint()
+    before = checkpoint or TablesProgress()
     findings = Findings(cluster_id, comparison.inventory.copies, before.findings)
     for index, plans in comparison.plans.items():
         for file in plans:
@@ -220,7 +220,7 @@ def copy_row(cluster_id: str, path: str, **values: object) -> Row:
 
 
 def _copy_rows(
-    cluster_id: str, comparison: Comparison, findings: Findings, before: Checkpoint
+    cluster_id: str, comparison: Comparison, findings: Findings, before: TablesProgress
 ) -> tuple[list[Row], dict[str, Mapping[str, Any]], int | None]:
     """(rows, copies of other histories, the offset below which all is committed)."""
     copies = comparison.inventory.copies
@@ -249,7 +249,7 @@ def _compared_row(
     index: int,
     standing: CopyVerdict,
     findings: Findings,
-    before: Checkpoint,
+    before: TablesProgress,
 ) -> Row:
     """The row of a copy that was compared."""
     copy, newest, reference = standing.copy, standing.copy.newest, agreement.reference
@@ -312,7 +312,7 @@ def _exclusion_reason(row: Row, standing: CopyVerdict) -> str | None:
     )
 
 
-def _start_offset(comparison: Comparison, index: int, findings: Findings, before: Checkpoint) -> int | None:
+def _start_offset(comparison: Comparison, index: int, findings: Findings, before: TablesProgress) -> int | None:
     """The offset of a copy's first record.
 
     Where only its end was read it is the name of the first segment, unless another offset was reported that lies in
@@ -350,7 +350,7 @@ def _evidence(comparison: Comparison, index: int, standing: CopyVerdict) -> dict
     return None
 
 
-def _lone_row(cluster_id: str, comparison: Comparison, index: int, findings: Findings, before: Checkpoint) -> Row:
+def _lone_row(cluster_id: str, comparison: Comparison, index: int, findings: Findings, before: TablesProgress) -> Row:
     """The row of a copy that there is nothing to compare with."""
     copy, log = comparison.inventory.copies[index], comparison.logs[index]
     newest = next((file for file in reversed(copy.listing.snapshots) if file.end_offset is not None), None)
@@ -382,7 +382,7 @@ def _lone_row(cluster_id: str, comparison: Comparison, index: int, findings: Fin
 # --- clusters ---------------------------------------------------------------------------------------------------------
 
 
-def cluster_row(cluster_id: str, copies: Sequence[Row], checkpoint: Checkpoint) -> Row:
+def cluster_row(cluster_id: str, copies: Sequence[Row], checkpoint: TablesProgress) -> Row:
     """The row of the table ``clusters``."""
     leader, leader_epoch, voters = checkpoint.quorum_state
     return {

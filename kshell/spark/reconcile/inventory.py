@@ -96,7 +96,7 @@ class StateRange(NamedTuple):
     last_ms: int
 
 
-class Checkpoint(NamedTuple):
+class TablesProgress(NamedTuple):
     """How far the tables of a cluster are; :meth:`_asdict` may go through JSON, and :meth:`from_json` reads it."""
 
     offset: int = 0
@@ -135,7 +135,7 @@ class Checkpoint(NamedTuple):
     """The leader, its epoch and the voters by the files ``quorum-state``."""
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Checkpoint:
+    def from_json(cls, values: Mapping[str, Any]) -> TablesProgress:
         """A checkpoint as :meth:`_asdict` and JSON leave it. Raises UsageError for one of another release."""
         if values.keys() != set(cls._fields):
             raise UsageError(
@@ -188,10 +188,12 @@ class Inventory(NamedTuple):
     plans: Mapping[int, list[FilePlan]]
     previous: Mapping[int, PreviousComparison]
     excluded: Mapping[str, Mapping[str, Any]]
-    start: Checkpoint | None
+    start: TablesProgress | None
 
 
-def take_inventory(copies: Sequence[LogCopy], checkpoint: Checkpoint | None, cut: int, bad: BadBatches) -> Inventory:
+def take_inventory(
+    copies: Sequence[LogCopy], checkpoint: TablesProgress | None, piece_bytes: int, bad: BadBatches
+) -> Inventory:
     """Plan the segments of every copy from where the tables are.
 
     Args:
@@ -212,17 +214,17 @@ def take_inventory(copies: Sequence[LogCopy], checkpoint: Checkpoint | None, cut
     plans = {}
     for index in indexes:
         position = None if start is None else start.positions.get(copies[index].path)
-        plans[index] = plan_segments(copies[index], position, None if start is None else start.offset, cut)
+        plans[index] = plan_segments(copies[index], position, None if start is None else start.offset, piece_bytes)
     plans = _without_bad(plans, bad)
     previous: dict[int, PreviousComparison] = {}
     if len(indexes) > 1 and start is not None:
         previous = _previous(copies, plans, start)
-        if wider := _widened(copies, plans, previous, cut):
+        if wider := _widened(copies, plans, previous, piece_bytes):
             plans = _without_bad(plans | wider, bad)
     return Inventory(tuple(copies), plans, previous, excluded, start)
 
 
-def plan_segments(copy: LogCopy, position: Position | None, offset: int | None, cut: int) -> list[FilePlan]:
+def plan_segments(copy: LogCopy, position: Position | None, offset: int | None, piece_bytes: int) -> list[FilePlan]:
     """Plan a copy's segments from a batch on or, if it is gone, from the segment with the offset before ``offset``."""
     listing = copy.listing
     if not listing.segments:
@@ -232,7 +234,7 @@ def plan_segments(copy: LogCopy, position: Position | None, offset: int | None, 
         bases = [segment.base_offset for segment in listing.segments]
         before = [index for index, base in enumerate(bases) if offset and base is not None and base < offset]
         start = Start(listing.segments[before[-1] if before else 0 :])
-    return [*Onward(listing, start, cut).files()]
+    return [*Onward(listing, start, piece_bytes).files()]
 
 
 def _start_at(copy: LogCopy, position: Position | None) -> Start | None:
@@ -246,7 +248,7 @@ def _start_at(copy: LogCopy, position: Position | None) -> Start | None:
     return None
 
 
-def _continues(copy: LogCopy, checkpoint: Checkpoint) -> bool:
+def _continues(copy: LogCopy, checkpoint: TablesProgress) -> bool:
     """Whether only what comes after the tables is new: the copy was there, and no damage of its log was repaired.
 
     (A repaired snapshot is met when it is asked for.)
@@ -262,7 +264,7 @@ def _without_bad(plans: Mapping[int, list[FilePlan]], bad: BadBatches) -> dict[i
     return {index: [without_batches(file, bad) for file in files] for index, files in plans.items()}
 
 
-def _still_excluded(copies: Sequence[LogCopy], checkpoint: Checkpoint) -> dict[str, Mapping[str, Any]]:
+def _still_excluded(copies: Sequence[LogCopy], checkpoint: TablesProgress) -> dict[str, Mapping[str, Any]]:
     """The copies that are known to be of another history. None where a copy is new: it may be of that history, too."""
     if any(copy.path not in checkpoint.positions and copy.path not in checkpoint.excluded for copy in copies):
         return {}
@@ -279,7 +281,7 @@ def _still_excluded(copies: Sequence[LogCopy], checkpoint: Checkpoint) -> dict[s
 
 
 def _previous(
-    copies: Sequence[LogCopy], plans: Mapping[int, list[FilePlan]], checkpoint: Checkpoint
+    copies: Sequence[LogCopy], plans: Mapping[int, list[FilePlan]], checkpoint: TablesProgress
 ) -> dict[int, PreviousComparison]:
     """By index: what is known of a copy whose plan goes on with the batch that the tables end with."""
     previous = {}
@@ -298,7 +300,7 @@ def _widened(
     copies: Sequence[LogCopy],
     plans: Mapping[int, list[FilePlan]],
     previous: Mapping[int, PreviousComparison],
-    cut: int,
+    piece_bytes: int,
 ) -> dict[int, list[FilePlan]]:
     """The plan of the copy that is ahead, from where a copy ended that has news and would not come near to it.
 
@@ -317,7 +319,7 @@ def _widened(
         and compared.to < last[index].after <= first
         and compared.row.get("endOffset") != last[index].after
     ]
-    return {ahead: plan_segments(copies[ahead], None, min(news), cut)} if news else {}
+    return {ahead: plan_segments(copies[ahead], None, min(news), piece_bytes)} if news else {}
 
 
 # --- findings that were reported --------------------------------------------------------------------------------------
@@ -367,14 +369,14 @@ class PlannedCopy(Copy):
     or before the checkpoint of the inventory are taken for whole, except the newest one.
     """
 
-    def __init__(self, inventory: Inventory, index: int, checkpoint: Checkpoint | None, cut: int) -> None:
+    def __init__(self, inventory: Inventory, index: int, checkpoint: TablesProgress | None, piece_bytes: int) -> None:
         copy, start = inventory.copies[index], inventory.start
         self.plans = list(inventory.plans[index])
         self.leader_epochs = leader_epochs(copy.listing)
         self.listing = copy.listing
         self.previous = inventory.previous.get(index)
         self.is_trusted = checkpoint is not None and _start_at(copy, checkpoint.positions.get(copy.path)) is not None
-        self._cut = cut
+        self._piece_bytes = piece_bytes
         self._verified_until = -1 if start is None else start.offset
         self._newest = copy.listing.snapshots[-1:]
         super().__init__(copy.path, copy.listing)
@@ -408,7 +410,7 @@ class PlannedCopy(Copy):
     def _read(self) -> Iterator[Batch]:
         end = -1
         for index, plan in enumerate(self.plans):
-            runs, findings = Runs(self._cut), list(plan.findings)
+            runs, findings = Runs(self._piece_bytes), list(plan.findings)
             for placed in read(plan):
                 if isinstance(placed, FileFinding):
                     findings.append(placed)

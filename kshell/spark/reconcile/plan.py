@@ -15,7 +15,7 @@ from kshell.spark.files.pack import Slice
 from kshell.spark.files.pack import parts as runs_of_about
 from kshell.spark.files.plan import UNREAD, FileFinding, FilePlan, damaged, snapshot_plan
 from kshell.spark.reconcile.comparison import Comparison
-from kshell.spark.reconcile.inventory import Checkpoint
+from kshell.spark.reconcile.inventory import TablesProgress
 from kshell.spark.reconcile.logs import BadBatches, Log, LogPart, OffsetRange
 
 _NOW = Point()
@@ -37,10 +37,10 @@ class Request(NamedTuple):
     """What is wanted of a cluster: the arguments of :func:`kshell.spark.reconcile.reconcile`."""
 
     cluster_id: str
-    checkpoint: Checkpoint | None
+    checkpoint: TablesProgress | None
     since: Point
     until: int | None
-    cut: int
+    piece_bytes: int
     bad: BadBatches
 
     def from_scratch(self) -> Request:
@@ -80,7 +80,7 @@ class SnapshotCandidates:
 
     def __init__(self, comparison: Comparison, request: Request) -> None:
         self.findings: list[tuple[int, FilePlan]] = []
-        self._cut = request.cut
+        self._piece_bytes = request.piece_bytes
         self._is_lone_file = is_lone_file(comparison)
         self._checked: dict[str, Snapshot | None] = {}
         candidates = [
@@ -129,7 +129,7 @@ class SnapshotCandidates:
         file, reader = candidate.file, SnapshotReader(candidate.file)
         try:
             # What a cluster is bootstrapped with counts where the log has it, as in the shell.
-            plan = snapshot_plan(file, self._cut, control_only=file.is_bootstrap and not self._is_lone_file)
+            plan = snapshot_plan(file, self._piece_bytes, control_only=file.is_bootstrap and not self._is_lone_file)
             epoch = 0
             for batch in reader:
                 epoch = batch.epoch
@@ -159,7 +159,7 @@ def is_lone_file(comparison: Comparison) -> bool:
 
 
 def must_restart(
-    comparison: Comparison, snapshots: SnapshotCandidates, checkpoint: Checkpoint, until: int | None
+    comparison: Comparison, snapshots: SnapshotCandidates, checkpoint: TablesProgress, until: int | None
 ) -> bool:
     """Whether what the tables have of a cluster must go, because the log is not the one that they were made from."""
     log, offset, state_end = comparison.log, checkpoint.offset, checkpoint.state_end or 0
@@ -175,7 +175,7 @@ def must_restart(
     return any(part.run.first < after and part.run.after > first for first, after in gaps for part in log.parts)
 
 
-def _log_has_checkpoint(log: Log, checkpoint: Checkpoint) -> bool:
+def _log_has_checkpoint(log: Log, checkpoint: TablesProgress) -> bool:
     """Whether the batch that the tables end with is in the log, as far as the log has that offset at all.
 
     A log that ends before it is only behind, unless it knows a later epoch: then a leader took back what the tables
@@ -285,8 +285,8 @@ def _replay_ranges(
     return tuple(replayed for replayed, _ in unique), tuple(base for _, base in unique if base is not None)
 
 
-def slices(comparison: Comparison, plan: ReadPlan, cluster_id: str, cut: int) -> Iterator[Slice]:
-    """Slices of about ``cut`` bytes: each offset once, a snapshot before the log that goes on from it."""
+def slices(comparison: Comparison, plan: ReadPlan, cluster_id: str, piece_bytes: int) -> Iterator[Slice]:
+    """Slices of about ``piece_bytes`` bytes: each offset once, a snapshot before the log that goes on from it."""
     waiting = list(plan.bases)
     group: list[LogPart] = []
 
@@ -299,12 +299,13 @@ def slices(comparison: Comparison, plan: ReadPlan, cluster_id: str, cut: int) ->
 
     def snapshot_slices(bases: Iterable[Snapshot]) -> Iterator[Slice]:
         for base in bases:
-            for runs in runs_of_about(base.plan.runs, cut):
+            for runs in runs_of_about(base.plan.runs, piece_bytes):
                 yield piece(base.copy, base.plan._replace(runs=runs))
 
+    most_bytes = piece_bytes + piece_bytes // 4
     for part in plan.log.parts:
         due = [base for base in waiting if base.end < part.run.after]
-        if group and (due or group[0].path != part.path or part.run.end - group[0].run.start > cut + cut // 4):
+        if group and (due or group[0].path != part.path or part.run.end - group[0].run.start > most_bytes):
             yield log_slice(group)
             group = []
         yield from snapshot_slices(due)

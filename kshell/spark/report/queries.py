@@ -34,17 +34,17 @@ def daily(table: str, who: str, value: str, column: str, where: str = "true") ->
 
 def daily_note(rows: Sequence[Row], who: str, noun: str) -> str:
     """What :func:`daily` has left out."""
-    count, all_of = len({row[who] for row in rows}), of(rows)
+    count, all_of = len({row[who] for row in rows}), total_of(rows)
     return f"{count} of {all_of:,} {noun}: those with the most" if count < all_of else ""
 
 
-def some(columns: str, rest: str, order: str, limit: int) -> str:
+def top_rows(columns: str, rest: str, order: str, limit: int) -> str:
     """The first rows, with how many there are."""
     return f"SELECT {columns}, count(*) OVER () AS {_OF} {rest} ORDER BY {order} LIMIT {limit}"
 
 
-def of(rows: Sequence[Row]) -> int:
-    """How many rows there are in all, as :func:`some` and :func:`daily` describe."""
+def total_of(rows: Sequence[Row]) -> int:
+    """How many rows there are in all, as :func:`top_rows` and :func:`daily` describe."""
     return int(rows[0][_OF]) if rows else 0
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kshell.errors import DataError, KshellError, SourceError, UnreadError
 from kshell.sources.points import Point
 from kshell.spark.files.scan import LogCopy, Unread, files_of, find, spelled
-from kshell.spark.reconcile import Checkpoint, ReconciledLog, by_cluster, reconcile
+from kshell.spark.reconcile import ReconciledLog, TablesProgress, by_cluster, reconcile
 from kshell.spark.steps.sizing import bytes_to_plan
 from kshell.spark.steps.unread import Failures, add_unplanned, add_unread, first
 from kshell.spark.tables.steps import WarehouseState
@@ -127,7 +127,7 @@ def _listed(copies: Sequence[LogCopy], bad: BadBatches) -> BadBatches:
     return [(path, at, reason) for file, at, reason in bad for path in paths.get(file, [file])]
 
 
-_Task = tuple[str, tuple[LogCopy, ...], Checkpoint | None, Point, int | None]
+_Task = tuple[str, tuple[LogCopy, ...], TablesProgress | None, Point, int | None]
 """The arguments of reconciling one cluster: they travel to executors."""
 _Planned = ReconciledLog | KshellError
 """What comes back."""
@@ -139,7 +139,7 @@ def _task(
     name: str, copies: Sequence[LogCopy], state: WarehouseState, since: Point, until: Mapping[str, int | None] | None
 ) -> _Task:
     cluster_state = state.clusters.get(name)
-    checkpoint = None if cluster_state is None else Checkpoint.from_json(cluster_state.reached)
+    checkpoint = None if cluster_state is None else TablesProgress.from_json(cluster_state.reached)
     return name, tuple(copies), checkpoint, since, None if until is None else until.get(name, 0)
 
 
@@ -153,7 +153,7 @@ def _tried(task: _Task) -> _Planned:
 def _reconcile(
     name: str,
     copies: Sequence[LogCopy],
-    checkpoint: Checkpoint | None,
+    checkpoint: TablesProgress | None,
     since: Point,
     until: int | None,
     bad: BadBatches = (),
@@ -165,13 +165,13 @@ def _reconcile(
         checkpoint,
         since=since,
         until=until,
-        cut=cut_of(copies),
+        piece_bytes=piece_bytes_of(copies),
         bad=tuple(bad),
         from_scratch=from_scratch,
     )
 
 
-def cut_of(copies: Sequence[LogCopy]) -> int:
+def piece_bytes_of(copies: Sequence[LogCopy]) -> int:
     """Bytes of a slice of a cluster: a log spreads evenly over tasks, in some thousand slices."""
     most = max((sum(size for _, size in files_of([copy], "auto")) for copy in copies), default=0)
     return min(max(most // _SLICES, LEAST_CUT), MOST_CUT)

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from kshell.spark.files.scan import LogCopy
-from kshell.spark.reconcile import Checkpoint
+from kshell.spark.reconcile import TablesProgress
 
 _WALK = 4
 """Bytes whose headers are walked while one byte is compared: measured with batches of 100 bytes, about the smallest,
 125 MB and 27 MB a second; larger ones are walked faster."""
 
 
-def bytes_to_plan(copies: Sequence[LogCopy], checkpoint: Checkpoint | None) -> int:
+def bytes_to_plan(copies: Sequence[LogCopy], checkpoint: TablesProgress | None) -> int:
     """Bytes, as if they were compared with another copy. ``checkpoint``: how far the tables are, if there are any.
 
     Several copies of a log are read and compared, of a lone one only headers are looked at. With a copy that is new
@@ -31,7 +31,7 @@ def bytes_to_plan(copies: Sequence[LogCopy], checkpoint: Checkpoint | None) -> i
     return sum(sizes) if len(sizes) > 1 else sum(sizes) // _WALK
 
 
-def _after(copy: LogCopy, checkpoint: Checkpoint) -> int:
+def _after(copy: LogCopy, checkpoint: TablesProgress) -> int:
     """Bytes of a copy from the last batch on that is in the tables; where it is gone, from its offset on."""
     segments, place = copy.listing.segments, checkpoint.positions.get(copy.path)
     paths = [segment.path for segment in segments]

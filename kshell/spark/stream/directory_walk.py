@@ -51,8 +51,8 @@ class _Reaching(Runs):
 class Onward(Boundaries):
     """The files of a log from a start on. With a limit in bytes it stops behind it, but not before one batch."""
 
-    def __init__(self, listing: Listing, start: Start, cut: int, limit: int | None = None) -> None:
-        super().__init__(listing._replace(segments=start.segments), cut)
+    def __init__(self, listing: Listing, start: Start, piece_bytes: int, limit: int | None = None) -> None:
+        super().__init__(listing._replace(segments=start.segments), piece_bytes)
         self._begin, self._next, self._delivered_end = start.begin, start.offset, start.delivered_end
         self._is_damaged = start.is_damaged
         self._limit = limit
@@ -194,9 +194,9 @@ def _is_ready(file: SnapshotFile) -> bool:
     return not _snapshot(file, UNLIMITED).findings or time.time() - file.changed / 1e9 > _PATIENCE
 
 
-def _snapshot(file: SnapshotFile, cut: int) -> FilePlan:
+def _snapshot(file: SnapshotFile, piece_bytes: int) -> FilePlan:
     try:
-        return snapshot_of(file, cut)
+        return snapshot_of(file, piece_bytes)
     except FileNotFoundError:
         return FilePlan(
             file.path, file.size, True, (), (FileFinding(-1, "file", "the snapshot was deleted meanwhile"),)
@@ -207,20 +207,23 @@ def _snapshot(file: SnapshotFile, cut: int) -> FilePlan:
 
 
 def between(
-    list_now: Callable[[], Listing], before: StreamPosition, after: StreamPosition, snapshots: str, cut: int
+    list_now: Callable[[], Listing], before: StreamPosition, after: StreamPosition, snapshots: str, piece_bytes: int
 ) -> list[FilePlan]:
     """The plans of what comes after one place, up to another that :func:`reach` gave. Raises SourceError."""
     for _ in range(ATTEMPTS):
         listing = list_now()
         try:
-            return [*_snapshots(listing, before, after, snapshots, cut), *_log(listing, before, after, snapshots, cut)]
+            return [
+                *_snapshots(listing, before, after, snapshots, piece_bytes),
+                *_log(listing, before, after, snapshots, piece_bytes),
+            ]
         except FileNotFoundError:
             time.sleep(PAUSE)
     raise SourceError(f"{listing.directory}: its files vanish again and again")
 
 
 def _snapshots(
-    listing: Listing, before: StreamPosition, after: StreamPosition, snapshots: str, cut: int
+    listing: Listing, before: StreamPosition, after: StreamPosition, snapshots: str, piece_bytes: int
 ) -> Iterator[FilePlan]:
     if after.snapshot == before.snapshot:
         return
@@ -231,16 +234,18 @@ def _snapshots(
         wanted = wanted if snapshots != "auto" else []
         path = os.path.join(listing.directory or "", after.snapshot)
         yield FilePlan(path, 0, True, (), (FileFinding(-1, "file", "the snapshot was deleted before it was read"),))
-    yield from (_snapshot(file, cut) for file in wanted)
+    yield from (_snapshot(file, piece_bytes) for file in wanted)
 
 
-def _log(listing: Listing, before: StreamPosition, after: StreamPosition, snapshots: str, cut: int) -> list[FilePlan]:
+def _log(
+    listing: Listing, before: StreamPosition, after: StreamPosition, snapshots: str, piece_bytes: int
+) -> list[FilePlan]:
     if after._replace(snapshot="") == before._replace(snapshot=""):
         return []
     listing = listing._replace(segments=upto(listing.segments, after.segment, after.size))
     start = resume(listing, before)
     plans = []
-    for index, plan in enumerate(Onward(listing, start, cut).files()):
+    for index, plan in enumerate(Onward(listing, start, piece_bytes).files()):
         base = base_of(start.segments[index])
         was_there = index == 0 and base == before.segment and start.finding is None and not before.is_new
         plans.append(plan._replace(findings=tuple(_new(plan, before.seen if was_there else -1, base, after))))
@@ -250,7 +255,7 @@ def _log(listing: Listing, before: StreamPosition, after: StreamPosition, snapsh
     if missing is not None:
         plans.append(missing)
         if snapshots in ("auto", "all"):
-            plans += [_snapshot(file, cut) for file in _instead(list(listing.snapshots), after.offset)[:1]]
+            plans += [_snapshot(file, piece_bytes) for file in _instead(list(listing.snapshots), after.offset)[:1]]
     return plans
 
 

@@ -92,7 +92,7 @@ class Growth(NamedTuple):
     files: tuple[FilePlan, ...]
 
 
-def growth(options: Options, before: Places, after: Places, cut: int) -> Iterator[Growth]:
+def growth(options: Options, before: Places, after: Places, piece_bytes: int) -> Iterator[Growth]:
     """Of every directory whose place moved what is between, in the order of their paths. Raises SourceError."""
     moved = [path for path in sorted(after) if after[path] != before.get(path, StreamPosition())]
     copies = present(options) if moved else {}
@@ -102,7 +102,7 @@ def growth(options: Options, before: Places, after: Places, cut: int) -> Iterato
         try:
             if copy is not None:
                 now = partial(list_again, copy.path)
-                files = between(now, before.get(path, StreamPosition()), after[path], options.snapshots, cut)
+                files = between(now, before.get(path, StreamPosition()), after[path], options.snapshots, piece_bytes)
         except SourceNotFoundError:
             copy = None
         if copy is None:

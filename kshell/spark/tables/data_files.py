@@ -34,7 +34,9 @@ _PLAIN = ("json", "binary", "int64")
 """Types of columns without a dictionary: values hardly repeat, or are as short as their numbers in one."""
 _LONGEST = 64
 """Characters that are noted of a file's least and greatest text; longer ones are cut, so that they still are bounds."""
-SHARED = "tasks write there themselves: --out must be one place for them and the driver (a mount, or a URI), with room"
+WRITE_HINT = (
+    "tasks write there themselves: --out must be one place for them and the driver (a mount, or a URI), with room"
+)
 """What to look at where a task cannot write."""
 
 
@@ -110,7 +112,7 @@ class DataFileWriter(NamedTuple):
                 file.discard()
             self.remove(written)
             if isinstance(error, OSError):
-                raise CommandError(f"{self.table}: {remote.reason(error)}", hint=SHARED) from None
+                raise CommandError(f"{self.table}: {remote.reason(error)}", hint=WRITE_HINT) from None
             raise
         return written
 

@@ -61,7 +61,7 @@ class ClusterState(NamedTuple):
     """How far the tables of one cluster are."""
 
     reached: Mapping[str, Any]
-    """A ``Checkpoint`` of kshell.spark.reconcile, as JSON has it."""
+    """A ``TablesProgress`` of kshell.spark.reconcile, as JSON has it."""
     held: int | None = None
     """The offset at which a metadata transaction began that is still open; its records come again in the next step."""
     settled_ms: int | None = None

@@ -30,7 +30,7 @@ from kshell.spark.schemas import spark_columns, spark_schema
 from kshell.spark.steps.executor_work import PICKLED, collected, pickled, spread
 from kshell.spark.tables import catalog
 from kshell.spark.tables.catalog import BREACHES, CLOSED, CURRENT, TableSpec
-from kshell.spark.tables.data_files import CLUSTER, SHARED, DataFile, DataFileWriter, lost_file
+from kshell.spark.tables.data_files import CLUSTER, WRITE_HINT, DataFile, DataFileWriter, lost_file
 from kshell.spark.tables.delta import NO_TABLE, RETAINED_HOURS, DeltaTable
 from kshell.spark.tables.expectations import Breach, Unique, breach_rows, by_cluster, identity, repeated
 from kshell.spark.tables.steps import OPTIMIZE, VACUUM, ClusterState, StepLog, WarehouseState, writer_lock
@@ -252,7 +252,7 @@ class Warehouse:
         table, files = self._own(name), list(files)
         missing = table.writer.missing(files)
         if missing is not None:
-            raise CommandError(f"{table.place}/{missing.path}: a task wrote it, and it is not here", hint=SHARED)
+            raise CommandError(f"{table.place}/{missing.path}: a task wrote it, and it is not here", hint=WRITE_HINT)
         table.add(files, appended=True)
         self._breaches[name] = self._breaches_in(name, files)
         self._rows[name] = self._rows.get(name, 0) + sum(file.rows for file in files)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kshell.plots.pictures.availability import percent
-from kshell.spark.report.queries import in_cluster, of, some
+from kshell.spark.report.queries import in_cluster, top_rows, total_of
 from kshell.spark.report.section import (
     Answers,
     Attention,
@@ -42,7 +42,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
             SELECT month, scope, name, availability, writeAvailability, offlineMs, underMinIsrMs, assumedMs, partitions
             FROM recent JOIN shown USING (scope, name) ORDER BY scope = 'cluster' DESC, scope, name, month
         """,
-        "partitions": some(
+        "partitions": top_rows(
             "clusterId, topic, partition, sum(offlineMs) AS offlineMs, sum(underMinIsrMs) AS underMinIsrMs,"
             " 1 - sum(offlineMs) / sum(existedMs) AS availability",
             "FROM {partition_availability} WHERE underMinIsrMs > 0 GROUP BY clusterId, topic, partition",
@@ -89,7 +89,7 @@ def _tables(scope: Scope, answers: Answers) -> list[SectionTable]:
     )
     return [
         SectionTable(
-            "Partitions that were offline the longest, of the months in which they were", columns, rows, of(rows)
+            "Partitions that were offline the longest, of the months in which they were", columns, rows, total_of(rows)
         )
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import in_cluster, of, some
+from kshell.spark.report.queries import in_cluster, top_rows, total_of
 from kshell.spark.report.section import (
     Answers,
     Attention,
@@ -31,13 +31,13 @@ def queries(scope: Scope) -> Mapping[str, str]:
     states = ", ".join(f"'{state}'" for state in STATES)
     return {
         "states": "SELECT state, count(*) AS copies, min(copy) AS one FROM {copies} GROUP BY state ORDER BY state",
-        "odd": some(
+        "odd": top_rows(
             "clusterId, copy, state, reason, damage, endOffset",
             f"FROM {{copies}} WHERE state IN ({states}) OR size(damage) > 0",
             "clusterId, copy",
             20,
         ),
-        "quarantine": some(
+        "quarantine": top_rows(
             "clusterId, kind, reason, count(*) AS count, min(file) AS file",
             "FROM {quarantine} GROUP BY clusterId, kind, reason",
             "count DESC, clusterId, kind, reason",
@@ -90,7 +90,7 @@ def _tables(scope: Scope, answers: Answers) -> list[SectionTable]:
             TableColumn("reason", "reason"),
             TableColumn("damage", "damage"),
         )
-        tables.append(SectionTable("Copies that are not as the others", columns, differing, of(differing)))
+        tables.append(SectionTable("Copies that are not as the others", columns, differing, total_of(differing)))
     if quarantined:
         columns = in_cluster(
             scope,
@@ -99,7 +99,7 @@ def _tables(scope: Scope, answers: Answers) -> list[SectionTable]:
             TableColumn("reason", "reason"),
             TableColumn("file", "for instance in"),
         )
-        tables.append(SectionTable("Quarantine by reason", columns, quarantined, of(quarantined)))
+        tables.append(SectionTable("Quarantine by reason", columns, quarantined, total_of(quarantined)))
     return tables
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import in_cluster, of, some
+from kshell.spark.report.queries import in_cluster, top_rows, total_of
 from kshell.spark.report.section import (
     Answers,
     ReportSection,
@@ -39,7 +39,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
             FROM {{isr_episodes}} GROUP BY place ORDER BY place
         """,
         "half": "SELECT percentile_approx(durationMs, 0.5) AS half FROM {isr_episodes} WHERE toOffset IS NOT NULL",
-        "longest": some(
+        "longest": top_rows(
             "clusterId, topic, partition, fromMs, durationMs, coalesce(outcome, 'lasts') AS ended, leastInSync,"
             " replicationFactor, missing, leaderlessMs",
             "FROM {isr_episodes}",
@@ -83,7 +83,7 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
         TableColumn("leaderlessMs", "without a leader", "lasting"),
     )
     table = SectionTable(
-        "Episodes: those that last, then the longest", columns, answers["longest"], of(answers["longest"])
+        "Episodes: those that last, then the longest", columns, answers["longest"], total_of(answers["longest"])
     )
     return SectionContent(lead, (SectionDrawing(ranges),), (table,))
 

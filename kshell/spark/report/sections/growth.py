@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import DAYS, daily, daily_note, of, some
+from kshell.spark.report.queries import DAYS, daily, daily_note, top_rows, total_of
 from kshell.spark.report.section import (
     Answers,
     ReportSection,
@@ -22,7 +22,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
     who = "clusterId" if scope.is_fleet else "type"
     return {
         "days": daily("{metadata_growth}", who, "records", "records"),
-        "who": some(
+        "who": top_rows(
             f"{who}, sum(records) AS records, sum(undecoded) AS undecoded, max(day) AS last",
             f"FROM {{metadata_growth}} GROUP BY {who}",
             f"records DESC, {who}",
@@ -47,7 +47,7 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
         TableColumn("last", "last on"),
     )
     notes = ". ".join(filter(None, (daily_note(days, who, noun), f"At most the last {DAYS} days")))
-    table = SectionTable(f"Records by {noun[:-1]}, the most first", columns, rows, of(rows))
+    table = SectionTable(f"Records by {noun[:-1]}, the most first", columns, rows, total_of(rows))
     return SectionContent(lead, (SectionDrawing(days, f"{notes}."),) if days else (), (table,))
 
 

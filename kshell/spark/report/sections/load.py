@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kshell.engine.result import Row
 from kshell.plots.pictures.availability import percent
-from kshell.spark.report.queries import daily, daily_note, in_cluster, of, some
+from kshell.spark.report.queries import daily, daily_note, in_cluster, top_rows, total_of
 from kshell.spark.report.section import (
     Answers,
     Attention,
@@ -31,13 +31,13 @@ def queries(scope: Scope) -> Mapping[str, str]:
     named, who = (cluster, "clusterId") if scope.is_fleet else (line, "measure")
     questions = {
         "days": daily(f"(SELECT day, {named})", who, "mostToMean", "mostToMean"),
-        "skews": some(
+        "skews": top_rows(
             "clusterId, level, measure, members, mean, most, busiest, mostToMean, variation",
             _last_day("skew", "mostToMean") + (" AND level = 'broker'" if scope.is_fleet else ""),
             "mostToMean DESC, clusterId, level, measure",
             12,
         ),
-        "racks": some(
+        "racks": top_rows(
             "clusterId, day, racks, spread, oneRackMs / nullif(partitionMs, 0) AS oneRack",
             _last_day("rack_spread", "spread"),
             "spread, clusterId",
@@ -45,7 +45,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
         ),
     }
     if not scope.is_fleet:
-        questions["brokers"] = some(
+        questions["brokers"] = top_rows(
             "day, broker, rack, leaders, replicas, preferred", _last_day("broker_load", "leaders"), "broker", 1000
         )
     return questions
@@ -101,7 +101,7 @@ def _racks(scope: Scope, racks: Sequence[Row]) -> str:
     spread = racks[0]["spread"]
     if spread is None:
         return ""
-    where = " in the worst cluster" if scope.is_fleet and of(racks) > 1 else ""
+    where = " in the worst cluster" if scope.is_fleet and total_of(racks) > 1 else ""
     return f" Replicas were in as many racks as they could be for {percent(spread)} of partition time{where}."
 
 
@@ -117,7 +117,7 @@ def _tables(scope: Scope, skews: Sequence[Row], racks: Sequence[Row]) -> list[Se
         TableColumn("mostToMean", "most / mean", "ratio"),
         TableColumn("variation", "deviation / mean", "ratio"),
     )
-    tables = [SectionTable("Skew on the last day", columns, skews, of(skews))]
+    tables = [SectionTable("Skew on the last day", columns, skews, total_of(skews))]
     if racks:
         columns = in_cluster(
             scope,
@@ -126,7 +126,9 @@ def _tables(scope: Scope, skews: Sequence[Row], racks: Sequence[Row]) -> list[Se
             TableColumn("spread", "as wide as can be", "share"),
             TableColumn("oneRack", "all in one rack", "share"),
         )
-        tables.append(SectionTable("Spread over racks on the last day, of partition time", columns, racks, of(racks)))
+        tables.append(
+            SectionTable("Spread over racks on the last day, of partition time", columns, racks, total_of(racks))
+        )
     return tables
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from kshell.engine.result import Row
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import in_cluster, of, some
+from kshell.spark.report.queries import in_cluster, top_rows, total_of
 from kshell.spark.report.section import (
     Answers,
     Attention,
@@ -48,7 +48,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
             SELECT clusterId, max_by(coalesce(newName, cast(newLevel AS string)), offset) AS version
             FROM {upgrades} WHERE feature = 'metadata.version' GROUP BY clusterId
         """,
-        "worst": some(
+        "worst": top_rows(
             "clusterId, name, partitions, offline, underMinIsr, underReplicated, replicationFactor, minIsr",
             f"FROM {{current_topics}} WHERE {bad}",
             "offline DESC, underMinIsr DESC, underReplicated DESC, clusterId, name",
@@ -113,7 +113,9 @@ def _topics(scope: Scope, rows: Sequence[Row]) -> SectionTable:
         TableColumn("replicationFactor", "replication factor", "count"),
         TableColumn("minIsr", "min.insync.replicas", "count"),
     )
-    return SectionTable("Topics that lack leaders or in-sync replicas now, the worst first", columns, rows, of(rows))
+    return SectionTable(
+        "Topics that lack leaders or in-sync replicas now, the worst first", columns, rows, total_of(rows)
+    )
 
 
 _NOW = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kshell.engine.result import Row
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import in_cluster, of, some
+from kshell.spark.report.queries import in_cluster, top_rows, total_of
 from kshell.spark.report.section import (
     Answers,
     Attention,
@@ -26,7 +26,7 @@ _LONG = 86_400_000
 def queries(scope: Scope) -> Mapping[str, str]:
     """Reassignments that last, then the longest; counts by outcome."""
     return {
-        "rows": some(
+        "rows": top_rows(
             "clusterId, topic, partition, fromMs, toMs, durationMs, outcome, replicasBefore, replicasAfter, adding,"
             " removing",
             "FROM {reassignments}",
@@ -46,10 +46,11 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
     rows = answers["rows"]
     if not rows:
         return SectionContent("There was none.")
-    lead = f"{counted(of(rows), 'reassignment')}, the longest {lasting(max(row['durationMs'] or 0 for row in rows))}."
+    longest = lasting(max(row["durationMs"] or 0 for row in rows))
+    lead = f"{counted(total_of(rows), 'reassignment')}, the longest {longest}."
     timed = [row for row in rows if row["outcome"] != "at-once"]
     timed.sort(key=lambda row: (row["topic"], row["partition"], row["fromMs"]))
-    note = f"The longest {len(rows)} of {of(rows):,}." if len(rows) < of(rows) else ""
+    note = f"The longest {len(rows)} of {total_of(rows):,}." if len(rows) < total_of(rows) else ""
     drawings = (SectionDrawing(timed, note),) if timed and not scope.is_fleet else ()
     return SectionContent(lead, drawings, _tables(scope, answers), _attention(rows))
 
@@ -74,7 +75,7 @@ def _tables(scope: Scope, answers: Answers) -> tuple[SectionTable, ...]:
         TableColumn("half", "half took up to", "lasting"),
         TableColumn("longest", "longest", "lasting"),
     )
-    longest = SectionTable("Reassignments: those that last, then the longest", columns, rows[:10], of(rows))
+    longest = SectionTable("Reassignments: those that last, then the longest", columns, rows[:10], total_of(rows))
     return SectionTable("How they ended", ends, answers["ends"]), longest
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kshell.plots.theme import counted
 from kshell.spark.gold.timelines.durations import TOMORROW
-from kshell.spark.report.queries import in_cluster, of, some
+from kshell.spark.report.queries import in_cluster, top_rows, total_of
 from kshell.spark.report.section import (
     Answers,
     Attention,
@@ -25,7 +25,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
     """Changes with the time of the cluster's last record; of a fleet, metadata.version alone is drawn."""
     where = "WHERE feature = 'metadata.version'" if scope.is_fleet else ""
     return {
-        "lanes": some(
+        "lanes": top_rows(
             f"clusterId, feature, offset, ms, change, newLevel, newName, least(lastTimestampMs, {TOMORROW}) AS lastMs",
             f"FROM {{upgrades}} JOIN {{clusters}} USING (clusterId) {where}",
             "ms DESC, clusterId, feature",
@@ -37,7 +37,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
                 FROM {upgrades} WHERE feature = 'metadata.version' GROUP BY clusterId
             ) GROUP BY version ORDER BY version
         """,
-        "last": some(
+        "last": top_rows(
             "clusterId, ms, feature, change, coalesce(oldName, cast(oldLevel AS string)) AS before,"
             " coalesce(newName, cast(newLevel AS string)) AS after, heldMs",
             "FROM {upgrades} WHERE change <> 'found'",
@@ -66,7 +66,7 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
         TableColumn("after", "after"),
         TableColumn("heldMs", "held before", "lasting"),
     )
-    tables = (SectionTable("The last changes of features", columns, last, of(last)),) if last else ()
+    tables = (SectionTable("The last changes of features", columns, last, total_of(last)),) if last else ()
     down = [row for row in last if row["change"] == "downgrade"]
     message = f"downgrade{'' if len(down) == 1 else 's'} of a feature among the last {len(last)} changes"
     attention = [
