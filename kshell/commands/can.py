@@ -146,9 +146,17 @@ def _remark(session: Session, request: AccessRequest, decision: Decision, supers
         session.remarks.append(
             f"there are ACLs for this from ranges of hosts, {', '.join(ranges[:3])}{more}: --host names an address"
         )
-    if not decision.allowed and decision.rule != ACL and not supers:
-        session.remarks.append("super.users and allow.everyone.if.no.acl.found are not in the log: --super-user and"
-                               " --allow-if-no-acl say what the servers have")  # fmt: skip
+    if decision.allowed or supers:
+        return
+    if decision.rule == ACL:
+        session.remarks.append(
+            "no ACL denies a super user: super.users is not in the log, --super-user says who it has"
+        )
+    else:
+        session.remarks.append(
+            "super.users and allow.everyone.if.no.acl.found are not in the log: --super-user and --allow-if-no-acl say"
+            " what the servers have"
+        )
 
 
 def _remark_unknown(session: Session, request: AccessRequest, found: Decision) -> None:

@@ -10,14 +10,15 @@ from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrRowArguments, min
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result, Row
 from kshell.metadata.image import Image
-from kshell.metadata.partition_state import AT_MIN_ISR, PROBLEMS, UNDER_MIN_ISR, MinIsr
+from kshell.metadata.partition_state import AT_MIN_ISR, OFFLINE, PROBLEMS, UNDER_MIN_ISR, MinIsr
 from kshell.tables.declaration import Table, Wanted
-from kshell.tables.selection import row_flags
+from kshell.tables.selection import asked_for, row_flags
 from kshell.tables.state.topics import PARTITIONS_TABLE as TABLE
 from kshell.tables.state.topics import partition_rows
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.tables.where import Predicate
 
 _PROBLEM_DESCRIPTIONS = {
     "offline": "without a leader",
@@ -43,6 +44,19 @@ def _with(table: Table, spares: Mapping[str, int]) -> Table:
     return table._replace(fields=tuple(fields))
 
 
+_OF_MIN_ISR = frozenset((UNDER_MIN_ISR, AT_MIN_ISR))
+
+
+def _depends_on_min_isr(where: Predicate) -> bool:
+    """Whether it decides a condition: not where the state or the problems are only held against others."""
+    fields = asked_for(TABLE.fields, where)
+    if "minIsr" in fields:
+        return True
+    named = where.words.intersection(PROBLEMS)
+    of_others = {OFFLINE} if "state" in fields else set(PROBLEMS) - _OF_MIN_ISR
+    return not fields.isdisjoint(("state", "problems")) and not (named and named <= of_others)
+
+
 class PartitionsArguments(MinIsrRowArguments):
     """Arguments and options of ``partitions``."""
 
@@ -58,7 +72,8 @@ class PartitionsArguments(MinIsrRowArguments):
 def run(session: Session, args: PartitionsArguments) -> Result:
     """All partitions, or with flags those that have one at least of the problems."""
     problems = frozenset(problem for problem in PROBLEMS if getattr(args, problem.replace("-", "_")))
-    needs_min_isr = not problems.isdisjoint((UNDER_MIN_ISR, AT_MIN_ISR))
+    is_chosen_by_min_isr = not problems.isdisjoint(_OF_MIN_ISR)
+    needs_min_isr = is_chosen_by_min_isr or (args.where is not None and _depends_on_min_isr(args.where))
 
     def make(session: Session, image: Image, wanted: Wanted, least: MinIsr) -> Iterable[Row]:
         return partition_rows(session, image, wanted, least, problems, args.where)
@@ -66,7 +81,7 @@ def run(session: Session, args: PartitionsArguments) -> Result:
     spares = {
         **(_MOVING if args.reassigning else {}),
         **(_CAN_LEAD if args.offline else {}),
-        **({"minIsr": 0} if needs_min_isr else {}),
+        **({"minIsr": 0} if is_chosen_by_min_isr else {}),
     }
     return min_isr_answer(session, args, _with(TABLE, spares), make, needs_min_isr=needs_min_isr)
 
