@@ -90,10 +90,14 @@ def run(session: Session, args: RecoverArguments) -> Result:
     plan = _Plan(session, survivors, loaded)
     recovery = plan.recovery(chosen[0] if chosen else None, args.to)
     written = None if args.to is None or recovery.voter is None else _written(args.to, plan, recovery.voter)
-    session.remarks += [*plan.warnings(), *(note for copy in survivors.copies for note in copy.notes)]
+    session.remarks += [note for copy in survivors.copies for note in copy.notes]
     session.remarks += twins(survivors.copies)
     note_source_beside(session, args.directory)
-    sections = [*plan.sections(), *([] if written is None else [Section("written", "Written", written)])]
+    sections = [
+        *plan.majority(),
+        *plan.sections(),
+        *([] if written is None else [Section("written", "Written", written)]),
+    ]
     sections.append(Section("steps", "Steps", {str(n): step for n, step in enumerate(recovery.steps(), 1)}))
     result = Report(sections, exit_code=EXIT_DATA if survivors.reference.damage else EXIT_OK)
     result.for_people = _plan_shown(sections, plan.uncommitted)
@@ -174,15 +178,16 @@ class _Plan:
         """How many records of the new log no copy proves to be committed."""
         return max(self.survivors.log.end - self.survivors.comparison.committed, 0)
 
-    def warnings(self) -> list[str]:
-        """What speaks against doing it."""
+    def majority(self) -> list[Section]:
+        """That nothing has to be recovered, where it may be so."""
         voter_ids = sound_majority(self.survivors.comparison)
         if not voter_ids:
             return []
-        return [
-            f"most of the voters ({', '.join(map(str, voter_ids))}) have a whole log here, with all that is known to be"
-            " committed: if their servers still start, start them as they are, and nothing has to be recovered"
-        ]
+        advice = (
+            "these voters are most of them, and have a whole log here, with all that is known to be committed: if their"
+            " servers still start, start them as they are, and do nothing of what follows"
+        )
+        return [Section("majority", "Recovery may not be needed", {"voters": voter_ids, "advice": advice})]
 
     def sections(self) -> list[Section]:
         """All but what was written and the steps."""

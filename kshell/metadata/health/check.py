@@ -83,11 +83,14 @@ class CheckedState(NamedTuple):
 
 
 class TopicState(NamedTuple):
-    """A topic: replication factors of its partitions without replicas that are being added, and its min ISR."""
+    """A topic, the replication factors of its partitions, and its min ISR."""
 
     topic: Topic
     partitions: int
     factors: frozenset[int]
+    """Without replicas that are being added."""
+    factors_with_leader: frozenset[int]
+    """Those of partitions that have a leader."""
     min_isr: int | None
 
     @property

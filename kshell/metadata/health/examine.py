@@ -27,6 +27,7 @@ from kshell.metadata.health.check import (
 from kshell.metadata.partition_state import (
     AT_MIN_ISR,
     MIGRATING,
+    OFFLINE,
     UNASSIGNED,
     Verdicts,
     effective_min_isr,
@@ -106,7 +107,7 @@ class _Walk:
 
     def topic(self, topic: Topic) -> None:
         """Look at a topic and its partitions."""
-        factors = set()
+        factors, led = set(), set()
         partitions = topic.scan()
         name = topic.name
         verdicts = self._verdicts.of_topic(name)
@@ -118,10 +119,13 @@ class _Walk:
                 cached = self._verdicts.add(name, value)
             verdict = cached[0]
             factors.add(verdict.factor)
+            if OFFLINE not in verdict.problems:
+                led.add(verdict.factor)
             if verdict.problems:
                 self._partition(topic, number, *cached)
         self.partitions += len(partitions)
-        topic_state = TopicState(topic, len(partitions), frozenset(factors), self._state.min_isr.of(name))
+        least = self._state.min_isr.of(name)
+        topic_state = TopicState(topic, len(partitions), frozenset(factors), frozenset(led), least)
         for health_check, find in self._of_topic:
             self._add(health_check, find(self._state, topic_state))
 

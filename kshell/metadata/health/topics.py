@@ -57,11 +57,13 @@ def _observation(partition_state: PartitionState, evidence: str) -> Observation:
     )
 
 
+_NEEDS_LEADER = NextStep("the partition needs a leader first: see offlinePartition")
+
+
 def _missing(state: CheckedState, partition_state: PartitionState, evidence: str) -> Observation:
     """A finding of replicas that are out of sync; where nobody leads, none of them can return to the ISR."""
     if OFFLINE in partition_state.problems:
-        step = NextStep("the partition needs a leader first: see offlinePartition")
-        return Observation(partition_state.path, evidence, next_step=step)
+        return Observation(partition_state.path, evidence, next_step=_NEEDS_LEADER)
     value = partition_state.partition
     missing = tuple(replica for replica in staying_replicas(value) if replica not in value.isr)
     if not missing:
@@ -350,18 +352,23 @@ def single_replica(state: CheckedState, topic_state: TopicState) -> Observation 
         return None
     number = "1 partition" if topic_state.partitions == 1 else f"{topic_state.partitions} partitions"
     evidence = f"{number}, replication factor {ids(sorted(topic_state.factors))}"
+    if 1 not in topic_state.factors_with_leader:
+        return Observation(topic_state.path, evidence, next_step=_NEEDS_LEADER)
     if len(state.placement.ready) < 2:
         return Observation(topic_state.path, evidence, next_step=NextStep(_NO_ROOM))
     return Observation(topic_state.path, evidence, moves=lambda: _widened(state, topic_state))
 
 
 def _widened(state: CheckedState, topic_state: TopicState) -> tuple[str, ...]:
-    """The commands that give each partition with one replica up to three: so many partitions a command."""
+    """The commands that give each partition with one replica up to three: so many partitions a command.
+
+    A replica that is added copies from the leader, so those without one are left out.
+    """
     topic = topic_state.topic
     moves = [
         (topic.name, number, state.placement.widen(value, _ENOUGH, number))
         for number, value in topic.scan()
-        if isinstance(value, Partition) and replication_factor(value) == 1
+        if isinstance(value, Partition) and replication_factor(value) == 1 and value.leader != -1
     ]
     return tuple(move_command(state.tools, moves[start : start + MOST]) for start in range(0, len(moves), MOST))
 
