@@ -171,8 +171,14 @@ def _join_paths(paths: list[Segments]) -> str:
     return ", ".join(map(join, paths[:_MOST_PATHS])) + more
 
 
-_RECORD = {"offset": "int64", "epoch": "int32", "timestampMs": "int64", "type": RECORD_TYPE, "version": "int16",
-           "data": "json"}  # fmt: skip
+_RECORD = {
+    "offset": "int64",
+    "epoch": "int32",
+    "timestampMs": "int64",
+    "type": RECORD_TYPE,
+    "version": "int16",
+    "data": "json",
+}
 
 
 _FIELDS = (

@@ -318,8 +318,10 @@ def _is_in(span: Range, level: int) -> bool:
 
 def _complete_target(session: Session, typed: str) -> Iterable[str]:
     """Releases, then features with their levels."""
-    named = dict.fromkeys((level_name(METADATA_VERSION, one.level) or "").partition("-")[0]
-                          for one in levels()[METADATA_VERSION][6:LATEST])  # fmt: skip
+    named = dict.fromkeys(
+        (level_name(METADATA_VERSION, one.level) or "").partition("-")[0]
+        for one in levels()[METADATA_VERSION][6:LATEST]
+    )
     return [*reversed(named), *(f"{name}={one.level}" for name, known in levels().items() for one in known)]
 
 

@@ -40,9 +40,11 @@ def run(session: Session, args: GrepArguments) -> Result:
         rows = _paths(leaves, search, invert=args.invert_match)
         return _answered(Rows(columns, rows, "lines", line_column="path"))
     columns = (
-            Column("path", type="string"), Column("type", wide=True, type="string"),
-            Column("field", type="string"), Column("value", type="json"),
-        )  # fmt: skip
+        Column("path", type="string"),
+        Column("type", wide=True, type="string"),
+        Column("field", type="string"),
+        Column("value", type="json"),
+    )
     rows = _matches(leaves, search, invert=args.invert_match)
     return _answered(Rows(columns, rows, "lines", line=_line, hanging=4))
 

@@ -124,8 +124,10 @@ _SEGMENTS = ("baseOffset", "endOffset", "sizeBytes", "batches", "epochs", "lastT
 _SNAPSHOTS = ("id", "sizeBytes", "complete", "records", "lastContainedTime", "damage")
 
 
-_DIRECTORIES = typed("directory:string clusterId:string nodeId:int32 directoryId:string version:string"
-                     " unknownKeys:[string] problems:[string]")  # fmt: skip
+_DIRECTORIES = typed(
+    "directory:string clusterId:string nodeId:int32 directoryId:string version:string"
+    " unknownKeys:[string] problems:[string]"
+)
 
 
 class InfoArguments(Arguments):
@@ -316,18 +318,20 @@ def _segments(listing: Listing, log: LogSurvey) -> Rows:
     for segment in listing.segments:
         name = os.path.basename(segment.path)
         survey = surveyed.get(name) or SegmentSurvey(name, segment.base_offset or 0, segment.base_offset or 0)
-        rows.append({
-            "file": name,
-            "baseOffset": survey.base_offset if segment.base_offset is None else segment.base_offset,
-            "endOffset": survey.end_offset,
-            "sizeBytes": segment.size,
-            "batches": survey.batches,
-            "epochs": survey.epochs,
-            "firstTime": iso(survey.first_timestamp),
-            "lastTime": iso(survey.last_timestamp),
-            "firstTimeMs": survey.first_timestamp if survey.batches else None,
-            "lastTimeMs": survey.last_timestamp if survey.batches else None,
-        })  # fmt: skip
+        rows.append(
+            {
+                "file": name,
+                "baseOffset": survey.base_offset if segment.base_offset is None else segment.base_offset,
+                "endOffset": survey.end_offset,
+                "sizeBytes": segment.size,
+                "batches": survey.batches,
+                "epochs": survey.epochs,
+                "firstTime": iso(survey.first_timestamp),
+                "lastTime": iso(survey.last_timestamp),
+                "firstTimeMs": survey.first_timestamp if survey.batches else None,
+                "lastTimeMs": survey.last_timestamp if survey.batches else None,
+            }
+        )
     return _table(_SEGMENTS, rows, ("lastTimeMs", "firstTime", "firstTimeMs", "file"))
 
 
@@ -335,18 +339,20 @@ def _snapshots(snapshots: list[SnapshotSurvey]) -> Rows:
     rows = []
     for survey in snapshots:
         facts = survey.facts
-        rows.append({
-            "id": describe.snapshot_id(survey.file),
-            "sizeBytes": survey.file.size,
-            "complete": facts is not None,
-            "records": facts.records if facts else None,
-            "lastContainedTime": iso(facts.timestamp) if facts else None,
-            "lastContainedTimeMs": facts.timestamp if facts else None,
-            "damage": survey.damage.message if survey.damage else None,
-            "endOffset": survey.file.end_offset,
-            "epoch": survey.file.epoch,
-            "file": os.path.basename(survey.file.path),
-        })  # fmt: skip
+        rows.append(
+            {
+                "id": describe.snapshot_id(survey.file),
+                "sizeBytes": survey.file.size,
+                "complete": facts is not None,
+                "records": facts.records if facts else None,
+                "lastContainedTime": iso(facts.timestamp) if facts else None,
+                "lastContainedTimeMs": facts.timestamp if facts else None,
+                "damage": survey.damage.message if survey.damage else None,
+                "endOffset": survey.file.end_offset,
+                "epoch": survey.file.epoch,
+                "file": os.path.basename(survey.file.path),
+            }
+        )
     return _table(_SNAPSHOTS, rows, ("endOffset", "epoch", "lastContainedTimeMs", "file"))
 
 

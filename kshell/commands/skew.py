@@ -74,8 +74,12 @@ def run(session: Session, args: SkewArguments) -> Result:
     fields = _RACK if args.rack else _BROKER
     result = select(fields, rows, args)
     if args.columns is None and rows:
-        result.for_people = Report([Section("rows", "Racks" if args.rack else "Brokers", select(fields, rows, args)),
-                                    Section("spread", "Spread", _spread(rows))])  # fmt: skip
+        result.for_people = Report(
+            [
+                Section("rows", "Racks" if args.rack else "Brokers", select(fields, rows, args)),
+                Section("spread", "Spread", _spread(rows)),
+            ]
+        )
     return result
 
 

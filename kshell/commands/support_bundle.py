@@ -30,9 +30,9 @@ _COLUMNS = typed("file:string bytes:int64 error:string", wide="sha256:string")
 _MOST_ROWS = 20_000
 """Rows of one answer: a bundle is read by people, and mailed."""
 _PACKAGES = (
-    "crc32c", "cramjam", "prompt-toolkit", "pygments", "pyyaml", "wcwidth", "markdown-it-py", "cryptography", "duckdb",
-    "pyarrow", "pandas", "polars", "ipython", "pyspark", "deltalake",
-)  # fmt: skip
+    "crc32c cramjam prompt-toolkit pygments pyyaml wcwidth markdown-it-py cryptography duckdb"
+    " pyarrow pandas polars ipython pyspark deltalake"
+).split()
 
 
 class Content(NamedTuple):

@@ -268,9 +268,10 @@ def _topic(session: Session, story: Story, name: str, first: Since | None) -> Re
     )
     columns = _fitted(PARTITION_COLUMNS, _SPARED)
     partitions_shown = (
-        Section("partitions", "Partitions", Rows(columns, states)) if states
+        Section("partitions", "Partitions", Rows(columns, states))
+        if states
         else Section("partitions", "Partitions: none", {})
-    )  # fmt: skip
+    )
     result.for_people = _answer_first("topic", name, about, [_events_shown(events), partitions_shown], closing)
     return result
 

@@ -174,8 +174,10 @@ def unclean_recovery(state: CheckedState, partition_state: PartitionState) -> Ob
 def offline_directory(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """The directory's id is LOST, or none of those with which the broker registered (KIP-858)."""
     places = dict(zip(partition_state.partition.replicas, partition_state.partition.directories, strict=True))
-    sentences = [f"broker {number} has no directory {'(LOST)' if places[number] == LOST else places[number]}"
-            for number in partition_state.lost]  # fmt: skip
+    sentences = [
+        f"broker {number} has no directory {'(LOST)' if places[number] == LOST else places[number]}"
+        for number in partition_state.lost
+    ]
     evidence = f"{', '.join(sentences)}; {_replicas(partition_state)}"
     lost = partition_state.lost
     repair = (

@@ -10,7 +10,7 @@ from kshell.engine.declaration import Arg, Example
 from kshell.engine.result import Report
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
-from kshell.spark.verbs.warehouse.flags import OUT, SINCE, SOURCE_FLAGS, SourceArguments, sources_of
+from kshell.spark.verbs.warehouse.flags import OUT, SINCE, SOURCE_FLAGS, SourcesArguments, sources_of
 
 if TYPE_CHECKING:
     from kshell.spark.reconcile import ReconciledLog
@@ -19,7 +19,7 @@ _FEW_OFFSETS, _FEW_BYTES = 200_000, 32 << 20
 """Below both of them, starting and planning is most of what Spark does."""
 
 
-def run(args: SourceArguments) -> Report:
+def run(args: SourcesArguments) -> Report:
     """One step; exit code 4 when something was damaged or malformed, else 3 when something could not be read."""
     from kshell.spark.steps.planning import NOW, clusters
     from kshell.spark.steps.step_run import run_step
@@ -51,7 +51,7 @@ VERB = Verb(
     name="run",
     summary="take what is new of clusters into the tables of a directory",
     run=run,
-    arguments=SourceArguments,
+    arguments=SourcesArguments,
     args=(Arg("more", "more sources, as a shell makes them of a glob", arity="*"),),
     flags=(
         *SOURCE_FLAGS,

@@ -13,14 +13,14 @@ from kshell.errors import EXIT_INTERRUPTED, UsageError
 from kshell.sources.points import Point, duration_ms
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
-from kshell.spark.verbs.warehouse.flags import OUT, RETAIN, SINCE, SOURCE_FLAGS, SourceArguments, sources_of
+from kshell.spark.verbs.warehouse.flags import OUT, RETAIN, SINCE, SOURCE_FLAGS, SourcesArguments, sources_of
 
 _FEW = 8 << 20
 """Bytes of logs that are not worth what makes Spark quick on much."""
 _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
-class StreamArguments(SourceArguments):
+class StreamArguments(SourcesArguments):
     """Arguments and options of ``stream``."""
 
     checkpoint: str | None

@@ -59,7 +59,7 @@ SOURCE_FLAGS = (
 )
 
 
-class SourceArguments(WarehouseArguments):
+class SourcesArguments(WarehouseArguments):
     """What :data:`SOURCE_FLAGS` and :data:`SINCE` make of a line, and sources without an option."""
 
     source: list[str] | None
@@ -86,7 +86,7 @@ SINCE = Flag(
 )
 
 
-def sources_of(args: SourceArguments) -> list[str]:
+def sources_of(args: SourcesArguments) -> list[str]:
     """The sources of a line that must have some, and ``--out`` too. Raises UsageError, also for a key in a URI."""
     sources = [plain(source) for source in (*(args.source or ()), *args.more)]  # before anything repeats one
     if not sources or not all(sources):
