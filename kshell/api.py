@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Callable, Mapping
 from types import TracebackType
 
@@ -125,9 +127,6 @@ def open(
     (the same, and what cannot be read at the end counts as torn) or ``skip`` (the batches behind it count, too; what is
     left out is among the notes). Raises KshellError.
     """
-    import os
-    import warnings
-
     flags = {
         "directory": directory,
         "bootstrap_controllers": bootstrap_controllers,

@@ -10,6 +10,7 @@ over the password, a salt that is always the same, and everything before. Privat
 
 from __future__ import annotations
 
+import binascii
 import hashlib
 import hmac
 import re
@@ -113,7 +114,6 @@ _CONVERT = "keytool -importkeystore -srckeystore … -destkeystore … -deststor
 
 def _certificates(tls: Tls, key: str, text: str) -> list[bytes]:
     import base64
-    import binascii
 
     try:
         certificates = [

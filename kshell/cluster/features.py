@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from kshell.errors import NodeError
 from kshell.metadata.families.cluster import CONTROLLERS
 from kshell.metadata.families.features import ZK_MIGRATION
 from kshell.metadata.feature_levels import CONTROLLERS_REGISTER, KRAFT_VERSION, METADATA_VERSION
@@ -73,7 +74,6 @@ def _ask_controllers(
 ) -> tuple[NodeFeatures, ...]:
     """The same nodes, with what those say of which no registration is known. Who does not answer stays unknown."""
     from kshell.cluster.nodes import survey
-    from kshell.errors import NodeError
 
     if live.kind == CONTROLLER and finalized.get(METADATA_VERSION, 0) >= CONTROLLERS_REGISTER:
         return nodes  # a controller that does not register is in the way, whatever it supports

@@ -13,9 +13,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.client.address import Address, name_of
+from kshell.client.concurrency import concurrently
 from kshell.client.connection import NodeVersions
 from kshell.client.nodes import BROKER, CONTROLLER, Nodes, VersionsReply, ask_versions, none_answers
 from kshell.errors import AuthorizationError, ConnectError, NodeError, SourceError, UnsupportedVersionError
+from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
 from kshell.protocol.messages.quorum import DESCRIBE_QUORUM
 
 if TYPE_CHECKING:
@@ -283,8 +285,6 @@ def add_software(session: Session, rows: list[dict[str, Any]]) -> None:
 
 
 def _ask_all(nodes: Nodes, members: list[Member]) -> list[Software]:
-    from kshell.client.concurrency import concurrently
-
     return concurrently(lambda member: _ask(nodes, member), members)
 
 
@@ -294,8 +294,6 @@ def _ask(nodes: Nodes, member: Member) -> Software:
         try:
             name, version = connection.versions.software
             if "kip-885" in nodes.settings.dialects:
-                from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
-
                 description = connection.request(DESCRIBE_CLUSTER, {}).body
                 name, version = description.get("brokerSoftwareName"), description.get("brokerSoftwareVersion")
         finally:

@@ -24,6 +24,9 @@ from kshell.errors import (
 from kshell.history.diff import PROVENANCE, changed_places
 from kshell.history.records import RECORD_TYPE
 from kshell.metadata.image import Image
+from kshell.metadata.records import decode_record
+from kshell.protocol.batches import iter_records
+from kshell.protocol.primitives import DecodeError
 from kshell.sources.copies.agreement import (
     BEHIND,
     CONSISTENT,
@@ -304,8 +307,6 @@ def _left_out(copy: Copy) -> str | None:
 
 def _records(parted: Parted, redaction: Redaction, *, from_peer: bool = False) -> Iterator[dict[str, Any]]:
     """The records of the batch at which two logs part, from the first one that differs on."""
-    from kshell.metadata.records import decode_record
-
     mine, theirs = _raw(parted.batch), _raw(parted.other_batch)
     skipped = 0
     if parted.batch.epoch == parted.other_batch.epoch:
@@ -325,9 +326,6 @@ def _records(parted: Parted, redaction: Redaction, *, from_peer: bool = False) -
 
 def _raw(batch: Batch) -> list[Any]:
     """The records of a batch as far as they can be told apart: what is malformed or packed has none."""
-    from kshell.protocol.batches import iter_records
-    from kshell.protocol.primitives import DecodeError
-
     try:
         return list(iter_records(batch))
     except (DecodeError, MissingCodecError):

@@ -7,10 +7,14 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from kshell.engine.arguments import SHAPING, parse_options
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.language import quote, scan
 from kshell.engine.result import Result, Rows, Text, typed
+from kshell.engine.session import Session as EngineSession
+from kshell.engine.source_flags import NAMING, given_sources
 from kshell.errors import KshellError, UsageError
+from kshell.sources.choose import choose, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -126,11 +130,6 @@ def _unquoted(word: str) -> str:
 
 def _with_source(session: Session, options: list[str]) -> Session:
     """A session that has loaded a directory, if the options or the environment name one; nobody waits for a network."""
-    from kshell.engine.arguments import SHAPING, parse_options
-    from kshell.engine.session import Session as EngineSession
-    from kshell.engine.source_flags import NAMING, given_sources
-    from kshell.sources.choose import choose, open_source
-
     with contextlib.suppress(KshellError):
         parsed, _ = parse_options("kshell", (*NAMING, *SHAPING), [*options, "pwd"])
         choice = choose(given_sources(parsed), os.environ, parsed.config, parsed.X or ())
@@ -142,9 +141,6 @@ def _with_source(session: Session, options: list[str]) -> Session:
 
 def _split(words: list[str]) -> tuple[list[str], list[str], list[str]]:
     """The names of kshell's own options; those that stand before the command; and the words from the command on."""
-    from kshell.engine.arguments import SHAPING
-    from kshell.engine.source_flags import NAMING
-
     flags = [*NAMING, *SHAPING]
     takes_value = {name: flag.metavar is not None for flag in flags for name in flag.names}
     at = 0

@@ -9,6 +9,8 @@ from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
 from kshell.errors import EXIT_FINDING, EXIT_OK, KshellError, NodeError, UsageError
 from kshell.metadata.families.configs import Resource, resource_segment
+from kshell.metadata.redaction import REDACTED, config_is_secret
+from kshell.sources.brokers.config_entries import UNKNOWN
 from kshell.tables.selection import RowArguments, is_given, row_flags, select
 from kshell.tables.state.cluster import CONFIG_FIELDS
 
@@ -60,7 +62,6 @@ def run(session: Session, args: ConfigsArguments) -> Result:
 
 def _rows(session: Session, resources: list[Resource], args: ConfigsArguments) -> list[dict[str, Any]]:
     from kshell.cluster.configs import ask, failure_of
-    from kshell.sources.brokers.config_entries import UNKNOWN
     from kshell.tables.configs import rows_of_log, rows_of_node
 
     nodes = session.source.nodes
@@ -107,7 +108,6 @@ def _note_old(session: Session, described: Described) -> None:
 
 def _check(session: Session, arguments: list[str]) -> Rows:
     from kshell.cluster.configs import parse_entity
-    from kshell.metadata.redaction import REDACTED, config_is_secret
     from kshell.tables.configs import check
 
     if len(arguments) < 2:

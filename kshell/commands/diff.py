@@ -25,7 +25,10 @@ from kshell.history.diff import (
 )
 from kshell.history.diff_by_content import by_content, for_people
 from kshell.history.records import changed_parts
+from kshell.sources.choose import choose, open_source
 from kshell.sources.directory.files import local_path
+from kshell.sources.directory.sidecar_files import cluster_id
+from kshell.sources.directory.source import DirectorySource
 from kshell.sources.points import is_duration_before, oldest_before_now
 from kshell.tables.declaration import columns
 from kshell.tables.selection import where_flag
@@ -108,8 +111,6 @@ def _is_content(session: Session, args: DiffArguments, old: Session, new: Sessio
 
 
 def _cluster_id(session: Session) -> str | None:
-    from kshell.sources.directory.sidecar_files import cluster_id
-
     nodes = session.source.nodes
     return cluster_id(session.source.listing()) if nodes is None else nodes.cluster_id
 
@@ -219,12 +220,8 @@ def source_named(session: Session, name: str) -> Session:
     """
     path = local_path(name)
     if name.startswith(_CONTEXT):
-        from kshell.sources.choose import choose, open_source
-
         source = open_source(choose({"context": name.removeprefix(_CONTEXT)}, os.environ))
     elif os.path.exists(path):
-        from kshell.sources.directory.source import DirectorySource
-
         source = DirectorySource(path)
     else:
         raise UsageError(f"{name}: no such file or directory")

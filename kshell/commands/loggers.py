@@ -10,7 +10,7 @@ from kshell.commands.api_versions import complete_node
 from kshell.engine.arguments import count
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
-from kshell.errors import CommandError, UsageError, did_you_mean
+from kshell.errors import CommandError, ServerError, UsageError, did_you_mean
 from kshell.metadata.values import NEWER_ENUM
 from kshell.tables.declaration import Field
 from kshell.tables.enumeration import Enumeration
@@ -83,7 +83,6 @@ def _connect(session: Session, nodes: Nodes, node_id: int) -> tuple[Member, Conn
     """
     from kshell.client.loggers import INVALID_REQUEST, loggers
     from kshell.cluster.nodes import connection_to, find_members
-    from kshell.errors import ServerError
 
     failure: ServerError | None = None
     for member in find_members(session, nodes, node_id):

@@ -15,6 +15,7 @@ from kshell.engine.session import Session
 from kshell.engine.usage import man_text
 from kshell.errors import CommandError, NodeError, UsageError, did_you_mean
 from kshell.metadata.config_types import NEWEST, TABLE, known_types
+from kshell.metadata.families.topics import NAMES
 from kshell.sources.brokers.config_entries import DEFAULT, UNKNOWN, ConfigEntry
 from kshell.tables.configs import known_key, valid_values
 
@@ -104,7 +105,6 @@ def _is_known(name: str) -> bool:
 def _resources(session: Session, nodes: Nodes) -> Iterator[Resource]:
     """One resource of each type that a node can be asked about."""
     from kshell.client.nodes import BROKER
-    from kshell.metadata.families.topics import NAMES
     from kshell.sources.brokers.topics import any_topic
 
     nodes.describe(nodes.any())

@@ -10,8 +10,10 @@ from kshell.engine.arguments import parse, seconds
 from kshell.engine.declaration import Arguments, Command, Example, Flag, Task
 from kshell.engine.predicates import code_of
 from kshell.engine.result import Column, Report, Result, Rows, Section
+from kshell.engine.session import ago
 from kshell.errors import UsageError
 from kshell.protocol.primitives import ZERO_UUID
+from kshell.sources.directory.sidecar_files import meta_properties, quorum_state
 from kshell.tables.declaration import Field, columns
 
 if TYPE_CHECKING:
@@ -101,7 +103,6 @@ def _of_nodes(nodes: Nodes) -> dict[str, Any]:
 def _of_log(session: Session) -> dict[str, Any]:
     """What the control records and the files beside the log say; who follows, and how far, is not on disk."""
     from kshell.sources.directory import describe
-    from kshell.sources.directory.sidecar_files import meta_properties, quorum_state
 
     loaded = session.loaded
     state = quorum_state(loaded.listing, loaded.notes)
@@ -171,7 +172,6 @@ def _age(timestamp: int | None, now: int) -> str | None:
     seconds = max(now - timestamp, 0) / 1000
     if seconds < 10:
         return f"{seconds:.1f} s ago"
-    from kshell.engine.session import ago
 
     return ago(seconds)
 

@@ -13,6 +13,7 @@ from kshell.engine.result import TIMESTAMP, Result
 from kshell.metadata.image import Image
 from kshell.metadata.partial import is_node_reported, reported_or_none
 from kshell.metadata.values import Entry
+from kshell.sources.directory import describe
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import RowArguments, row_flags, select
@@ -95,8 +96,6 @@ def _controllers(session: Session, image: Image, step: StepOf) -> Iterator[dict[
 
 
 def _voters(session: Session) -> set[int] | None:
-    from kshell.sources.directory import describe
-
     return {voter["voterId"] for voter in describe.voters(session.loaded)} or None
 
 

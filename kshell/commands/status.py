@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from kshell.client.inference import infer, registered_span, span
 from kshell.cluster.health import state_of
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrArguments, min_isr_of
@@ -80,7 +81,6 @@ def _versions(session: Session, state: CheckedState) -> dict[str, Any]:
 
 def _release(session: Session, state: CheckedState) -> tuple[str | None, str | None, str]:
     """The releases that nodes run: of a live source by all that they offer, else by the levels that they registered."""
-    from kshell.client.inference import registered_span, span
     from kshell.cluster.nodes import INFERRED
 
     nodes = session.source.nodes
@@ -94,7 +94,6 @@ def _release(session: Session, state: CheckedState) -> tuple[str | None, str | N
 
 def _inferred(session: Session, nodes: Nodes) -> list[tuple[str | None, str | None]]:
     """The ends of each node's range of releases; none where no node answers."""
-    from kshell.client.inference import infer
     from kshell.cluster.nodes import survey
 
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any, Final, NamedTuple, Protocol
 
 from kshell.engine import registry
@@ -236,7 +237,6 @@ def deadline(seconds: float | None) -> Iterator[None]:
         return
     import signal
     import weakref
-    from types import FrameType
 
     raised: list[weakref.ref[DeadlineError]] = []
 

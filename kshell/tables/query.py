@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import re
+import warnings
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -279,8 +280,6 @@ def _close(duckdb: Any, connection: Any) -> None:
 
 def _reader(connection: Any, statement: Any) -> Any:
     """The result as a stream of record batches; the method's name changed with DuckDB 1.4."""
-    import warnings
-
     cursor = connection.execute(statement)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that this makes a copy of the rows

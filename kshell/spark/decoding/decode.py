@@ -19,7 +19,7 @@ from kshell.protocol.primitives import DecodeError
 from kshell.spark.decoding.single_records import INT16, INT64, raw_bytes, records
 from kshell.spark.files.pack import Slice
 from kshell.spark.files.plan import UNREAD, FileFinding, FilePlan
-from kshell.spark.files.read import PositionedBatch, read
+from kshell.spark.files.read import PositionedBatch, file_row, read
 from kshell.spark.files.scan import CopyOrigin, spelled
 from kshell.spark.options import Narrowing
 from kshell.spark.schemas import FILES, QUARANTINE, RECORDS, column_name
@@ -146,8 +146,6 @@ class View:
                 yield row | {"kind": "record", "reason": reason, "raw": raw_bytes(decoded, redaction.record(decoded))}
 
     def _files(self, piece: Slice) -> Iterator[Columns]:
-        from kshell.spark.files.read import file_row
-
         yield _source(piece.origin, piece.file) | file_row(piece.file)
 
 

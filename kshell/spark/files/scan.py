@@ -14,7 +14,7 @@ from kshell.errors import SourceError, SourceNotFoundError
 from kshell.sources.directory.files import METADATA_DIRECTORY, Listing, SnapshotFile, is_remote, locate, scan
 from kshell.sources.directory.sidecar_files import meta_properties, node_id
 from kshell.sources.directory.source import ATTEMPTS, PAUSE
-from kshell.sources.remote import plain
+from kshell.sources.remote import infos, plain
 
 T = TypeVar("T")
 _FILES = (".log", ".checkpoint")
@@ -126,8 +126,6 @@ def _is_metadata(path: str) -> bool:
 
 
 def _has_metadata_sibling(path: str) -> bool:
-    from kshell.sources.remote import infos
-
     return infos([f"{path.rpartition('/')[0]}/{METADATA_DIRECTORY}"])[0].is_directory
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from kshell.errors import UsageError
+from kshell.plots import draw_rows
 from kshell.spark.report.section import LEVELS, Answers, Attention, ReportSection, Scope, SectionContent, text_of
 from kshell.spark.report.sections import sections
 
@@ -59,8 +60,6 @@ def compose(scope: Scope, answers: Mapping[str, Answers], facts: tuple[str, ...]
 
 def _pictures(section: ReportSection, content: SectionContent) -> Iterator[RenderedPicture]:
     """The pictures of a section; of what there is nothing to draw there is none, and the section's lead says so."""
-    from kshell.plots import draw_rows
-
     for number, drawing in enumerate(content.drawings):
         name = section.name + (f"-{number}" if number else "")
         with contextlib.suppress(UsageError):

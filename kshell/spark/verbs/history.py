@@ -11,7 +11,7 @@ from kshell.spark.session import NAME
 from kshell.spark.tables import catalog
 from kshell.spark.tables.steps import BEGIN_PHASE, DONE_PHASE, VACUUM
 from kshell.spark.verbs import Verb
-from kshell.spark.verbs.warehouse.flags import OUT, OutArguments
+from kshell.spark.verbs.warehouse.flags import OUT, OutArguments, out_of
 from kshell.tree.image import iso
 
 _STEPS = typed("step:int64 time:string action:string state:string changedTables:int64", "timeMs:int64 tables:[string]")
@@ -27,7 +27,6 @@ class HistoryVerbArguments(OutArguments):
 def run(args: HistoryVerbArguments) -> Rows:
     """One row per step, or per version of a table; the newest first. Raises CommandError where there are no tables."""
     from kshell.spark.tables.warehouse import Warehouse
-    from kshell.spark.verbs.warehouse.flags import out_of
 
     warehouse = Warehouse(None, out_of(args))
     if not warehouse.state.step:

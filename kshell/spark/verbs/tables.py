@@ -13,6 +13,7 @@ from kshell.spark.tables import catalog
 from kshell.spark.tables.catalog import TableSpec
 from kshell.spark.verbs import Verb
 from kshell.spark.verbs.warehouse.flags import OUT, OutArguments
+from kshell.tables.declaration import type_text
 
 if TYPE_CHECKING:
     from kshell.spark.tables.warehouse import Warehouse
@@ -42,8 +43,6 @@ def run(args: TablesArguments) -> Result:
 
 
 def _columns(specs: Iterable[TableSpec]) -> Iterator[Row]:
-    from kshell.tables.declaration import type_text
-
     for spec in specs:
         for field in spec.fields:
             yield {"table": spec.name, "column": field.name, "type": type_text(field.type), "doc": field.doc}

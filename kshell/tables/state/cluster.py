@@ -12,6 +12,7 @@ from kshell.engine.result import TIMESTAMP, Row
 from kshell.metadata.families.configs import RESOURCE_TYPES
 from kshell.metadata.families.quorum import QUORUM
 from kshell.metadata.image import Image, families
+from kshell.metadata.metadata_version import FEATURE, version_name
 from kshell.metadata.partial import reported_or_none
 from kshell.metadata.values import NEWER_ENUM, SECURITY_PROTOCOLS
 from kshell.sources.brokers.config_entries import NEWER_SOURCE, SOURCES, TYPES, UNKNOWN
@@ -21,6 +22,7 @@ from kshell.tables.enumeration import Enumeration
 from kshell.tables.existing import BROKER_ID
 from kshell.tables.row_counts import each_key, of_quorum
 from kshell.tables.selection import asked_for
+from kshell.tree.image import iso
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -120,9 +122,6 @@ def feature_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row
 
 def provenance_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
     """One row: which state of the metadata this is."""
-    from kshell.metadata.metadata_version import FEATURE, version_name
-    from kshell.tree.image import iso
-
     at, level = image.provenance, image["features"].get(FEATURE)
     is_known = at.offset >= 0
     yield {
@@ -136,8 +135,6 @@ def provenance_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[
 
 def provenance_counts(question: Question) -> Iterator[Step]:
     """Whether the row fulfils a condition over time. Of most records, all that differs in it is the offset."""
-    from kshell.metadata.metadata_version import FEATURE
-
     history, where = question.history, question.where
     asked = asked_for(_PROVENANCE_FIELDS, where)
     levels = history.timeline("features", (FEATURE,), question.until)

@@ -14,6 +14,7 @@ from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import Image
 from kshell.metadata.names import sort_key
 from kshell.metadata.partial import is_unreported, reported_or_none
+from kshell.metadata.partition_changes import Aspects
 from kshell.metadata.partition_state import (
     OFFLINE,
     PROBLEMS,
@@ -321,7 +322,6 @@ def partition_rows(
 
 def partition_counts(question: Question) -> Iterator[Step]:
     """How many rows fulfil a condition over time: it is answered once for all partitions that do not differ in it."""
-    from kshell.metadata.partition_changes import Aspects
     from kshell.tables.topics_over_time import MinIsrPast, PartitionPast, topic_names, topic_spans
 
     history, until, where = question.history, question.until, question.where
