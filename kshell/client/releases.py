@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
+from kshell.client import releases_table as table
 from kshell.errors import UsageError
 from kshell.protocol.names import API_NAMES
 
@@ -122,8 +123,6 @@ def offers() -> tuple[Offer, ...]:
 
     KRaft before 3.3 was a preview; it is in the table so that it is not taken for something else.
     """
-    from kshell.client import releases_table as table
-
     brokers = _timeline(BROKER, True, table.BROKERS, table.BROKERS_PATCHES, table.BROKERS_UNSTABLE)
     return (
         *_timeline(BROKER, False, table.ZOOKEEPER_BROKERS, "", table.ZOOKEEPER_BROKERS_UNSTABLE),
@@ -139,8 +138,6 @@ def forwarded() -> frozenset[int]:
     It offers the versions that both have, so an older controller narrows them, or hides them (Kafka's
     ``ApiVersionsResponse.intersectForwardableApis``).
     """
-    from kshell.client import releases_table as table
-
     keys = {name: key for key, name in API_NAMES.items()}
     return frozenset(keys[name] for name in table.FORWARDED.split())
 

@@ -10,6 +10,7 @@ from kshell.metadata.families.configs import RESOURCE_TYPES, Resource, resource_
 from kshell.metadata.families.topics import NAMES
 from kshell.metadata.names import sort_key
 from kshell.metadata.partial import reported_by
+from kshell.sources.brokers.config_entries import Described
 from kshell.tree.globs import component, is_glob
 
 if TYPE_CHECKING:
@@ -118,8 +119,6 @@ def _node_id(resource: Resource) -> int:
 
 
 def _failed(resource: Resource, error: NodeError) -> Described:
-    from kshell.sources.brokers.config_entries import Described
-
     return Described(resource, (), error, reported_by(error.node, error.api or "", -1))
 
 

@@ -12,6 +12,7 @@ from kshell.metadata.feature_levels import CONTROLLERS_REGISTER, KRAFT_VERSION, 
 from kshell.metadata.feature_update import BROKER, CONTROLLER, ClusterFeatures, NodeFeatures, Range
 from kshell.metadata.image import Image
 from kshell.metadata.partial import MISSING
+from kshell.sources.directory import describe
 
 if TYPE_CHECKING:
     from kshell.client.nodes import Nodes
@@ -64,8 +65,6 @@ def _ranges(registration: Any) -> Mapping[str, Range] | None:
 
 
 def _of_log(session: Session) -> dict[str, Any]:
-    from kshell.sources.directory import describe
-
     return describe.quorum(session.loaded)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kshell.client.compatibility import shared
 from kshell.engine.arguments import count
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Column, Result, Row, Rows
@@ -39,7 +40,6 @@ def run(session: Session, args: ApiVersionsArguments) -> Result:
     """A row for every API that some node offers. Raises NodeError when no node answers."""
     if args.node is not None and args.all:
         raise UsageError("api-versions: --node asks one node, --all every one: give one of them")
-    from kshell.client.compatibility import shared
     from kshell.cluster.nodes import live_nodes, survey
 
     node_survey = survey(session, live_nodes(session, "api-versions"), node_id=args.node, everyone=args.all)
@@ -61,8 +61,6 @@ def _row(key: int, span: Range | None, ranges: Mapping[str, Mapping[int, Range]]
 
 def _for_people(chosen: Iterable[Row], ranges: Mapping[str, Mapping[int, Range]], kinds: Mapping[str, str]) -> Rows:
     """APIs x nodes. Nodes that offer the same share a column; what differs among nodes of one kind is marked."""
-    from kshell.client.compatibility import shared
-
     groups: dict[tuple[str, frozenset[tuple[int, Range]]], list[str]] = {}
     for node, offered in ranges.items():
         groups.setdefault((kinds[node], frozenset(offered.items())), []).append(node)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from kshell.cluster.broker_load import loads
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Row, Rows, Section
 from kshell.tables.declaration import Field, image_for
@@ -58,8 +59,6 @@ def run(session: Session, args: BrokersArguments) -> Result:
     unasked = dict.fromkeys((field.name for field in _SOFTWARE), None) | {"softwareSource": "unknown"}
     rows: list[dict[str, Any]] = [{**row, **unasked} for row in broker_rows(session, image, None)]
     if args.load:
-        from kshell.cluster.broker_load import loads
-
         loads_by_broker = loads(image)
         rows = [{**row, **loads_by_broker[row["id"]].row()} for row in rows]
     if args.software:

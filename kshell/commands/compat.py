@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kshell.client.compatibility import capabilities, check, find
 from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.predicates import code_of
 from kshell.engine.result import Report, Result, Row, Rows, Section, typed
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 
 def _capabilities() -> Mapping[str, Capability]:
-    from kshell.client.compatibility import capabilities
-
     return capabilities()
 
 
@@ -51,7 +50,6 @@ class CompatArguments(RowArguments):
 def run(session: Session, args: CompatArguments) -> Result:
     """A row a feature. Raises UsageError for a feature that is not known, NodeError when no node answers."""
     wanted = _wanted(args.feature)
-    from kshell.client.compatibility import check
     from kshell.cluster.nodes import live_nodes, survey
 
     node_survey = survey(session, live_nodes(session, "compat", _OFFLINE), everyone=True)
@@ -66,8 +64,6 @@ def run(session: Session, args: CompatArguments) -> Result:
 
 
 def _wanted(name_or_kip: str | None) -> list[Capability]:
-    from kshell.client.compatibility import capabilities, find
-
     if name_or_kip is None:
         return list(capabilities().values())
     matches = find(name_or_kip)
@@ -162,14 +158,10 @@ def _format_span(span: Mapping[str, int | None] | None) -> str:
 
 
 def _kips() -> list[str]:
-    from kshell.client.compatibility import capabilities
-
     return list(dict.fromkeys(feature.kip for feature in capabilities().values()))
 
 
 def _complete(session: Session, typed: str) -> Iterable[str]:
-    from kshell.client.compatibility import capabilities
-
     return [*capabilities(), *_kips()]
 
 

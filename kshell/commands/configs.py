@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from kshell.cluster.configs import ask, complete_entity, expand, failure_of, parse_entity
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
 from kshell.errors import EXIT_FINDING, EXIT_OK, KshellError, NodeError, UsageError
 from kshell.metadata.families.configs import Resource, resource_segment
 from kshell.metadata.redaction import REDACTED, config_is_secret
 from kshell.sources.brokers.config_entries import UNKNOWN
+from kshell.tables.configs import check, for_people, rows_of_log, rows_of_node
 from kshell.tables.selection import RowArguments, is_given, row_flags, select
 from kshell.tables.state.cluster import CONFIG_FIELDS
 
@@ -45,8 +47,6 @@ def run(session: Session, args: ConfigsArguments) -> Result:
         if args.docs or args.overridden or args.effective or is_given(args):
             raise UsageError("configs check takes no options")
         return _check(session, args.entity[1:])
-    from kshell.cluster.configs import expand
-    from kshell.tables.configs import for_people
 
     entities: list[str] = args.entity or []
     resources = (
@@ -61,9 +61,6 @@ def run(session: Session, args: ConfigsArguments) -> Result:
 
 
 def _rows(session: Session, resources: list[Resource], args: ConfigsArguments) -> list[dict[str, Any]]:
-    from kshell.cluster.configs import ask, failure_of
-    from kshell.tables.configs import rows_of_log, rows_of_node
-
     nodes = session.source.nodes
     extended = args.docs or args.effective or args.overridden
     if nodes is None or session.until is not None or not (args.entity or extended):
@@ -107,9 +104,6 @@ def _note_old(session: Session, described: Described) -> None:
 
 
 def _check(session: Session, arguments: list[str]) -> Rows:
-    from kshell.cluster.configs import parse_entity
-    from kshell.tables.configs import check
-
     if len(arguments) < 2:
         raise UsageError(
             "configs check: an entity and KEY=VALUE are needed", hint="configs check TOPIC:orders retention.ms=1"
@@ -130,8 +124,6 @@ def _check(session: Session, arguments: list[str]) -> Rows:
 
 def _reported_entries(session: Session, resource: Resource) -> Callable[[str], Any]:
     """Key -> what a node says of it, where one can be asked; a remark says when our tables alone judge."""
-    from kshell.cluster.configs import ask, failure_of
-
     nodes = session.source.nodes
     entries: dict[str, Any] = {}
     if nodes is None:
@@ -148,8 +140,6 @@ def _reported_entries(session: Session, resource: Resource) -> Callable[[str], A
 
 
 def _complete(session: Session, typed: str) -> Iterable[str]:
-    from kshell.cluster.configs import complete_entity
-
     return [*complete_entity(session, typed), *([_CHECK] if _CHECK.startswith(typed) else [])]
 
 

@@ -7,7 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from kshell.client import contexts
+from kshell.client.address import addresses
 from kshell.client.contexts import CONTROLLERS, DIRECTORY, SERVERS, Context, Contexts
+from kshell.client.properties import read
+from kshell.client.settings import Settings, source_of
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag
 from kshell.engine.result import Column, Nothing, Report, Result, Rows, Section
 from kshell.engine.session import Session
@@ -98,9 +101,6 @@ def _show(saved_contexts: Contexts, name: str) -> Report:
 
 
 def _of_properties(path: str) -> dict[str, Any]:
-    from kshell.client.properties import read
-    from kshell.client.settings import Settings
-
     properties = read(path)
     settings = Settings.of(properties)
     return {
@@ -113,10 +113,6 @@ def _of_properties(path: str) -> dict[str, Any]:
 
 def _new(name: str, config: str | None, source_options: dict[str, str | None]) -> Context:
     """Checked now as far as no connection is needed: a context that cannot work is not kept."""
-    from kshell.client.address import addresses
-    from kshell.client.properties import read
-    from kshell.client.settings import Settings, source_of
-
     sources = [(kind, value) for kind, value in source_options.items() if value]
     if len(sources) > 1:
         raise UsageError("context: one source is needed, and there are two: -d, -q and -b exclude each other")

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from kshell.client.contexts import load
 from kshell.cluster.snapshot_slips import sentences, slips_between
 from kshell.commands.as_of import complete_point
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
@@ -268,8 +269,6 @@ def _complete(session: Session, typed: str) -> Iterable[str]:
 
 def _contexts() -> Iterable[str]:
     """The names of the contexts that the user has."""
-    from kshell.client.contexts import load
-
     return load(os.environ).named
 
 

@@ -13,6 +13,7 @@ from kshell.engine.staging import demand_new_directory, demand_new_file, new_dir
 from kshell.errors import SourceError, UsageError, did_you_mean
 from kshell.history.catalog import past_tables
 from kshell.tables.declaration import Table, image_for, load_for, tables, with_progress
+from kshell.tables.export import DATABASE, WRITERS, counted
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -36,8 +37,6 @@ class ExportArguments(Arguments):
 
 def run(session: Session, args: ExportArguments) -> Result:
     """A row a table. Raises CommandError where the directory may not be written, UsageError without its extra."""
-    from kshell.tables.export import DATABASE, WRITERS
-
     suffix = os.path.splitext(args.directory)[1]
     chosen_format = args.format or _SUFFIXES.get(suffix)
     if chosen_format is None:
@@ -65,8 +64,6 @@ def run(session: Session, args: ExportArguments) -> Result:
 
 def _written(session: Session, writer: Any, chosen: Iterable[Table]) -> Iterator[dict[str, Any]]:
     """Writes the tables; one that the source does not tell is left out, which a remark says."""
-    from kshell.tables.export import counted
-
     for table in chosen:
         try:
             table_rows = iter(table.rows(session, image_for(session, table.name, table.parts), None))

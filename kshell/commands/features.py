@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kshell.client.releases import supported_features
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.predicates import code_of
 from kshell.engine.result import Report, Result, Row, Rows, Section
@@ -18,6 +19,7 @@ from kshell.metadata.feature_levels import (
     levels,
     version_level,
 )
+from kshell.metadata.feature_update import check
 from kshell.tables.declaration import Field
 from kshell.tables.selection import RowArguments, is_given, row_flags, select
 
@@ -179,8 +181,6 @@ def _feature(found: ClusterFeatures, name: str, tools: KafkaTools) -> dict[str, 
 
 def _raise_to(found: ClusterFeatures, name: str, level: int, tools: KafkaTools) -> str | None:
     """The command that raises a feature to a level, where the controller would."""
-    from kshell.metadata.feature_update import check
-
     if level <= found.finalized.get(name, 0):
         return None
     (verdict,) = check(found, {name: level}, upgrade=True)
@@ -240,8 +240,6 @@ def _hint() -> str:
 
 
 def _verdicts(found: ClusterFeatures, targets: Mapping[str, int], *, upgrade: bool) -> list[LevelVerdict]:
-    from kshell.metadata.feature_update import check
-
     known = {name for node in found.nodes for name in node.supported or ()} | set(found.finalized)
     # To lower what no node knows and nobody finalized is no change.
     wanted = {name: level for name, level in targets.items() if level or name in known or len(targets) == 1}
@@ -299,8 +297,6 @@ def _map_for_people(row: Row) -> Row:
 
 def _releases(name: str, level: int) -> tuple[str | None, str | None]:
     """(the first release that supports the level, the last one where later ones do not any more)."""
-    from kshell.client.releases import supported_features
-
     known = supported_features()
     having = [release for release, spans in known.items() if name in spans and _is_in(spans[name], level)]
     if not having:

@@ -10,6 +10,7 @@ from kshell.engine.result import TIMESTAMP, Column, Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.metadata.partial import is_node_reported
 from kshell.metadata.values import Origin
+from kshell.sources.directory.describe import snapshot_named_by
 from kshell.tree.image import iso
 from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join
@@ -88,8 +89,6 @@ def _written(origin: Origin | None) -> dict[str, Any]:
         return {}
     facts: dict[str, Any] = {"record": origin.record_type, "version": origin.version}
     if origin.place.in_snapshot:
-        from kshell.sources.directory.describe import snapshot_named_by
-
         return facts | {"snapshot": snapshot_named_by(origin.place.file)}
     return facts | {"offset": origin.offset, "time": iso(origin.timestamp)}
 

@@ -13,6 +13,7 @@ from kshell.engine.result import Column, Report, Result, Rows, Section
 from kshell.engine.session import ago
 from kshell.errors import UsageError
 from kshell.protocol.primitives import ZERO_UUID
+from kshell.sources.directory import describe
 from kshell.sources.directory.sidecar_files import meta_properties, quorum_state
 from kshell.tables.declaration import Field, columns
 
@@ -102,8 +103,6 @@ def _of_nodes(nodes: Nodes) -> dict[str, Any]:
 
 def _of_log(session: Session) -> dict[str, Any]:
     """What the control records and the files beside the log say; who follows, and how far, is not on disk."""
-    from kshell.sources.directory import describe
-
     loaded = session.loaded
     state = quorum_state(loaded.listing, loaded.notes)
     known = describe.quorum(loaded)

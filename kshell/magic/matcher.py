@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
+from kshell.client import contexts
 from kshell.engine.arguments import SHAPING
 from kshell.engine.completion import Candidate, Completions, complete
 from kshell.engine.declaration import Command, Flag
@@ -145,7 +146,6 @@ def _own_of(tokens: list[Token]) -> _Own:
 def _values(notebook: Notebook, flag: Flag) -> Iterable[str]:
     if flag.dest != "context":
         return flag.choices
-    from kshell.client import contexts
 
     return dict.fromkeys((*notebook.sessions, *contexts.load(os.environ).named))
 

@@ -7,6 +7,7 @@ from kshell.engine.result import Rows, typed
 from kshell.spark.session import NAME
 from kshell.spark.verbs import Verb
 from kshell.spark.verbs.warehouse.flags import OUT, OutArguments
+from kshell.spark.verbs.warehouse.opening import maintained
 
 _COLUMNS = typed("table:string filesBefore:int64 filesAfter:int64 bytesBefore:int64 bytesAfter:int64")
 _TARGET_MB = 128
@@ -20,8 +21,6 @@ class OptimizeArguments(OutArguments):
 
 def run(args: OptimizeArguments) -> Rows:
     """One row per table that was rewritten. Raises CommandError where there are no tables: nothing is made there."""
-    from kshell.spark.verbs.warehouse.opening import maintained
-
     with maintained(args) as warehouse:
         before = {name: warehouse.files(name) for name in warehouse.tables()}
         changed = warehouse.optimize(args.target << 20)

@@ -15,6 +15,7 @@ from kshell.sources.points import Point
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
 from kshell.spark.verbs.warehouse.flags import OUT, WarehouseArguments, point
+from kshell.spark.verbs.warehouse.opening import open_warehouse
 from kshell.tables.query import plain, unique
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ class QueryArguments(WarehouseArguments):
 
 def run(args: QueryArguments) -> Rows:
     """Run one query. Raises UsageError with Spark's message, CommandError where the query fails."""
-    from kshell.spark.verbs.warehouse.opening import open_warehouse
     from kshell.spark.views.named import register
 
     keywords = _IDENTIFIER.findall(_APART.sub(" ", args.sql.lower())) or [""]

@@ -11,6 +11,7 @@ from kshell.errors import UsageError
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
 from kshell.spark.verbs.warehouse.flags import OUT, WarehouseArguments, utf8
+from kshell.spark.verbs.warehouse.opening import open_warehouse
 
 if TYPE_CHECKING:
     from kshell.spark.report.section import Scope
@@ -35,7 +36,6 @@ def run(args: ReportVerbArguments) -> Report:
     from kshell.spark.report.collect import cluster_names, collect, reader, renamed
     from kshell.spark.report.compose import compose
     from kshell.spark.report.write import target_of, write
-    from kshell.spark.verbs.warehouse.opening import open_warehouse
 
     target = target_of(args.to or "report", args.format or ())
     with open_warehouse(args) as place:

@@ -8,6 +8,7 @@ from kshell.errors import UsageError
 from kshell.spark.session import NAME
 from kshell.spark.verbs import Verb
 from kshell.spark.verbs.warehouse.flags import OUT, OutArguments
+from kshell.spark.verbs.warehouse.opening import maintained
 
 _COLUMNS = typed("step:int64 restored:int64 clusters:int64 changedTables:int64")
 
@@ -21,8 +22,6 @@ class RestoreArguments(OutArguments):
 def run(args: RestoreArguments) -> Rows:
     """The step that was made of it. Raises UsageError for a step that there is none of, CommandError where files of it
     are gone."""
-    from kshell.spark.verbs.warehouse.opening import maintained
-
     if not (args.step.isascii() and args.step.isdigit()):
         raise UsageError(f"{args.step}: no number of a step", hint=f"`{NAME} history` lists them")
     step = int(args.step)

@@ -11,6 +11,7 @@ from kshell.engine.result import Report
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
 from kshell.spark.verbs.warehouse.flags import OUT, SINCE, SOURCE_FLAGS, SourcesArguments, sources_of
+from kshell.spark.verbs.warehouse.opening import open_warehouse
 
 if TYPE_CHECKING:
     from kshell.spark.reconcile import ReconciledLog
@@ -24,7 +25,6 @@ def run(args: SourcesArguments) -> Report:
     from kshell.spark.steps.planning import NOW, clusters
     from kshell.spark.steps.step_run import run_step
     from kshell.spark.steps.unread import Failures, first
-    from kshell.spark.verbs.warehouse.opening import open_warehouse
     from kshell.spark.verbs.warehouse.step_summary import report
 
     sources = sources_of(args)

@@ -14,6 +14,7 @@ from kshell.sources.points import Point, duration_ms
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
 from kshell.spark.verbs.warehouse.flags import OUT, RETAIN, SINCE, SOURCE_FLAGS, SourcesArguments, sources_of
+from kshell.spark.verbs.warehouse.opening import open_warehouse
 
 _FEW = 8 << 20
 """Bytes of logs that are not worth what makes Spark quick on much."""
@@ -33,7 +34,6 @@ class StreamArguments(SourcesArguments):
 def run(args: StreamArguments) -> Report:
     """Follows until a signal, or with ``--available-now`` until all is read. Exit code as of ``run``; 130 on Ctrl-C."""
     from kshell.spark.stream.tables import EVERY, Sources, TableStream, Trigger
-    from kshell.spark.verbs.warehouse.opening import open_warehouse
     from kshell.spark.verbs.warehouse.step_summary import report
 
     sources = Sources(_options(sources_of(args), args.max_bytes), args.cluster, args.since or Point())

@@ -7,6 +7,7 @@ from kshell.engine.result import Rows, typed
 from kshell.spark.session import NAME
 from kshell.spark.verbs import Verb
 from kshell.spark.verbs.warehouse.flags import OUT, RETAIN, OutArguments
+from kshell.spark.verbs.warehouse.opening import maintained
 
 _COLUMNS = typed("table:string files:int64 bytes:int64")
 
@@ -21,8 +22,6 @@ class VacuumArguments(OutArguments):
 def run(args: VacuumArguments) -> Rows:
     """One row per table of which files were removed, or with ``--dry-run`` would be. Raises CommandError where there
     are no tables."""
-    from kshell.spark.verbs.warehouse.opening import maintained
-
     with maintained(args) as warehouse:
         removed = warehouse.vacuum(args.retain, dry_run=args.dry_run)
         return Rows(

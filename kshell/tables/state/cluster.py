@@ -16,6 +16,7 @@ from kshell.metadata.metadata_version import FEATURE, version_name
 from kshell.metadata.partial import reported_or_none
 from kshell.metadata.values import NEWER_ENUM, SECURITY_PROTOCOLS
 from kshell.sources.brokers.config_entries import NEWER_SOURCE, SOURCES, TYPES, UNKNOWN
+from kshell.tables.configs import rows_of_log
 from kshell.tables.controller_rows import controller_rows
 from kshell.tables.declaration import Field, Table, Wanted, table
 from kshell.tables.enumeration import Enumeration
@@ -109,8 +110,6 @@ def _controllers(session: Session, image: Image, wanted: Wanted) -> Iterator[Row
 
 def config_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
     """One row a key that is set, by resource and key, as the log holds them."""
-    from kshell.tables.configs import rows_of_log
-
     return rows_of_log(image["configs"], sorted(image["configs"]), session.redaction)
 
 
