@@ -35,6 +35,8 @@ PAGES = sorted(
     for path in [*ROOT.glob("*.md"), *ROOT.glob("notebooks/*.md"), *DOCS.rglob("*.md")]
 )
 NAMED_FILE = re.compile(r"(?<![\w./-])(?:kshell|tests|docs|release|requirements)/[\w./-]*[\w/]")
+NAMED_MODULE = re.compile(r"`([a-z_]+/[\w/]+\.py)`")
+DECISIONS = [page for page in PAGES if page.startswith("docs/decisions/")]
 PLACEHOLDER = "NAME"
 WIDTH = 80
 
@@ -121,6 +123,13 @@ def anchors(text: str) -> set[str]:
 def is_there(name: str) -> bool:
     """Whether a file or a directory is, or a decision that is named by its number."""
     return (ROOT / name).exists() or any(ROOT.glob(f"{name}-*.md"))
+
+
+@pytest.mark.parametrize("page", DECISIONS)
+def test_modules_that_a_decision_names_are_there(page: str) -> None:
+    """By their place in the package, as decisions name them."""
+    named = set(NAMED_MODULE.findall((ROOT / page).read_text("utf-8")))
+    assert [name for name in sorted(named) if not (is_there(f"kshell/{name}") or is_there(name))] == []
 
 
 @pytest.mark.parametrize("page", PAGES)
