@@ -117,9 +117,9 @@ def _tls(properties: Properties, warnings: list[str]) -> Tls:
 
 
 def _sasl(properties: Properties) -> Sasl:
-    from kshell.client.sasl.configuration import Sasl
+    from kshell.client.sasl.mechanisms import sasl_of
 
-    return Sasl.of(properties)
+    return sasl_of(properties)
 
 
 def _allowed_hosts(properties: Properties) -> AllowedHosts | None:

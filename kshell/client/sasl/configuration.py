@@ -8,7 +8,7 @@ quote up to the end of the line, with C's escapes; ``//``, ``/* */`` and a singl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.client.properties import Properties, Secret
@@ -18,20 +18,9 @@ if TYPE_CHECKING:
     from kshell.client.tls import Tls
 
 
-_JAAS = "sasl.jaas.config"
-_MODULES = {
-    "PLAIN": ("PlainLoginModule", "ScramLoginModule"),
-    "SCRAM-SHA-256": ("ScramLoginModule",),
-    "SCRAM-SHA-512": ("ScramLoginModule",),
-    "OAUTHBEARER": ("OAuthBearerLoginModule",),
-}
-"""The login modules that Kafka's mechanism takes its name and password from (PLAIN is Java's own: from either)."""
-_EXAMPLES = {
-    "PLAIN": 'org.apache.kafka.common.security.plain.PlainLoginModule required username="…" password="…";',
-    "SCRAM-SHA-256": 'org.apache.kafka.common.security.scram.ScramLoginModule required username="…" password="…";',
-    "OAUTHBEARER": "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;",
-}
-_EXAMPLES["SCRAM-SHA-512"] = _EXAMPLES["SCRAM-SHA-256"]
+JAAS = "sasl.jaas.config"
+Options = Mapping[str, Secret]
+"""Of a login module, all of them kept as secrets."""
 
 
 class TokenCache:
@@ -77,59 +66,60 @@ class Sasl(NamedTuple):
     """SCRAM with a delegation token: its id and HMAC stand for name and password (KIP-48)."""
     oauth: OAuth | None = None
 
-    @classmethod
-    def of(cls, properties: Properties) -> Sasl:
-        """From ``sasl.mechanism`` (Kafka's default is GSSAPI), ``sasl.jaas.config``, ``sasl.oauthbearer.*``.
 
-        Raises UsageError.
-        """
-        name = (properties.filled("sasl.mechanism") or "GSSAPI").upper()
-        if name == "GSSAPI":
-            raise properties.fault(
-                "sasl.mechanism",
-                "GSSAPI (Kerberos), which is also the default, is not supported",
-                hint=f"kshell speaks {', '.join(_MODULES)}: ask for a listener that offers one of them",
-            )
-        if name not in _MODULES:
-            raise properties.fault(
-                "sasl.mechanism", f"{name} is not supported", hint=f"kshell speaks {', '.join(_MODULES)}"
-            )
-        options = _login_options(properties, name)
-        if name == "OAUTHBEARER":
-            return cls(name, oauth=_oauth(properties, options))
-        username, password = options.get("username"), options.get("password")
-        if username is None or password is None or not username.value or not password.value:
-            missing = "username" if username is None or not username.value else "password"
-            raise properties.fault(_JAAS, f"the option {missing} is missing", hint=_EXAMPLES[name])
-        token_auth = "tokenauth" in options and options["tokenauth"].value.lower() == "true"
-        return cls(name, username, password, token_auth=token_auth)
+def login_options(properties: Properties, mechanism: str, login_modules: Collection[str], example: str) -> Options:
+    """The options of the login module in ``sasl.jaas.config``.
 
+    Args:
+        properties: of the client.
+        mechanism: the mechanism's name.
+        login_modules: the short names of the classes that it takes them from.
+        example: a value of ``sasl.jaas.config`` for hints.
 
-def _login_options(properties: Properties, mechanism: str) -> Mapping[str, Secret]:
-    key = _JAAS
-    if not properties.filled(key):
-        if mechanism == "OAUTHBEARER" and any(properties.filled(token_key) for token_key in _TOKEN_KEYS):
-            return {}
+    Raises:
+        UsageError: there is none, or it is no JAAS entry of such a login module.
+    """
+    if not properties.filled(JAAS):
         raise UsageError(
-            f"{_JAAS} is not set, and sasl.mechanism={mechanism} needs it",
-            hint=f"a JAAS file (java.security.auth.login.config) is not read; set {_JAAS}={_EXAMPLES[mechanism]}",
+            f"{JAAS} is not set, and sasl.mechanism={mechanism} needs it",
+            hint=f"a JAAS file (java.security.auth.login.config) is not read; set {JAAS}={example}",
         )
     try:
-        entries = parse_jaas(properties[key])
+        entries = parse_jaas(properties[JAAS])
     except JaasError as error:
-        raise properties.fault(key, str(error), hint=f"for example {_EXAMPLES[mechanism]}") from None
+        raise properties.fault(JAAS, str(error), hint=f"for example {example}") from None
     if len(entries) > 1:
-        raise properties.fault(key, f"{len(entries)} login modules, where Kafka takes one")
+        raise properties.fault(JAAS, f"{len(entries)} login modules, where Kafka takes one")
     module = entries[0].short_name
     if module == "Krb5LoginModule":
         raise properties.fault(
-            key, "Krb5LoginModule: GSSAPI (Kerberos) is not supported", hint=f"kshell speaks {', '.join(_MODULES)}"
+            JAAS, "Krb5LoginModule: GSSAPI (Kerberos) is not supported", hint=f"for example {example}"
         )
-    if module not in _MODULES[mechanism]:
+    if module not in login_modules:
         raise properties.fault(
-            key, f"sasl.mechanism={mechanism} needs another login module", hint=f"for example {_EXAMPLES[mechanism]}"
+            JAAS, f"sasl.mechanism={mechanism} needs another login module", hint=f"for example {example}"
         )
     return entries[0].options
+
+
+def password_login(properties: Properties, mechanism: str, options: Options, example: str) -> Sasl:
+    """A login by name and password. Raises UsageError where one of them is missing."""
+    username, password = options.get("username"), options.get("password")
+    if username is None or password is None or not username.value or not password.value:
+        missing = "username" if username is None or not username.value else "password"
+        raise properties.fault(JAAS, f"the option {missing} is missing", hint=example)
+    token_auth = "tokenauth" in options and options["tokenauth"].value.lower() == "true"
+    return Sasl(mechanism, username, password, token_auth=token_auth)
+
+
+def token_login(properties: Properties, mechanism: str, options: Options, example: str) -> Sasl:
+    """A login by a bearer token. Raises UsageError where nothing says where it comes from, or two things do."""
+    return Sasl(mechanism, oauth=_oauth(properties, options))
+
+
+def names_token(properties: Properties) -> bool:
+    """Whether properties say where a token comes from, so that ``sasl.jaas.config`` need not."""
+    return any(properties.filled(key) for key in _TOKEN_KEYS)
 
 
 _ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
@@ -139,7 +129,7 @@ _CREDENTIALS = "sasl.oauthbearer.client.credentials.client."
 _UNSECURED, _EXTENSION = "unsecuredLogin", "extension_"
 
 
-def _oauth(properties: Properties, options: Mapping[str, Secret]) -> OAuth:
+def _oauth(properties: Properties, options: Options) -> OAuth:
     claims = {name[len(_UNSECURED) :]: value for name, value in options.items() if name.startswith(_UNSECURED)}
     extensions = {name[len(_EXTENSION) :]: value for name, value in options.items() if name.startswith(_EXTENSION)}
     extensions |= {name[10:]: value for name, value in claims.items() if name.lower().startswith(_EXTENSION)}
@@ -187,7 +177,7 @@ def _endpoint_tls(properties: Properties, options: Mapping[str, Secret]) -> Tls:
     from kshell.client.tls import Tls
 
     own = {name: value.value for name, value in options.items() if name.startswith("ssl.")}
-    tls = Tls.of(Properties(own, dict.fromkeys(own, _JAAS)) if own else properties, [])
+    tls = Tls.of(Properties(own, dict.fromkeys(own, JAAS)) if own else properties, [])
     # A token endpoint is a web server: its name is checked whatever is said about Kafka's.
     return tls._replace(checks_name=True)
 

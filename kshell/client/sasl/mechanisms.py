@@ -20,9 +20,18 @@ import hmac
 import re
 import secrets
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from kshell.client.sasl.configuration import Sasl
+from kshell.client.properties import Properties
+from kshell.client.sasl.configuration import (
+    JAAS,
+    Options,
+    Sasl,
+    login_options,
+    names_token,
+    password_login,
+    token_login,
+)
 from kshell.errors import AuthenticationError, UsageError
 
 if TYPE_CHECKING:
@@ -40,38 +49,6 @@ class Mechanism(Protocol):
 
     def exchange(self) -> Exchange:
         """The messages of one authentication. Raises AuthenticationError, which names the node."""
-
-
-def mechanism(settings: Settings, node: str, tls: bool, timeout: float | None = None) -> Mechanism:
-    """The mechanism that the settings choose.
-
-    Args:
-        settings: which mechanism, and whom to be.
-        node: for messages, ``host:port``.
-        tls: whether the connection is encrypted.
-        timeout: seconds in which a token must be here, where that is less than ``request.timeout.ms``.
-
-    Raises:
-        UsageError: SASL is not configured, or PLAIN would send a password over a connection that is not encrypted and
-            nobody allowed that.
-    """
-    chosen = settings.sasl
-    if chosen is None:
-        raise UsageError(f"security.protocol={settings.security_protocol} uses no SASL")
-    if chosen.mechanism == "PLAIN":
-        if not tls and not settings.allow_plaintext_password:
-            raise UsageError(
-                f"{node}: SASL PLAIN would send the password over a connection that is not encrypted",
-                hint="use security.protocol=SASL_SSL, or allow it with -X sasl.plain.allow.plaintext=true",
-            )
-        return Plain(chosen, node)
-    if chosen.mechanism == "OAUTHBEARER":
-        from kshell.client.sasl.oauth import OAuthBearer
-
-        most = settings.request_timeout
-        return OAuthBearer(chosen, node, timeout=most if timeout is None else min(most, timeout))
-
-    return Scram(chosen, node)
 
 
 # --- PLAIN ------------------------------------------------------------------------------------------------------------
@@ -182,3 +159,119 @@ class Scram:
 
 def _decoded_text(answer: bytes) -> str:
     return "" if len(answer) > _LONGEST else answer.decode("utf-8", "replace")
+
+
+# --- which there are --------------------------------------------------------------------------------------------------
+
+
+class Login(NamedTuple):
+    """For whom, and over what, a mechanism logs in."""
+
+    sasl: Sasl
+    node: str
+    """For messages, ``host:port``."""
+    settings: Settings
+    tls: bool
+    timeout: float
+    """Seconds in which a token must be here."""
+
+
+class SaslMechanism(NamedTuple):
+    """A mechanism that kshell speaks."""
+
+    login_modules: tuple[str, ...]
+    """The login modules that Kafka's mechanism takes its options from, without their package."""
+    example: str
+    """A value of ``sasl.jaas.config``, for hints."""
+    begin: Callable[[Login], Mechanism]
+    """Raises UsageError where it must not be used."""
+    login: Callable[[Properties, str, Options, str], Sasl] = password_login
+    """(properties, name, options of the login module, example) -> whom to be. Raises UsageError."""
+    does_without_jaas: Callable[[Properties], bool] = lambda properties: False
+    """Whether properties say what options of the login module would."""
+
+
+def _plain(login: Login) -> Mechanism:
+    if not login.tls and not login.settings.allow_plaintext_password:
+        raise UsageError(
+            f"{login.node}: SASL PLAIN would send the password over a connection that is not encrypted",
+            hint="use security.protocol=SASL_SSL, or allow it with -X sasl.plain.allow.plaintext=true",
+        )
+    return Plain(login.sasl, login.node)
+
+
+def _scram(login: Login) -> Mechanism:
+    return Scram(login.sasl, login.node)
+
+
+def _oauthbearer(login: Login) -> Mechanism:
+    from kshell.client.sasl.oauth import OAuthBearer  # late: it needs HTTP
+
+    return OAuthBearer(login.sasl, login.node, login.timeout)
+
+
+_PACKAGE = "org.apache.kafka.common.security"
+_SCRAM = SaslMechanism(
+    ("ScramLoginModule",), f'{_PACKAGE}.scram.ScramLoginModule required username="…" password="…";', _scram
+)
+MECHANISMS = {
+    # PLAIN is Java's own: it takes name and password from either.
+    "PLAIN": SaslMechanism(
+        ("PlainLoginModule", "ScramLoginModule"),
+        f'{_PACKAGE}.plain.PlainLoginModule required username="…" password="…";',
+        _plain,
+    ),
+    "SCRAM-SHA-256": _SCRAM,
+    "SCRAM-SHA-512": _SCRAM,
+    "OAUTHBEARER": SaslMechanism(
+        ("OAuthBearerLoginModule",),
+        f"{_PACKAGE}.oauthbearer.OAuthBearerLoginModule required;",
+        _oauthbearer,
+        token_login,
+        names_token,
+    ),
+}
+"""By name. This is all that there is to declare of one."""
+
+
+def sasl_of(properties: Properties) -> Sasl:
+    """Who the client is, from ``sasl.mechanism`` (Kafka's default is GSSAPI) and what that one asks for.
+
+    Raises:
+        UsageError: the mechanism is none of :data:`MECHANISMS`, or something is missing or wrong.
+    """
+    key, names = "sasl.mechanism", ", ".join(MECHANISMS)
+    name = (properties.filled(key) or "GSSAPI").upper()
+    declared = MECHANISMS.get(name)
+    if name == "GSSAPI":
+        raise properties.fault(
+            key,
+            "GSSAPI (Kerberos), which is also the default, is not supported",
+            hint=f"kshell speaks {names}: ask for a listener that offers one of them",
+        )
+    if declared is None:
+        raise properties.fault(key, f"{name} is not supported", hint=f"kshell speaks {names}")
+    options: Options = {}
+    if properties.filled(JAAS) or not declared.does_without_jaas(properties):
+        options = login_options(properties, name, declared.login_modules, declared.example)
+    return declared.login(properties, name, options, declared.example)
+
+
+def mechanism(settings: Settings, node: str, tls: bool, timeout: float | None = None) -> Mechanism:
+    """The mechanism that the settings choose.
+
+    Args:
+        settings: which mechanism, and whom to be.
+        node: for messages, ``host:port``.
+        tls: whether the connection is encrypted.
+        timeout: seconds in which a token must be here, where that is less than ``request.timeout.ms``.
+
+    Raises:
+        UsageError: SASL is not configured, or PLAIN would send a password over a connection that is not encrypted and
+            nobody allowed that.
+    """
+    if settings.sasl is None:
+        raise UsageError(f"security.protocol={settings.security_protocol} uses no SASL")
+    most = settings.request_timeout
+    login = Login(settings.sasl, node, settings, tls, most if timeout is None else min(most, timeout))
+    return MECHANISMS[settings.sasl.mechanism].begin(login)
