@@ -1,4 +1,4 @@
-"""What ``kshell-pipeline`` can do: a verb is one module here, which declares its ``VERB``. Nothing else lists them."""
+"""The verbs (subcommands) of ``kshell-pipeline``. Each module here declares one as ``VERB``; there is no other list."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kshell.engine.result import Result
 from kshell.errors import UsageError, did_you_mean
 
 _ANSWERS = ("output", "color", "no_header", "timeout")
-"""The shell's shaping options that every verb has, too."""
+"""Those of the shell's options for the format of answers that every verb has as well."""
 ANSWER_FLAGS = tuple(flag for flag in SHAPING if flag.dest in _ANSWERS)
 
 
@@ -34,7 +34,7 @@ SPARK_FLAGS = (
 
 
 class SparkArguments(Arguments):
-    """What :data:`SPARK_FLAGS` make of a line."""
+    """The parsed values of :data:`SPARK_FLAGS`."""
 
     master: str | None
     conf: list[tuple[str, str]] | None
@@ -42,7 +42,7 @@ class SparkArguments(Arguments):
 
 
 class Verb(NamedTuple):
-    """A verb. ``run`` gets the line's ``arguments`` and returns a result; it never prints."""
+    """The declaration of a verb. ``run`` gets the parsed command line (``arguments``) and returns a result to print."""
 
     name: str
     summary: str
@@ -54,7 +54,7 @@ class Verb(NamedTuple):
     arguments: type[Arguments] = Arguments
 
     def declared(self) -> Command:
-        """The declaration of this verb as a command of the shell, for its parser and help."""
+        """Return this verb as if it were a command of the shell, so that the shell's parser and help work for it."""
         return Command(
             self.name,
             self.summary,
@@ -68,7 +68,7 @@ class Verb(NamedTuple):
         )
 
     def parsed(self, tokens: list[str]) -> Arguments:
-        """Parse the arguments of a line. Raises UsageError, also for options that only the shell's commands have."""
+        """Parse the command line after the verb. Raises UsageError, also for options of the shell's commands alone."""
         args = parse(self.declared(), tokens)
         own = {flag.dest for flag in self.flags}
         for flag in SHAPING:
@@ -85,12 +85,12 @@ def _no_shell(session: object, args: Arguments) -> NoReturn:
 
 @cache
 def names() -> tuple[str, ...]:
-    """Every verb's name, sorted; none is imported."""
+    """Return the names of all verbs, sorted, without importing them."""
     return tuple(name.replace("_", "-") for name in module_names(__path__))
 
 
 def get(name: str) -> Verb:
-    """The verb, imported now. Raises UsageError, which proposes names that exist."""
+    """Import and return the verb ``name``. Raises UsageError, which proposes names that exist."""
     if name not in names():
         hint = did_you_mean(name, names(), f"there are {', '.join(names())}")
         raise UsageError(f"{name}: no such verb", hint=hint)

@@ -1,4 +1,4 @@
-"""``kshell-pipeline doctor``: what is there to run on, and whether it works."""
+"""``kshell-pipeline doctor``: checks which Java, Python and packages there are, and whether Spark works with them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class DoctorArguments(SparkArguments):
 
 
 def run(args: DoctorArguments) -> Report:
-    """The findings; exit code 1 when something that is needed is missing or does not work."""
+    """Return the findings; exit code 1 if something that is needed is missing or does not work."""
     from kshell.spark.doctor import examine
 
     return examine(

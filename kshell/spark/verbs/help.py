@@ -1,4 +1,4 @@
-"""``kshell-pipeline help [VERB]``."""
+"""``kshell-pipeline help [VERB]``: explains a verb, or lists all."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class HelpVerbArguments(Arguments):
 
 
 def run(args: HelpVerbArguments) -> Text:
-    """Help on one verb, or the list of them. Raises UsageError for a verb that is not there."""
+    """Return help on one verb, or the list of all. Raises UsageError for an unknown verb."""
     return Text(overview() if args.verb is None else about(verbs.get(args.verb)), markdown=True)
 
 
 def about(verb: verbs.Verb) -> str:
-    """On one screen, as Markdown: how a verb is used, what it does, its options, examples."""
+    """Return help on a verb as Markdown: how it is used, what it does, its options, examples."""
     command = verb.declared()
     summary = f"{verb.summary[:1].upper()}{verb.summary[1:]}."
     parts = [
@@ -35,7 +35,7 @@ def about(verb: verbs.Verb) -> str:
 
 
 def overview() -> str:
-    """What there is, as Markdown."""
+    """Return the list of all verbs and the exit codes, as Markdown."""
     lines = [f"- `{name}`: {verbs.get(name).summary}" for name in verbs.names()]
     return "\n".join(
         [

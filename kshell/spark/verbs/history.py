@@ -1,4 +1,4 @@
-"""``kshell-pipeline history``: the steps, or the versions of one table."""
+"""``kshell-pipeline history``: lists the steps that made the tables, or the versions of one table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class HistoryVerbArguments(OutArguments):
 
 
 def run(args: HistoryVerbArguments) -> Rows:
-    """One row per step, or per version of a table; the newest first. Raises CommandError where there are no tables."""
+    """Return one row per step, or per version of a table; the newest first. Raises CommandError without tables."""
     from kshell.spark.tables.warehouse import Warehouse
 
     warehouse = Warehouse(None, out_of(args))
@@ -34,7 +34,7 @@ def run(args: HistoryVerbArguments) -> Rows:
     if args.table is None:
         return Rows(_STEPS, list(_steps(warehouse.log.rows()))[::-1])
     if args.table not in warehouse.state.versions:
-        catalog.table(args.table)  # says what there is
+        catalog.table(args.table)  # an unknown name raises UsageError, which proposes names
         raise UsageError(f"{args.table}: no such table in {warehouse.place}")
     counting = {
         row["versions"][args.table]
@@ -56,6 +56,7 @@ def run(args: HistoryVerbArguments) -> Rows:
 
 
 def _steps(rows: Sequence[Row]) -> Iterator[Row]:
+    """Merge rows ``begin`` and ``done`` into one per step, oldest first. Without ``done``, it runs or was killed."""
     before: dict[str, int] = {}
     for number, row in enumerate(rows):
         if row["phase"] == BEGIN_PHASE:

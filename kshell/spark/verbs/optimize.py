@@ -1,4 +1,4 @@
-"""``kshell-pipeline optimize``: the small files of many steps, put together."""
+"""``kshell-pipeline optimize``: merges the small files that many steps have written into larger ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class OptimizeArguments(OutArguments):
 
 
 def run(args: OptimizeArguments) -> Rows:
-    """One row per table that was rewritten. Raises CommandError where there are no tables: nothing is made there."""
+    """Return one row per table that was rewritten. Raises CommandError without tables; it does not create any."""
     with maintained(args) as warehouse:
         before = {name: warehouse.files(name) for name in warehouse.tables()}
         changed = warehouse.optimize(args.target << 20)

@@ -1,4 +1,4 @@
-"""``kshell-pipeline report``: pages about a cluster or the fleet, out of the tables."""
+"""``kshell-pipeline report``: writes pages (HTML, Markdown) about a cluster or all clusters of a warehouse."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ReportVerbArguments(WarehouseArguments):
 
 
 def run(args: ReportVerbArguments) -> Report:
-    """Writes the report; the answer is what needs attention, and which files there are."""
+    """Write the report. Return what needs attention, and the files that were written."""
     from kshell.spark.report.collect import cluster_names, collect, reader, renamed
     from kshell.spark.report.compose import compose
     from kshell.spark.report.write import target_of, write
@@ -51,7 +51,7 @@ def run(args: ReportVerbArguments) -> Report:
 
 
 def scope_of(warehouse: Warehouse, cluster: str | None) -> Scope:
-    """Of one cluster, or of all. Raises UsageError for one that is not there, CommandError where there is none."""
+    """Return the scope: one cluster, or all. Raises UsageError for an unknown one, CommandError without tables."""
     from kshell.spark.report.section import Scope
 
     clusters = sorted(warehouse.state.clusters)
@@ -68,7 +68,7 @@ def scope_of(warehouse: Warehouse, cluster: str | None) -> Scope:
 
 
 def _named(text: str) -> tuple[str, str]:
-    cluster, equals, name = utf8(text).rpartition("=")  # ids made of paths may have one
+    cluster, equals, name = utf8(text).rpartition("=")  # a cluster id that is made of a path may contain =
     if not equals or not cluster or not name:
         raise ValueError("ID=NAME")
     return cluster, name

@@ -1,4 +1,4 @@
-"""``kshell-pipeline restore``: the tables as a step left them."""
+"""``kshell-pipeline restore``: brings the tables back to what they were after an earlier step, as a new step."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class RestoreArguments(OutArguments):
 
 
 def run(args: RestoreArguments) -> Rows:
-    """The step that was made of it. Raises UsageError for a step that there is none of, CommandError where files of it
-    are gone."""
+    """Restore a step, and return one row about the new step. Raises UsageError if there is no such step, CommandError
+    if files of it were removed already."""
     if not (args.step.isascii() and args.step.isdigit()):
         raise UsageError(f"{args.step}: no number of a step", hint=f"`{NAME} history` lists them")
     step = int(args.step)

@@ -1,4 +1,4 @@
-"""``kshell-pipeline run``: what is new of the clusters into the tables."""
+"""``kshell-pipeline run``: reads what is new in the logs of clusters, and adds it to the tables as one step."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from kshell.spark.reconcile import ReconciledLog
 
 _FEW_OFFSETS, _FEW_BYTES = 200_000, 32 << 20
-"""Below both of them, starting and planning is most of what Spark does."""
+"""Limits of a small step, for all logs together: below both, Spark spends most of its time on starting and planning."""
 
 
 def run(args: SourcesArguments) -> Report:
-    """One step; exit code 4 when something was damaged or malformed, else 3 when something could not be read."""
+    """Run one step. Exit code 4 if something was damaged or malformed, else 3 if something could not be read."""
     from kshell.spark.steps.planning import NOW, clusters
     from kshell.spark.steps.step_run import run_step
     from kshell.spark.steps.unread import Failures, first
@@ -34,10 +34,11 @@ def run(args: SourcesArguments) -> Report:
         progress(0, 0, "looking for metadata directories")
         failed: Failures = {}
         copies = clusters(sources, args.cluster, failed)
-        stack.enter_context(warehouse.writing())  # nothing is written where nothing is found
+        stack.enter_context(warehouse.writing())  # only now: if no source is found, nothing is written
         since = args.since or NOW
 
         def planned(logs: Sequence[ReconciledLog], failed: Failures) -> None:
+            """Decide, once the logs to read are known, whether the step is small. Raise if none could be planned."""
             if not logs:
                 raise first(failed)
             place.is_brief = sum(log.checkpoint.offset for log in logs) < _FEW_OFFSETS

@@ -1,4 +1,4 @@
-"""``kshell-pipeline stream``: the tables follow directories that grow."""
+"""``kshell-pipeline stream``: keeps the tables up to date with directories that grow, in micro-batches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kshell.spark.verbs.warehouse.flags import OUT, RETAIN, SINCE, SOURCE_FLAGS,
 from kshell.spark.verbs.warehouse.opening import open_warehouse
 
 _FEW = 8 << 20
-"""Bytes of logs that are not worth what makes Spark quick on much."""
+"""Bytes of logs below which what speeds Spark up on much data (``is_brief`` leaves it out) costs more than it saves."""
 _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -32,7 +32,7 @@ class StreamArguments(SourcesArguments):
 
 
 def run(args: StreamArguments) -> Report:
-    """Follows until a signal, or with ``--available-now`` until all is read. Exit code as of ``run``; 130 on Ctrl-C."""
+    """Follow until a signal, or with ``--available-now`` until all is read. Exit codes of ``run``; 130 for Ctrl-C."""
     from kshell.spark.stream.tables import EVERY, Sources, TableStream, Trigger
     from kshell.spark.verbs.warehouse.step_summary import report
 

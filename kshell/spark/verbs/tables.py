@@ -1,4 +1,4 @@
-"""``kshell-pipeline tables``: what tables there are, how large they are, and their columns."""
+"""``kshell-pipeline tables``: lists the tables and how large they are, or their columns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TablesArguments(OutArguments):
 
 
 def run(args: TablesArguments) -> Result:
-    """Rows about tables (or their columns); of a warehouse with ``--out``. Spark is not started."""
+    """Return one row per table of the warehouse ``--out``; with ``--schema``, one per column. Does not start Spark."""
     specs = [catalog.table(args.name)] if args.name else list(catalog.tables().values())
     if args.schema:
         return Rows(_COLUMNS, list(_columns(specs)))

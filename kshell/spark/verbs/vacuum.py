@@ -1,4 +1,4 @@
-"""``kshell-pipeline vacuum``: removes files that no recent step has."""
+"""``kshell-pipeline vacuum``: removes files that belong to no recent step."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ class VacuumArguments(OutArguments):
 
 
 def run(args: VacuumArguments) -> Rows:
-    """One row per table of which files were removed, or with ``--dry-run`` would be. Raises CommandError where there
-    are no tables."""
+    """Return one row per table of which files were (``--dry-run``: would be) removed. CommandError without tables."""
     with maintained(args) as warehouse:
         removed = warehouse.vacuum(args.retain, dry_run=args.dry_run)
         return Rows(

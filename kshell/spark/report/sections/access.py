@@ -1,4 +1,4 @@
-"""Who changed what: ACLs, quotas, users, tokens, configs."""
+"""The section on changes of ACLs, quotas, users, tokens and configs, and on ACLs that are wide open."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ _BOTH = """(
         oldValue, newValue
     FROM {config_changes}
 )"""
+"""SQL: the rows of ``access_audit`` and ``config_changes``, in the columns that they have in common."""
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Changes a day, ACLs that are wide open now, the last changes."""
+    """Ask for changes per day, ACLs that are wide open now, and the last changes."""
     return {
         "days": daily(_BOTH, "clusterId" if scope.is_fleet else "kind", "1", "changes", "change <> 'found'"),
         "open": top_rows(
@@ -44,7 +45,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """What is wide open; what was changed."""
+    """List ACLs that are wide open, which need attention, and the last changes."""
     wide, last, days = answers["open"], answers["last"], answers["days"]
     lead = f"{counted(total_of(last), 'change')} in the log." if last else "Nothing was changed."
     lead += (

@@ -1,4 +1,4 @@
-"""Hours that were unlike the same hour of other weeks."""
+"""The section on hours with unusually many or few changes, compared with the same hour of other weeks."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from kshell.spark.report.section import (
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """The hours with the highest scores."""
+    """Ask for the hours with the highest scores."""
     columns = "clusterId, measure, hour, value, median, mad, weeks, score"
     return {"rows": top_rows(columns, "FROM {anomalies}", "abs(score) DESC, hour DESC, clusterId, measure", 15)}
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """Which hours."""
+    """List these hours; one note of level ``info`` names the most unusual one."""
     rows = answers["rows"]
     if not rows:
         return SectionContent("No hour stands out, or fewer than four weeks are covered.")

@@ -1,4 +1,4 @@
-"""Time with a leader, and with enough in-sync replicas, by month."""
+"""The section on how long partitions had a leader, and enough in-sync replicas, by month."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GOOD = 0.999
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Months of clusters, or of one and its worst topics; the partitions that were offline the longest."""
+    """Ask for the months of clusters, or of one with its worst topics and brokers; and for the worst partitions."""
     kinds = "scope = 'cluster'" if scope.is_fleet else "scope IN ('cluster', 'topic', 'broker')"
     return {
         "months": f"""
@@ -53,7 +53,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """What share of the time partitions could be read and written."""
+    """Say which share of the time partitions could be read and written in the last month, and list the worst."""
     months = [row for row in answers["months"] if row["availability"] is not None]
     if not months:
         return SectionContent("No time is covered: the log has no partitions, or ends with the record that made them.")

@@ -1,4 +1,4 @@
-"""Brokers over time: registered, unfenced, fenced, shut down."""
+"""The section on brokers over time: registered, unfenced, fenced, in controlled shutdown."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from kshell.spark.report.section import (
 )
 
 _STATES = 2000
-"""Stretches of time that are drawn at most: the last ones."""
+"""How many rows of ``broker_states`` are drawn at most: the last ones."""
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """States of a cluster's brokers, or fencings a day of clusters; sums by broker."""
+    """Ask for the states of one cluster's brokers, or fencings per day of all clusters; and for sums by broker."""
     fenced = f"(SELECT clusterId, {day_of('fromMs')} AS day FROM {{broker_states}} WHERE state = 'fenced')"
     states = top_rows("broker, state, fromMs, toMs, durationMs", "FROM {broker_states}", "fromMs DESC, broker", _STATES)
     return {
@@ -40,7 +40,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """Sessions and fencings."""
+    """Count registrations and fencings, and list the brokers that were fenced the longest."""
     rows, over = answers["brokers"], answers["over"]
     if not rows:
         return SectionContent("No broker was registered.")

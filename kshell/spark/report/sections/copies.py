@@ -1,4 +1,4 @@
-"""Where all this is from: copies that do not agree, and what could not be read."""
+"""The section on copies of logs that differ or are damaged, and on what could not be read or decoded."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ STATES = {
     "unreadable": ("error", "copy could not be read", "copies could not be read"),
     "not-compared": ("info", "copy could not be compared", "copies could not be compared"),
 }
-"""State of a copy that is not as it should be -> its level, and what it is called for one and for several."""
+"""State of a copy that needs attention -> its level, and the message for one copy and for several."""
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Copies by state, those that are not as the others, and quarantine by reason."""
+    """Ask for copies by state, copies that differ or are damaged, and the quarantine by reason."""
     states = ", ".join(f"'{state}'" for state in STATES)
     return {
         "states": "SELECT state, count(*) AS copies, min(copy) AS one FROM {copies} GROUP BY state ORDER BY state",
@@ -48,7 +48,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """How many copies there are, how they agree, what is in quarantine."""
+    """Count copies by state, list those that differ or are damaged, and what is in quarantine."""
     states = {row["state"]: row for row in answers["states"]}
     if not states:
         return SectionContent("No copy was read.")

@@ -1,4 +1,4 @@
-"""Where clusters, or the brokers of one, are set differently."""
+"""The section on configs whose values differ between clusters, or between the brokers of one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kshell.spark.report.section import (
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """What is set unlike elsewhere."""
+    """Ask for values that differ from the usual one of their comparison."""
     return {
         "unusual": top_rows(
             "clusterId, scope, resourceType, if(resourceName = '', '(all brokers)', resourceName) AS resource, name,"
@@ -34,7 +34,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """The unusual values."""
+    """List the unusual values. Only differences between brokers of one cluster need attention."""
     rows = answers["unusual"]
     if not rows:
         return SectionContent("Nothing is set differently.")

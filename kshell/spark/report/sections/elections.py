@@ -1,4 +1,4 @@
-"""Leaders that were not in sync."""
+"""The section on unclean elections: leaders that were not in sync."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kshell.spark.report.section import (
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Elections a day; the last ones."""
+    """Ask for elections per day, and the last ones."""
     who = "clusterId" if scope.is_fleet else "topic"
     return {
         "days": daily("{unclean_elections}", who, "1", "elections"),
@@ -34,7 +34,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """How many there were, and the last ones."""
+    """Count unclean elections, which need attention, and list the last ones."""
     last = answers["last"]
     if not last:
         return SectionContent("There was none.")

@@ -1,4 +1,4 @@
-"""How many records were written."""
+"""The section on how many records were written to the metadata logs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kshell.spark.report.section import (
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Records a day, and in all."""
+    """Ask for records per day, by cluster or type, and in all."""
     who = "clusterId" if scope.is_fleet else "type"
     return {
         "days": daily("{metadata_growth}", who, "records", "records"),
@@ -33,7 +33,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """The log's size and how it grew."""
+    """Count the records, and list the clusters or types with the most."""
     rows, days = answers["who"], answers["days"]
     if not rows:
         return SectionContent("The log has no records beside a snapshot's.")

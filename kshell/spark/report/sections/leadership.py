@@ -1,4 +1,4 @@
-"""How often leaders changed, and how much of the time the preferred one led."""
+"""The section on how often leaders changed, and for which share of the time the preferred one led."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SUMS = """sum(gained) AS gained, sum(lost) AS lost, sum(leaderMs) AS leaderMs,
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Changes a day; sums by broker or cluster, and by topic."""
+    """Ask for changes of leader per day, and for sums by cluster or broker, and by topic."""
     return {
         "days": daily("{leadership}", scope.who, "gained", "gained"),
         "who": top_rows(
@@ -39,7 +39,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """Changes of leader, and who led."""
+    """Count changes of leader; list the clusters or brokers, and the topics, with the most."""
     total = answers["all"][0] if answers["all"] else {}
     if total.get("leaderMs") is None:
         return SectionContent("No partition had a leader.")

@@ -1,4 +1,4 @@
-"""How evenly leaders and replicas lie on brokers, and whether racks are used."""
+"""The section on how evenly leaders and replicas are spread over brokers, and over racks."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from kshell.spark.report.section import (
 )
 
 _SKEWED, _BEYOND = 1.5, 2.0
-"""Worth a look: a broker that leads so many times the mean, and so many partitions more than it."""
+"""A broker needs attention if it leads this many times the mean, and this many partitions more than the mean."""
 _NARROW = 0.01
-"""So is this share of partition time with all replicas in one rack."""
+"""A cluster needs attention from this share of partition time with all replicas in one rack."""
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Load of brokers on the last day (of one cluster), skews a day, skews and racks of the last day."""
+    """Ask for skew per day, skew and racks on the last day, and for one cluster its brokers' load on that day."""
     line = "concat(measure, ' by ', level) AS measure, mostToMean FROM {skew} WHERE mostToMean IS NOT NULL"
     cluster = "clusterId, mostToMean FROM {skew} WHERE level = 'broker' AND measure = 'leaders'"
     named, who = (cluster, "clusterId") if scope.is_fleet else (line, "measure")
@@ -52,13 +52,13 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 
 def _last_day(table: str, column: str) -> str:
-    """Rows of a table of the last day of each cluster on which there is something in the column."""
+    """SQL (``FROM … WHERE``): a table's rows of each cluster's last day on which the column is not null."""
     days = f"SELECT *, max(day) OVER (PARTITION BY clusterId) AS lastDay FROM {{{table}}} WHERE {column} IS NOT NULL"
     return f"FROM ({days}) WHERE day = lastDay"
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """Loads, skews, racks."""
+    """Say how uneven the load is; list skew and racks. Large skew and replicas in one rack need attention."""
     skews, racks, days = answers["skews"], answers["racks"], answers["days"]
     if not skews:
         return SectionContent("No time is covered in which brokers led anything.")
@@ -86,6 +86,7 @@ def _brokers(rows: Sequence[Row]) -> list[SectionDrawing]:
 
 
 def _skewed(scope: Scope, rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of leaders by broker whose busiest broker is above both limits."""
     return [
         row
         for row in rows

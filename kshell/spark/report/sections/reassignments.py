@@ -1,4 +1,4 @@
-"""Replicas on their way."""
+"""The section on reassignments of replicas: how they ended, and how long they took."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from kshell.spark.report.section import (
 from kshell.tree.image import lasting
 
 _LONG = 86_400_000
-"""Milliseconds after which one that lasts is worth a look."""
+"""Milliseconds after which a reassignment that has not ended needs attention."""
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Reassignments that last, then the longest; counts by outcome."""
+    """Ask for reassignments that have not ended, then the longest; and for counts by outcome."""
     return {
         "rows": top_rows(
             "clusterId, topic, partition, fromMs, toMs, durationMs, outcome, replicasBefore, replicasAfter, adding,"
@@ -42,7 +42,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """How many there were, how long they took, which last."""
+    """Count reassignments by outcome; list those that have not ended, then the longest."""
     rows = answers["rows"]
     if not rows:
         return SectionContent("There was none.")

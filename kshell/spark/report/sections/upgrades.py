@@ -1,4 +1,4 @@
-"""Which versions clusters went through."""
+"""The section on finalized features of clusters, above all metadata.version, over time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ROWS = 1500
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Changes with the time of the cluster's last record; of a fleet, metadata.version alone is drawn."""
+    """Ask for changes to draw (of a fleet only metadata.version), clusters per version, and the last changes."""
     where = "WHERE feature = 'metadata.version'" if scope.is_fleet else ""
     return {
         "lanes": top_rows(
@@ -48,7 +48,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """Versions now, and how they came about."""
+    """Say which metadata.version clusters have now, and list the last changes; downgrades need attention."""
     versions, lanes, last = answers["versions"], answers["lanes"], answers["last"]
     if not lanes:
         return SectionContent("No feature was ever finalized.")

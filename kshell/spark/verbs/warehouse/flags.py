@@ -1,4 +1,4 @@
-"""Options that name a warehouse and the sources of its tables."""
+"""Options that verbs share: the directory of a warehouse, the sources of its tables, points in time."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ OUT = Flag(("--out",), "the directory of the tables, local or a URI", "DIR")
 
 
 class OutArguments(Arguments):
-    """What :data:`OUT` makes of a line."""
+    """The parsed value of :data:`OUT`."""
 
     out: str | None
 
 
 class WarehouseArguments(OutArguments, SparkArguments):
-    """Those of a verb that needs a session for the tables."""
+    """The parsed values of :data:`OUT` and the options of Spark, for verbs that need a session."""
 
 
 def _hours(text: str) -> int:
@@ -39,7 +39,7 @@ RETAIN = Flag(
 
 
 def utf8(text: str) -> str:
-    """Text of the command line that can be written into tables and pages.
+    """Return text of the command line, if it can be written into tables and pages.
 
     Raises:
         ValueError: its bytes are not UTF-8 (Python has surrogates in their place).
@@ -60,7 +60,7 @@ SOURCE_FLAGS = (
 
 
 class SourcesArguments(WarehouseArguments):
-    """What :data:`SOURCE_FLAGS` and :data:`SINCE` make of a line, and sources without an option."""
+    """The parsed values of :data:`SOURCE_FLAGS` and :data:`SINCE`; ``more`` has the sources given without an option."""
 
     source: list[str] | None
     more: list[str]
@@ -69,7 +69,7 @@ class SourcesArguments(WarehouseArguments):
 
 
 def point(text: str) -> Point:
-    """A point in the logs of many clusters. Raises UsageError; marks are the shell's, of one source."""
+    """Parse a point in the logs of many clusters. Raises UsageError, also for marks: they belong to one source."""
     try:
         return parse_point(text)
     except UsageError as error:
@@ -87,8 +87,8 @@ SINCE = Flag(
 
 
 def sources_of(args: SourcesArguments) -> list[str]:
-    """The sources of a line that must have some, and ``--out`` too. Raises UsageError, also for a key in a URI."""
-    sources = [plain(source) for source in (*(args.source or ()), *args.more)]  # before anything repeats one
+    """Return the sources of a command line. Raises UsageError without any, without ``--out``, or for a key in a URI."""
+    sources = [plain(source) for source in (*(args.source or ()), *args.more)]  # first: later messages show them
     if not sources or not all(sources):
         raise UsageError("no --source", hint="--source '/fleet/*/*/__cluster_metadata-0'")
     out_of(args)
@@ -96,7 +96,7 @@ def sources_of(args: SourcesArguments) -> list[str]:
 
 
 def out_of(args: OutArguments) -> str:
-    """``--out``. Raises UsageError without one."""
+    """Return the value of ``--out``. Raises UsageError if it is not given."""
     if not args.out:
         raise UsageError("no --out", hint="--out DIR is where the tables are")
     return args.out
