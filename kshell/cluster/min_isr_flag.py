@@ -1,4 +1,4 @@
-"""``--min-isr-default``: what the log does not know of ``min.insync.replicas``."""
+"""The flag ``--min-isr-default``: min.insync.replicas where only brokers' server.properties have it, not the log."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ MIN_ISR_DEFAULT = Flag(
 
 
 class MinIsrArguments(Arguments):
-    """What :data:`MIN_ISR_DEFAULT` makes of a line."""
+    """The value of :data:`MIN_ISR_DEFAULT`; base class for the arguments of a command that has this flag."""
 
     min_isr_default: int | None
 
 
 class MinIsrRowArguments(MinIsrArguments, RowArguments):
-    """The same, of a command whose rows can be chosen."""
+    """Base class for a command that also has ``--where``, ``--columns`` and the other options of rows."""
 
 
 DESCRIPTION = (
@@ -50,14 +50,14 @@ DESCRIPTION = (
 
 
 def min_isr_of(session: Session, image: Image, args: MinIsrArguments) -> MinIsr:
-    """The values of an image. Where they are unknown for some topics, a remark says for how many."""
+    """The ``min.insync.replicas`` of each topic; a remark says for how many topics it is unknown."""
     least = MinIsr(image, args.min_isr_default)
     note_unknown(session, image, least)
     return least
 
 
 def note_unknown(session: Session, image: Image, least: MinIsr) -> int:
-    """Of how many topics nobody knows the value; a remark says so."""
+    """Count the topics whose value is unknown, and add a remark if there are any."""
     unknown = sum(least.of(name) is None for name in image[NAMES])
     if unknown:
         topics = "1 topic" if unknown == 1 else f"{unknown} topics"
@@ -75,10 +75,10 @@ def min_isr_answer(
     *,
     needs_min_isr: bool,
 ) -> Rows:
-    """The answer of a table whose rows depend on the values.
+    """Answer with a table whose rows, made by ``make``, depend on min.insync.replicas.
 
-    ``needs_min_isr``: whether the question does, too: then a remark says how many are unknown, and with
-    ``--fail-if-any`` no row is no good news (exit code 3).
+    ``needs_min_isr``: whether the user's question does, too. Then a remark counts the topics whose value is unknown,
+    and ``--fail-if-any`` without rows exits with 3 (unknown) instead of 0.
     """
     unknown = 0
 

@@ -26,7 +26,7 @@ class AclsArguments(RowArguments):
 
 
 def run(session: Session, args: AclsArguments) -> Result:
-    """A row an entry; with ``--principal`` those that count for it."""
+    """Return one row per ACL; with ``--principal``, only the ACLs of this principal and those of ``User:*``."""
     if args.principal is None:
         return table_answer(session, args, TABLE)
     counting = {args.principal, _EVERYBODY}
@@ -45,7 +45,7 @@ def _principal(text: str) -> str:
 
 
 def complete_principal(session: Session, typed: str) -> Iterable[str]:
-    """The principals that entries name."""
+    """Complete a principal: those that ACLs name."""
     return sorted({entry.value.principal for entry in session.image["acls"].values()})
 
 

@@ -21,7 +21,7 @@ class AliasArguments(Arguments):
 
 
 def run(session: Session, args: AliasArguments) -> Result:
-    """Without words it shows, with some it defines; ``name=line`` is understood too."""
+    """Define an alias, or list aliases if no line is given; ``name=line`` in one word also defines one."""
     name, tokens = args.name, args.line
     if name is not None and "=" in name and not tokens:
         name, _, line = name.partition("=")

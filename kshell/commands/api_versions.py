@@ -37,7 +37,7 @@ class ApiVersionsArguments(RowArguments):
 
 
 def run(session: Session, args: ApiVersionsArguments) -> Result:
-    """A row for every API that some node offers. Raises NodeError when no node answers."""
+    """Return one row per API that at least one node offers. Raises NodeError if no node answers."""
     if args.node is not None and args.all:
         raise UsageError("api-versions: --node asks one node, --all every one: give one of them")
     from kshell.cluster.nodes import live_nodes, survey
@@ -60,7 +60,7 @@ def _row(key: int, span: Range | None, ranges: Mapping[str, Mapping[int, Range]]
 
 
 def _for_people(chosen: Iterable[Row], ranges: Mapping[str, Mapping[int, Range]], kinds: Mapping[str, str]) -> Rows:
-    """APIs x nodes. Nodes that offer the same share a column; what differs among nodes of one kind is marked."""
+    """A row per API, a column per group of equal nodes; ``*`` marks what not all nodes of a kind share."""
     groups: dict[tuple[str, frozenset[tuple[int, Range]]], list[str]] = {}
     for node, offered in ranges.items():
         groups.setdefault((kinds[node], frozenset(offered.items())), []).append(node)
@@ -89,7 +89,7 @@ def _text(span: Range) -> str:
 
 
 def complete_node(session: Session, typed: str) -> Iterable[str]:
-    """The ids of the controllers and brokers in the image."""
+    """Complete a node id: those of the controllers and brokers in the image."""
     node_ids = {*session.image["controllers"], *session.image["brokers"]}
     return [str(node_id) for node_id in sorted(node_ids)]
 

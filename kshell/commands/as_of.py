@@ -1,4 +1,4 @@
-"""``as-of``: the whole shell at another point in time."""
+"""``as-of``: move the session to another point in time, so that every later command answers as of that point."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class AsOfArguments(Arguments):
 
 
 def run(session: Session, args: AsOfArguments) -> Result:
-    """Goes to a point, or says at which the shell is."""
+    """Move to a point, or say at which point the session is if none is given."""
     then = session
     if args.point:
         front = session.front
         then = front.reshape(point=" ".join(args.point), zone=session.settings.get("timezone"))
-        _ = then.loaded  # what cannot be shown leaves the shell where it is
+        _ = then.loaded  # load first: if the point cannot be shown, the session stays where it is
         front.travel(then)
     last = then.image.provenance
     facts = {"offset": last.offset, "epoch": last.epoch, "time": iso(last.timestamp), "timeMs": last.timestamp}
@@ -33,7 +33,7 @@ def run(session: Session, args: AsOfArguments) -> Result:
 
 
 def complete_point(session: Session, typed: str) -> Iterable[str]:
-    """``now``, the marks, and ways to say how far back."""
+    """Complete a point in time: ``now``, durations before now, and marks."""
     marks = [f"@{mark.name}" for mark in session.marks.all()]
     return [point for point in ("now", "-15m", "-1h", "-1d", *marks) if point.startswith(typed)]
 

@@ -1,4 +1,4 @@
-"""``brokers``: the brokers of the cluster, what they carry, and what software each of them runs."""
+"""``brokers``: the registered brokers, with ``--load`` their partitions, with ``--software`` what each of them runs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class BrokersArguments(RowArguments):
 
 
 def run(session: Session, args: BrokersArguments) -> Result:
-    """Registrations as the source has them; with ``--software`` every broker is asked itself."""
+    """Return one row per registered broker; with ``--software``, every broker is asked directly as well."""
     image = image_for(session, "brokers", ("brokers", "topics") if args.load else ("brokers",))
     note_unknown_names(session, image, args.where)
     unasked = dict.fromkeys((field.name for field in _SOFTWARE), None) | {"softwareSource": "unknown"}
@@ -73,7 +73,7 @@ def run(session: Session, args: BrokersArguments) -> Result:
 
 
 def _page(result: Rows, *, software: bool) -> Result:
-    """Without the software's columns where no broker was asked; else the cluster's versions below the table."""
+    """The text output: without software columns if no broker was asked, else with the range of versions below."""
     table = result.for_people
     assert isinstance(table, Rows)
     left_out = {*_OF_CLUSTER} if software else {field.name for field in _SOFTWARE}

@@ -19,7 +19,7 @@ class CatArguments(Arguments):
 
 
 def run(session: Session, args: CatArguments) -> Result:
-    """One leaf is its value, one directory a tree of values, several paths are rows."""
+    """Return the value of a single leaf, a tree of values for a single directory, or one row per path for several."""
     matches = [hit for pattern in args.path for hit in session.find(pattern)]
     if len(matches) == 1:
         return _value_or_tree(*matches[0])

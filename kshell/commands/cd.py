@@ -1,4 +1,4 @@
-"""``cd``: another working directory."""
+"""``cd``: change the working directory in the tree."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class CdArguments(Arguments):
 
 
 def run(session: Session, args: CdArguments) -> Result:
-    """``-`` is the directory before this one; without a word it is ``~``, ``/image``."""
+    """Change the working directory. ``-`` is the previous one; without a path it is ``~``, which is ``/image``."""
     pattern = escape(join(session.previous)) if args.path == "-" else args.path or "~"
     matches = session.find(pattern)
     if len(matches) > 1:

@@ -1,4 +1,4 @@
-"""``compat``: what a cluster can do, and which node is in the way (KIP-35)."""
+"""``compat``: which features of Kafka a running cluster can use, and which nodes prevent the others (KIP-35)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class CompatArguments(RowArguments):
 
 
 def run(session: Session, args: CompatArguments) -> Result:
-    """A row a feature. Raises UsageError for a feature that is not known, NodeError when no node answers."""
+    """Return one row per feature. Raises UsageError for an unknown feature, NodeError if no node answers."""
     wanted = _wanted(args.feature)
     from kshell.cluster.nodes import live_nodes, survey
 
@@ -82,10 +82,10 @@ def _wanted(name_or_kip: str | None) -> list[Capability]:
 def _row(verdict: Compatibility[str], node_survey: Survey) -> dict[str, Any]:
     feature = verdict.feature
     blockers = verdict.blockers
-    # A level that is too low is in the way whoever was asked.
+    # A blocker is certain, even if some nodes were not asked.
     usable = False if blockers else verdict.usable
     reasons = _reasons(blockers)
-    # Who was not asked may be in the way: yes would be a guess, no would not.
+    # A node that did not answer may prevent the use, so "yes" would be a guess; "no" is not.
     silent = [name for name in node_survey.silent if node_survey.members[name].kind in feature.kinds]
     if usable is True and silent:
         usable = None
@@ -117,7 +117,7 @@ def _span(span: tuple[int, int | None] | None) -> dict[str, int | None] | None:
 
 
 def _reasons(blockers: Iterable[Blocker[str]]) -> list[str]:
-    """Each reason once, with the nodes that it holds for."""
+    """Each reason once, with the nodes to which it applies in front."""
     nodes_by_reason: dict[str, list[str]] = {}
     for blocker in blockers:
         nodes_by_reason.setdefault(blocker.reason, []).extend([blocker.node] if blocker.node is not None else [])
@@ -135,7 +135,7 @@ def _for_people(row: Row) -> Row:
 
 
 def _page(rows: Iterable[Mapping[str, Any]]) -> Report:
-    """Everything about each feature: the verdict, and what it needs beside what there is."""
+    """The text output for single features: the verdict, and a table of required against shared versions."""
     columns = typed("name:string required:json shared:json")
     sections = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""``completion``: a script by which bash, zsh or fish complete kshell's commands, options, paths and values."""
+"""``completion``: a script with which bash, zsh or fish complete kshell's commands, options, paths and values."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class CompletionArguments(Arguments):
 
 
 def run(session: Session, args: CompletionArguments) -> Result:
-    """Print the script for a shell; or, for such a script, the words that the last one may become.
+    """Return the script for a shell, or with ``--words`` the candidates for the last of the given words.
 
     Raises:
         UsageError: there is no such shell.
@@ -90,9 +90,9 @@ def run(session: Session, args: CompletionArguments) -> Result:
 
 
 def _candidates(session: Session, words: list[str]) -> Iterable[str]:
-    """What the last word may become, after other words; all as somebody has typed them in bash, zsh or fish.
+    """Candidates for the last word; the words are as the user typed them in bash, zsh or fish, with quotes.
 
-    The candidates are plain: those shells quote what they insert.
+    The candidates have no quotes: those shells quote what they insert.
     """
     from kshell.engine.completion import complete
 
@@ -109,11 +109,11 @@ def _candidates(session: Session, words: list[str]) -> Iterable[str]:
 
 
 _QUOTED = re.compile(r"[\s'\"\\|>#]")
-"""What ends a word in kshell's language, or is no part of it. Patterns stay patterns."""
+"""Characters that kshell's command language would not take as part of a word; globs are left as they are."""
 
 
 def _unquoted(word: str) -> str:
-    """A word of a shell without its quotes; one that is being typed may lack the last."""
+    """Remove a shell's quotes from a word; the closing quote may be missing while it is being typed."""
     plain, mark, at = "", "", 0
     while at < len(word):
         char, following = word[at], word[at + 1 : at + 2]
@@ -129,7 +129,7 @@ def _unquoted(word: str) -> str:
 
 
 def _with_source(session: Session, options: list[str]) -> Session:
-    """A session that has loaded a directory, if the options or the environment name one; nobody waits for a network."""
+    """A loaded session if options or environment name a directory, else the given one: Tab must not wait for a node."""
     with contextlib.suppress(KshellError):
         parsed, _ = parse_options("kshell", (*NAMING, *SHAPING), [*options, "pwd"])
         choice = choose(given_sources(parsed), os.environ, parsed.config, parsed.X or ())
@@ -140,7 +140,7 @@ def _with_source(session: Session, options: list[str]) -> Session:
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str], list[str]]:
-    """The names of kshell's own options; those that stand before the command; and the words from the command on."""
+    """(all names of kshell's own options, the words before the command, the command and the words after it)."""
     flags = [*NAMING, *SHAPING]
     takes_value = {name: flag.metavar is not None for flag in flags for name in flag.names}
     at = 0

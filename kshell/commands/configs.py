@@ -1,4 +1,4 @@
-"""``configs``: configs of topics, brokers, groups, with what nodes know of them; ``configs check`` judges values."""
+"""``configs``: configs of topics, brokers and groups; ``configs check`` says whether Kafka would accept values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CHECKED = typed(
 )
 _CHECK = "check"
 _TELLS_TYPES = 3
-"""The version of DescribeConfigs that tells types (KIP-569)."""
+"""The first version of DescribeConfigs whose response has types and documentation (KIP-569)."""
 _BY_TABLES = "judged by what Kafka 3.3 to 4.4 define"
 
 
@@ -40,7 +40,7 @@ class ConfigsArguments(RowArguments):
 
 
 def run(session: Session, args: ConfigsArguments) -> Result:
-    """Rows of the entities, or of everything that is set; with ``check``, a verdict on each value."""
+    """Return one row per config of the entities, or per config that is set; with ``check``, a verdict on each value."""
     if args.overridden and args.effective:
         raise UsageError("configs: --overridden and --effective exclude each other")
     if args.entity[:1] == [_CHECK]:
@@ -85,7 +85,7 @@ def _rows(session: Session, resources: list[Resource], args: ConfigsArguments) -
         if from_log:
             rows += rows_of_log(session.image["configs"], [described.resource], session.redaction, type=UNKNOWN)
     if failures and len(failures) == len(resources) and not rows and not any_from_log:
-        session.remarks.clear()  # the error says the same
+        session.remarks.clear()  # the error that is raised says the same
         raise failures[0]
     if not rows and not failures:
         session.remarks.append("nothing is set there: --effective shows what is in force")
@@ -123,7 +123,7 @@ def _check(session: Session, arguments: list[str]) -> Rows:
 
 
 def _reported_entries(session: Session, resource: Resource) -> Callable[[str], Any]:
-    """Key -> what a node says of it, where one can be asked; a remark says when our tables alone judge."""
+    """A lookup of the entry that a node reports for a key. Without a node it is empty, and a remark says so."""
     nodes = session.source.nodes
     entries: dict[str, Any] = {}
     if nodes is None:

@@ -1,4 +1,4 @@
-"""``context``: names for sources, each with its client properties."""
+"""``context``: list, add, use, show or remove contexts: names for a source and its client properties file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ContextArguments(Arguments):
 
 
 def run(session: Session, args: ContextArguments) -> Result:
-    """The action is the first word; all of them read the file of contexts anew."""
+    """Run the action that the first argument names, on contexts that are read from the file each time."""
     action = args.action or "list"
     if action not in _ACTIONS:
         raise UsageError(
@@ -92,7 +92,7 @@ def _list(saved_contexts: Contexts) -> Rows:
 
 
 def _show(saved_contexts: Contexts, name: str) -> Report:
-    """The context, and of its properties file what is no secret: which keys it sets, and how it connects."""
+    """One context, with the keys of its properties file and its protocol and mechanism, but no other values."""
     context = saved_contexts.get(name)
     facts: dict[str, Any] = contexts.described(context) | {"current": saved_contexts.current == name}
     if context.config is not None:
@@ -112,7 +112,7 @@ def _of_properties(path: str) -> dict[str, Any]:
 
 
 def _new(name: str, config: str | None, source_options: dict[str, str | None]) -> Context:
-    """Checked now as far as no connection is needed: a context that cannot work is not kept."""
+    """Make a context, and check what needs no connection, so that one that cannot work is not saved."""
     sources = [(kind, value) for kind, value in source_options.items() if value]
     if len(sources) > 1:
         raise UsageError("context: one source is needed, and there are two: -d, -q and -b exclude each other")
@@ -139,7 +139,7 @@ def _complete_action(session: Session, typed: str) -> Iterable[str]:
 
 
 def _names(tokens: list[str]) -> Iterable[str]:
-    """The contexts there are, after an action that takes one of them."""
+    """Complete the name of an existing context, after an action that takes one."""
     if not tokens or tokens[-1] not in ("use", "show", "remove"):
         return ()
     try:

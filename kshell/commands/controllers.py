@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def run(session: Session, args: RowArguments) -> Result:
-    """Registrations of the image, and voters that have none (before 3.7); brokers only tell of the quorum."""
+    """Return one row per registered controller, and per voter without a registration (before 3.7, or from brokers)."""
     return select(FIELDS, controller_rows(session), args, people=_for_people)
 
 

@@ -24,7 +24,7 @@ class DumpArguments(Arguments):
 
 
 def run(session: Session, args: DumpArguments) -> Result:
-    """Reads while it prints; damage ends the command only after everything readable was printed."""
+    """Return the records as rows that are read while they are printed; damage is reported after the last of them."""
     records = _records(session, args)
     result = Rows(columns=COLUMNS, rows=(), style="lines", line=_line, hanging=7)
     result.rows = _Dumped(session, records, result)
@@ -33,7 +33,7 @@ def run(session: Session, args: DumpArguments) -> Result:
 
 def _records(session: Session, args: DumpArguments) -> DecodedRecords:
     listing = session.source.listing()
-    start = vars(args)["from"] or 0  # args.from would not parse
+    start = vars(args)["from"] or 0  # args.from is no valid Python
     wanted = only(frozenset(args.type)) if args.type else None
     snapshot = snapshot_to_read(listing, args.snapshot)
     if snapshot is not None:
@@ -44,7 +44,7 @@ def _records(session: Session, args: DumpArguments) -> DecodedRecords:
 
 
 class _Dumped(TextRows):
-    """The records as rows, or as lines of JSON, most of which are made without a row."""
+    """The records, iterated as rows or as lines of JSON; the latter mostly without making a row, which is faster."""
 
     def __init__(self, session: Session, records: DecodedRecords, result: Rows) -> None:
         self._session = session
@@ -57,7 +57,7 @@ class _Dumped(TextRows):
         conclude(self._session, self._records, self._result)
 
     def json_lines(self) -> Iterator[str]:
-        """Metadata records by :class:`RecordTexts`, all others by their rows."""
+        """One JSON object per record: metadata records by :class:`RecordTexts`, control records from their rows."""
         session = self._session
         yield from self._records.json_lines(
             RecordTexts(session.redaction), lambda record: to_json(row_of(session, record)) + "\n"

@@ -1,4 +1,4 @@
-"""``exit``: the end."""
+"""``exit``: leave the shell, or stop reading a file of commands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ExitArguments(Arguments):
 
 
 def run(session: Session, args: ExitArguments) -> Result:
-    """Raises Exit, which is for the front end."""
+    """Raise Exit, which the front end catches to end with this exit code."""
     code = args.code or "0"
     if not (code.isascii() and code.isdigit() and len(code) < 5 and int(code) <= _HIGHEST):
         raise UsageError(f"exit: {code!r} is no exit code", hint=f"a number from 0 to {_HIGHEST}")

@@ -1,4 +1,4 @@
-"""``explain``: each byte of a batch, with the field that it belongs to."""
+"""``explain``: every byte of a record batch, with the field to which it belongs and what the field means."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def run(session: Session, args: ExplainArguments) -> Result:
     """Explain the batch with an offset, or one of its records.
 
     Returns:
-        A row per field, in the order of the bytes. Exit code 4 where the batch is damaged.
+        A row per field, in the order of the bytes. Exit code 4 if the batch is damaged.
 
     Raises:
         CommandError: no batch has that offset, or the batch is damaged and a record was asked for.
@@ -86,7 +86,7 @@ def run(session: Session, args: ExplainArguments) -> Result:
 
 
 def _locate(session: Session, offset: int, snapshot: str | None) -> tuple[BatchAt, str]:
-    """The batch, and its file's name. Raises CommandError."""
+    """Find the batch that has an offset, and the name of its file. Raises CommandError if there is none."""
 
     def look(listing: Listing) -> tuple[BatchAt, str]:
         file = snapshot_to_read(listing, snapshot)
@@ -119,7 +119,7 @@ def _row(piece: ByteRange) -> dict[str, Any]:
 
 
 def _lines(rows: list[dict[str, Any]]) -> Iterator[Row]:
-    """Rows of a few bytes each, the later ones of a field without its name."""
+    """Rows for text output: fields of many bytes become several rows, of which only the first has name and value."""
     width = 3 * _BYTES_PER_LINE
     for row in rows:
         yield row | {"hex": row["hex"][: width - 1]}

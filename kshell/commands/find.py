@@ -1,4 +1,4 @@
-"""``find``: every path below some, or every value."""
+"""``find``: all paths below starting points in the tree that meet the given tests, with ``--values`` their values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FindArguments(Arguments):
 
 
 def run(session: Session, args: FindArguments) -> Result:
-    """Paths are found while they are printed: nothing is collected."""
+    """Return one row per match. The rows are a generator: the tree is walked while they are printed."""
     starts = [hit for pattern in args.path or ["."] for hit in session.find(pattern)]
     hits = _hits(starts, _tests(args), args.maxdepth)
     if args.values:

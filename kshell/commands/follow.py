@@ -1,4 +1,4 @@
-"""``follow``: the records that are being committed, as they come."""
+"""``follow``: print metadata records as they are committed, like ``tail -f``, with the path that each touches."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FollowArguments(Arguments):
 
 
 def run(session: Session, args: FollowArguments) -> Result:
-    """Rows without end, unless ``--count`` says how many."""
+    """Return rows without an end, or ``--count`` of them."""
     events = _Events(session, _place(session, args.path), frozenset(args.type or ()))
     rows = events.rows(None if args.since is None else session.since(args.since))
     if args.count is not None:
@@ -46,13 +46,13 @@ def run(session: Session, args: FollowArguments) -> Result:
 def _place(session: Session, path: str | None) -> Segments | None:
     place = place_of(session, path, "follow", "follow the directory around it")
     if place is not None and walk(session.root, place) is None:
-        resolve(session.root, place[:-1])  # what is around it must be there
+        resolve(session.root, place[:-1])  # only the last name may be missing yet
         session.remarks.append(f"{join(place)} is not there yet")
     return place
 
 
 def _some(rows: Iterator[Row], most: int) -> Iterator[Row]:
-    """Up to ``most`` rows; records that change nothing come along and do not count."""
+    """Up to ``most`` rows. NoOp records between them are passed on, but not counted."""
     remaining = most
     for row in rows:
         if row["type"] != NO_OP:
@@ -65,7 +65,7 @@ def _some(rows: Iterator[Row], most: int) -> Iterator[Row]:
 
 
 class _Events:
-    """Rows of the records that touch a place and have a type; without either, of all."""
+    """Follows the log, and makes rows of records that touch ``place`` and are of ``types``, or of all if not given."""
 
     def __init__(self, session: Session, place: Segments | None, types: frozenset[str]) -> None:
         self._session = session
@@ -74,7 +74,7 @@ class _Events:
         self._tracker = Tracker(EMPTY, keeps_old=True)
 
     def rows(self, since: Since | None) -> Iterator[Row]:
-        """From a point on; ``None``: from now on."""
+        """Rows from a point on; ``None``: from after the point that the session shows, which mostly is now."""
         session = self._session
         start = None if since is None else since.offset
         if start is None and session.until is None:
@@ -90,7 +90,11 @@ class _Events:
                 session.announce()
 
     def _knows_what_is_before(self, start: int) -> None:
-        """The names of what is there before ``start``, so that later records can be told where they belong."""
+        """Load the state before ``start``, from which the paths of later records are derived.
+
+        Raises:
+            DataError: it cannot be loaded, and a path was given, which cannot be matched without it.
+        """
         if start <= 0:
             return
         try:

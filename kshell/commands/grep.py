@@ -1,4 +1,4 @@
-"""``grep``: leaves whose values match."""
+"""``grep``: search the values of leaves below paths of the tree for a regular expression."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class GrepArguments(Arguments):
 
 
 def run(session: Session, args: GrepArguments) -> Result:
-    """Searches what is shown: a redacted value is the text ``[redacted]`` here as well."""
+    """Return one row per field whose text matches. Redacted values are searched as the text ``[redacted]``."""
     pattern = re.escape(args.pattern) if args.fixed_strings else args.pattern
     search = bounded(regex(f"(?i:{pattern})" if args.ignore_case else pattern))
     starts = [hit for where in args.path or ["."] for hit in session.find(where)]
@@ -70,7 +70,7 @@ def _matches(leaves: Iterator[tuple[Segments, Node]], search: Search, *, invert:
 
 
 def _parts(value: Any, name: str = "") -> Iterator[tuple[str, str, Any]]:
-    """(field, its text, its value) of everything in a value that is no object: ``listeners.0.host``, ``isr``."""
+    """(dotted name, text, value) of each innermost field, such as ``listeners.0.host``; a list of scalars is one."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
             yield from _parts(item, f"{name}.{key}" if name else key)

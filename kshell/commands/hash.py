@@ -1,4 +1,4 @@
-"""``hash``: one line that is the same wherever the same metadata is."""
+"""``hash``: a digest of the metadata, to compare nodes, copies and points in time: equal metadata, equal digest."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def run(session: Session, args: HashArguments) -> Result:
     """Hash the image, or a part of it.
 
     Returns:
-        ``hash``, and the ``offset`` and ``epoch`` of the last record in the image; exit code 1 where ``--expect``
-        names another hash.
+        ``hash``, and the ``offset`` and ``epoch`` of the last record in the image; exit code 1 if ``--expect`` names
+        another hash.
 
     Raises:
         NoSuchPathError: there is no such path.
-        SourceError: brokers are asked, which report only parts of the image.
+        SourceError: the source is brokers, which report only parts of the image.
         UsageError: the path is outside ``/image``.
     """
     session.source.demand_log("hash")

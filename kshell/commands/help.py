@@ -1,4 +1,4 @@
-"""``help``: the commands there are, and one of them, or a subject, on a screen."""
+"""``help``: list all commands by task, or show how one command is used, or a page on a topic such as exit codes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class HelpArguments(Arguments):
 
 
 def run(session: Session, args: HelpArguments) -> Result:
-    """All commands as rows, or one as text; an alias says what it stands for. Raises UsageError for an unknown word."""
+    """Return all commands as rows, or one help text; for an alias, its meaning. Raises UsageError if it is unknown."""
     name = args.command
     if name is None:
         return _overview()
@@ -33,7 +33,7 @@ def run(session: Session, args: HelpArguments) -> Result:
 
 
 def _overview() -> Result:
-    """The commands by task, then the topics."""
+    """All commands by task, and after them the help topics."""
     commands = registry.commands()
     rows: list[Row] = [
         {"name": command.name, "summary": command.summary, "task": command.task.value} for command in commands

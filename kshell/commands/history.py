@@ -16,7 +16,7 @@ class HistoryArguments(Arguments):
 
 
 def run(session: Session, args: HistoryArguments) -> Result:
-    """Oldest first, numbered from 1; the newest N, and of them those with the text in them."""
+    """Return the lines that contain the text, oldest first; with ``-n``, the newest N of them. Numbers start at 1."""
     numbered = list(enumerate(session.history, 1))
     if args.text is not None:
         numbered = [(number, line) for number, line in numbered if args.text in line]

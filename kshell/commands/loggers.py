@@ -1,4 +1,4 @@
-"""``loggers``: log levels of one node, and the one call of kshell that changes anything."""
+"""``loggers``: list a node's log levels, or change one, which is all that kshell ever changes in a cluster."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 _SET, _UNSET = "set", "unset"
 _LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
-"""What Kafka takes (``LogLevelConfig``); OFF it refuses."""
+"""The levels that Kafka accepts (``LogLevelConfig``); it refuses OFF."""
 _SHOWN_ONLY = ("OFF", "ALL")
-"""Levels that a node's own configuration can set."""
+"""Levels that can be in effect through a node's log4j configuration, but cannot be set by a request."""
 
 
 def _sources() -> Iterable[str]:
@@ -57,7 +57,7 @@ class LoggersArguments(RowArguments):
 
 
 def run(session: Session, args: LoggersArguments) -> Result:
-    """Lists, or changes one logger after asking. Raises NodeError, UsageError; CommandError when the answer is no."""
+    """List, or change one logger after asking. Raises NodeError, UsageError; CommandError if the user declines."""
     node_id, change = _checked(args)
     from kshell.cluster.nodes import live_nodes
 
@@ -76,10 +76,9 @@ def run(session: Session, args: LoggersArguments) -> Result:
 
 
 def _connect(session: Session, nodes: Nodes, node_id: int) -> tuple[Member, Connection, list[Logger]]:
-    """The node, a connection to it, and its loggers.
+    """Connect to the node with an id; returns it, the connection and its loggers.
 
-    Where the cluster does not say who has that id (the principal may not ask it), every address that was given is asked
-    as if it were the one: the others refuse.
+    If ids are not known (the principal may not ask), each address is tried as if it were that node: the others refuse.
     """
     from kshell.client.loggers import INVALID_REQUEST, loggers
     from kshell.cluster.nodes import connection_to, find_members
@@ -102,15 +101,15 @@ def _connect(session: Session, nodes: Nodes, node_id: int) -> tuple[Member, Conn
 
 
 class _Change(NamedTuple):
-    """What a line changes."""
+    """The change of one logger that a command line asks for."""
 
     logger: str
     level: str | None
-    """The new one; ``None`` for the level that it inherits."""
+    """The new level; ``None`` to unset the logger's own level, so that it inherits one."""
 
 
 def _checked(args: LoggersArguments) -> tuple[int, _Change | None]:
-    """The node's id, and what to change there, of a line that makes sense. Raises UsageError."""
+    """Check the arguments; returns the node's id and the change (``None``: list loggers). Raises UsageError."""
     hint = "`help loggers` shows how it is used"
     try:
         node_id = count(args.node)
@@ -142,13 +141,13 @@ def _changed(
     *,
     asks: bool,
 ) -> Rows:
-    """What the node had and what it has now; it is asked again, not believed to have done it."""
+    """Change the level, and return it before and after; for the latter the node is asked again."""
     from kshell.client.loggers import loggers, set_level
 
     name, level = change
     before = _level_of(node_loggers, name, member)
     if asks:
-        assert session.ask is not None  # seen before anything was connected to
+        assert session.ask is not None  # run() has checked it before connecting
         to = f"to {level}" if level is not None else "back to what it inherits"
         where = f"{member.title} ({connection.node})"
         if not session.ask(f"Change {name} at {where} from {before} {to}, until the node restarts?"):

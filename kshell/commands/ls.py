@@ -1,4 +1,4 @@
-"""``ls``: what is in a directory of the tree."""
+"""``ls``: list directories of the tree, with ``-l`` also the record that last wrote each entry."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join
 
 _REPLAY_AT_MOST = 32 * 1024 * 1024
-"""Bytes of log that a listing may replay (seconds) to learn what a snapshot does not know; ``stat`` has no limit."""
+"""Bytes of log that ``ls -l`` replays at most to find when a snapshot's value was written; ``stat`` has no limit."""
 
 _NAMES = (Column("name", type="string"), Column("type", wide=True, type="string"))
 _LONG = (
@@ -40,7 +40,7 @@ class LsArguments(Arguments):
 
 
 def run(session: Session, args: LsArguments) -> Result:
-    """Directories are listed, leaves stand for themselves; several directories get a heading each."""
+    """Return one row per entry of each directory, and one per leaf; several directories get a heading each."""
     matches = [hit for pattern in args.path or ["."] for hit in session.find(pattern)]
     several = len(matches) > 1 or args.recursive
     return Rows(
@@ -84,7 +84,7 @@ def _row(session: Session | None, segments: Segments, node: Node, directory: str
 
 
 def _written(origin: Origin | None) -> dict[str, Any]:
-    """A snapshot keeps what was written and not when: offset and time are the log's, or unknown."""
+    """The columns of ``-l`` for an origin. A snapshot does not have offset and time of the original record."""
     if origin is None or is_node_reported(origin):
         return {}
     facts: dict[str, Any] = {"record": origin.record_type, "version": origin.version}

@@ -1,4 +1,4 @@
-"""``mark``: names for points in time."""
+"""``mark``: give a name to an offset of the log, list these names, or remove one (:mod:`kshell.sources.marks`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MarkArguments(Arguments):
 
 
 def run(session: Session, args: MarkArguments) -> Result:
-    """Sets or removes one; without a name, lists all."""
+    """Set or remove a mark; list all marks if no name is given."""
     if args.remove is not None:
         if args.name is not None:
             raise UsageError("mark: --remove NAME takes nothing beside it")

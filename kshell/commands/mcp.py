@@ -1,4 +1,4 @@
-"""``mcp``: the declaration of the MCP server; the command line itself starts it (:mod:`kshell.mcp`)."""
+"""``mcp``: the declaration of the MCP server, which only the command line can start (:mod:`kshell.mcp`)."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class McpArguments(Arguments):
 
 
 def run(session: Session, args: McpArguments) -> Result:
-    """List the tools.
+    """List the tools of the server.
 
     Raises:
-        UsageError: without ``--tools``: inside a session standard input and output are not free.
+        UsageError: without ``--tools``, for a session cannot start the server.
     """
     from kshell.engine import tools  # late: it imports every command that is a tool
 

@@ -1,4 +1,4 @@
-"""``partitions``: a row a partition, or those with certain problems."""
+"""``partitions``: list all partitions, or only those with given problems, such as ``--offline``."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _PROBLEM_DESCRIPTIONS = {
 }
 _MOVING = {"addingReplicas": 0, "removingReplicas": 0}
 _CAN_LEAD = {"replicas": 0, "elr": 0, "leader": 1, "isr": 1}
-"""Of a partition without a leader these are seen in that order: its leader and ISR are nobody."""
+"""Columns for offline partitions, most important first: leader and ISR, which are empty, are dropped before others."""
 
 
 def _with(table: Table, spares: Mapping[str, int]) -> Table:
-    """The table with these columns among what people see, spared in that order."""
+    """The table with these columns in text output, too; the number says how early a narrow terminal drops a column."""
     fields = (
         field._replace(wide=False, spare=spares[field.name]) if field.name in spares else field
         for field in table.fields
@@ -48,7 +48,7 @@ _OF_MIN_ISR = frozenset((UNDER_MIN_ISR, AT_MIN_ISR))
 
 
 def _depends_on_min_isr(where: Predicate) -> bool:
-    """Whether it decides a condition: not where the state or the problems are only held against others."""
+    """Whether min.insync.replicas decides ``--where``: comparing state or problems to others does not need it."""
     fields = asked_for(TABLE.fields, where)
     if "minIsr" in fields:
         return True
@@ -70,7 +70,7 @@ class PartitionsArguments(MinIsrRowArguments):
 
 
 def run(session: Session, args: PartitionsArguments) -> Result:
-    """All partitions, or with flags those that have one at least of the problems."""
+    """Return one row per partition; with flags, only for partitions that have at least one of these problems."""
     problems = frozenset(problem for problem in PROBLEMS if getattr(args, problem.replace("-", "_")))
     is_chosen_by_min_isr = not problems.isdisjoint(_OF_MIN_ISR)
     needs_min_isr = is_chosen_by_min_isr or (args.where is not None and _depends_on_min_isr(args.where))

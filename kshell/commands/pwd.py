@@ -8,7 +8,7 @@ from kshell.engine.session import Session
 
 
 def run(session: Session, args: Arguments) -> Result:
-    """The path as other commands take it."""
+    """Return the working directory as a path that other commands accept."""
     return Text(session.cwd_path)
 
 

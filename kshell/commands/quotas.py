@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def run(session: Session, args: RowArguments) -> Result:
-    """A row a limit."""
+    """Return one row per limit (one quota key of one entity)."""
     return table_answer(session, args, TABLE)
 
 

@@ -1,4 +1,8 @@
-"""``recover``: from the copies that are left of a metadata log to a quorum that works again."""
+"""``recover``: plan how to start a quorum that has lost its majority, from the copies of its log that are left.
+
+The answer says which copy to keep, which records may be uncommitted or lost, and what to do step by step; with ``--to``
+it also writes the directory from which one controller starts. The copies stay unchanged.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +56,7 @@ _DAMAGE = tuple(column._replace(prose=column.name == "damage") for column in typ
 _TAKEN = typed("copy:string fromOffset:int64 toOffset:int64")
 _RECORDS = typed("copy:string offset:int64 epoch:int32 type:string data:json", wide="timestampMs:int64 version:int16")
 _MOST = 1000
-"""Records that are named one by one."""
+"""Records that a section lists at most."""
 _LISTENER = "CONTROLLER"
 
 
@@ -69,8 +73,8 @@ def run(session: Session, args: RecoverArguments) -> Result:
 
     Returns:
         The copies; which one to keep and why; which of its records no copy proves to be committed; which records of
-        other copies it lacks; the voters; and the steps for this release of Kafka. Exit code 4 where the copy to keep
-        is damaged.
+        other copies it lacks; the voters; and the steps for this kraft.version. Exit code 4 if the copy to keep is
+        damaged.
 
     Raises:
         UsageError: ``--to`` without ``--voters``, or the reverse.
@@ -105,7 +109,7 @@ def run(session: Session, args: RecoverArguments) -> Result:
 
 
 def _plan_shown(sections: list[Section], uncommitted: int) -> Report:
-    """For users the steps come before the records, of which there may be pages, and how many there are before both."""
+    """The text output: the steps come before the records, which may fill pages; their numbers come before the steps."""
     found = {section.key: section for section in sections}
     records = []
     for key in ("uncertain", "lost"):
@@ -156,7 +160,7 @@ def _written(directory: str, plan: _Plan, voter: Voter) -> dict[str, Any]:
 
 
 class _Plan:
-    """A plan: what there is, what to keep, and what would be lost."""
+    """The plan as sections of a report; ``loaded`` is the state of the new log that is made from the copies."""
 
     def __init__(self, session: Session, survivors: Survivors, loaded: Loaded) -> None:
         self.session = session
@@ -169,17 +173,17 @@ class _Plan:
 
     @property
     def listener(self) -> str:
-        """The name of the controllers' listener, as the voters say it."""
+        """The name of the controllers' listener, from the voters' endpoints; ``CONTROLLER`` if they have none."""
         names = [point["name"] for voter in voters(self._loaded) for point in voter.get("endpoints", ())]
         return names[0] if names else _LISTENER
 
     @property
     def uncommitted(self) -> int:
-        """How many records of the new log no copy proves to be committed."""
+        """The number of records of the new log that no copy proves to be committed."""
         return max(self.survivors.log.end - self.survivors.comparison.committed, 0)
 
     def majority(self) -> list[Section]:
-        """That nothing has to be recovered, where it may be so."""
+        """A section that says that recovery may not be needed; empty unless a majority of voters has sound copies."""
         voter_ids = sound_majority(self.survivors.comparison)
         if not voter_ids:
             return []
@@ -190,7 +194,7 @@ class _Plan:
         return [Section("majority", "Recovery may not be needed", {"voters": voter_ids, "advice": advice})]
 
     def sections(self) -> list[Section]:
-        """All but what was written and the steps."""
+        """The sections on copies, damage, the copy to keep, records and voters, in this order."""
         rows = [self._copy(verdict) for verdict in self.survivors.verdicts]
         log, comparison = self.survivors.log, self.survivors.comparison
         uncertain = list(islice(self._records(log.ranges, comparison.committed, log.end), _MOST))
@@ -254,7 +258,7 @@ class _Plan:
         }
 
     def _repaired(self) -> str:
-        """What becomes of the damage of the kept copy."""
+        """A sentence on how the new log deals with the damage of the kept copy."""
         reference, log = self.survivors.reference, self.survivors.log
         if log.end < (reference.end or 0):
             return (
@@ -271,7 +275,7 @@ class _Plan:
                     yield {"copy": copy.path, **row_of(self.session, record)}
 
     def recovery(self, voter: Voter | None, place: str | None) -> RecoverySteps:
-        """What to do for a quorum of this voter; one that is a broker, too, keeps the id of its directory."""
+        """The instructions for starting with this voter. If it is a broker, too, it keeps its directory id."""
         brokers = frozenset(self._loaded.image[BROKERS.name])
         survivors = self.survivors
         steps = RecoverySteps(survivors.of_cluster, survivors.reference, brokers, self.kraft_version, voter, place)
@@ -281,9 +285,9 @@ class _Plan:
         return steps._replace(voter=voter._replace(directory_id=Uuid.parse(own.directory_id)))
 
     def _lacking(self) -> Iterator[Row]:
-        """What copies have and the new log does not.
+        """Records that a copy has and the new log does not.
 
-        An election had replaced it, their logs are at odds, or it comes behind what no copy has whole.
+        They come after a gap that no copy fills, or after the offset where their copy diverges from the kept one.
         """
         log = self.survivors.log
         yield from self._records(log.behind, log.end, self.survivors.reference.end or 0)

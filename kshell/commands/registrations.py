@@ -1,4 +1,4 @@
-"""``registrations``: of brokers and controllers, and those that no running process seems to stand behind."""
+"""``registrations``: the registrations of brokers and controllers, and which are stale: no running node uses them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class RegistrationsArguments(RowArguments):
 
 
 def run(session: Session, args: RegistrationsArguments) -> Result:
-    """A row a registration; with ``--stale`` the stale ones."""
+    """Return one row per registration; with ``--stale``, only for stale ones."""
     image = image_for(session, "registrations", ("brokers", "topics"))
     step = steps_of(session)
     rows: Any = [*_brokers(image, step), *_controllers(session, image, step)]
@@ -58,7 +58,7 @@ def _brokers(image: Image, step: StepOf) -> Iterator[dict[str, Any]]:
     carried = loads(image)
     for broker_id, entry in sorted(image["brokers"].items()):
         broker, replicas = entry.value, carried[broker_id].replicas
-        stale = broker.fenced is True  # one that shut down in the orderly way keeps inControlledShutdown for ever
+        stale = broker.fenced is True  # even if inControlledShutdown: a broker that has shut down keeps that flag
         reason = None
         if stale and replicas:
             count = "1 replica is" if replicas == 1 else f"{replicas} replicas are"
@@ -80,7 +80,7 @@ def _brokers(image: Image, step: StepOf) -> Iterator[dict[str, Any]]:
 
 
 def _controllers(session: Session, image: Image, step: StepOf) -> Iterator[dict[str, Any]]:
-    """A registered controller that is no voter: one that was removed, or an observer that waits to become one."""
+    """Rows of the controllers. One that is no voter is stale: it was removed, or is an observer that may become one."""
     voters = _voters(session) if image["controllers"] else None
     reason = "no voter of the quorum: it was removed, or is an observer"
     for node_id, entry in sorted(image["controllers"].items()):

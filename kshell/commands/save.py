@@ -1,4 +1,4 @@
-"""``save``: the metadata of any source as a directory that Kafka's own tools read."""
+"""``save``: write the metadata of a source as a directory that Kafka's own tools read; batches are copied unchanged."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SaveArguments(Arguments):
 
 
 def run(session: Session, args: SaveArguments) -> Result:
-    """Write what the source holds, up to the moment that is shown.
+    """Write snapshots and log of the source, up to the point that is shown.
 
     Returns:
         The directory, the last record in it, its hash, and how many files and bytes it has.
@@ -48,7 +48,7 @@ def run(session: Session, args: SaveArguments) -> Result:
     with new_directory(args.directory, target) as place:
 
         def write(listing: Listing) -> tuple[MetadataWriter, Listing, list[str]]:
-            for name in os.listdir(place):  # of a listing whose files a running server has removed
+            for name in os.listdir(place):  # left by an earlier attempt, whose files a running server has removed
                 shutil.rmtree(os.path.join(place, name))
             writer = MetadataWriter(place)
             notes = writer.snapshots(listing, session.until, session.progress)
@@ -75,7 +75,7 @@ def _write_sidecars(session: Session, writer: MetadataWriter, listing: Listing, 
 
 
 def _read_back(place: str) -> Loaded:
-    """What was written, read as any other directory. Raises DataError where it cannot be."""
+    """Load what was written like any other directory. Raises DataError if it is damaged."""
     loaded = DirectorySource(os.path.join(place, METADATA_DIRECTORY)).load()
     if loaded.damage:
         raise loaded.damage[0]

@@ -1,4 +1,4 @@
-"""``set``: how answers look in this session."""
+"""``set``: show or change the settings of the session, such as the output format (:mod:`kshell.engine.settings`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SetArguments(Arguments):
 
 
 def run(session: Session, args: SetArguments) -> Result:
-    """Without a value it shows, with one it sets."""
+    """Show one or all settings, or set or unset one."""
     if args.name is None:
         return _setting_rows(session, list(SETTINGS))
     if args.unset:

@@ -1,4 +1,4 @@
-"""``sql``: a query over the tables."""
+"""``sql``: run one SELECT over the tables of state and history, with DuckDB (:mod:`kshell.tables.query`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SqlArguments(Arguments):
 
 
 def run(session: Session, args: SqlArguments) -> Result:
-    """The rows of one SELECT. Raises UsageError for anything else, CommandError with DuckDB's words."""
+    """Return the rows of one SELECT. Raises UsageError for other statements, CommandError with DuckDB's message."""
     from kshell.history.catalog import catalog
     from kshell.tables.query import query
 
@@ -35,7 +35,7 @@ def run(session: Session, args: SqlArguments) -> Result:
 
 
 def complete_query(session: Session, typed: str) -> Iterable[str]:
-    """Tables after FROM and JOIN, fields of the tables that are named elsewhere: the query with its last word done."""
+    """Complete the last word of a query: tables after FROM and JOIN, else fields; a candidate is the whole query."""
     from kshell.history.catalog import catalog
     from kshell.tables.query import named
 

@@ -1,4 +1,4 @@
-"""``support-bundle``: what somebody who helps from afar needs to know, in one file, without secrets."""
+"""``support-bundle``: a ZIP file with the answers of many commands, for somebody who helps from afar; no secrets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = typed("file:string bytes:int64 error:string", wide="sha256:string")
 _MOST_ROWS = 20_000
-"""Rows of one answer: a bundle is read by people, and mailed."""
+"""Rows of one answer at most: a bundle is read by people, and sent by mail."""
 _PACKAGES = (
     "crc32c cramjam prompt-toolkit pygments pyyaml wcwidth markdown-it-py cryptography duckdb"
     " pyarrow pandas polars ipython pyspark deltalake"
@@ -36,7 +36,7 @@ _PACKAGES = (
 
 
 class Content(NamedTuple):
-    """A file of the bundle: the answer of a command line, and what it tells."""
+    """A file of the bundle: the answer of the command line ``words``; ``purpose`` is its line in the README."""
 
     file: str
     words: tuple[str, ...]
@@ -107,7 +107,7 @@ def run(session: Session, args: SupportBundleArguments) -> Result:
         about = _ABOUT.format(version=__version__, time=iso(int(time.time() * 1000)), contents=contents)
         rows.append(_add(archive, "README.txt", about))
         _add(archive, "manifest.json", to_json(_manifest(session, rows), 2))
-    session.remarks.clear()  # the answers have them
+    session.remarks.clear()  # each answer in the bundle has its own notes
     session.remarks.append(f"{args.file} has names of topics and hosts, no secrets: read it before you send it")
     return Rows(_COLUMNS, rows)
 
@@ -122,7 +122,7 @@ def _add_answer(archive: zipfile.ZipFile, session: Session, content: Content) ->
 
 
 def _answer(session: Session, words: tuple[str, ...]) -> dict[str, Any]:
-    """The answer of a command with its notes; of many rows the first, and how many there are beyond those."""
+    """The answer of a command with exit code and notes; of many rows only the first, and the number of the others."""
     session.remarks.clear()
     command = registry.get(words[0])
     result = command.run(session, parse(command, list(words[1:])))
@@ -147,7 +147,7 @@ def _add(archive: zipfile.ZipFile, name: str, text: str) -> dict[str, Any]:
 
 
 def _environment() -> dict[str, Any]:
-    """The program and the machine. Of environment variables only names: values may be secrets."""
+    """Facts on kshell, Python, packages and machine; of environment variables only names, as values may be secret."""
     from importlib.metadata import PackageNotFoundError, version
 
     packages = {}

@@ -18,7 +18,7 @@ _TIMES = ("issueTimestamp", "expiryTimestamp", "maxTimestamp")
 
 
 def run(session: Session, args: RowArguments) -> Result:
-    """A row a token; people read times."""
+    """Return one row per token; text output has times instead of milliseconds."""
     return table_answer(session, args, TABLE, people=_for_people)
 
 

@@ -1,4 +1,4 @@
-"""``topics``: a row a topic, with what is wrong with its partitions."""
+"""``topics``: list the topics, each with how many of its partitions are offline, under-replicated or under min ISR."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OF_MIN_ISR = frozenset(("minIsr", "underMinIsr"))
 
 
 def run(session: Session, args: MinIsrRowArguments) -> Result:
-    """Partitions are decoded only where a field needs them: ``--columns name,partitions`` does without."""
+    """Return one row per topic; partitions are decoded only if a field needs them."""
 
     needs_min_isr = args.where is not None and not _OF_MIN_ISR.isdisjoint(asked_for(TABLE.fields, args.where))
     return min_isr_answer(session, args, TABLE, topic_rows, needs_min_isr=needs_min_isr)

@@ -19,7 +19,7 @@ class TreeArguments(Arguments):
 
 
 def run(session: Session, args: TreeArguments) -> Result:
-    """One path is the root; several become trees below each other."""
+    """Return a tree with the path as its root; several paths become trees below one unnamed root."""
     matches = [hit for pattern in args.path or ["."] for hit in session.find(pattern)]
     trees = [branch(join(at), node, values=args.values, depth=args.level) for at, node in matches]
     root = trees[0] if len(trees) == 1 else Branch("", children=trees)

@@ -1,4 +1,4 @@
-"""``unalias``: takes aliases back."""
+"""``unalias``: remove aliases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class UnaliasArguments(Arguments):
 
 
 def run(session: Session, args: UnaliasArguments) -> Result:
-    """All of them, or none when one does not exist."""
+    """Remove all given aliases, or none if one of them does not exist."""
     missing = [name for name in args.name if name not in session.aliases]
     if missing:
         raise CommandError(f"{missing[0]}: no such alias", hint="`alias` lists them")

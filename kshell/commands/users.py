@@ -1,4 +1,4 @@
-"""``users``: who can log in with SCRAM, and how well the password is hashed."""
+"""``users``: list the SCRAM credentials of users: mechanism and number of iterations, without keys."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def run(session: Session, args: RowArguments) -> Result:
-    """A row a credential."""
+    """Return one row per credential, which is one mechanism of one user."""
     return table_answer(session, args, TABLE)
 
 

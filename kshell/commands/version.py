@@ -1,4 +1,4 @@
-"""``version``: this kshell, and the metadata that it knows."""
+"""``version``: the version of kshell, and the range of metadata.version that it knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``when``: the stretches of the log in which some row of a table fulfilled a condition."""
+"""``when``: the intervals of the log ("stretches") in which at least one row of a table fulfilled a condition."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class WhenArguments(MinIsrArguments):
 
 
 def run(session: Session, args: WhenArguments) -> Result:
-    """One row per stretch; exit code 1 where there is none.
+    """Return one row per stretch; exit code 1 if there is none.
 
     Raises:
         CommandError: the log cannot be replayed from its start.
@@ -110,7 +110,7 @@ def _row(stretch: Stretch, chronicle: Chronicle) -> Row:
 
 
 def _format_row(row: Row, end: int) -> Row:
-    """With how long it lasted, which of one that goes on is up to the last record."""
+    """A row for text output, with how long the stretch lasted; ``end`` (ms) is the end of one that is still open."""
     is_open = row["toOffset"] is None
     lasted = lasting(max((end if is_open else row["toTimeMs"]) - row["fromTimeMs"], 0))
     return {**row, "toTime": "still" if is_open else row["toTime"], "lasted": f"{lasted} so far" if is_open else lasted}
