@@ -1,9 +1,9 @@
-"""What client properties say about SASL: the mechanism, and whom to be (JAAS or, for OAUTHBEARER, other keys).
+"""Read the SASL properties: the mechanism and the client's credentials (from JAAS or, for OAUTHBEARER, other keys).
 
-``sasl.jaas.config`` is one login module with its options, read as Kafka's ``JaasConfig`` reads it: Kafka hands the text
-to ``java.io.StreamTokenizer``, whose rules are these: a word begins with a letter, ``_``, ``$`` or any character from
-U+00A0 up, and goes on with digits, ``.`` and ``-``; a value that begins with a digit must be quoted; ``'`` and ``"``
-quote up to the end of the line, with C's escapes; ``//``, ``/* */`` and a single ``/`` begin comments.
+``sasl.jaas.config`` is one login module with its options, parsed as by Kafka's ``JaasConfig``, which uses
+``java.io.StreamTokenizer``. Its rules are: a word begins with a letter, ``_``, ``$`` or any character from U+00A0 up,
+and may go on with digits, ``.`` and ``-``; a value that begins with a digit must be quoted; ``'`` and ``"`` quote up to
+the end of the line, with the escapes of C; ``//``, ``/* */`` and a single ``/`` begin comments.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 JAAS = "sasl.jaas.config"
 Options = Mapping[str, Secret]
-"""Of a login module, all of them kept as secrets."""
+"""The options of a login module; all values are treated as secrets."""
 
 
 class TokenCache:
-    """A token that may be presented again; ``until`` is by the monotonic clock, in seconds."""
+    """A token that connections may use again before ``until``, a value of ``time.monotonic()``."""
 
     def __init__(self) -> None:
         self.token: Secret | None = None
@@ -32,7 +32,7 @@ class TokenCache:
 
 
 class OAuth(NamedTuple):
-    """Where an OAUTHBEARER token comes from: a URL (https, file), a file, a command, or claims for an unsecured one."""
+    """Where an OAUTHBEARER token comes from: an endpoint (https or file URL), a file, a command, or JAAS claims."""
 
     endpoint: str | None
     client_id: str | None
@@ -44,40 +44,41 @@ class OAuth(NamedTuple):
     token_file: str | None
     token_command: str | None
     claims: Mapping[str, Secret]
-    """``unsecuredLogin…`` options, without that prefix."""
+    """The ``unsecuredLogin…`` options without that prefix; they make a token that is not signed, for tests."""
     extensions: Mapping[str, Secret]
+    """SASL extensions (KIP-342): name -> value, which the client sends with the token."""
     token_cache: TokenCache
     tls: Tls
-    """For the token endpoint: the ``ssl.*`` options of the JAAS entry, as in Java, or else those of the client."""
+    """TLS for the token endpoint: the ``ssl.*`` options of the JAAS entry, as in Java, or else those of the client."""
 
     @property
     def is_secret(self) -> bool:
-        """Whether the token proves something; an unsecured one does not."""
+        """Whether the token must be kept secret; an unsecured one proves nothing."""
         return not self.claims
 
 
 class Sasl(NamedTuple):
-    """The mechanism's name and who the client is."""
+    """The name of the mechanism and the client's credentials."""
 
     mechanism: str
     username: Secret | None = None
     password: Secret | None = None
     token_auth: bool = False
-    """SCRAM with a delegation token: its id and HMAC stand for name and password (KIP-48)."""
+    """Whether name and password are the id and HMAC of a delegation token (KIP-48); SCRAM only."""
     oauth: OAuth | None = None
 
 
 def login_options(properties: Properties, mechanism: str, login_modules: Collection[str], example: str) -> Options:
-    """The options of the login module in ``sasl.jaas.config``.
+    """Return the options of the login module in ``sasl.jaas.config``.
 
     Args:
-        properties: of the client.
-        mechanism: the mechanism's name.
-        login_modules: the short names of the classes that it takes them from.
-        example: a value of ``sasl.jaas.config`` for hints.
+        properties: the client's properties.
+        mechanism: the mechanism's name, for errors.
+        login_modules: class names, without package, of the login modules that the mechanism accepts.
+        example: a value of ``sasl.jaas.config``, for hints.
 
     Raises:
-        UsageError: there is none, or it is no JAAS entry of such a login module.
+        UsageError: the property is not set, or is not one JAAS entry with such a login module.
     """
     if not properties.filled(JAAS):
         raise UsageError(
@@ -103,7 +104,7 @@ def login_options(properties: Properties, mechanism: str, login_modules: Collect
 
 
 def password_login(properties: Properties, mechanism: str, options: Options, example: str) -> Sasl:
-    """A login by name and password. Raises UsageError where one of them is missing."""
+    """Make the credentials of a login by name and password. Raises UsageError if one of them is missing."""
     username, password = options.get("username"), options.get("password")
     if username is None or password is None or not username.value or not password.value:
         missing = "username" if username is None or not username.value else "password"
@@ -113,12 +114,12 @@ def password_login(properties: Properties, mechanism: str, options: Options, exa
 
 
 def token_login(properties: Properties, mechanism: str, options: Options, example: str) -> Sasl:
-    """A login by a bearer token. Raises UsageError where nothing says where it comes from, or two things do."""
+    """Make the credentials of a login by token. Raises UsageError if the properties name no source of it, or two."""
     return Sasl(mechanism, oauth=_oauth(properties, options))
 
 
 def names_token(properties: Properties) -> bool:
-    """Whether properties say where a token comes from, so that ``sasl.jaas.config`` need not."""
+    """Whether the properties name a source of the token; then ``sasl.jaas.config`` is not needed."""
     return any(properties.filled(key) for key in _TOKEN_KEYS)
 
 
@@ -149,7 +150,7 @@ def _oauth(properties: Properties, options: Options) -> OAuth:
             "the JWT bearer grant is not supported",
             hint=f"use client credentials, or have another program fetch the token ({_COMMAND})",
         )
-    # What is named client id, secret and scope moved from JAAS to properties of their own in 4.1 (KIP-1139).
+    # In 4.1, client id, client secret and scope got properties of their own (KIP-1139); before, they were JAAS options.
     oauth = OAuth(
         endpoint=properties.filled(_ENDPOINT),
         client_id=properties.filled(_CREDENTIALS + "id") or _text(options, "clientId"),
@@ -178,7 +179,7 @@ def _endpoint_tls(properties: Properties, options: Mapping[str, Secret]) -> Tls:
 
     own = {name: value.value for name, value in options.items() if name.startswith("ssl.")}
     tls = Tls.of(Properties(own, dict.fromkeys(own, JAAS)) if own else properties, [])
-    # A token endpoint is a web server: its name is checked whatever is said about Kafka's.
+    # A token endpoint is a web server: its name is verified even if that is switched off for Kafka's nodes.
     return tls._replace(checks_name=True)
 
 
@@ -207,7 +208,7 @@ _TEXT, _NUMBER_KIND, _END = "word", "number", "end"
 
 
 class JaasError(ValueError):
-    """The text is not a JAAS entry. ``column`` is the 1-based character of the fault; the message quotes no value."""
+    """The text is not a JAAS entry. ``column`` is the 1-based character at fault; the message contains no value."""
 
     def __init__(self, reason: str, column: int) -> None:
         super().__init__(f"character {column}: {reason}")
@@ -215,7 +216,7 @@ class JaasError(ValueError):
 
 
 class LoginModule(NamedTuple):
-    """An entry: the class, the control flag in lower case, and the options, all of them kept as secrets."""
+    """A JAAS entry: the class of the login module, the control flag in lower case, and the options."""
 
     name: str
     flag: str
@@ -223,12 +224,12 @@ class LoginModule(NamedTuple):
 
     @property
     def short_name(self) -> str:
-        """The class without its package (which may be a relocated one)."""
+        """The name of the class without its package, which differs where Kafka's classes were relocated (shaded)."""
         return self.name.rpartition(".")[2]
 
 
 class JaasToken(NamedTuple):
-    """A token: its kind (``word``, ``number``, ``end`` or the character itself), text (``word`` only) and column."""
+    """A token: its kind (``word``, ``number``, ``end`` or the character itself), text (words only), 1-based column."""
 
     kind: str
     text: str | None
@@ -236,7 +237,7 @@ class JaasToken(NamedTuple):
 
 
 def parse_jaas(text: str) -> list[LoginModule]:
-    """The entries of a JAAS text, at least one. Raises JaasError."""
+    """Parse a JAAS text into its entries, at least one. Raises JaasError."""
     tokens = tokens_of(text)
     entries = []
     while (token := next(tokens)).kind != _END:
@@ -273,7 +274,7 @@ def _equals(token: JaasToken) -> None:
 
 
 def tokens_of(text: str) -> Iterator[JaasToken]:
-    """The tokens, the last one an ``end``."""
+    """Yield the tokens of a JAAS text, then ``end`` tokens without limit."""
     at = 0
     while at < len(text):
         char = text[at]
@@ -327,7 +328,7 @@ def _after_number(text: str, at: int) -> int:
 
 
 def _quoted(text: str, at: int) -> tuple[str, int]:
-    """(what the quotes hold, the place after them). A line's end closes them, as in Java."""
+    """Return (text in the quotes that begin at ``at``, index after them). The end of a line closes them, as in Java."""
     quote, chars, at = text[at], [], at + 1
     while at < len(text) and text[at] not in (quote, "\r", "\n"):
         if text[at] != "\\":
