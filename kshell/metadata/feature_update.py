@@ -20,52 +20,54 @@ from kshell.metadata.metadata_version import NEWEST_NAMED
 Range = tuple[int, int]
 BROKER, CONTROLLER = "broker", "controller"
 DISABLED: Range = (0, 0)
-"""What a node that does not know a feature has of it."""
+"""The range of supported levels of a feature that a node does not know."""
 _KNOWS_KRAFT = 21
-"""The metadata.version (3.9-IV0) that kraft.version 1 needs where 4.0 controllers lead."""
+"""The metadata.version (3.9-IV0) that kraft.version 1 needs if the active controller is of 4.0."""
 _RAISES_KRAFT = 26
-"""Controllers that know this metadata.version (4.1-IV0) change kraft.version by this way (KIP-853, KAFKA-16907)."""
+"""Controllers that know this metadata.version (4.1-IV0) change kraft.version by a feature update (KAFKA-16907)."""
 
 
 class NodeFeatures(NamedTuple):
-    """A server: ``kind`` is ``broker`` or ``controller``. ``supported`` is ``None`` where it is not known.
+    """A node and the levels that it supports.
 
-    ``id`` is its address where its id is not reported.
+    ``kind`` is ``broker`` or ``controller``. ``id`` is its address where its id is not reported. ``supported``: feature
+    -> lowest and highest level; ``None`` where it is not known.
     """
 
     kind: str
     id: int | str
     supported: Mapping[str, Range] | None
     is_registered: bool | None = True
-    """``None`` where the source does not report registrations."""
+    """Whether the node is registered; ``None`` where the source does not report registrations."""
     is_silent: bool = False
-    """Whether it did not answer a request."""
+    """Whether the node did not answer a request."""
 
     @property
     def title(self) -> str:
-        """``broker 1``."""
+        """The node as messages name it: ``broker 1``."""
         return f"{self.kind} {self.id}"
 
 
 class ClusterFeatures(NamedTuple):
-    """The cluster's finalized levels (kraft.version among them), every node, and what else is in the way."""
+    """The finalized levels of a cluster (kraft.version included), its nodes, and what else an update depends on."""
 
     finalized: Mapping[str, int]
     nodes: tuple[NodeFeatures, ...]
     leader_id: int | None = None
     migrating: bool = False
-    """Whether a migration from ZooKeeper is going on."""
+    """Whether a migration from ZooKeeper is in progress."""
 
     @property
     def leader_supports(self) -> Mapping[str, Range] | None:
-        """What the active controller supports: it decides. ``None``: not known."""
+        """What the active controller supports, which decides on updates; ``None``: not known."""
         return next((node.supported for node in self.nodes if node[:2] == (CONTROLLER, self.leader_id)), None)
 
 
 class LevelVerdict(NamedTuple):
-    """``possible`` is ``None`` where that is not known. ``nodes`` are those in the way; ``reason`` says why.
+    """Whether a feature can change from ``level`` to ``target``; ``possible`` is ``None`` where that is not known.
 
-    ``waits_for_software``: nothing but the software of those nodes is in the way of a higher level.
+    ``nodes`` are those that prevent it, or of which too little is known; ``reason`` says why.
+    ``waits_for_software``: only the software of these nodes prevents the upgrade.
     """
 
     feature: str
@@ -78,7 +80,13 @@ class LevelVerdict(NamedTuple):
 
 
 def check(cluster: ClusterFeatures, targets: Mapping[str, int], *, upgrade: bool) -> list[LevelVerdict]:
-    """A verdict for each feature that is to change, all of them in one update, as ``kafka-features.sh`` asks for it."""
+    """Return a verdict for each feature in ``targets``, which change in one update, as by ``kafka-features.sh``.
+
+    Args:
+        cluster: The state before the update.
+        targets: Feature -> the level that it is to have.
+        upgrade: Whether the update is an upgrade; else it is a downgrade.
+    """
     proposed = {**cluster.finalized, **targets}
     return [_check(cluster, name, target, proposed, upgrade=upgrade) for name, target in targets.items()]
 
@@ -95,7 +103,7 @@ def _check(
     registers = cluster.finalized.get(METADATA_VERSION, 0) >= CONTROLLERS_REGISTER
     unregistered = [node for node in unknown if registers and node.is_registered is False]
     if unregistered:
-        # Kafka refuses as well: a voter that has not registered may be anything.
+        # Kafka refuses as well: nothing is known of what a voter that has not registered supports.
         reasons.append(f"{_titles(unregistered)} has not registered, and may not support this level")
     if reasons:
         waits = upgrade and target > current and not not_allowed and not unregistered
@@ -120,6 +128,7 @@ def _supports(node: NodeFeatures, name: str, level: int) -> bool:
 
 
 def _grouped(nodes: Iterable[NodeFeatures], name: str) -> dict[str, list[str]]:
+    """Return, for nodes that do not support a level, the reason -> the titles of the nodes."""
     titles_by_reason: dict[str, list[str]] = {}
     for node in nodes:
         low, high = (node.supported or {}).get(name, DISABLED)
@@ -137,7 +146,7 @@ def _titles(nodes: Iterable[NodeFeatures]) -> str:
 
 
 def _unknown(nodes: Sequence[NodeFeatures], *, registers: bool) -> str:
-    """Why it is not known what nodes support, and who knows it: controllers decide by registrations, up or down."""
+    """Return why it is not known what nodes support, and where it could be learned: from registrations."""
     silent = [node for node in nodes if node.is_silent]
     unlisted = [node for node in nodes if not node.is_silent]
     reasons = []
@@ -152,15 +161,15 @@ def _unknown(nodes: Sequence[NodeFeatures], *, registers: bool) -> str:
 
 
 def handles_kraft_version(cluster: ClusterFeatures) -> bool:
-    """Whether the active controller acts on kraft.version; where it is not known, it is taken for one that does."""
+    """Whether the active controller acts on changes of kraft.version; assumed where it is not known."""
     supported = cluster.leader_supports
     return supported is None or supported.get(METADATA_VERSION, DISABLED)[1] >= _RAISES_KRAFT
 
 
 def _is_unheard_of(cluster: ClusterFeatures, name: str) -> bool:
-    """Whether the leader has never heard of a feature, and minds even for level 0: from 4.0 on it does.
+    """Whether the active controller refuses a feature, even at level 0, because it does not know it (4.0 and later).
 
-    Of a leader that is newer than kshell nobody knows which features it has without supporting a level of them.
+    ``False`` if the controller is newer than kshell: it may know features of which it supports no level.
     """
     supported = cluster.leader_supports or {}
     knows_features = supported.get(METADATA_VERSION, DISABLED)[1] > _KNOWS_KRAFT
@@ -173,7 +182,7 @@ def _leader_is_newer(cluster: ClusterFeatures) -> bool:
 
 
 def _beyond_the_tables(cluster: ClusterFeatures, name: str, current: int, target: int) -> str | None:
-    """Why kshell cannot judge a change that nothing known is against: it is about levels newer than its tables."""
+    """Return why kshell cannot judge a change that nothing known prevents: a level is newer than its tables."""
     if name == METADATA_VERSION:
         if target == current or max(current, target) <= NEWEST_NAMED:
             return None
@@ -192,7 +201,7 @@ def _beyond_the_tables(cluster: ClusterFeatures, name: str, current: int, target
 
 
 def _is_conditional(cluster: ClusterFeatures) -> bool:
-    """Whether the leader is of 4.0: it is the only release that sets a condition for kraft.version."""
+    """Whether the active controller is of 4.0, the only release with a condition for kraft.version."""
     supported = cluster.leader_supports or {}
     return _KNOWS_KRAFT < supported.get(METADATA_VERSION, DISABLED)[1] < _RAISES_KRAFT
 
@@ -200,10 +209,10 @@ def _is_conditional(cluster: ClusterFeatures) -> bool:
 def _not_allowed(
     cluster: ClusterFeatures, name: str, target: int, proposed: Mapping[str, int], *, upgrade: bool
 ) -> list[str]:
-    """What is against the change whatever the nodes support."""
+    """Return the reasons that prevent the change no matter what the nodes support."""
     current = cluster.finalized.get(name, 0)
     if name == KRAFT_VERSION and not handles_kraft_version(cluster):
-        current = 0  # to these controllers it is a feature that nobody finalized
+        current = 0  # these controllers see it as a feature that was never finalized
     if upgrade and target < 1:
         return ["an upgrade goes to level 1 or above: level 0, which turns a feature off, is a downgrade"]
     if upgrade and target < current:
@@ -227,6 +236,7 @@ def _not_allowed(
 
 
 def _metadata_version(cluster: ClusterFeatures, current: int, target: int) -> list[str]:
+    """As :func:`_not_allowed`, for metadata.version: a migration, or metadata that a downgrade might lose."""
     if cluster.migrating:
         return ["a migration from ZooKeeper is in progress"]
     lost = metadata_changed(current, target)
