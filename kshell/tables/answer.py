@@ -1,4 +1,4 @@
-"""The answer of a command that shows one table: ``topics``, ``acls`` and the like."""
+"""The answer of a command that shows one table, such as ``topics`` or ``acls``."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def table_answer(
     make: Make | None = None,
     people: Callable[[Row], Row] | None = None,
 ) -> Rows:
-    """The rows of the table, as far as the line's options (:func:`row_flags`) ask for them.
+    """Return the rows of a table that the line's options (:func:`.row_flags`) ask for.
 
-    ``make`` gives the rows instead of the table's own function, for a command with options of its own. Raises
-    SourceError where the source does not tell the table.
+    ``make`` gives the rows in place of ``table.rows``, for a command with options of its own; ``people`` makes a row
+    for users. Raises SourceError where the source does not report the table.
     """
     image = image_for(session, table.name, table.parts)
     note_unknown_names(session, image, args.where)
