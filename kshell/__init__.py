@@ -1,12 +1,12 @@
 """kshell: a metadata shell for Apache Kafka's KRaft mode.
 
-Python callers start with ``kshell.open(directory=…)``; see :mod:`kshell.api`.
+``kshell.open(directory=…)`` is the way in for Python callers; see :mod:`kshell.api`.
 """
 
 import sys
 
 # `python -m kshell` puts the current directory before the standard library: a file typing.py in a directory that
-# a user inspects would be run. What kshell needs from there (in a checkout: kshell itself) is located by now.
+# somebody looks at would be run. What kshell needs of that directory (in a checkout: itself) is found by now.
 if sys.argv[:1] == ["-m"] and not sys.flags.safe_path and " -m kshell " in f" {' '.join(sys.orig_argv)} ":
     del sys.path[0]
 
@@ -26,21 +26,21 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """Add the magics ``%kafka`` and ``%%kafka``; IPython calls this for ``%load_ext kshell``."""
+    """``%load_ext kshell``: the magics ``%kafka`` and ``%%kafka``."""
     from kshell.magic import load
 
     load(ipython)
 
 
 def unload_ipython_extension(ipython: Any) -> None:
-    """Remove the magics; IPython calls this for ``%unload_ext kshell``."""
+    """``%unload_ext kshell``."""
     from kshell.magic import unload
 
     unload(ipython)
 
 
 def __getattr__(name: str) -> Any:
-    # Imported on first use: the command line does without these modules.
+    # Only Python callers pay for the facade: the command line imports none of it.
     if name in ("open", "Session"):
         from kshell import api
 

@@ -1,3 +1,3 @@
-"""kshell's version; everything that shows or needs it imports it from here."""
+"""The version, in one place, below everything."""
 
 __version__ = "0.1.0"

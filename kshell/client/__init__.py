@@ -1,4 +1,4 @@
-"""Connect to Kafka's nodes and ask them; only this package opens sockets.
+"""Talking to Kafka: the only sockets of kshell.
 
 In: addresses and Java client properties (``settings``, ``properties``, ``tls``, ``key_stores``, ``sasl``). Out:
 connections that speak versions which both sides know (``connection``, ``negotiation``), the nodes of a cluster and who

@@ -1,4 +1,4 @@
-"""How long to wait before a retry: exponentially longer each time, with jitter (Kafka's ``ExponentialBackoff``)."""
+"""How long to wait before asking again: longer each time, never quite the same (Kafka's ``ExponentialBackoff``)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,7 @@ _JITTER = 0.2
 
 
 class Backoff:
-    """Waits between retries: :meth:`wait` (or :meth:`next`) before each retry, :meth:`reset` after a success.
-
-    ``first`` and ``most`` are the seconds of the first and of the longest wait, before jitter; ``deadline`` is a value
-    of ``time.monotonic()`` that no wait goes past.
-    """
+    """``first`` and ``most`` are seconds; ``deadline`` is a value of ``time.monotonic()`` that no wait passes."""
 
     def __init__(self, first: float, most: float, deadline: float = float("inf")) -> None:
         self._first = first
@@ -29,20 +25,20 @@ class Backoff:
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the deadline, at least 0."""
+        """The seconds to the deadline."""
         return max(self._deadline - time.monotonic(), 0.0)
 
     def next(self) -> float:
-        """Return the seconds to wait now, and double the next wait."""
+        """The seconds to wait now."""
         wait = min(self._most, self._first * _FACTOR**self._times)
         self._times = min(self._times + 1, 30)
         wait *= random.uniform(1 - _JITTER, 1 + _JITTER)
         return max(0.0, min(wait, self._deadline - time.monotonic()))
 
     def wait(self) -> None:
-        """Sleep for the seconds that :meth:`next` returns."""
+        """Waits."""
         time.sleep(self.next())
 
     def reset(self) -> None:
-        """Start again with the first wait, after a success."""
+        """After a success: the next wait is the first again."""
         self._times = 0

@@ -1,11 +1,11 @@
-"""Find the leader of the metadata quorum, and send an observer's requests: Fetch and FetchSnapshot (KIP-595, KIP-630).
+"""Who leads the metadata quorum, and the two calls of an observer: Fetch and FetchSnapshot (KIP-595, KIP-630).
 
-The leader is found with Fetch requests, because that works in every release. A Fetch with epoch 0 is refused with the
-leader's id and epoch. The leader's address comes from the same response (from 3.9 on), from DescribeCluster (3.7), from
-registrations in the log, or from trying: a Fetch with the right epoch is served by the leader alone.
+The leader is found by asking, because each release tells in another way. A Fetch with epoch 0 is refused with the
+leader's id and epoch. Where that leader listens comes from the same answer (from 3.9 on), from DescribeCluster (3.7),
+from what the log registers, or from trying: a Fetch with the right epoch is served by the leader alone.
 
-The search goes in rounds over all known addresses. What controllers claim about each other is forgotten after a round,
-and a round has a limited number of requests: so false claims cost no more than the time that the caller allows.
+Nothing that a controller says of another one is believed for longer than a round, and a round asks a bounded number of
+questions: controllers that name one another for ever, or new ones with each answer, cost the time that was given.
 """
 
 from __future__ import annotations
@@ -28,33 +28,28 @@ from kshell.protocol.primitives import Uuid
 
 TOPIC_ID = Uuid.parse("AAAAAAAAAAAAAAAAAAAAAQ")
 NO_REPLICA = -1
-"""The replica id of an observer that is no node. With an id >= 0, the leader would keep state about the observer; with
-the id of a voter, a Fetch could move the high watermark."""
+"""An observer that is no node: an id >= 0 would make state at the leader, a voter's could move its high watermark."""
 MAX_BYTES = 8 << 20
 
 
 class FetchPosition(NamedTuple):
-    """Where a Fetch starts: ``offset`` is the next one to fetch, ``last_epoch`` the epoch of the record before it."""
+    """What an observer knows when it asks: the leader's epoch, the next offset, the epoch of the one before it."""
 
     leader_epoch: int = 0
     offset: int = 0
     last_epoch: int = 0
     high_watermark: int = -1
-    """The last high watermark that the observer knows, which it reports to the leader (KIP-1166); -1 for none."""
 
 
 class SnapshotId(NamedTuple):
-    """A snapshot: the offset after the last record that it contains, and the epoch of that record."""
+    """The offset after the last record in a snapshot, and its epoch."""
 
     end_offset: int
     epoch: int
 
 
 class QuorumState(NamedTuple):
-    """The quorum as the ``node`` that answered sees it, and the error code of the partition (0: none).
-
-    ``leader_id`` is -1 if no leader is known, ``leader_epoch`` is -1 if none is reported; ``endpoints`` is by node id.
-    """
+    """The state of the quorum in both answers. ``leader_id`` -1: no known leader; ``leader_epoch`` -1: not reported."""
 
     node: str
     error: int
@@ -64,24 +59,20 @@ class QuorumState(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """The response to a Fetch.
-
-    ``records`` are batches; the last one may be incomplete, and some may not be committed (see ``high_watermark``).
-    ``snapshot`` is set if the leader wants the observer to fetch that snapshot instead.
-    """
+    """The answer to a Fetch. ``records`` are batches, the last perhaps cut, and perhaps not committed."""
 
     quorum: QuorumState
     high_watermark: int
     log_start: int
     diverging: tuple[int, int] | None
-    """(epoch, end offset): the observer's records from that offset on are not the leader's. ``None``: no divergence."""
+    """(epoch, end offset): what we have from there on is not what the leader has."""
     snapshot: SnapshotId | None
     records: bytes
     version: int
 
 
 class SnapshotChunk(NamedTuple):
-    """The response to a FetchSnapshot: ``data`` from byte ``position`` of a snapshot of ``size`` bytes."""
+    """A part of a snapshot: ``data`` from byte ``position`` on, of ``size`` bytes in all."""
 
     quorum: QuorumState
     snapshot: SnapshotId
@@ -99,10 +90,9 @@ def fetch(
     max_bytes: int = MAX_BYTES,
     timeout: float | None = None,
 ) -> Fetched:
-    """Fetch the records after a position of the metadata log; the leader may wait ``wait`` seconds for new ones.
+    """Ask for what follows a position; the leader may wait ``wait`` seconds for more. Raises NodeError.
 
-    With a ``cluster_id``, a node of another cluster refuses. An error code of the partition is in the result
-    (``quorum.error``); one of the whole request, and any other failure, raises NodeError.
+    Error codes of the partition are in the answer; those of the whole request are raised.
     """
     wanted: dict[str, Any] = {
         "partition": 0,
@@ -138,7 +128,7 @@ def fetch(
 
 
 def _snapshot_id(connection: Connection, claim: dict[str, Any]) -> SnapshotId:
-    """Read a snapshot id from a response. Raises ProtocolError for a negative epoch."""
+    """Raises ProtocolError for an epoch that no leader has."""
     if claim["epoch"] < 0:
         connection.close()
         reason = f"a snapshot of epoch {claim['epoch']} is named (end offset {claim['endOffset']})"
@@ -156,7 +146,7 @@ def fetch_snapshot(
     max_bytes: int = MAX_BYTES,
     timeout: float | None = None,
 ) -> SnapshotChunk:
-    """Fetch a part of a snapshot. Raises NodeError; an error code of the partition is in the result instead."""
+    """Ask for a part of a snapshot. Raises NodeError; error codes of the partition are in the answer."""
     wanted = {
         "partition": 0,
         "currentLeaderEpoch": leader_epoch,
@@ -199,16 +189,16 @@ def _quorum_state(connection: Connection, partition: dict[str, Any], body: dict[
 
 
 _SMALL = 1 << 10
-"""``max_bytes`` of a Fetch that only asks for the leader: its records are not used."""
+"""Bytes of records that a question about the leader may bring along."""
 _MOST_TIMES = 2
-"""Requests to one address in a round: the second one has the epoch that a response in this round named."""
+"""Questions to one address in a round: the second one with the epoch that the first, or another node's answer, told."""
 _MOST_NEW = 16
-"""Requests in a round to controllers that responses named, beyond those to the bootstrap list."""
+"""Questions in a round beyond those to the addresses that were given: to controllers that were named."""
 _WAIT = "default.api.timeout.ms sets how long to wait"
 
 
 class Leader(NamedTuple):
-    """The leader of an epoch, and its address; ``id`` is -1 if the leader did not report it."""
+    """The leader of an epoch, and where it listens."""
 
     id: int
     epoch: int
@@ -216,17 +206,16 @@ class Leader(NamedTuple):
 
 
 def find_leader(nodes: Nodes, *, timeout: float, known_epoch: int = 0, once: bool = False) -> Leader:
-    """Find the leader of the quorum; during an election, repeat until it has ended.
+    """Ask until an election has ended.
 
     Args:
-        nodes: the controllers to ask.
-        timeout: seconds for the whole search.
-        known_epoch: the highest epoch that the caller knows. A node that names a leader of an earlier epoch has missed
-            an election and is not believed.
-        once: make one round only; the caller decides when to search again.
+        nodes: whom to ask.
+        timeout: seconds for all of it.
+        known_epoch: an answer from before this epoch is not believed; that node has missed an election.
+        once: make one round and leave it to the caller when to ask again.
 
     Raises:
-        NodeError: no leader was found in time, or a node refuses for a reason that waiting does not solve.
+        NodeError: no leader was found in time, or a node refuses in a way that waiting does not mend.
     """
     settings = nodes.settings
     deadline = time.monotonic() + timeout
@@ -242,34 +231,31 @@ def find_leader(nodes: Nodes, *, timeout: float, known_epoch: int = 0, once: boo
 
 
 class _Claim(NamedTuple):
-    """The leader that a node named when it refused a Fetch."""
+    """Whom a node that does not lead names as the leader."""
 
     node: str
     leader_id: int
     epoch: int
     asked_epoch: int
-    """The epoch in the request that the node refused."""
+    """The epoch of the question."""
 
 
 class _Round:
-    """The outcome of one round that did not find the leader: it explains the failure to the user."""
+    """What the questions of one round brought, where they did not find the leader."""
 
     def __init__(self) -> None:
         self.failure: NodeError | None = None
-        """The last error in this round."""
+        """The latest."""
         self.silent: list[str] = []
-        """The nodes that did not answer, as ``host:port``."""
+        """Who did not answer."""
         self.claims: dict[Address, _Claim] = {}
-        """Each node's latest claim in this round."""
+        """Each node's latest claim."""
         self.was_cut_short = False
-        """Whether the deadline passed before every known address was asked."""
+        """Whether the deadline came before everybody was asked."""
 
 
 class _Search:
-    """One search: the leader and epoch that responses named, and the outcome of the last round.
-
-    Call :meth:`round` until it returns the leader or time is up; then :meth:`failed` makes the error.
-    """
+    """What one search has learnt."""
 
     def __init__(self, nodes: Nodes, known_epoch: int, deadline: float) -> None:
         self._nodes = nodes
@@ -284,12 +270,12 @@ class _Search:
         return max(self._deadline - time.monotonic(), 0.0)
 
     def round(self) -> Leader | None:
-        """Ask every known address, and again once the epoch is known. Raises NodeError where waiting does not help."""
+        """Ask every address, and again once the epoch is known. Raises NodeError for what waiting does not mend."""
         before, self._round = self._round, _Round()
         named = self._id, self._epoch
         leader = self._ask_all(self._round)
         if leader is None and not self._seconds_left and (before.claims or before.failure):
-            # The deadline cut this round short, so the round before explains the failure better.
+            # The deadline cut this one short: the one before says more, but for a leader that is named only now.
             before.was_cut_short = self._round.was_cut_short and named != (self._id, self._epoch)
             self._round = before
         return leader
@@ -317,7 +303,7 @@ class _Search:
                 current.silent.append(name_of(*address))
                 if self._seconds_left or not (
                     current.claims or current.failure
-                ):  # a timeout at the deadline says less than what is known already
+                ):  # what the deadline cut short is no news
                     current.failure = error
                 continue
             except ServerError as error:
@@ -339,19 +325,18 @@ class _Search:
         return None
 
     def _ask(self, address: Address, epoch: int) -> QuorumState:
-        """Send a Fetch with that epoch, only for the leader in the response. Raises NodeError."""
         connection = self._nodes.at(address, timeout=self._seconds_left)
         timeout = min(connection.patience, self._seconds_left)
         position, cluster_id = FetchPosition(epoch), self._nodes.cluster_id
         return fetch(connection, position, cluster_id, max_bytes=_SMALL, timeout=timeout).quorum
 
     def _addresses(self) -> list[Address]:
-        """Every known address, that of the leader first if it is known."""
+        """All of them, the leader's first where it is known."""
         leader = self._nodes.by_id.get(self._id)
         return list(dict.fromkeys([*([leader.address] if leader else ()), *self._nodes.addresses()]))
 
     def _learn(self, answer: QuorumState) -> bool:
-        """Note the leader, epoch and address that a response names; return whether the leader or epoch is new."""
+        """Whether the answer named a leader that was not known."""
         endpoint = answer.endpoints.get(answer.leader_id)
         if endpoint is not None:
             self._nodes.learn(ClusterNode(answer.leader_id, endpoint))
@@ -361,7 +346,7 @@ class _Search:
         return True
 
     def _served(self, address: Address, epoch: int, answer: QuorumState) -> Leader:
-        """Return the node at ``address`` as the leader, because it served a Fetch with that epoch."""
+        """The node at ``address`` serves a Fetch of that epoch: it leads, and reports its id."""
         self._id = answer.leader_id if answer.leader_id >= 0 else self._id
         if self._id >= 0:
             self._nodes.learn(ClusterNode(self._id, address))
@@ -370,7 +355,7 @@ class _Search:
     # --- why there is none ---------------------------------------------------------------------------------------
 
     def failed(self) -> NodeError:
-        """Return the error that explains best why no leader was found."""
+        """Why no leader was found."""
         contradiction = self._contradiction()
         if contradiction is not None:
             return contradiction
@@ -386,7 +371,7 @@ class _Search:
         return NoLeaderError(there, f"no controller leads the quorum: an election goes on{more}", hint=hint)
 
     def _not_reached(self, there: str) -> NodeError:
-        """Return the error for a leader that nodes named: it did not answer, or its address is not known."""
+        """Why the leader that is named was not found: it did not answer, or it is none of those that were asked."""
         named = f"controller {self._id} is named as the leader (epoch {self._epoch})"
         leader = self._nodes.by_id.get(self._id)
         if leader is not None:
@@ -400,11 +385,10 @@ class _Search:
         return ConnectError(f"controller {self._id}", reason, hint=every)
 
     def _is_without_majority(self) -> bool:
-        """Whether at least half of the controllers, and at least two, do not answer, among them the named leader.
+        """Whether half of the controllers are silent, two or more, the named leader among them: then nobody can lead.
 
-        Then the quorum probably has no majority and no leader. A single silent controller may only be unreachable from
-        here, or missing in the list. From 4.0 on (KIP-996), a voter that has lost its leader goes on naming it until
-        it hears of the next one, so its claim proves nothing.
+        One alone may be unreachable from here, and the list may be short of one. From 4.0 on (KIP-996) a voter goes on
+        to name the leader that it has lost, until it hears of the next one.
         """
         named = self._nodes.by_id.get(self._id)
         silent = set(self._round.silent)
@@ -413,7 +397,7 @@ class _Search:
         return len(silent) >= max(2, len(self._round.claims))
 
     def _contradiction(self) -> SourceTimeoutError | None:
-        """Return an error if the claims of this round contradict each other, as when two nodes name each other."""
+        """What controllers say of themselves and one another that cannot be, if there is such a thing."""
         for address, claim in self._round.claims.items():
             named = self._nodes.by_id.get(claim.leader_id)
             theirs = None if named is None else self._round.claims.get(named.address)

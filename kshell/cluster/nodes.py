@@ -1,8 +1,8 @@
 """The nodes of a running cluster: which there are, and what each reports about itself (API versions, software).
 
-Controllers are listed by DescribeCluster (3.7 and later), else by DescribeQuorum (3.9), else only the addresses of the
-bootstrap list are known, without ids; brokers by DescribeCluster, or by their registrations in the image. The software
-name that a node reports is untrusted text: it is truncated here, and escaped where it is rendered.
+Controllers are named by DescribeCluster (3.7 and later), else by DescribeQuorum (3.9), else they are the addresses
+that were given; brokers by DescribeCluster, or by their registrations in the image. What a node reports about its
+software is text that nobody trusts: it is cut, and escaped where it is shown.
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.client.address import Address, name_of
-from kshell.client.concurrency import concurrently
 from kshell.client.connection import NodeVersions
 from kshell.client.nodes import BROKER, CONTROLLER, Nodes, VersionsReply, ask_versions, none_answers
 from kshell.errors import AuthorizationError, ConnectError, NodeError, SourceError, UnsupportedVersionError
-from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
 from kshell.protocol.messages.quorum import DESCRIBE_QUORUM
 
 if TYPE_CHECKING:
@@ -25,11 +23,11 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 _WITH_NODES = 2
-"""The first version of DescribeQuorum that returns the endpoints of nodes (KIP-853)."""
+"""The version of DescribeQuorum from which on it tells where nodes listen (KIP-853)."""
 
 
 class Member(NamedTuple):
-    """A node. ``id`` is ``None`` if only its address is known; ``trouble`` says why there is no ``address`` to use."""
+    """A node. ``id`` is ``None`` where only its address is known; ``trouble`` is why it has no ``address`` for us."""
 
     kind: str
     id: int | None
@@ -45,17 +43,17 @@ class Member(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Kind and name for messages, such as ``controller 3000``."""
+        """``controller 3000``."""
         return f"{self.kind} {self.name}"
 
 
 def live_nodes(session: Session, command: str, offline: str | None = None) -> Nodes:
-    """The nodes of a live source, or an error that says that the command needs one.
+    """The nodes of a live source.
 
     Args:
-        session: the session with the source.
-        command: the command that needs nodes, for the error.
-        offline: a hint for the error: which command answers a similar question for a directory.
+        session: whose source it is.
+        command: what needs them.
+        offline: what a directory can be asked instead.
 
     Raises:
         SourceError: the source is a directory.
@@ -73,10 +71,7 @@ def live_nodes(session: Session, command: str, offline: str | None = None) -> No
 
 
 def own_members(nodes: Nodes) -> list[Member]:
-    """The nodes of the source's kind (``-q``: controllers, ``-b``: brokers), by id. Raises NodeError.
-
-    If no API lists them: the addresses of the bootstrap list, with ids only where nodes have reported them.
-    """
+    """The nodes of the kind that the source talks to, by id. Raises NodeError when none can be reached."""
     connection = nodes.any()
     description = None
     if nodes.kind == BROKER:
@@ -94,7 +89,7 @@ def own_members(nodes: Nodes) -> list[Member]:
 
 
 def controllers_of_quorum(nodes: Nodes) -> list[Member]:
-    """Voters, and observers that are controllers (only these have endpoints), from DescribeQuorum. Raises NodeError."""
+    """Voters, and observers that are controllers, as DescribeQuorum tells them. Raises NodeError."""
     from kshell.sources.quorum.facts import describe_quorum
 
     quorum = describe_quorum(nodes)
@@ -108,14 +103,14 @@ def controllers_of_quorum(nodes: Nodes) -> list[Member]:
 
 
 def other_members(session: Session, nodes: Nodes) -> list[Member]:
-    """The nodes of the other kind: controllers for ``-b``, brokers for ``-q``. Raises NodeError, DataError."""
+    """The nodes of the other kind, as far as the source can name them. Raises NodeError, DataError."""
     if nodes.kind == BROKER:
         return controllers_of_quorum(nodes)
     return _registered(session, nodes, BROKER)
 
 
 def _registered(session: Session, nodes: Nodes, kind: str) -> list[Member]:
-    """The registered nodes of a kind, each with its first listener that has the security protocol of this client."""
+    """By their registrations in the image: the listener whose security protocol is ours."""
     protocol = nodes.settings.security_protocol
     members = []
     for node_id, entry in sorted(session.image[f"{kind}s"].items()):
@@ -127,7 +122,7 @@ def _registered(session: Session, nodes: Nodes, kind: str) -> list[Member]:
 
 
 def find_member(session: Session, nodes: Nodes, node_id: int) -> Member:
-    """The node with that id. Raises NodeError; a ConnectError lists the known nodes if none has this id."""
+    """The node with that id. Raises NodeError; ConnectError names the ids that are known."""
     members = find_members(session, nodes, node_id)
     if members[0].id is None:
         raise _not_known(node_id, members)
@@ -135,9 +130,9 @@ def find_member(session: Session, nodes: Nodes, node_id: int) -> Member:
 
 
 def find_members(session: Session, nodes: Nodes, node_id: int) -> list[Member]:
-    """Find the node with that id; if none has it, return all nodes without a known id: any of them may be it.
+    """The node with that id; where ids are not told, those that it may be, of which one at least there is.
 
-    Raises NodeError; a ConnectError lists the known nodes if no node is without an id.
+    Raises NodeError; ConnectError names the ids that are known.
     """
     members = own_members(nodes)
     for member in members:
@@ -162,7 +157,7 @@ def _not_known(node_id: int, members: Iterable[Member]) -> ConnectError:
 
 
 def connection_to(nodes: Nodes, member: Member) -> Connection:
-    """Open a new connection to that node; the caller closes it. Kind and cluster are checked. Raises NodeError."""
+    """A new connection, the caller's own, to that node, which is of the right kind and cluster. Raises NodeError."""
     if member.address is None:
         raise ConnectError(member.title, member.trouble or "its address is not known")
     if member.kind == nodes.kind:
@@ -176,10 +171,7 @@ _METADATA_VERSION = "metadata.version"
 
 
 class Survey(NamedTuple):
-    """The ApiVersions responses of nodes; all keys are names of members.
-
-    ``versions`` has the nodes that answered, ``members`` all nodes, ``silent`` why each of the others did not.
-    """
+    """The versions that nodes offer, by the members' names; ``silent`` are those without an answer, with the reason."""
 
     versions: dict[str, NodeVersions]
     members: dict[str, Member]
@@ -187,20 +179,20 @@ class Survey(NamedTuple):
 
     @property
     def ranges(self) -> dict[str, Mapping[int, Range]]:
-        """The (lowest, highest) version by API key, for each node that answered."""
+        """API key -> (lowest, highest), by node."""
         return {name: versions.ranges for name, versions in self.versions.items()}
 
     @property
     def finalized(self) -> Mapping[str, int] | None:
-        """Finalized levels by feature, from a node that reports metadata.version (KRaft always has it), or ``None``."""
+        """Feature -> finalized level, as a node told it; ``None``: none did (KRaft always has metadata.version)."""
         finalized_levels = (versions.finalized for versions in self.versions.values())
         return next((levels for levels in finalized_levels if _METADATA_VERSION in levels), None)
 
 
 def survey(session: Session, nodes: Nodes, *, node_id: int | None = None, everyone: bool = False) -> Survey:
-    """Send ApiVersions to node ``node_id``, to all nodes of the source's kind, or to ``everyone``.
+    """Asks one node, the nodes of the source's kind, or ``everyone``. Raises NodeError when none answers.
 
-    A remark names each node without an answer. Raises NodeError if none answers.
+    Nodes that do not answer are left in ``session.remarks``, for people.
     """
     if node_id is not None:
         members = [find_member(session, nodes, node_id)]
@@ -234,7 +226,7 @@ def _try_other_members(session: Session, nodes: Nodes) -> list[Member]:
 
 
 def _names(members: Iterable[Member]) -> dict[str, Member]:
-    """Members by name. A node that is broker and controller is listed twice: the kind is then put before its id."""
+    """A node that is both has two listeners, and the same id at both: then the kind tells them apart."""
     members = list(members)
     often = Counter(member.name for member in members)
     return {f"{member.kind}-{member.name}" if often[member.name] > 1 else member.name: member for member in members}
@@ -256,11 +248,11 @@ def _none(members: list[Member], answers: Iterable[VersionsReply]) -> NodeError:
 
 REPORTED, INFERRED, UNKNOWN = "reported", "inferred", "unknown"
 _LONGEST = 256
-"""Characters: a longer software name or version is truncated."""
+"""Characters of a name or version that are kept."""
 
 
 class Software(NamedTuple):
-    """A broker's software; ``source`` is REPORTED, INFERRED or UNKNOWN; a range of releases has two bounds."""
+    """A broker's software; ``lowest`` and ``highest`` bound its version where that is not a single one."""
 
     name: str | None
     version: str | None
@@ -271,7 +263,7 @@ class Software(NamedTuple):
 
 
 def add_software(session: Session, rows: list[dict[str, Any]]) -> None:
-    """Ask every broker for its software and add it to the rows of ``brokers``, in place. Raises SourceError offline."""
+    """Adds the software to the brokers' rows, by their ids. Raises SourceError on a directory."""
     from kshell.client.inference import span  # late: few ask for it
 
     nodes = live_nodes(session, "brokers --software")
@@ -291,6 +283,8 @@ def add_software(session: Session, rows: list[dict[str, Any]]) -> None:
 
 
 def _ask_all(nodes: Nodes, members: list[Member]) -> list[Software]:
+    from kshell.client.concurrency import concurrently
+
     return concurrently(lambda member: _ask(nodes, member), members)
 
 
@@ -300,6 +294,8 @@ def _ask(nodes: Nodes, member: Member) -> Software:
         try:
             name, version = connection.versions.software
             if "kip-885" in nodes.settings.dialects:
+                from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
+
                 description = connection.request(DESCRIBE_CLUSTER, {}).body
                 name, version = description.get("brokerSoftwareName"), description.get("brokerSoftwareVersion")
         finally:
@@ -312,13 +308,13 @@ def _ask(nodes: Nodes, member: Member) -> Software:
 
 
 def reported(name: str | None, version: str | None) -> Software:
-    """The software that a broker reports about itself; ``None`` for a name or version that it does not report."""
+    """What a broker says; ``None`` is what it does not say."""
     name, version = (None if text is None else text[:_LONGEST] for text in (name, version))
     return Software(name, version, REPORTED, [], version, version)
 
 
 def inferred(versions: NodeVersions) -> Software:
-    """The release that a broker's APIs and features point to, or the shortest range of releases if several fit."""
+    """The release that the offered APIs and features speak for, or the shortest range of them."""
     from kshell.client.inference import infer
 
     inference = infer(versions.ranges, versions.supported, "broker")

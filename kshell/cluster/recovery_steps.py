@@ -1,7 +1,6 @@
-"""The instructions that ``recover`` prints: how to start a quorum from the directory that it writes.
+"""What an operator does, one step after another, to start a quorum from the directory that ``recover`` writes.
 
-They differ for static and dynamic quorums, and for controllers that are brokers, too. Source: KIP-853
-(``kafka-storage.sh``, ``kafka-metadata-quorum.sh``), ``QuorumState.initialize``.
+Source: KIP-853 (``kafka-storage.sh``, ``kafka-metadata-quorum.sh``), ``QuorumState.initialize``.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from kshell.sources.directory.files import METADATA_DIRECTORY
 
 
 class RecoverySteps(NamedTuple):
-    """The facts that the instructions depend on; :meth:`steps` writes them.
+    """What the steps depend on.
 
-    ``kept``: the copy that the new log is made from; ``broker_ids``: nodes that registered as brokers; ``voter``: the
-    controller that starts first, and ``place``: its new directory, both ``None`` before the user has named them.
+    ``kept``: the copy that the new log is made of; ``broker_ids``: the nodes that registered as brokers;
+    ``voter``: the controller that starts first, and ``place``, its new directory, where they are known.
     """
 
     copies: Collection[Copy]
@@ -30,10 +29,10 @@ class RecoverySteps(NamedTuple):
 
     @property
     def own_copy(self) -> Copy | None:
-        """The copy of the first controller, if that node is a broker, too (``process.roles=broker,controller``).
+        """The copy of the voter that is a broker, too (``process.roles=broker,controller``), if it has one.
 
-        Its directory also holds partitions of topics, and the directory id with which the metadata refers to them, so
-        both must stay. If no voter is chosen yet, the node of the kept copy counts, provided that it is a controller.
+        Its directory holds partitions of topics, and an id by which brokers say where these are: both must stay. As
+        long as no voter is chosen, the kept copy is asked, if it is that of a controller.
         """
         kept = self.kept.node_id if self.kept.node_id in self.kept.voters else None
         node_id = self.voter.id if self.voter else kept
@@ -42,7 +41,7 @@ class RecoverySteps(NamedTuple):
         return next((copy for copy in self.copies if copy.node_id == node_id), None)
 
     def steps(self) -> list[str]:
-        """The instructions in order, one text per step; commands are in backticks."""
+        """What to do, in order."""
         paths = " ".join(copy.path for copy in self.copies)
         make = f"kshell recover {paths} --to NEWDIR --voters {self._endpoint}"
         return [
@@ -73,7 +72,7 @@ class RecoverySteps(NamedTuple):
         )
 
     def _brokers(self) -> list[str]:
-        """The step for brokers that are no controllers and have a damaged copy, with which they may fail to start."""
+        """A broker does not start from every log that is damaged; a controller that is one, too, has its own step."""
         brokers = self.broker_ids - self.kept.voters.keys()
         damaged = [copy.path for copy in self.copies if copy.damage and copy.node_id in brokers]
         if not damaged:
@@ -118,7 +117,7 @@ class RecoverySteps(NamedTuple):
         return self.kept.cluster_id or "CLUSTER_ID"
 
     def _unless_broker(self) -> str:
-        """What to do instead of formatting a controller that is a broker, too; empty if the first one is not."""
+        """What to do in the place of formatting, where controllers are brokers, too."""
         if not self.own_copy:
             return ""
         return (

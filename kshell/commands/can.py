@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Section
 from kshell.errors import EXIT_FINDING, EXIT_OK, SourceError, UsageError, did_you_mean
 from kshell.metadata.authorizer import (
@@ -45,23 +45,12 @@ _NONE = {
 }
 
 
-class CanArguments(Arguments):
-    """Arguments and options of ``can``."""
-
-    principal: str
-    operation: str
-    resource: str
-    host: str | None
-    super_user: list[str] | None
-    allow_if_no_acl: bool
-
-
-def run(session: Session, args: CanArguments) -> Result:
-    """Decide. Raises UsageError for an argument that is malformed or unknown, SourceError if ACLs are not reported."""
+def run(session: Session, args: Any) -> Result:
+    """One decision. Raises UsageError for words that name nothing, SourceError where ACLs are not told."""
     request = AccessRequest(
         principal(args.principal), _operation(args.operation), *_resource(args.resource), _host(args.host)
     )
-    # As in super.users, one value may be several principals with semicolons between them.
+    # As super.users has them: several with a semicolon between them.
     listed = [name.strip() for text in args.super_user or () for name in text.split(";")]
     supers = [principal(name) for name in listed if name]
     image = session.image
@@ -98,10 +87,10 @@ def _decision_facts(request: AccessRequest, decision: Decision) -> dict[str, Any
 
 
 def _range_brokers(image: Image) -> tuple[bool, list[int]]:
-    """(whether all brokers understand hosts of ACLs as ranges, as Kafka 4.4 does; else the ids of those that do).
+    """Whether every broker takes hosts of ACLs for ranges, as Kafka 4.4 does, and otherwise which of them do.
 
-    Below metadata.version 4.4-IV1, it depends on the features that each broker registered. If no version is known, all
-    brokers are taken to understand them.
+    Below 4.4-IV1 it is told by what a broker registered to support. Where nobody tells, the brokers are taken for ones
+    of the release that the level is from.
     """
     version = image["features"].get(METADATA_VERSION)
     if version is None or version.value >= RANGES_FROM:
@@ -116,7 +105,7 @@ def _range_brokers(image: Image) -> tuple[bool, list[int]]:
 
 
 def _range_remark(otherwise: Decision, by_range: list[int]) -> str:
-    """The remark on what brokers decide that understand ranges, if that differs from brokers that compare text."""
+    """What brokers that know ranges make of it, where the others compare texts."""
     outcome = f"{'allowed' if otherwise.allowed else 'denied'}: {_reason(otherwise)}"
     if by_range:
         listed = f"broker{'s' if len(by_range) > 1 else ''} {', '.join(map(str, by_range))}"
@@ -135,7 +124,7 @@ def _reason(decision: Decision) -> str:
 
 
 def _remark(session: Session, request: AccessRequest, decision: Decision, supers: list[str]) -> None:
-    """Add remarks on what the answer leaves open: ACLs for single hosts and ranges, and settings of the servers."""
+    """What the answer leaves open: entries of single hosts and ranges, and what only servers' properties hold."""
     named = other_hosts(session.image["acls"], request) if request.host is None and decision.rule != SUPER_USER else []
     ranges = [host for host in named if host_range(host)]
     hosts = [host for host in named if "/" not in host]
@@ -146,23 +135,15 @@ def _remark(session: Session, request: AccessRequest, decision: Decision, supers
         session.remarks.append(
             f"there are ACLs for this from ranges of hosts, {', '.join(ranges[:3])}{more}: --host names an address"
         )
-    if decision.allowed or supers:
-        return
-    if decision.rule == ACL:
-        session.remarks.append(
-            "no ACL denies a super user: super.users is not in the log, --super-user says who it has"
-        )
-    else:
-        session.remarks.append(
-            "super.users and allow.everyone.if.no.acl.found are not in the log: --super-user and --allow-if-no-acl say"
-            " what the servers have"
-        )
+    if not decision.allowed and decision.rule != ACL and not supers:
+        session.remarks.append("super.users and allow.everyone.if.no.acl.found are not in the log: --super-user and"
+                               " --allow-if-no-acl say what the servers have")  # fmt: skip
 
 
 def _remark_unknown(session: Session, request: AccessRequest, found: Decision) -> None:
-    """Add a remark if the topic does not exist or no one has that name: it may be a typo.
+    """That there is no such topic, or nobody of that name: what the answer is about may then only be a typo.
 
-    No remark on a principal if an ACL decides or the answer is yes; none on a topic if the deciding ACL names it.
+    Not where an ACL decides that names it, or anybody.
     """
     named = [] if found.allowed or found.rule == ACL else [NameMeant(PRINCIPAL, request.principal)]
     is_named = found.acl is not None and found.acl.resource_name == request.resource_name
@@ -172,7 +153,7 @@ def _remark_unknown(session: Session, request: AccessRequest, found: Decision) -
 
 
 def principal(text: str) -> str:
-    """Check that the text is a principal such as ``User:alice``, and return it unchanged. Raises UsageError."""
+    """``User:alice`` as it is. Raises UsageError for what is no principal."""
     kind, colon, name = text.partition(":")
     if not kind or not colon or not name:
         raise UsageError(f"{text}: not TYPE:NAME", hint=f"such as User:{'alice' if colon or not text else text}")
@@ -188,7 +169,7 @@ def _operation(text: str) -> str:
 
 
 def _resource(text: str) -> tuple[str, str]:
-    """Parse ``TOPIC:orders`` into type and name; ``CLUSTER`` needs no name."""
+    """``TOPIC:orders`` -> its type and name; ``CLUSTER`` needs no name."""
     kind, colon, name = text.partition(":")
     kind = kind.upper().replace("-", "_")
     if kind not in _KINDS:
@@ -204,7 +185,7 @@ def _resource(text: str) -> tuple[str, str]:
 
 
 def _host(text: str | None) -> str | None:
-    """Normalize an IP address to Java's notation, which brokers compare as text; they do not resolve host names."""
+    """An IP address as Java writes it: brokers compare nothing else, and look no name up."""
     if text is None:
         return None
     if "/" in text:
@@ -227,17 +208,17 @@ def _host(text: str | None) -> str | None:
 
 
 def _principals(session: Session, typed: str) -> Iterable[str]:
-    """Complete a principal: those that ACLs name, and users with SCRAM credentials."""
+    """Those that ACLs name, and users that have SCRAM credentials."""
     return sorted(principals(session.image) - {"User:*"})
 
 
 def _operations(session: Session, typed: str) -> Iterable[str]:
-    """Complete an operation, in lower case if the user began so."""
+    """In the case in which the word was begun."""
     return [name.lower() for name in _ABLE] if typed.islower() else _ABLE
 
 
 def _resources(session: Session, typed: str) -> Iterable[str]:
-    """Complete a resource: topics, resources that ACLs name, and the types."""
+    """Topics, what ACLs name, and the types."""
     acls = [entry.value for entry in session.image["acls"].values()]
     named = {f"{acl.resource_type}:{acl.resource_name}" for acl in acls if acl.resource_name != "*"}
     topics = {f"TOPIC:{name}" for name in session.image[NAMES]} if typed.startswith("T") else set()
@@ -245,7 +226,7 @@ def _resources(session: Session, typed: str) -> Iterable[str]:
 
 
 def _hosts(session: Session, typed: str) -> Iterable[str]:
-    """Complete an address: those that ACLs name, without ranges, which have too many addresses to offer."""
+    """Addresses that ACLs name; of a range there are too many to offer."""
     named = {entry.value.host for entry in session.image["acls"].values()}
     return sorted({"127.0.0.1"} | {host for host in named if host != "*" and "/" not in host})
 
@@ -255,7 +236,6 @@ COMMAND = Command(
     task=Task.ACCESS,
     summary="whether a principal may do something with a resource, and which rule says so",
     run=run,
-    arguments=CanArguments,
     args=(
         Arg("principal", "who: User:alice", complete=_principals),
         Arg("operation", "what: READ, WRITE, DESCRIBE, …", complete=_operations),

@@ -1,7 +1,4 @@
-"""``compare-logs``: whether copies of the metadata log from several nodes agree, and at which offset they diverge.
-
-:mod:`kshell.sources.copies.agreement` compares the logs; this module adds snapshots, and advice which copy to keep.
-"""
+"""``compare-logs``: whether copies of the metadata log from several nodes are of one history, and where they part."""
 
 from __future__ import annotations
 
@@ -27,9 +24,6 @@ from kshell.errors import (
 from kshell.history.diff import PROVENANCE, changed_places
 from kshell.history.records import RECORD_TYPE
 from kshell.metadata.image import Image
-from kshell.metadata.records import decode_record
-from kshell.protocol.batches import iter_records
-from kshell.protocol.primitives import DecodeError
 from kshell.sources.copies.agreement import (
     BEHIND,
     CONSISTENT,
@@ -56,7 +50,7 @@ from kshell.sources.directory.ranges import FileWindows
 from kshell.sources.directory.source import DirectorySource, without_collector
 from kshell.tables.declaration import Field, columns
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import RowArguments, is_given, row_flags, select, wanted
+from kshell.tables.selection import is_given, row_flags, select, wanted
 from kshell.tree.hash import image_hash
 from kshell.tree.paths import Segments, join
 
@@ -66,21 +60,21 @@ if TYPE_CHECKING:
     from kshell.protocol.batches import Batch
 
 _MOST_PATHS = 3
-"""Paths that a sentence names at most; it counts the rest."""
+"""Paths that a sentence names."""
 
 
 class Snapshots(NamedTuple):
-    """The result of comparing a copy's snapshots: the copy's state, and the first difference (``None``: none)."""
+    """What the snapshots add to a standing: the state, and what differs (``None``: nothing)."""
 
     state: str
     difference: str | None
 
 
 def compare_snapshots(verdict: CopyVerdict, reference: Copy, progress: Progress | None) -> Snapshots:
-    """Compare the snapshots of a copy with those of the copy that its log was compared to, else the reference.
+    """Holds the snapshots of a copy against those of the copy that it was compared with, else of the reference.
 
-    If they share neither offsets nor snapshots, a snapshot of one is compared with what the other's log yields there.
-    Else the state stays that of the logs, unless snapshots differ. Raises SourceError for a file that cannot be read.
+    Where they share neither offsets nor snapshots, one is held against what the other copy's log makes of its offset.
+    Raises SourceError for a file that cannot be read.
     """
     peer = verdict.peer or reference
     compared = False
@@ -88,7 +82,7 @@ def compare_snapshots(verdict: CopyVerdict, reference: Copy, progress: Progress 
         try:
             difference = _difference(mine, theirs, progress)
         except (FileNotFoundError, SourceNotFoundError):
-            continue  # a running server deletes old snapshots at any time
+            continue  # deleted meanwhile: a running server does that
         if difference is not None:
             return Snapshots(DIVERGED, f"{difference} {peer.path}")
         compared = True
@@ -98,7 +92,7 @@ def compare_snapshots(verdict: CopyVerdict, reference: Copy, progress: Progress 
 
 
 def _difference(mine: SnapshotFile, theirs: SnapshotFile, progress: Progress | None) -> str | None:
-    """How two snapshots with the same end offset differ, as a phrase to which the caller adds the peer's path."""
+    """What is not the same in two snapshots of one end offset, in words that the other copy's path ends."""
     name = f"snapshot {mine.end_offset}-{mine.epoch}"
     if mine.epoch != theirs.epoch:
         return f"{name} is {theirs.end_offset}-{theirs.epoch} in"
@@ -109,7 +103,7 @@ def _difference(mine: SnapshotFile, theirs: SnapshotFile, progress: Progress | N
 
 
 def _by_state(copy: Copy, peer: Copy, progress: Progress | None, *, compared: bool) -> Snapshots:
-    """For copies without a common offset: compare a snapshot of one with the image of the other at that offset."""
+    """Of copies whose logs share nothing: a snapshot of either, against what the other's log makes of its offset."""
     ahead_of_it = SAME if copy.end == peer.end else BEHIND
     if compared:
         return Snapshots(ahead_of_it, None)
@@ -128,13 +122,13 @@ def _by_state(copy: Copy, peer: Copy, progress: Progress | None, *, compared: bo
 
 
 def _newest(copy: Copy, end: int | None) -> SnapshotFile | None:
-    """The newest snapshot that does not end after an offset."""
+    """The newest snapshot that does not go beyond an offset."""
     files = [file for file in copy.snapshots if file.end_offset and file.end_offset <= (end or 0)]
     return files[-1] if files else None
 
 
 def _image_at(copy: Copy, file: SnapshotFile, progress: Progress | None) -> Image | None:
-    """The image of a copy at the end of a snapshot; ``None`` if the copy does not reach there or is damaged."""
+    """What a copy makes of the offset at which a snapshot ends; ``None`` where that is out of its reach, or damaged."""
     assert file.end_offset is not None
     try:
         then = copy.source.load(until=file.end_offset - 1, progress=progress)
@@ -144,7 +138,7 @@ def _image_at(copy: Copy, file: SnapshotFile, progress: Progress | None) -> Imag
 
 
 def _shared(copy: Copy, peer: Copy) -> Iterator[tuple[SnapshotFile, SnapshotFile]]:
-    """Pairs of snapshots with the same end offset, oldest first, without those that formatting writes (offset 0)."""
+    """Snapshots of the same end offset, oldest first. The one at offset 0 holds what a cluster was begun with."""
     theirs = {file.end_offset: file for file in peer.snapshots if file.end_offset}
     for file in copy.snapshots:
         if file.end_offset in theirs:
@@ -177,14 +171,8 @@ def _join_paths(paths: list[Segments]) -> str:
     return ", ".join(map(join, paths[:_MOST_PATHS])) + more
 
 
-_RECORD = {
-    "offset": "int64",
-    "epoch": "int32",
-    "timestampMs": "int64",
-    "type": RECORD_TYPE,
-    "version": "int16",
-    "data": "json",
-}
+_RECORD = {"offset": "int64", "epoch": "int32", "timestampMs": "int64", "type": RECORD_TYPE, "version": "int16",
+           "data": "json"}  # fmt: skip
 
 
 _FIELDS = (
@@ -215,23 +203,14 @@ _FIELDS = (
     Field("otherRecords", [_RECORD], "of the first batch that differs: what the other copy has", True),
 )
 _MOST = 20
-"""Records of either copy in a row at most: a batch may have thousands."""
+"""Records of either side that are told: a batch may have thousands."""
 _PEOPLE = 4
-"""Records of either copy in text output at most."""
+"""The same, where people read."""
 _PARTING = tuple(Column(name) for name in ("copy", "offset", "epoch", "type", "data"))
 
 
-class CompareLogsArguments(RowArguments):
-    """Arguments and options of ``compare-logs``."""
-
-    copy: list[str]
-
-
-def run(session: Session, args: CompareLogsArguments) -> Result:
-    """Compare the copies, and return one row per copy. Raises UsageError; SourceError if a copy cannot be read.
-
-    Exit code 1 if a copy diverges, is of another cluster or cannot be compared; 4 if one is damaged.
-    """
+def run(session: Session, args: Any) -> Result:
+    """A row a copy. Exit code 1 unless all are of one history, 4 for damage. Raises UsageError, SourceError."""
     if len(args.copy) < 2:
         raise UsageError("compare-logs: one copy alone", hint="give two or more: compare-logs DIR DIR …")
     copies = [Copy(local_path(path)) for path in args.copy]
@@ -262,16 +241,14 @@ def run(session: Session, args: CompareLogsArguments) -> Result:
 
 
 def _shared_offset(standings: list[CopyVerdict]) -> int | None:
-    """The greatest offset that every compared copy has; ``None`` if there is none."""
+    """The greatest offset that all copies which were compared reach."""
     ends = [verdict.copy.end or 0 for verdict in standings if verdict.state not in (OTHER_CLUSTER, NOT_COMPARED)]
     shared = min(ends, default=0)
     return shared - 1 if shared else None
 
 
-def _hash_at(
-    verdict: CopyVerdict, offset: int | None, args: CompareLogsArguments, progress: Progress | None
-) -> str | None:
-    """The hash of a copy's image at an offset; ``None`` if the column is not wanted or the image cannot be made."""
+def _hash_at(verdict: CopyVerdict, offset: int | None, args: Any, progress: Progress | None) -> str | None:
+    """The hash of what a copy makes of an offset; ``None`` where nobody asks for it, or the copy does not tell."""
     wanted_columns = wanted(_FIELDS, args)
     is_unwanted = wanted_columns is not None and "hash" not in wanted_columns
     if offset is None or verdict.state in (OTHER_CLUSTER, NOT_COMPARED) or is_unwanted:
@@ -279,7 +256,7 @@ def _hash_at(
     try:
         then = verdict.copy.source.load(until=offset, progress=progress)
     except (DataError, SourceError):
-        return None  # other columns of the row report the damage, or a log that starts after the offset
+        return None  # its own columns say what is damaged, or that it does not reach back so far
     return None if then.damage else image_hash(then.image)
 
 
@@ -312,7 +289,9 @@ def _left_out(copy: Copy) -> str | None:
 
 
 def _records(parted: Parted, redaction: Redaction, *, from_peer: bool = False) -> Iterator[dict[str, Any]]:
-    """The records of the batch at which two logs diverge, from the first differing one on; of the peer if asked."""
+    """The records of the batch at which two logs part, from the first one that differs on."""
+    from kshell.metadata.records import decode_record
+
     mine, theirs = _raw(parted.batch), _raw(parted.other_batch)
     skipped = 0
     if parted.batch.epoch == parted.other_batch.epoch:
@@ -331,7 +310,10 @@ def _records(parted: Parted, redaction: Redaction, *, from_peer: bool = False) -
 
 
 def _raw(batch: Batch) -> list[Any]:
-    """The records of a batch; none if it is malformed, or compressed with a codec that is not installed."""
+    """The records of a batch as far as they can be told apart: what is malformed or packed has none."""
+    from kshell.protocol.batches import iter_records
+    from kshell.protocol.primitives import DecodeError
+
     try:
         return list(iter_records(batch))
     except (DecodeError, MissingCodecError):
@@ -339,7 +321,7 @@ def _raw(batch: Batch) -> list[Any]:
 
 
 def _remark(session: Session, copies: list[Copy]) -> None:
-    """Add remarks that are no findings: copies of one node, torn tails, empty logs."""
+    """What a person should know though nothing is wrong."""
     session.remarks += twins(copies)
     for copy in copies:
         session.remarks += copy.notes
@@ -351,13 +333,13 @@ def _remark(session: Session, copies: list[Copy]) -> None:
 
 
 def _format_row(row: dict[str, Any]) -> Row:
-    """A row for text output, which shows both states of a reference that is damaged."""
+    """A row for users: a reference may be damaged as well."""
     is_damaged_reference = row["state"] == REFERENCE and row["damage"]
     return row | {"state": f"{REFERENCE}, {DAMAGED}"} if is_damaged_reference else row
 
 
 def _page(rows: list[dict[str, Any]], comparison: Agreement, advice: str) -> Report:
-    """The text output: the table, which copy to keep, then reasons, differing records and damage in full."""
+    """The table, which copy to keep, and below it what a cell is too narrow for."""
     end = comparison.reference.end or 0
     committed = f"below offset {comparison.committed}, as far as these copies prove it"
     committed = committed if comparison.committed < end else "every record that these copies have"
@@ -394,7 +376,6 @@ COMMAND = Command(
     task=Task.LOG,
     summary="whether copies of the metadata log from several nodes agree, and where they part",
     run=run,
-    arguments=CompareLogsArguments,
     args=(
         Arg("copy", "two or more: directories, or single .log or .checkpoint files", arity="+", complete=complete_file),
     ),

@@ -1,8 +1,10 @@
-"""``exit``: leave the shell, or stop reading a file of commands."""
+"""``exit``: the end."""
 
 from __future__ import annotations
 
-from kshell.engine.declaration import Arg, Arguments, Command, Example
+from typing import Any
+
+from kshell.engine.declaration import Arg, Command, Example
 from kshell.engine.result import Exit, Result
 from kshell.engine.session import Session
 from kshell.errors import UsageError
@@ -10,14 +12,8 @@ from kshell.errors import UsageError
 _HIGHEST = 255
 
 
-class ExitArguments(Arguments):
-    """Arguments and options of ``exit``."""
-
-    code: str | None
-
-
-def run(session: Session, args: ExitArguments) -> Result:
-    """Raise Exit, which the front end catches to end with this exit code."""
+def run(session: Session, args: Any) -> Result:
+    """Raises Exit, which is for the front end."""
     code = args.code or "0"
     if not (code.isascii() and code.isdigit() and len(code) < 5 and int(code) <= _HIGHEST):
         raise UsageError(f"exit: {code!r} is no exit code", hint=f"a number from 0 to {_HIGHEST}")
@@ -28,7 +24,6 @@ COMMAND = Command(
     name="exit",
     summary="leave the shell, or stop reading commands",
     run=run,
-    arguments=ExitArguments,
     args=(Arg("code", "the exit code, 0 when absent", arity="?"),),
     examples=(
         Example("exit", "leave with exit code 0"),

@@ -1,25 +1,20 @@
-"""``help``: list all commands by task, or show how one command is used, or a page on a topic such as exit codes."""
+"""``help``: the commands there are, and one of them, or a subject, on a screen."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from kshell.engine import registry
-from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
+from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.help_pages import PAGES, complete_subject, unknown
 from kshell.engine.result import Report, Result, Row, Rows, Section, Text, typed
 from kshell.engine.session import Session
 from kshell.engine.usage import help_text
 
 
-class HelpArguments(Arguments):
-    """Arguments and options of ``help``."""
-
-    command: str | None
-
-
-def run(session: Session, args: HelpArguments) -> Result:
-    """Return all commands as rows, or one help text; for an alias, its meaning. Raises UsageError if it is unknown."""
+def run(session: Session, args: Any) -> Result:
+    """All commands as rows, or one as text; an alias says what it stands for. Raises UsageError for an unknown word."""
     name = args.command
     if name is None:
         return _overview()
@@ -33,7 +28,7 @@ def run(session: Session, args: HelpArguments) -> Result:
 
 
 def _overview() -> Result:
-    """All commands by task, and after them the help topics."""
+    """The commands by task, then the topics."""
     commands = registry.commands()
     rows: list[Row] = [
         {"name": command.name, "summary": command.summary, "task": command.task.value} for command in commands
@@ -67,7 +62,6 @@ COMMAND = Command(
     name="help",
     summary="the commands by task, or how one is used",
     run=run,
-    arguments=HelpArguments,
     args=(
         Arg(
             "command",

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kshell.engine.arguments import count
-from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag
 from kshell.engine.result import Result, Rows, typed
 from kshell.engine.session import Session
 
 
-class HistoryArguments(Arguments):
-    """Arguments and options of ``history``."""
-
-    text: str | None
-    n: int | None
-
-
-def run(session: Session, args: HistoryArguments) -> Result:
-    """Return the lines that contain the text, oldest first; with ``-n``, the newest N of them. Numbers start at 1."""
+def run(session: Session, args: Any) -> Result:
+    """Oldest first, numbered from 1; the newest N, and of them those with the text in them."""
     numbered = list(enumerate(session.history, 1))
     if args.text is not None:
         numbered = [(number, line) for number, line in numbered if args.text in line]
@@ -35,7 +30,6 @@ COMMAND = Command(
     name="history",
     summary="the lines that were typed",
     run=run,
-    arguments=HistoryArguments,
     args=(Arg("text", "only lines with this text in them", arity="?"),),
     flags=(Flag(("-n",), "only the newest N lines", metavar="N", convert=count),),
     examples=(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from kshell.engine.declaration import Arguments, Command, Example, Task
+from typing import Any
+
+from kshell.engine.declaration import Command, Example, Task
 from kshell.engine.result import Result, Text
 from kshell.engine.session import Session
 
 
-def run(session: Session, args: Arguments) -> Result:
-    """Return the working directory as a path that other commands accept."""
+def run(session: Session, args: Any) -> Result:
+    """The path as other commands take it."""
     return Text(session.cwd_path)
 
 

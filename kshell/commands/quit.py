@@ -1,4 +1,4 @@
-"""``quit``: the same command as ``exit``, under the name that some other shells use."""
+"""``quit``: the end, as people of other shells type it."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""``sql``: run one SELECT over the tables of state and history, with DuckDB (:mod:`kshell.tables.query`)."""
+"""``sql``: a query over the tables."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
+from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.predicates import FAIL_IF_ANY, answers_by_rows
 from kshell.engine.result import Column, Result, Rows
 from kshell.errors import EXIT_FINDING, EXIT_OK
@@ -15,15 +15,8 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 
-class SqlArguments(Arguments):
-    """Arguments and options of ``sql``."""
-
-    query: str
-    fail_if_any: bool
-
-
-def run(session: Session, args: SqlArguments) -> Result:
-    """Return the rows of one SELECT. Raises UsageError for other statements, CommandError with DuckDB's message."""
+def run(session: Session, args: Any) -> Result:
+    """The rows of one SELECT. Raises UsageError for anything else, CommandError with DuckDB's words."""
     from kshell.history.catalog import catalog
     from kshell.tables.query import query
 
@@ -35,7 +28,7 @@ def run(session: Session, args: SqlArguments) -> Result:
 
 
 def complete_query(session: Session, typed: str) -> Iterable[str]:
-    """Complete the last word of a query: tables after FROM and JOIN, else fields; a candidate is the whole query."""
+    """Tables after FROM and JOIN, fields of the tables that are named elsewhere: the query with its last word done."""
     from kshell.history.catalog import catalog
     from kshell.tables.query import named
 
@@ -61,7 +54,6 @@ COMMAND = Command(
     task=Task.PROGRAMS,
     summary="a SELECT over the tables, run by DuckDB",
     run=run,
-    arguments=SqlArguments,
     meant="query",
     args=(Arg("query", "one SELECT, in quotes", complete=complete_query),),
     flags=(FAIL_IF_ANY,),

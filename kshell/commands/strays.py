@@ -1,7 +1,4 @@
-"""``strays``: compare the replicas on brokers' disks with those that the image places there.
-
-Input: output of ``kafka-log-dirs.sh --describe``, a listing by ``ls`` or ``find``, or a log directory itself.
-"""
+"""``strays``: what lies in brokers' log directories against what the image places there."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from kshell.sources.directory.files import META, local_path, read_small
 from kshell.sources.directory.sidecar_files import node_id
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import RowArguments, row_flags, select
+from kshell.tables.selection import row_flags, select
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -35,18 +32,15 @@ _DIRECTORY = re.compile(
 )
 _TOPIC_ID = re.compile(r"(?P<path>.+)/partition\.metadata:\s*topic_id:\s*(?P<id>[\w-]{22})\s*")
 _LONG = re.compile(r"[-dlbcps][-rwxsStT]{9}[.+@]?\s")
-"""The beginning of a line of ``ls -l``."""
+"""How a line of ``ls -l`` begins."""
 _MOST = 1 << 30
-"""Characters of a listing that are read at most."""
+"""Bytes of a listing."""
 _SMALL = 1 << 16
-"""Bytes of ``partition.metadata`` and ``meta.properties`` that are read at most."""
+"""Bytes of ``partition.metadata`` and ``meta.properties``."""
 
 
 class LogDirReplica(NamedTuple):
-    """A replica in a log directory; what the input does not have is ``None``, ``size`` is in bytes.
-
-    ``state``: ``""``, ``delete`` (being deleted), ``future`` (moving to this directory) or ``stray`` (set aside).
-    """
+    """A replica of a partition in a log directory. ``state`` is ``""``, ``delete``, ``future`` or ``stray``."""
 
     broker: int
     log_dir: str | None
@@ -58,7 +52,7 @@ class LogDirReplica(NamedTuple):
 
 
 class LogDirContents(NamedTuple):
-    """The replicas found, the brokers whose directories were read, and (``partial``) why some are incomplete."""
+    """What was found, of which brokers, and of which of them not everything could be seen: broker -> why."""
 
     replicas: list[LogDirReplica]
     brokers: frozenset[int]
@@ -66,10 +60,9 @@ class LogDirContents(NamedTuple):
 
 
 def read(file: str, broker: int | None) -> LogDirContents:
-    """Read replicas from a file (``-``: standard input) or a log directory.
+    """What a file (``-``: standard input) or log directory tells; ``broker`` is whose listing it is.
 
-    ``broker``: whose it is, unless the input says so. Raises CommandError if it cannot be read, has no partitions, or
-    does not say whose it is.
+    Raises CommandError where it cannot be read, is none of those, or does not say whose it is.
     """
     path = local_path(file)
     if file != "-" and os.path.isdir(path):
@@ -86,7 +79,7 @@ def read(file: str, broker: int | None) -> LogDirContents:
             f"{file}: no partitions in it",
             hint="it should be kafka-log-dirs.sh's output, or list directories: orders-0",
         )
-    # Listings may have a directory twice, with and without its topic id: keep the line with the id.
+    # The same directory may be there twice, of which one line has the id.
     with_id = {(replica.topic, replica.partition, replica.state) for replica in replicas if replica.topic_id}
     distinct = [
         replica
@@ -104,7 +97,7 @@ def _text(file: str, path: str) -> str:
             return stream.read(_MOST)
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror or error}") from None
-    except ValueError:  # the path contains a NUL
+    except ValueError:  # a path with a NUL is none
         raise CommandError(f"{file}: no such file or directory") from None
 
 
@@ -112,7 +105,7 @@ def _text(file: str, path: str) -> str:
 
 
 def _parse_tool_output(file: str, text: str) -> LogDirContents:
-    """Parse the JSON line that ``kafka-log-dirs.sh --describe`` prints after two lines of text. Raises CommandError."""
+    """``kafka-log-dirs.sh --describe``: two lines for people, then one of JSON."""
     import json
 
     try:
@@ -142,7 +135,7 @@ def _of_tool(broker: int, log_dir: str, item: dict[str, Any]) -> LogDirReplica:
 
 
 def _listed(lines: Iterable[str], broker: int) -> Iterator[LogDirReplica]:
-    """Parse lines as ``ls``, ``ls -l``, ``ls -R``, ``find`` or ``grep -r topic_id`` print them; skip all others."""
+    """Lines of ``ls``, ``ls -l``, ``ls -R``, ``find``, or ``grep -r topic_id``."""
     below = None
     for raw_line in lines:
         line = raw_line.strip()
@@ -171,7 +164,7 @@ def _listed(lines: Iterable[str], broker: int) -> Iterator[LogDirReplica]:
 
 
 def _directory(file: str, path: str, broker: int | None) -> LogDirContents:
-    """Read a log directory of this machine, with the topic ids in its ``partition.metadata`` files."""
+    """A log directory of this machine, with the ids in its ``partition.metadata`` files."""
     owner = broker if broker is not None else _owner(path)
     if owner is None:
         raise CommandError(f"{file}: has no meta.properties that says whose it is", hint="--broker ID says so")
@@ -196,7 +189,7 @@ def _owner(path: str) -> int | None:
 
 
 def _properties(path: str, mark: str) -> dict[str, str]:
-    """Parse the lines ``name<mark>value`` of a small file; empty if it cannot be read."""
+    """Lines of a small file, ``name<mark>value``; nothing where it cannot be read."""
     try:
         text = read_small(path, _SMALL).decode("utf-8", "replace")
     except (FileNotFoundError, SourceError):
@@ -226,15 +219,8 @@ _FIELDS = (
 )
 
 
-class StraysArguments(RowArguments):
-    """Arguments and options of ``strays``."""
-
-    log_dirs: str | None
-    broker: int | None
-
-
-def run(session: Session, args: StraysArguments) -> Result:
-    """Return one row per finding; exit code 1 if there is any. Raises CommandError if the input cannot be used."""
+def run(session: Session, args: Any) -> Result:
+    """A row a finding; exit code 1 when there is one. Raises CommandError for a file that tells nothing."""
     if args.log_dirs is None:
         raise UsageError(
             "strays: --log-dirs FILE is missing",
@@ -249,7 +235,7 @@ def run(session: Session, args: StraysArguments) -> Result:
 
 
 def _strays(image: Image, replicas: Iterable[LogDirReplica]) -> Iterator[dict[str, Any]]:
-    """Rows of replicas on disk that the image does not place there, without those that are being deleted already."""
+    """What is on disk and has no place in the image. What is being deleted is on its way already."""
     for replica in replicas:
         if replica.state == "delete":
             continue
@@ -270,7 +256,7 @@ def _strays(image: Image, replicas: Iterable[LogDirReplica]) -> Iterator[dict[st
 
 
 def _of_image(image: Image, replica: LogDirReplica) -> tuple[Topic | None, list[int] | None]:
-    """(the topic with the replica's topic name, the brokers that are to have the partition); ``None`` if not in it."""
+    """(the topic of that name, the brokers that are to have the partition)."""
     topic: Topic | None = image[TOPICS].get(image[NAMES].get(replica.topic))
     entry = topic.partition(replica.partition) if topic is not None else None
     value = entry.value if entry is not None else None
@@ -288,7 +274,7 @@ def _finding(replica: LogDirReplica, topic: Topic | None, placed: list[int] | No
 
 
 def _missing(session: Session, image: Image, contents: LogDirContents) -> Iterator[dict[str, Any]]:
-    """Rows of replicas that the image places on a broker and that are not there; only for brokers read completely."""
+    """What the image places on a broker of which everything was seen, and that is not there."""
     for broker, why in sorted(contents.partial.items()):
         session.remarks.append(f"broker {broker}: what is missing there is not known: {why}")
     complete_brokers = contents.brokers.difference(contents.partial)
@@ -320,7 +306,6 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="partitions on brokers' disks that the image does not place there, and missing ones",
     run=run,
-    arguments=StraysArguments,
     meant="topic",
     flags=(
         Flag(

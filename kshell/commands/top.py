@@ -1,13 +1,13 @@
-"""``top``: start the full-screen view of the cluster (:mod:`kshell.top`), which can move to any point of its log."""
+"""``top``: the cluster as a full screen, at any moment of its log."""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kshell.commands.diff import source_named
-from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
+from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.result import Nothing, Result
 from kshell.errors import UsageError
 from kshell.extras import require
@@ -18,20 +18,14 @@ if TYPE_CHECKING:
 _INSTEAD = "`status` prints one screen, `watch status` prints it again and again"
 
 
-class TopArguments(Arguments):
-    """Arguments and options of ``top``."""
-
-    source: str | None
-
-
-def run(session: Session, args: TopArguments) -> Result:
+def run(session: Session, args: Any) -> Result:
     """Show the screen until the user leaves.
 
     Raises:
-        UsageError: there is no terminal, or the package that draws the screen is not installed.
+        UsageError: nobody is at a terminal, or the library is not installed.
         KshellError: the source cannot be read.
     """
-    # Only a front end that can ask questions has a terminal; notebooks and Python have none, even if stdin is one.
+    # Whoever asks questions has a terminal: notebooks and Python have none of their own to give away.
     if session.ask is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("top: needs a terminal for its full screen", hint=_INSTEAD)
     require("top", "tui", "textual")
@@ -40,15 +34,15 @@ def run(session: Session, args: TopArguments) -> Result:
         named.settings = session.settings
     screen_session = session if named is None else named
     try:
-        # Load before the screen is drawn, so that progress, Ctrl-C and errors work as for every command.
+        # Read before the screen is taken: progress, Ctrl-C and errors are those of every command.
         _ = screen_session.image
-        # Late and by name: commands may not import a front end, but here the screen is the result.
+        # A front end is above commands: it is started by whoever asked, but here the screen is the answer.
         importlib.import_module("kshell.top.screen").run(screen_session)
     finally:
         if named is not None:
             named.source.close()
         elif session.source.is_live:
-            session.reload()  # the screen has consumed the changes that this session would have noticed
+            session.reload()  # the screen has taken the news that this session would wait for
     return Nothing()
 
 
@@ -57,7 +51,6 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="the cluster as a full screen: problems, topics, brokers, quorum and events, at any moment of the log",
     run=run,
-    arguments=TopArguments,
     args=(Arg("source", "a directory, a file or context:NAME; the session's source if absent", arity="?"),),
     examples=(
         Example("top", "needs a terminal; in a script it says what to use instead", 2),

@@ -1,21 +1,21 @@
-"""``users``: list the SCRAM credentials of users: mechanism and number of iterations, without keys."""
+"""``users``: who can log in with SCRAM, and how well the password is hashed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kshell.engine.declaration import Command, Example, Task
 from kshell.engine.result import Result
 from kshell.tables.answer import table_answer
-from kshell.tables.selection import RowArguments, row_flags
+from kshell.tables.selection import row_flags
 from kshell.tables.state.access import USERS_TABLE as TABLE
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 
-def run(session: Session, args: RowArguments) -> Result:
-    """Return one row per credential, which is one mechanism of one user."""
+def run(session: Session, args: Any) -> Result:
+    """A row a credential."""
     return table_answer(session, args, TABLE)
 
 
@@ -24,7 +24,6 @@ COMMAND = Command(
     task=Task.ACCESS,
     summary="the users with SCRAM credentials, their mechanisms and iterations",
     run=run,
-    arguments=RowArguments,
     meant="name",
     flags=row_flags(TABLE.fields),
     examples=(

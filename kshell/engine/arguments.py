@@ -1,7 +1,6 @@
-"""Parse the words of a command into typed arguments, as its declaration describes them.
+"""A command's words into typed arguments, by what the command declares.
 
-kshell has its own parser, because completion and help use the same declarations (docs/decisions/0010). The module also
-has the options of every command (:data:`SHAPING`) and the converters of common values.
+A parser of our own: the declarations hold all there is to know (docs/decisions/0010).
 """
 
 from __future__ import annotations
@@ -11,20 +10,20 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from kshell.engine.declaration import CONDITION, Arguments, Command, Flag
+from kshell.engine.declaration import CONDITION, Command, Flag
 from kshell.engine.formats import FORMATS
 from kshell.engine.language import quote
 from kshell.errors import UsageError, did_you_mean
 
 COLORS = ("auto", "always", "never")
 _LONGEST = 1e8
-"""Seconds (about three years); the timer of the operating system takes no more."""
+"""Seconds: some years, and as many as the system's timer takes."""
 _DIGITS = 18
-"""The most digits of a number, so that it fits into 64 bits."""
+"""Of a number: what fits into 64 bits."""
 
 
 def seconds(text: str) -> float:
-    """Convert a word to a positive number of seconds. Raises ValueError."""
+    """A positive number of seconds."""
     try:
         value = float(text)
     except ValueError:
@@ -35,7 +34,7 @@ def seconds(text: str) -> float:
 
 
 def count(text: str) -> int:
-    """Convert a word to a whole number of 0 or more, such as a depth or an offset. Raises ValueError."""
+    """A whole number that is not negative: a depth, an offset."""
     if not (text.isascii() and text.isdigit()):
         raise ValueError("a whole number of 0 or more")
     if len(text) > _DIGITS:
@@ -44,7 +43,7 @@ def count(text: str) -> int:
 
 
 def regex(text: str) -> re.Pattern[str]:
-    """Compile a regular expression. Raises UsageError with the position of the fault."""
+    """A regular expression, compiled. Raises UsageError with the place of the fault."""
     try:
         return re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
@@ -52,7 +51,7 @@ def regex(text: str) -> re.Pattern[str]:
 
 
 def timezone(text: str) -> str:
-    """Check the name of a time zone and return it. Raises ValueError."""
+    """The name of a time zone. Raises ValueError."""
     from kshell.engine.zones import zone_name  # late: few lines name one
 
     return zone_name(text)
@@ -67,18 +66,18 @@ SHAPING = (
     Flag(("--tz",), "time zone of text and of times that name none: Europe/Berlin, local", "ZONE", convert=timezone),
     Flag(("--timeout",), "give up after so many seconds", metavar="SECONDS", convert=seconds),
 )
-"""The options of every command, which shape its answer. A front end also accepts them before the command."""
+"""Options that shape an answer: accepted before the command and after it."""
 
 _HELP = Flag(("-h", "--help"), "help on this command")
 
 
 def shaping_of(command: Command) -> list[Flag]:
-    """Return :data:`SHAPING` without the options whose names the command uses for its own."""
+    """The options of every command, but for those whose names the command uses itself."""
     return _untaken(command, SHAPING)
 
 
 def flags_of(command: Command) -> list[Flag]:
-    """Return all options that a command accepts: its own, then those of :data:`SHAPING` and help with other names."""
+    """All that a command understands: its own flags, the shaping ones, and help; its own win."""
     return [*command.flags, *_untaken(command, (*SHAPING, _HELP))]
 
 
@@ -88,9 +87,9 @@ def _untaken(command: Command, flags: Iterable[Flag]) -> list[Flag]:
 
 
 def option_words(command: Command, options: Mapping[str, object]) -> Iterator[str]:
-    """Convert options that a program gives by name (``as_of``) to words of a command line for :func:`parse`.
+    """Options by name (``as_of``), as a program gives them, in words of the command line, which :func:`parse` reads.
 
-    A switch is ``True``; a list is for options that may be repeated or take several names; ``None`` means not given.
+    A switch is ``True``; a list is for what may be given several times, or takes several names. ``None`` is not given.
 
     Raises:
         UsageError: the command has no such option.
@@ -114,18 +113,18 @@ def option_words(command: Command, options: Mapping[str, object]) -> Iterator[st
 
 
 def take_out(flags: Iterable[Flag], command: Command, tokens: list[str]) -> tuple[SimpleNamespace, list[str]]:
-    """Separate the options of the whole program from the tokens of a command.
+    """Options of the whole program out of the tokens of a command, which may have other options of the same names.
 
     Args:
-        flags: the options to take out, except those whose names the command uses for its own.
-        command: the command that the tokens are for.
+        flags: the options to take; those whose names the command uses itself are left to it.
+        command: what the tokens are for.
         tokens: its arguments and options.
 
     Returns:
-        A namespace with an attribute for each option that was looked for, and the tokens without these options.
+        What the options say, and the tokens without them.
 
     Raises:
-        UsageError: an option is unknown or has a wrong value.
+        UsageError: an option is not understood.
     """
     taken = _untaken(command, flags)
     reader = _Reader(command, [*flags_of(command), *taken], f"`help {command.name}` shows how it is used")
@@ -136,12 +135,11 @@ def take_out(flags: Iterable[Flag], command: Command, tokens: list[str]) -> tupl
     return SimpleNamespace(**{flag.dest: getattr(reader.namespace, flag.dest) for flag in taken}), rest
 
 
-def parse(command: Command, tokens: list[str], *, explains: bool = True) -> Arguments:
-    """Parse the tokens after a command's name into typed arguments; options may stand anywhere. Raises UsageError.
+def parse(command: Command, tokens: list[str], *, explains: bool = True) -> SimpleNamespace:
+    """The typed arguments in ``tokens``, flags and others in any order. Raises UsageError.
 
-    If the last argument is a command line (``watch``), the first positional token ends the options, as the rest belongs
-    to that line. ``explains``: the hint of an error proposes a correct line; ``False`` while such proposals are
-    checked.
+    ``explains``: an error proposes a line that works. Whoever tries proposals needs none.
+    Where the last argument is a command line (``watch``), its first token ends the flags: the rest are that line's.
     """
     hint = f"`help {command.name}` shows how it is used"
     reader = _Reader(command, flags_of(command), hint, explains=explains)
@@ -171,7 +169,7 @@ def parse(command: Command, tokens: list[str], *, explains: bool = True) -> Argu
 
 
 def _with_example(command: Command, hint: str, given: Sequence[str | None] = ()) -> str:
-    """Put a correct line before a hint: the command's first example, with the arguments that the user gave already."""
+    """The hint behind a line that works: the command's first example, and in it what was given already."""
     if not (command.args and command.examples):
         return hint
     words = command.examples[0].line.split()
@@ -182,24 +180,24 @@ def _with_example(command: Command, hint: str, given: Sequence[str | None] = ())
 
 
 def parse_options(program: str, flags: Iterable[Flag], tokens: list[str]) -> tuple[SimpleNamespace, list[str]]:
-    """Parse the options at the front of tokens; return their values, and the rest of the tokens. Raises UsageError."""
+    """(what the flags at the front say, the first token that is none with all that follow it). Raises UsageError."""
     reader = _Reader(None, flags, f"`{program} --help` lists the options")
     return reader.namespace, reader.read(tokens, intermixed=False)
 
 
 def _joined(flag: Flag, name: str) -> str:
-    """Say how several values are written for an option that may be given only once."""
+    """How several values of an option that is given once are written."""
     if flag.metavar == CONDITION:
         return "join conditions: --where 'A and B'"
     return f"join them: {name} {flag.metavar}" if "," in (flag.metavar or "") else f"{name} takes one value"
 
 
 class _Reader:
-    """Reads options out of tokens, once; their values, given or not, are then the attributes of ``namespace``."""
+    """One pass over the tokens. ``namespace`` has an attribute for every flag, given or not."""
 
     def __init__(self, command: Command | None, flags: Iterable[Flag], hint: str, *, explains: bool = True) -> None:
-        """``command``: the command that the tokens belong to; ``None`` for options that stand before a command."""
-        self.namespace = Arguments() if command is None else command.arguments()
+        """``command``: whose tokens they are; ``None`` for those before a command."""
+        self.namespace = SimpleNamespace()
         self._explains = explains
         self._command = command
         self._hint = hint
@@ -210,7 +208,7 @@ class _Reader:
                 self._flags[name] = flag
 
     def read(self, tokens: Iterable[str], *, intermixed: bool) -> list[str]:
-        """Take the options, and return the other tokens. Unless ``intermixed``, the first of these ends the options."""
+        """Takes the flags, and returns the other tokens; the first of those ends the flags unless ``intermixed``."""
         queue, rest = iter(tokens), list[str]()
         for token in queue:
             if token == "--":
@@ -224,7 +222,7 @@ class _Reader:
         return rest
 
     def rest_without(self, names: Collection[str], tokens: list[str], *, intermixed: bool) -> list[str]:
-        """Take the options, and return all tokens but the options of these names with their values."""
+        """Takes the flags, and returns the tokens without the flags of those names and their values."""
         rest: list[str] = []
         at = 0
         while at < len(tokens):
@@ -242,7 +240,7 @@ class _Reader:
         return rest
 
     def _is_flag(self, token: str) -> bool:
-        """Whether a token is an option: it begins with a dash, and is no number, duration (``-15m``) or longer text."""
+        """What begins with a dash, but for a number, a while ago or several words: those are names or values."""
         if len(token) < 2 or token[0] != "-":
             return False
         if _is_one_of(token, self._flags):
@@ -262,7 +260,7 @@ class _Reader:
             self._set(flag, name, value)
 
     def _take_bundle(self, token: str, queue: Iterator[str]) -> None:
-        """Take short options that share a token, the last perhaps with its value: ``-lR``, ``-ojson``, ``-lo json``."""
+        """``-lR``, ``-ojson``, ``-lo json``."""
         if token[:2] not in self._flags:
             raise self._unknown(token, queue)
         for at, char in enumerate(token[1:], 1):
@@ -276,7 +274,7 @@ class _Reader:
             self._set(flag, name, self._next(flag, name, queue))
 
     def _next(self, flag: Flag, name: str, queue: Iterator[str]) -> str:
-        """Take the next token as the value of an option; return ``""`` for a switch, which has no value."""
+        """The token that is the flag's value; none for a switch."""
         if flag.metavar is None:
             return ""
         value = next(queue, None)
@@ -310,7 +308,7 @@ class _Reader:
         return self._fault(f"there is no option {name}{where}", self._meant(name, value or next(queue, None)))
 
     def _meant(self, name: str, value: str | None) -> str | None:
-        """Return a hint for an unknown option: what the user may have meant. ``value``: the word after it."""
+        """What an option that is not there may be meant to be. ``value``: the word after it."""
         if not self._explains:
             return None
         if self._command is not None:
@@ -328,7 +326,7 @@ class _Reader:
 
 
 def _is_one_of(token: str, names: Collection[str]) -> bool:
-    """Whether a token is one of these options, alone or with its value (``--name=VALUE``, ``-nVALUE``)."""
+    """Whether a token is one of some options, alone or with its value (``--name=VALUE``, ``-nVALUE``)."""
     return token.partition("=")[0] in names or token[:2] in names
 
 
@@ -337,5 +335,5 @@ def _is_number(token: str) -> bool:
 
 
 def is_negative(token: str) -> bool:
-    """Whether a token that begins with a dash is a number or a duration before now (``-15m``), so not an option."""
+    """Whether a token that begins with a dash is a number, or a while ago: ``-15m``."""
     return _is_number(token) or re.fullmatch(r"-[0-9]+(ms|[smhdw])", token) is not None

@@ -1,6 +1,6 @@
-"""The declarations of all output formats (``-o``). The module of :mod:`kshell.render` that a format names renders it.
+"""The formats of answers: each is declared once, here and rendered by the module of :mod:`kshell.render` that it names.
 
-The options (also those of ``kshell-pipeline``), completion, settings, help, the renderers and ``watch`` use this list.
+Options (``kshell-pipeline``'s, too), completion, settings, help, the renderers and ``watch`` take them from here.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 
 class Format(NamedTuple):
-    """The declaration of an output format.
+    """How answers can be printed.
 
     Attributes:
-        name: the value of ``-o``.
-        about: its description in `help formats`.
-        module: the module of :mod:`kshell.render` whose ``FORMATS`` has the renderers.
-        between: the text between two answers of one command (``watch``).
-        one_header: whether only the first of several answers has a header line.
-        is_text: whether it is for reading at a terminal, so that times are in the user's time zone.
+        name: what ``-o`` takes.
+        about: what `help formats` says of it.
+        module: the module of :mod:`kshell.render` whose ``FORMATS`` has it.
+        between: what separates an answer from the one before it, where a command gives several (``watch``).
+        one_header: whether several answers have one header together.
+        is_text: whether it is made to be read at a terminal: times are of the user's zone there.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Hints for users who type the options and commands of other tools: Kafka's own, kubectl, jq, psql.
+"""What users of other tools type out of habit, and the line that does it here. Only hints: nothing of it is accepted.
 
-A line that failed to parse comes in; the hint for its error message goes out. Nothing here makes such a line work. Each
-proposed line is parsed first, so that the hint never proposes a wrong line.
+Kafka's own tools, kubectl, jq and psql have words for what kshell does with others. A wrong line is answered with one
+that works: each proposal is understood by the parser before it is made.
 """
 
 from __future__ import annotations
@@ -73,9 +73,8 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "-f": ("follow", "watch {name}"),
     "--file": ("{name} --to {value}",),
 }
-"""An unknown option, perhaps after the name of the only command that it is meant for -> lines to use in its place, the
-best first. The first line that the parser accepts is proposed. ``{name}`` is the command, ``{value}`` the option's
-value."""
+"""An option, perhaps behind the command that it is for -> lines in its place, the best first. The first one that the
+command understands is proposed. ``{name}`` is the command, ``{value}`` what was given."""
 
 _ALERT = "`partitions --under-min-isr --fail-if-any` ends with 1 where a row is left, and so does `health`"
 _CHANGES = "`diff end-10m now` says what changed, `log --since end-10m` in which order"
@@ -136,22 +135,22 @@ COMMANDS: Mapping[str, str] = {
     "kafka-cluster": "`status` has the cluster's id",
     "kafka-storage": "`info` has what a directory was formatted with",
 }
-"""A word that was typed as a command, without ``.sh`` -> the hint that names kshell's commands for it."""
+"""A word where a command should be, without ``.sh`` -> what there is in its place."""
 _HOST = re.compile(r"[\w.-]+:\d{2,5}", re.ASCII)
 _PRINCIPALS = ("principal", "owner")
 """Columns whose values are of the form ``User:alice``."""
 _UNKNOWN = "…"
 _EXAMPLES = ("1", "json")
-"""Values with which a proposal is parsed if the user gave none."""
+"""Values that a proposal is tried with where none was given."""
 
 
 def option_hint(command: Command, option: str, value: str | None) -> str | None:
-    """Return a hint for an option that the command does not have; ``None`` if none is known.
+    """The line for an option that the command does not have.
 
     Args:
-        command: the command of the line.
+        command: the one that was asked.
         option: as it was typed, ``--json``.
-        value: the value that was typed with it, if any.
+        value: what was given with it, if anything was.
     """
     for template in (*OPTIONS.get(f"{command.name} {option}", ()), *OPTIONS.get(option, ())):
         for tried in (value, *_EXAMPLES):
@@ -162,7 +161,7 @@ def option_hint(command: Command, option: str, value: str | None) -> str | None:
 
 
 def command_hint(word: str) -> str | None:
-    """Return a hint for a word that is no command, such as another tool, a directory or a host; else ``None``."""
+    """What to say where a word stands in a command's place: another tool's, a source's."""
     known = COMMANDS.get(word.removesuffix(".sh").lower())
     if known is not None:
         return known
@@ -174,12 +173,12 @@ def command_hint(word: str) -> str | None:
 
 
 def excess_hint(command: Command, found: SimpleNamespace, excess: Sequence[str]) -> str | None:
-    """Return a hint for extra words: what ``Command.meant`` says they are for, or that a source comes first.
+    """The line for words that the command does not take: what it declares them to be meant for, or a source.
 
     Args:
-        command: the command of the line.
-        found: its arguments as far as they were parsed.
-        excess: the extra words.
+        command: the one that was asked.
+        found: the options that were given.
+        excess: the words too many.
     """
     for line in _lines_for(command, found, list(map(str, excess))):
         if _is_understood(line):
@@ -194,7 +193,6 @@ def excess_hint(command: Command, found: SimpleNamespace, excess: Sequence[str])
 
 
 def _lines_for(command: Command, found: SimpleNamespace, excess: list[str]) -> list[str]:
-    """Return the lines that the user may have meant with the extra words, the most likely first."""
     if not command.meant:
         return _typed_names(command, found, excess)
     if any(arg.name == command.meant for arg in command.args):
@@ -213,7 +211,7 @@ def _lines_for(command: Command, found: SimpleNamespace, excess: list[str]) -> l
 
 
 def _typed_names(command: Command, found: SimpleNamespace, excess: list[str]) -> list[str]:
-    """Correct a line such as ``can alice read topic orders`` to ``can User:alice READ TOPIC:orders``."""
+    """``can alice read topic orders``: the words with their types before them, as Kafka's resources are written."""
     given = [str(getattr(found, arg.name)) for arg in command.args]
     if [arg.name for arg in command.args] != ["principal", "operation", "resource"] or len(excess) != 1:
         return []
@@ -227,7 +225,7 @@ def _is_understood(line: str) -> bool:
         name, *words = [word.text for word in parse_line(line).words]
         command = registry.get(name)
         found = parse(command, words, explains=False)
-        # Some commands convert the condition after parsing (`when`): then it is not known whether it is valid.
+        # A condition may be converted later than the line is parsed (`when`): then nobody knows yet.
         return "--where" not in words or callable(found.where)
     except UsageError:
         return False

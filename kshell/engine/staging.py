@@ -1,7 +1,4 @@
-"""Write the user's new directories and files so that they appear only when they are complete.
-
-:func:`new_directory` gives a temporary directory to fill; the ``demand_`` functions check the target before that.
-"""
+"""A new directory that is seen when it is complete, and not before: it is made beside its place, and moved there."""
 
 from __future__ import annotations
 
@@ -19,20 +16,20 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 _MODE = 0o700
-"""Owner only, because metadata holds names, ACLs and hashes of passwords."""
+"""Metadata holds names, ACLs and hashes of passwords: others have no business with it."""
 
 
 @contextmanager
 def new_directory(typed: str, target: str, lone_file: str | None = None) -> Iterator[str]:
-    """Give a temporary directory to write to; at the end of the block it becomes ``target``. Removed if anything fails.
+    """A directory beside the target, whose files go there at the end; it is gone if anything fails.
 
     Args:
         typed: the target as the user typed it, for errors.
-        target: an absolute path; missing parent directories are created.
-        lone_file: the name of the file that is moved to ``target`` in place of the directory, if the target is a file.
+        target: an absolute path; its parents are made.
+        lone_file: the file that becomes the target itself, where that is to be no directory.
 
     Raises:
-        CommandError: the operating system refuses; the temporary directory is removed.
+        CommandError: the operating system refuses; nothing is left behind.
     """
     parent, name = os.path.split(target)
     place = os.path.join(parent, f".{name}.{os.getpid()}.part")
@@ -63,7 +60,7 @@ def _close_to_others(place: str) -> None:
 
 
 def _publish(place: str, target: str) -> None:
-    """Rename the whole directory if the target does not exist or is empty; else move its files one by one."""
+    """The whole directory at once where the target does not exist or is empty, else file by file."""
     with suppress(OSError):
         os.rmdir(target)
     if not os.path.lexists(target):
@@ -74,25 +71,25 @@ def _publish(place: str, target: str) -> None:
 
 
 def not_written(typed: str, error: OSError) -> CommandError:
-    """Convert an error of the operating system to a CommandError about the path that the user typed."""
+    """The error for what the operating system refuses."""
     return CommandError(f"{typed}: {error.strerror or error}")
 
 
 def demand_outside(session: Session, typed: str, target: str) -> None:
-    """Raise CommandError if the target is in the source's own directory, or in another directory of Kafka."""
+    """Raise CommandError for a place in the source's own directory, or in another one of Kafka's."""
     files.demand_outside(typed, target, session.protected, "choose another directory")
 
 
 def demand_new_file(session: Session, typed: str, *, force: bool, example: str) -> str:
-    """Check that a file may be written, and return its absolute path.
+    """The absolute path of a file that is to be written.
 
     Args:
         typed: the path as the user typed it.
-        force: whether an existing file may be replaced.
-        example: a correct command line, for the error message.
+        force: whether a file that exists may be replaced.
+        example: a command line that is right, for an error.
 
     Raises:
-        CommandError: the path is in the source's own directory, is a directory, or exists.
+        CommandError: it is in the source's own directory, a directory, or exists.
     """
     target = os.path.realpath(local_path(typed))
     demand_outside(session, typed, target)
@@ -106,15 +103,15 @@ def demand_new_file(session: Session, typed: str, *, force: bool, example: str) 
 
 
 def demand_new_directory(session: Session, typed: str, hint: str, *, force: bool = False) -> str:
-    """Check that a directory may be written, and return its absolute path.
+    """The absolute path of a directory that is to be written.
 
     Args:
         typed: the path as the user typed it.
-        hint: what the user can do if the path exists.
-        force: whether the path may exist already.
+        hint: what to do where something is there.
+        force: whether something may be there.
 
     Raises:
-        CommandError: the path is in the source's own directory, or exists and is not an empty directory.
+        CommandError: it is in the source's own directory, or something is there.
     """
     target = os.path.realpath(local_path(typed))
     demand_outside(session, typed, target)
@@ -124,7 +121,7 @@ def demand_new_directory(session: Session, typed: str, hint: str, *, force: bool
 
 
 def demand_empty(typed: str, target: str, hint: str) -> None:
-    """Raise CommandError if the target exists, unless it is an empty directory."""
+    """Raise CommandError for a place where something is, an empty directory excepted."""
     try:
         if os.path.lexists(target) and (not os.path.isdir(target) or os.listdir(target)):
             raise CommandError(f"{typed}: exists, and is not an empty directory", hint=hint)

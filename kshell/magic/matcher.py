@@ -1,4 +1,4 @@
-"""Completion of ``%kafka`` lines in cells, as a matcher of IPython, so that it works in every notebook front end."""
+"""Completion inside cells, through IPython's matchers: every front end that asks the kernel has it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
-from kshell.client import contexts
 from kshell.engine.arguments import SHAPING
 from kshell.engine.completion import Candidate, Completions, complete
 from kshell.engine.declaration import Command, Flag
@@ -28,23 +27,23 @@ _CELL = re.compile(r"^\s*%%kafka(?=\s|$)")
 _NONE: SimpleMatcherResult = {"completions": [], "matched_fragment": ""}
 _OWN = {name: flag for flag in (*OPTIONS, *SHAPING) for name in flag.names}
 _ANYWHERE = [flag for flag in OPTIONS if flag.metavar is not None or flag.dest in ("no_interp", "widget")]
-"""The options of the magic that may stand after the command."""
+"""Those that may stand behind the command."""
 Match = Callable[[CompletionContext], SimpleMatcherResult]
 
 
 def matcher(notebook: Notebook) -> Match:
-    """Return the matcher that IPython calls for the candidates in a cell. It never waits for data, nor raises."""
+    """What IPython asks for the candidates at a place in a cell. It waits for nothing, and never raises."""
     connect = {"connect": _connect()}
 
     @context_matcher(identifier="kshell.kafka")  # type: ignore[untyped-decorator]  # IPython's, as is what it gives
     def match(context: CompletionContext) -> SimpleMatcherResult:
         text = _line_of(context)
         if text is None or text.rfind("{{") > text.rfind("}}"):
-            return _NONE  # inside {{…}}, the completion of Python applies
+            return _NONE  # Python's own completion knows what is in {{…}}
         try:
             completions = _complete(notebook, text, connect, in_header=_is_header(context))
         except Exception:
-            return _NONE  # errors of the data must not disturb typing; the command will report them
+            return _NONE  # whatever is wrong with the data, typing goes on; the command will say it
         is_command = not _own_of(words_in(text[: completions.start])).has_command
         return {
             "completions": [
@@ -62,15 +61,14 @@ def matcher(notebook: Notebook) -> Match:
 
 
 def _is_text(candidate: Candidate) -> bool:
-    """Whether the candidate stays plain text when the line runs.
-
-    Inside double quotes, a name of the cluster with ``{{…}}`` would be run as Python. Elsewhere braces are escaped.
+    """Whether the line means the candidate by it: inside double quotes a name of the cluster that holds ``{{…}}`` would
+    be run as Python. Outside of quotes its braces are escaped.
     """
     return "{{" not in candidate.text
 
 
 def _kind(candidate: Candidate, is_command: bool) -> str:
-    """Return the kind of a candidate for the menu: one word, because JupyterLab cannot show longer ones."""
+    """The text beside a candidate in a menu: one word, as JupyterLab overdraws longer ones."""
     if candidate.text.startswith("-"):
         return "option"
     if candidate.text.endswith("/"):
@@ -79,7 +77,7 @@ def _kind(candidate: Candidate, is_command: bool) -> str:
 
 
 def _line_of(context: CompletionContext) -> str | None:
-    """Return the text before the cursor, without ``%kafka``, in a line of the magic; ``None`` in any other line."""
+    """The text before the cursor in a line of the magic; ``None`` in any other line."""
     line = context.line_with_cursor[: context.cursor_position]
     magic = _CELL.match(line) if _is_header(context) else _LINE.match(line)
     if magic is not None:
@@ -104,7 +102,7 @@ def _complete(notebook: Notebook, text: str, more: dict[str, Command], *, in_hea
             return _offered(typed, notebook.sessions)
         if typed.text.startswith("-") or in_header:
             return _offered(typed, _names((*OPTIONS, *SHAPING)))
-    # The engine completes the line with the magic's own parts replaced by blanks, so that columns stay the same.
+    # The shell completes the line without what is not its own; places stay.
     rest = "".join(" " if any(part.start <= at < part.end for part in own.parts) else c for at, c in enumerate(text))
     completions = complete(session, rest, more)
     if own.has_command and typed.text.startswith("--"):
@@ -114,9 +112,7 @@ def _complete(notebook: Notebook, text: str, more: dict[str, Command], *, in_hea
 
 
 class _Own:
-    """The magic's part of a line up to the cursor: its tokens (``parts``), the option whose value comes next
-    (``pending``), and the value of ``--context`` (``session``).
-    """
+    """The magic's part of a line: its tokens, an option that waits for its value, the session that is named."""
 
     def __init__(self) -> None:
         self.parts: list[Token] = []
@@ -134,7 +130,7 @@ def _own_of(tokens: list[Token]) -> _Own:
             own.session = token.text if own.pending.dest == "context" else own.session
             own.pending = None
         elif flag is None or (own.has_command and flag not in _ANYWHERE):
-            # After the command's name, the options of every command (-o) belong to the command.
+            # Behind the command, options of an answer are the command's.
             own.has_command = True
             continue
         elif flag.metavar is not None and "=" not in token.text:
@@ -149,6 +145,7 @@ def _own_of(tokens: list[Token]) -> _Own:
 def _values(notebook: Notebook, flag: Flag) -> Iterable[str]:
     if flag.dest != "context":
         return flag.choices
+    from kshell.client import contexts
 
     return dict.fromkeys((*notebook.sessions, *contexts.load(os.environ).named))
 
@@ -163,5 +160,5 @@ def _offered(typed: Token, texts: Iterable[str]) -> Completions:
 
 
 def _connect() -> Command:
-    """Return a declaration of ``connect`` for completion. It belongs to the magic, and is no command of the engine."""
+    """``connect``, as completion wants it: it is the magic's, and no command of the shell."""
     return Command("connect", "open a source", lambda session, args: Nothing(), flags=CONNECT_FLAGS, needs_source=False)

@@ -1,4 +1,4 @@
-"""Messages of the server on standard error, for the user. Standard output is reserved for the protocol."""
+"""What the server says to whoever looks at its standard error; standard output has the protocol alone."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import sys
 
 
 def tell(sentence: str) -> None:
-    """Print a sentence, which must be escaped already."""
+    """Print a sentence that was escaped."""
     sys.stderr.write(f"kshell: {sentence}\n")
     sys.stderr.flush()

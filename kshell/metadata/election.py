@@ -1,7 +1,4 @@
-"""How a partition without a leader gets one: by Kafka's rules for elections, and by what an operator should do next.
-
-:func:`leaderless` collects all that matters about a partition of an image; :meth:`Leaderless.elect` says whom Kafka
-would elect, and :func:`steps` what to do.
+"""What gives a partition without a leader one: by Kafka's rules for elections, and as the next step of an operator.
 
 The controller (``PartitionChangeBuilder``, ``ReplicationControlManager``) elects among a partition's replicas only.
 Without loss it takes a member of the ISR or, when that is empty, of the ELR (KIP-966) which is unfenced, is not in
@@ -28,29 +25,29 @@ from kshell.metadata.values import Entry
 ELR_FEATURE = "eligible.leader.replicas.version"
 UNCLEAN_CONFIG = "unclean.leader.election.enable"
 _READS_UNCLEAN_CONFIG = version_level("3.9-IV0") or 0
-"""The first metadata.version of the releases whose controllers act on the config: earlier ones accept and ignore it."""
+"""Controllers of earlier releases take the config and never act on it."""
 PREFERRED, UNCLEAN = "preferred", "unclean"
 ACTIVE, FENCED, STOPPING, UNREGISTERED = "active", "fenced", "in controlled shutdown", "not registered"
 NO_DIRECTORY = "without the log directory"
 
 
 class ElectedLeader(NamedTuple):
-    """The broker that an election makes the leader; ``is_clean``: it has every committed record."""
+    """Whom an election makes the leader; ``is_clean``: with every committed record."""
 
     id: int
     is_clean: bool
 
 
 class Leaderless(NamedTuple):
-    """A partition that has no leader, or is about to lose it, and all that decides which broker may become the leader.
+    """A partition that has no leader, or is to lose it, and all that decides who may become it.
 
     Args:
-        partition: The partition.
-        statuses: The status of each broker that the partition names: :data:`ACTIVE` and so on.
+        partition: Its value.
+        statuses: What became of each broker that it names: :data:`ACTIVE` and so on.
         has_elr: Whether ``eligible.leader.replicas.version`` is on.
-        elects_unclean: Whether the controller holds unclean elections by itself.
+        elects_unclean: Whether the controller elects uncleanly by itself.
         is_partial: Whether brokers reported the state: they leave out log directories.
-        registered: All brokers of the cluster: one could take over a partition of which no replica is left.
+        registered: All brokers of the cluster: one could take over a partition of which nothing is left.
     """
 
     partition: Partition
@@ -62,33 +59,33 @@ class Leaderless(NamedTuple):
 
     @property
     def isr(self) -> tuple[int, ...]:
-        """The in-sync replicas; empty where the source does not report them."""
+        """The in-sync replicas; none where the source does not say."""
         return _brokers_of(self.partition.isr)
 
     @property
     def elr(self) -> tuple[int, ...]:
-        """The eligible leader replicas; empty where the source does not report them."""
+        """The eligible leader replicas; none where the source does not say."""
         return _brokers_of(self.partition.elr)
 
     @property
     def source(self) -> str:
-        """The name of the list whose brokers have every committed record: ``ISR``, or ``ELR`` if the ISR is empty."""
+        """Which list names the brokers that have every committed record."""
         return "ISR" if self.isr else "ELR"
 
     @property
     def complete(self) -> tuple[int, ...]:
-        """The replicas that have every committed record, in the order in which Kafka would elect them."""
+        """Replicas that may be elected without loss, in the order in which Kafka looks at them."""
         listed = self.isr or self.elr
         return tuple(replica for replica in self.partition.replicas if replica in listed)
 
     @property
     def departed(self) -> tuple[int, ...]:
-        """The members of the ISR or the ELR that are no longer replicas: Kafka never elects them."""
+        """Members of the ISR or the ELR that are no replicas any more: Kafka never elects them."""
         return tuple(broker for broker in self.isr or self.elr if broker not in self.partition.replicas)
 
     @property
     def last_leader(self) -> int | None:
-        """The last known leader, which is elected when ISR and ELR are empty; ``None`` without one, or without ELR."""
+        """The last known leader, which the ELR's rules elect when ISR and ELR are empty; ``None``: there is none."""
         last_known = _brokers_of(self.partition.last_known_elr)
         return (
             last_known[0]
@@ -98,14 +95,14 @@ class Leaderless(NamedTuple):
 
     @property
     def awaited(self) -> tuple[int, ...]:
-        """The replicas of which Kafka elects one by itself as soon as it is active."""
+        """The replicas among which Kafka elects a leader by itself as soon as one is up."""
         if self.complete or self.isr or self.elr or self.last_leader is None:
             return self.complete
         return (self.last_leader,)
 
     @property
     def is_alone(self) -> bool:
-        """Whether the partition has only one replica."""
+        """Whether there is one replica only."""
         return len(self.partition.replicas) == 1
 
     @property
@@ -114,11 +111,11 @@ class Leaderless(NamedTuple):
         return not self.isr and not self.elr and self.last_leader is not None
 
     def with_status(self, status: str, brokers: Collection[int]) -> tuple[int, ...]:
-        """Return those of ``brokers`` that have the status."""
+        """Those of the brokers that have a status."""
         return tuple(broker for broker in brokers if self.statuses.get(broker, UNREGISTERED) == status)
 
     def elect(self, kind: str) -> ElectedLeader | None:
-        """Return the leader that an election of a kind would make now; ``None`` if the election would fail."""
+        """Whom an election of that kind makes the leader now; ``None``: it fails."""
         ready = self.with_status(ACTIVE, self.partition.replicas)
         clean = next((replica for replica in ready if replica in self.complete), None)
         if clean is not None:
@@ -129,7 +126,7 @@ class Leaderless(NamedTuple):
 
 
 def statuses(partition: Partition, broker_of: Callable[[int], Broker | None]) -> dict[int, str]:
-    """Return broker id -> status, for every broker that a partition names; ``broker_of`` returns its registration."""
+    """Broker id -> what became of it, for every broker that a partition names."""
     directories = partition.directories
     places = {} if is_unreported(directories) else dict(zip(partition.replicas, directories, strict=True))
     lists = (partition.replicas, partition.isr, partition.elr, partition.last_known_elr)
@@ -138,7 +135,7 @@ def statuses(partition: Partition, broker_of: Callable[[int], Broker | None]) ->
 
 
 def status_of(broker: Broker | None, place: Any = None) -> str:
-    """Return a broker's status: :data:`ACTIVE` and so on. ``place`` is a replica's log directory that it must have."""
+    """What became of a broker; with ``place``, whether it has that log directory of a replica."""
     if broker is None:
         return UNREGISTERED
     if broker.fenced is True:
@@ -150,20 +147,20 @@ def status_of(broker: Broker | None, place: Any = None) -> str:
 
 
 def _brokers_of(brokers: tuple[int, ...] | str) -> tuple[int, ...]:
-    """Return a list of brokers; an empty one where the source does not report it."""
+    """A list of brokers; an empty one where the source does not report it."""
     return () if isinstance(brokers, str) else brokers
 
 
 def leaderless(
     image: Image, topic: str, partition: Partition, *, controller: int | None = None, is_partial: bool = False
 ) -> Leaderless:
-    """Return a partition with all that decides which broker may lead it.
+    """A partition of an image, with all that decides who may lead it.
 
     Args:
-        image: The image that has the partition.
-        topic: The name of the partition's topic.
-        partition: The partition.
-        controller: The id of the active controller, whose own configs apply; ``None``: not known.
+        image: The state that it is part of.
+        topic: The name of its topic.
+        partition: Its value.
+        controller: The active controller, whose own configs count; ``None``: not known.
         is_partial: Whether brokers reported the image.
     """
     brokers = image["brokers"]
@@ -183,9 +180,9 @@ def leaderless(
 
 
 def is_unclean_enabled(image: Image, topic: str, controller: int | None = None) -> bool:
-    """Return ``unclean.leader.election.enable`` of a topic: its own, else the active controller's, else all nodes'.
+    """``unclean.leader.election.enable`` of a topic: its own, the active controller's, then all nodes' value.
 
-    A value that is only in a ``server.properties`` is not in the log, so Kafka's default, ``false``, is assumed.
+    What only a ``server.properties`` says is not in the log and counts as Kafka's default, ``false``.
     """
     for resource in (("TOPIC", topic), ("BROKER", str(controller)), ("BROKER", "")):
         entry = image["configs"].get(resource, {}).get(UNCLEAN_CONFIG)
@@ -204,7 +201,7 @@ def _level(image: Image, feature: str) -> int:
 
 
 def _reads_unclean_config(image: Image) -> bool:
-    """Whether the controllers' release is 3.9 or later, judged by the features that are finalized or supported."""
+    """Whether the controllers' software is 3.9 or later, by what is finalized and what nodes support."""
     supported = [_level(image, METADATA_VERSION)]
     for table in ("brokers", "controllers"):
         for entry in image[table].values():
@@ -223,16 +220,16 @@ _DIRECTORIES = "kafka-log-dirs.sh --describe --broker-list {broker}"
 
 
 class Steps(NamedTuple):
-    """What to do about a partition without a leader, and what is left if brokers of ``first`` never come back."""
+    """What to do about a partition without a leader, and what is left when the brokers of ``first`` never come back."""
 
     first: NextStep
     last_resort: NextStep | None = None
     if_never: str = ""
-    """The condition under which to take ``last_resort``, and its cost."""
+    """When ``last_resort`` is due, and what it costs."""
 
 
 def steps(case: Leaderless, topic: str, number: int, tools: KafkaTools) -> Steps:
-    """Return the step that loses the fewest records, and the last resort.
+    """The step that loses nothing, or least, and the one after it.
 
     Args:
         case: The partition.
@@ -262,17 +259,17 @@ def steps(case: Leaderless, topic: str, number: int, tools: KafkaTools) -> Steps
 
 
 class _Elections(NamedTuple):
-    """Writes the steps, with their commands, that make a replica of one partition its leader."""
+    """The commands that make a replica of one partition its leader, with what they cost."""
 
     case: Leaderless
     topic: str
     number: int
     tools: KafkaTools
     given_up: tuple[int, ...] = ()
-    """Brokers that are assumed never to come back."""
+    """Brokers that are taken never to come back."""
 
     def now(self, chosen: ElectedLeader) -> NextStep:
-        """Return the step that has ``chosen`` elected now: without loss, or as the last known leader."""
+        """Have a replica elected that Kafka elects without loss, or as the last leader."""
         command = self._command(PREFERRED)
         about = f"is in the {self.case.source}" if chosen.is_clean else "was the last leader"
         loss = "" if chosen.is_clean else "; what it lost if it crashed stays lost"
@@ -285,7 +282,7 @@ class _Elections(NamedTuple):
         return NextStep(step, (command,))
 
     def guard(self) -> NextStep:
-        """Return the step that forbids the controller an unclean election of its own; empty if none could come."""
+        """What comes before anything else where the controller does not wait for the brokers that have the records."""
         case = self.case
         if not case.elects_unclean or set(case.partition.replicas) <= set(case.awaited):
             return NextStep("")
@@ -296,10 +293,10 @@ class _Elections(NamedTuple):
         return NextStep(step, (command,))
 
     def after(self, step: NextStep) -> NextStep:
-        """Return ``step`` with the unclean election added that it still needs, if Kafka elects nobody by itself then.
+        """The step with the election that is left when it is done, if Kafka then elects nobody by itself.
 
-        An unclean election takes the first active replica. Where a replica without all records might be the first, the
-        command is left out.
+        An unclean election takes the first replica that runs: where there are others than those that have all records,
+        it may take one of them, and there is no command.
         """
         case = self.case
         is_by_itself = _then_elects_last_leader(case) or case.elects_unclean
@@ -309,7 +306,7 @@ class _Elections(NamedTuple):
         return NextStep(f"{step.text}; the unclean election: {command}", (*step.commands, command))
 
     def unclean(self) -> NextStep:
-        """Return the step that has any replica elected, with the loss of records that only other replicas had."""
+        """Have some replica elected, with the loss of what only others had."""
         case, command = self.case, self._command(UNCLEAN)
         if (chosen := case.elect(UNCLEAN)) is not None:
             loss = "records that only others had are lost"
@@ -332,7 +329,7 @@ class _Elections(NamedTuple):
         return len(self.case.with_status(UNREGISTERED, replicas)) == len(replicas)
 
     def _revivals(self) -> list[str]:
-        """Return alternative ways to get a replica active, leaving out brokers that are given up."""
+        """How to have a replica that runs, but for those of brokers that are given up."""
         case = self.case
         replicas = [broker for broker in case.partition.replicas if broker not in self.given_up]
         unregistered = case.with_status(UNREGISTERED, replicas)
@@ -348,7 +345,7 @@ class _Elections(NamedTuple):
         return revivals
 
     def empty(self, reason: str) -> NextStep:
-        """Return the step that replaces all replicas by an active broker, which then leads an empty partition."""
+        """Put a broker that runs in the place of all replicas: it leads without a record."""
         registered = sorted(self.case.registered.items())
         running = [number for number, entry in registered if status_of(entry.value) == ACTIVE]
         ready = [number for number in running if number not in self.case.partition.replicas]
@@ -362,7 +359,7 @@ class _Elections(NamedTuple):
 
 
 def _revival(case: Leaderless) -> list[str]:
-    """Return how to bring back each broker that Kafka would elect by itself; the last text says what happens then."""
+    """How to bring back each broker that Kafka would elect by itself, and what then happens."""
     revivals = []
     for status, step in (
         (FENCED, "start {brokers} (if the process runs, its server.log says why it is fenced)"),
@@ -383,16 +380,16 @@ def _revival(case: Leaderless) -> list[str]:
 
 
 def _register_again(case: Leaderless) -> str:
-    """Return a template: how to bring back unregistered brokers, which a partial image cannot tell from fenced ones."""
+    """How to have back brokers that nobody knows any more; brokers do not tell those from fenced ones."""
     which = "" if case.is_partial else ", which {are} not registered,"
     return f"start {{brokers}}{which} with the same log directories"
 
 
 def _promise(case: Leaderless) -> str:
-    """Return what Kafka does when the awaited brokers have come back.
+    """What Kafka does when the brokers that are awaited have come back.
 
-    With the ELR's feature on, a broker that crashed, or was unregistered, leaves the ISR and the ELR when it registers:
-    its disk may have lost records (``ReplicationControlManager.handleBrokerShutdown``).
+    With the ELR's feature a broker that crashed, or was unregistered, leaves the ISR and the ELR when it registers: it
+    cannot show that its disk has everything (``ReplicationControlManager.handleBrokerShutdown``).
     """
     several = len(case.awaited) > 1
     if not case.complete:
@@ -415,7 +412,7 @@ def _promise(case: Leaderless) -> str:
 
 
 def _all_leave(case: Leaderless) -> bool:
-    """Whether all replicas with every committed record are known to leave the ISR or the ELR when they come back."""
+    """Whether all that have every record are known to leave the ISR or the ELR when they come back."""
     is_known = case.has_elr and not case.is_partial
     return is_known and bool(case.complete) and case.with_status(UNREGISTERED, case.complete) == case.complete
 
@@ -426,7 +423,7 @@ def _then_elects_last_leader(case: Leaderless) -> bool:
 
 
 def _after(case: Leaderless) -> str:
-    """Return what happens when every replica of the ISR and the ELR has left them."""
+    """What happens when every replica of the ISR and the ELR has left it."""
     if case.departed:
         are = _verb(case.departed, "is no replica", "are no replicas")
         stay = f"{name_brokers(case.departed)}, which {are} any more, {_verb(case.departed, 'stays', 'stay')} in it"
@@ -439,7 +436,7 @@ def _after(case: Leaderless) -> str:
 
 
 def _no_candidate(case: Leaderless) -> str:
-    """Return why no replica can be elected without loss, whichever brokers are started."""
+    """Why no replica can be elected without loss, whatever is started."""
     reason = "no replica is known to have all records"
     if not case.departed:
         return reason
@@ -449,13 +446,13 @@ def _no_candidate(case: Leaderless) -> str:
 
 
 def _described(case: Leaderless, broker: int) -> str:
-    """Return a broker's name, with a warning if a reassignment adds it: it cannot have caught up without a leader."""
+    """A broker; a replica that a reassignment adds has not caught up, for the partition has no leader."""
     is_new = broker in _brokers_of(case.partition.adding_replicas)
     return f"broker {broker} (which a reassignment adds: it may be empty)" if is_new else f"broker {broker}"
 
 
 def name_brokers(numbers: Sequence[int], last: str = "and") -> str:
-    """Name brokers in a sentence: ``broker 1``, ``brokers 1, 2 and 3``; ``last`` is the word before the last one."""
+    """``broker 1``, ``brokers 1, 2 and 3``."""
     texts = [str(number) for number in numbers]
     return f"broker {texts[0]}" if len(texts) == 1 else f"brokers {', '.join(texts[:-1])} {last} {texts[-1]}"
 

@@ -1,7 +1,7 @@
-"""The immutable metadata image (Kafka's ``MetadataImage``): one table per family, and the provenance of the whole.
+"""The immutable metadata image: one table a family, and the provenance of the whole.
 
-A table maps keys to entries (:class:`~kshell.metadata.values.Entry`) or, in a family with two levels, keys to tables of
-entries. A new image shares with the previous one every table that did not change.
+A table maps keys to entries, or (a family with two levels) keys to tables of entries. A new image shares every table
+that did not change with the one before it (Kafka's ``MetadataImage``).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ Table = Mapping[Any, Any]
 
 
 class Family(NamedTuple):
-    """A family: the name of its table in the image, and where the table's values are in the tree.
+    """Where a table's values live in the tree.
 
-    ``path`` is below ``/image``. ``levels`` has a function for each key of a value, which returns the key as a path
-    segment. ``leaf`` names the type of the values; ``plain`` returns the JSON form of one.
+    ``path`` is below ``/image``; ``levels`` turns each key on the way to an entry into a path segment that is already
+    encoded; ``leaf`` names the values' type; ``plain`` gives their JSON form.
     """
 
     name: str
@@ -28,34 +28,31 @@ class Family(NamedTuple):
     leaf: str
     plain: Callable[[Any], Any] = plain
     config_key: Callable[[tuple[Any, ...]], tuple[str, str]] | None = None
-    """For configs only: the keys of a value -> (resource type, config name), which decide whether it is redacted."""
+    """Of a family of configs: an entry's keys -> (resource type, config name), which decide about redaction."""
     secret: tuple[str, ...] = ()
-    """Names of the values' JSON fields that are secret."""
+    """Names of the JSON fields that are secret."""
     constant: tuple[str, ...] = ()
-    """Path segments of the first level that are shown even when nothing is below them."""
+    """First-level segments that exist even when they are empty."""
 
 
 _FAMILIES: dict[str, Family] = {}
 
 
 def family(declared: Family) -> Family:
-    """Declare a family of the image, and return it. Raises ValueError if its name is declared already."""
+    """Declare a family of the image."""
     if _FAMILIES.setdefault(declared.name, declared) is not declared:
         raise ValueError(f"the family {declared.name} is declared twice")
     return declared
 
 
 def families() -> dict[str, Family]:
-    """Return every declared family, by name."""
+    """Every declared family, by name."""
     load_families()
     return _FAMILIES
 
 
 class Image:
-    """The metadata at one offset: ``image["brokers"]`` is a family's table. Images are equal if all values are equal.
-
-    An image never changes; :class:`~kshell.metadata.delta.Delta` makes the next one.
-    """
+    """A state of the metadata at one offset. Never changes; :class:`~kshell.metadata.delta.Delta` makes the next."""
 
     __slots__ = ("provenance", "tables")
 
@@ -83,6 +80,6 @@ EMPTY = Image({}, Provenance(-1, -1, -1))
 
 
 def keys_of_both(mine: Mapping[Any, Any], theirs: Mapping[Any, Any]) -> Iterable[Any]:
-    """Yield every key of two tables once: those of ``mine``, then those that only ``theirs`` has."""
+    """Every key once: mine, then those that only theirs has."""
     yield from mine
     yield from (key for key in theirs if key not in mine)

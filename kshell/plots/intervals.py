@@ -1,4 +1,4 @@
-"""Draw states over time: one lane per broker, feature or partition, in which each interval has a colour and a label."""
+"""States over time, one lane per broker, feature or partition: bars with a colour, a hatch and a label."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST = 30
-"""The most lanes of a picture."""
+"""Lanes."""
 _PITCH, _BAND = 28, 0.72
 _HEAD, _FOOT, _LABEL = 28, 48, 300
 _REST = 0.08
-"""The share of the drawn time that is added after the last record, for states that still last."""
+"""Of the time that is drawn: what lasts, beyond the last record."""
 _NARROW = 2.5
-"""The least width of an interval, in pixels."""
+"""Pixels that a stretch has at least."""
 _HATCHED = 6
-"""The least width of a box that gets a hatch, in pixels."""
+"""Pixels of a box whose hatch can be seen."""
 Box = tuple[float, float, float, float]
-"""Left, top, right, bottom, in the units of the axes."""
+"""Left, top, right, bottom."""
 
 
 class Style(NamedTuple):
-    """The style of a state, and its label in the legend. Where boxes overlap, the higher ``level`` is in front."""
+    """The style of a state, and its label. Of two that share pixels, the one of the higher ``level`` is visible."""
 
     label: str
     color: str
@@ -36,7 +36,7 @@ class Style(NamedTuple):
 
 
 class LaneInterval(NamedTuple):
-    """A state from ``start`` to ``end`` (epoch ms; ``None``: it lasts); its label is written in it if there is room."""
+    """From ``start`` to ``end`` (epoch milliseconds; ``None``: it lasts). ``label`` is written in it if it fits."""
 
     start: float
     end: float | None
@@ -45,16 +45,14 @@ class LaneInterval(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """A lane of the picture: its name at the left, and its intervals."""
+    """A line of the picture."""
 
     name: str
     stretches: Sequence[LaneInterval]
 
 
 def draw(heading: Heading, lanes: Sequence[Lane], last: float, legend: str = "") -> Figure:
-    """Draw the figure. ``last``: the time of the last record (epoch milliseconds); ``legend``: the text before the
-    legend.
-    """
+    """``last``: the time of the last record (epoch milliseconds); ``legend``: the text before the keys, if any."""
     head = _HEAD if legend else 8
     figure, top = theme.page(heading.title, heading.facts, head + _PITCH * len(lanes) + _FOOT, heading.note)
     if legend:
@@ -120,7 +118,7 @@ def _label(axes: Axes, stretch: LaneInterval, extent: tuple[float, float], at: t
 
 
 def fill_boxes(axes: Axes, boxes: Sequence[Box], name: str, **style: Any) -> None:
-    """Draw boxes of one style as one collection; ``name`` becomes its id (gid)."""
+    """Draw boxes of one style, as one collection of that name."""
     from matplotlib.collections import PolyCollection
 
     shapes = [[(start, top), (end, top), (end, bottom), (start, bottom)] for start, top, end, bottom in boxes]

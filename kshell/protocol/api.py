@@ -1,8 +1,7 @@
-"""Declare an API of Kafka, and encode and decode its requests and responses with their headers.
+"""An API: a key, a request and a response, and how both travel (KIP-482: headers of flexible versions have tags).
 
-Each API is declared once, in :mod:`kshell.protocol.messages`; the client, the test server, the dialects (KIP drafts)
-and the test against Kafka's own definitions use that declaration. Frames are without the four bytes of their length.
-Headers of flexible versions have tagged fields (KIP-482); that of an ApiVersions response never has.
+Like a record type, an API is declared once, in :mod:`kshell.protocol.messages`; client, test server, dialects and the
+test against Kafka's own definitions use that declaration.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from kshell.protocol.primitives import DecodeError, read_uvarint
 from kshell.protocol.schema import Schema, Versions
 
 NEVER = 1 << 15
-"""The value of ``flexible`` for an API without flexible versions: higher than any version."""
+"""The first flexible version of an API that has none."""
 
 API_VERSIONS_KEY = 18
 _HEAD = struct.Struct(">hhi")
@@ -24,18 +23,18 @@ _CORRELATION = struct.Struct(">i")
 
 
 class Api(NamedTuple):
-    """The declaration of an API; the request and its response have the same versions."""
+    """A request and its response; both have the same versions."""
 
     name: str
     key: int
     request: Schema
     response: Schema
     most_elements: int = 500_000
-    """Elements that all arrays of a response may have in total: it limits the memory that a peer can make us use."""
+    """Elements that all arrays of a response may have together: a limit on the memory that a peer can make us take."""
 
     @property
     def versions(self) -> Versions:
-        """The versions that kshell knows."""
+        """What kshell knows of it."""
         return self.request.versions
 
     def is_flexible(self, version: int) -> bool:
@@ -53,7 +52,7 @@ def api(
     response: str,
     most_elements: int = 500_000,
 ) -> Api:
-    """Declare an API; its ``request`` and ``response`` are in the language of :mod:`kshell.protocol.schema`."""
+    """Declare an API; the texts are as in :mod:`kshell.protocol.schema`."""
     return Api(
         name,
         key,
@@ -64,7 +63,7 @@ def api(
 
 
 class RequestHeader(NamedTuple):
-    """The header of a request; ``body`` is the position after it."""
+    """The head of a request; ``body`` is the position after it."""
 
     api_key: int
     version: int
@@ -74,14 +73,14 @@ class RequestHeader(NamedTuple):
 
 
 def encode_request(api: Api, version: int, correlation_id: int, client_id: str, message: Message) -> bytes:
-    """Encode a request, without the four bytes of its length: header v1, or v2 if the version is flexible."""
+    """A request without the four bytes of its length: header v1, or v2 where the version is flexible."""
     name = client_id.encode("utf-8")
     head = _HEAD.pack(api.key, version, correlation_id) + struct.pack(">h", len(name)) + name
     return head + (b"\0" if api.is_flexible(version) else b"") + encode(api.request, version, message)
 
 
 def decode_response(api: Api, version: int, frame: bytes) -> tuple[int, Message]:
-    """Decode a response into (correlation id, body). Raises DecodeError."""
+    """(correlation id, body). Raises DecodeError. The header of ApiVersions has no tags, whatever the version."""
     pos = _CORRELATION.size
     if len(frame) < pos:
         raise DecodeError("the answer ends inside its header", len(frame))
@@ -91,13 +90,13 @@ def decode_response(api: Api, version: int, frame: bytes) -> tuple[int, Message]
 
 
 def correlation_of(frame: bytes) -> int:
-    """Return the correlation id of a response; the caller has checked that it has four bytes."""
+    """The correlation id of a response; the caller has seen four bytes."""
     correlation_id: int = _CORRELATION.unpack_from(frame)[0]
     return correlation_id
 
 
 def decode_header(frame: bytes, flexible: int = NEVER) -> RequestHeader:
-    """Decode the header of a request whose API is flexible from version ``flexible`` on. Raises DecodeError."""
+    """The header of a request whose API is flexible from version ``flexible`` on. Raises DecodeError."""
     try:
         key, version, correlation = _HEAD.unpack_from(frame)
         (size,) = struct.unpack_from(">h", frame, _HEAD.size)
@@ -112,13 +111,13 @@ def decode_header(frame: bytes, flexible: int = NEVER) -> RequestHeader:
 
 
 def encode_response(api: Api, version: int, correlation_id: int, message: Message) -> bytes:
-    """Encode a response, without the four bytes of its length."""
+    """A response without the four bytes of its length."""
     tags = b"\0" if api.is_flexible(version) and api.key != API_VERSIONS_KEY else b""
     return _CORRELATION.pack(correlation_id) + tags + encode(api.response, version, message)
 
 
 def _skip_tags(frame: bytes, pos: int) -> int:
-    """Return the position after the tagged fields of a header; Kafka defines none, so they are skipped."""
+    """The position after tagged fields, of which no header defines any."""
     count, pos = read_uvarint(frame, pos)
     for _ in range(count):
         _, pos = read_uvarint(frame, pos)

@@ -1,8 +1,7 @@
-"""Record batches, magic 2: read and write the header, the CRC, and the records inside.
+"""Record batches, magic 2: the header, the CRC, and the records inside.
 
-Source: KIP-98 and ``org.apache.kafka.common.record.DefaultRecordBatch``. Nothing here reads files or compares a batch
-with its neighbours: :mod:`kshell.protocol.verify` does that. Records in the *plain form* (no key, no headers, the
-batch's timestamp), which is how Kafka's controllers write them, have a fast path: :func:`plain_values`.
+Source: KIP-98 and ``org.apache.kafka.common.record.DefaultRecordBatch``. Nothing here reads files, and nothing here
+knows which batch comes before another: that is :mod:`kshell.protocol.verify`.
 """
 
 from __future__ import annotations
@@ -19,12 +18,13 @@ from kshell.protocol.primitives import Buffer, DecodeError, read_varint, read_va
 
 HEADER_SIZE = 61
 LENGTH_END = 12
-"""Bytes of the base offset and the length field; the length counts the bytes after them."""
+"""Bytes of base offset and length; the length counts what follows them."""
 MIN_LENGTH = HEADER_SIZE - LENGTH_END
 CRC_START = 21
 MAX_BATCH = 32 << 20
-"""Bytes that a batch may have, both as it is stored and decompressed. Kafka writes metadata batches of 8 MiB at most
-(``KafkaRaftClient.MAX_BATCH_SIZE_BYTES``): a larger claim is damage, or an attempt to fill the reader's memory."""
+"""Bytes that a batch may have, as it is stored and decompressed. Kafka writes metadata batches of 8 MiB at the most
+(``KafkaRaftClient.MAX_BATCH_SIZE_BYTES``): what claims more is damaged, or made to fill the memory of whoever reads it.
+"""
 CODEC_MASK = 0x07
 APPEND_TIME_BIT = 0x08
 CONTROL_BIT = 0x20
@@ -32,16 +32,15 @@ CONTROL_BIT = 0x20
 _HALF = 1 << 63
 
 _HEADER = struct.Struct(">qiibIhiqq14xi")
-"""The header without producer id, producer epoch and base sequence, which the metadata log does not use."""
+"""All but the producer's id, epoch and sequence number, which nothing in the metadata log has."""
 _COPIED = 1 << 14
-"""Up to this number of bytes, copying them costs less than making a memoryview."""
+"""Bytes up to which a copy of them costs less than a view on them."""
 
 
 class Batch(NamedTuple):
-    """One batch: its position and size in the file, the fields of its header, and a buffer with its bytes.
+    """One batch: where it is (byte ``position`` of its file, ``size`` bytes in all), its header, and its bytes.
 
-    ``position`` is the byte of the file at which the batch begins, ``size`` its bytes with the header, and ``start``
-    the byte of the file at which ``buf`` begins. ``records`` is the number of records that the header claims.
+    ``buf`` begins with byte ``start`` of the file.
     """
 
     buf: Buffer
@@ -64,31 +63,31 @@ class Batch(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The position in the file after the batch."""
+        """The position after the batch."""
         return self.position + self.size
 
     @property
     def at(self) -> int:
-        """The index in ``buf`` at which the batch begins."""
+        """Where it begins in ``buf``."""
         return self.position - self.start
 
     @property
     def after(self) -> int:
-        """The index in ``buf`` after the batch."""
+        """Where it ends in ``buf``."""
         return self.position - self.start + self.size
 
     def time(self, delta: int) -> int:
-        """Return the timestamp of a record, in ms since the epoch: an int64 that wraps around, as in Kafka."""
+        """When a record was written, in epoch milliseconds: an int64, which wraps as Kafka's does."""
         moment = self.base_timestamp + delta
         return moment if -_HALF <= moment < _HALF else (moment + _HALF) % (2 * _HALF) - _HALF
 
     @property
     def plain_timestamp(self) -> int:
-        """The timestamp of all records in the plain form (:func:`plain_values`), in ms since the epoch."""
+        """When the records of :func:`plain_values` were written."""
         return self.max_timestamp if self.attributes & APPEND_TIME_BIT else self.base_timestamp
 
     def raw(self) -> bytes:
-        """Return the bytes of the batch, header included."""
+        """Its bytes alone."""
         return bytes(self.buf[self.at : self.after])
 
     @property
@@ -104,7 +103,7 @@ class Batch(NamedTuple):
         return crc_of(self.buf, at + CRC_START, at + self.size) == self.crc
 
     def region(self) -> tuple[Buffer, int, int]:
-        """Return (buffer, start, end) of the records, decompressed. Raises DecodeError, MissingCodecError."""
+        """The records, decompressed where need be: (buffer, start, end)."""
         if self.codec == 0:
             return self.buf, self.at + HEADER_SIZE, self.after
         from kshell.protocol.compression import decompress  # late: Kafka's controllers compress nothing
@@ -114,11 +113,11 @@ class Batch(NamedTuple):
 
 
 _new_batch = partial(tuple.__new__, Batch)
-"""Makes a Batch from a tuple of its fields. Calling ``Batch`` takes twice as long, and each batch of a log needs it."""
+"""A batch of a tuple of its fields; to call ``Batch`` takes twice as long, and there is one call a batch of a log."""
 
 
 class RawRecord(NamedTuple):
-    """One record of a batch, not decoded; ``timestamp`` is in ms since the epoch, a null key or value is ``None``."""
+    """One record as it is in its batch; key and value are ``None`` where they are null."""
 
     offset: int
     timestamp: int
@@ -127,7 +126,7 @@ class RawRecord(NamedTuple):
 
 
 _new_record = partial(tuple.__new__, RawRecord)
-"""Makes a RawRecord from a tuple of its fields, as :data:`_new_batch` does for a batch."""
+"""As for batches, for each record."""
 
 
 def crc_of(buf: Buffer, start: int, end: int) -> int:
@@ -139,9 +138,9 @@ def crc_of(buf: Buffer, start: int, end: int) -> int:
 
 
 def read_header(buf: Buffer, at: int, start: int = 0) -> Batch:
-    """Read the header at ``buf[at]``; the caller has checked that :data:`HEADER_SIZE` bytes are there.
+    """The header at ``buf[at]``; the caller has seen that :data:`HEADER_SIZE` bytes are there.
 
-    Nothing is verified. ``start`` is the byte of the file at which ``buf`` begins.
+    ``start``: the byte of its file that ``buf`` begins with.
     """
     base, length, epoch, magic, crc, attributes, delta, first, last, count = _HEADER.unpack_from(buf, at)
     return _new_batch(
@@ -150,15 +149,14 @@ def read_header(buf: Buffer, at: int, start: int = 0) -> Batch:
 
 
 Select = Callable[[Buffer, "array[int]"], Iterable[int]]
-"""(records of a batch, bounds from :func:`plain_values`) -> which values to read, as indexes into the bounds (even: the
-first byte of a value)."""
+"""(records of a batch back to back, the first byte and the end of each value in turn) -> the indexes in these bounds of
+the values that may be wanted."""
 
 
 def iter_records(batch: Batch, select: Select | None = None) -> Iterator[RawRecord]:
-    """Yield the records of a batch whose CRC is good. Raises DecodeError if they do not fill the batch exactly.
+    """The records of a batch whose CRC is good. Raises DecodeError if they do not fill it exactly.
 
-    ``select`` chooses the values to read, so that other records are not built; it applies only where all records are in
-    the plain form. Of other batches every record is yielded.
+    ``select`` spares the making of records that nobody asks for, in batches in the plain form.
     """
     buf, pos, end = batch.region()
     values = plain_values(buf, pos, end, batch.records)
@@ -180,17 +178,17 @@ def iter_records(batch: Batch, select: Select | None = None) -> Iterator[RawReco
 
 
 def plain_values(region: Buffer, start: int, end: int, count: int) -> array[int] | None:
-    """Find the values of records that are all in the plain form, as Kafka's controllers write them.
+    """Where the values of records are, if all are as Kafka's controllers write them.
 
     Args:
-        region: a buffer with the records, back to back.
-        start: the position of the first record.
-        end: the position after the last record.
-        count: how many records there must be.
+        region: what holds the records, back to back.
+        start: the first one's first byte.
+        end: the byte after the last one.
+        count: how many there must be.
 
     Returns:
-        Start and end of each value, alternating. ``None`` unless every record has no key, no headers, a value, the
-        timestamp of the batch, and the offset after that of the record before; also ``None`` if anything is malformed.
+        The first byte of each value and its end, in turn. ``None`` unless every record has no key, no headers, a value,
+        the batch's own timestamp, and the offset that follows that of the one before it; and where anything is wrong.
     """
     bounds = array("I")
     add = bounds.append
@@ -230,7 +228,7 @@ def plain_values(region: Buffer, start: int, end: int, count: int) -> array[int]
 
 
 def plain_records(values: Iterable[bytes]) -> bytes:
-    """Build records with these values in the plain form that :func:`plain_values` reads, back to back."""
+    """Records of these values in the form that :func:`plain_values` takes apart, back to back."""
     out = bytearray()
     for delta, value in enumerate(values):
         body = _head(delta) + write_varint(len(value))
@@ -244,12 +242,12 @@ def _head(delta: int) -> bytes:
 
 
 _MANY = 1 << 13
-"""From this number of records on, the heads of a batch are not cached; Kafka's batches have a few thousand at most."""
+"""Records of a batch for which nothing is remembered; Kafka's batches have some thousands at the most."""
 
 
 @cache
 def _heads(bits: int) -> list[bytes]:
-    """The heads (:func:`_head`) of all offset deltas of up to ``bits`` bits; made on demand, as most need few."""
+    """What :func:`_head` gives for so many bits: made when a batch needs it, for most starts need few."""
     return [_head(delta) for delta in range(1 << bits)]
 
 
@@ -257,7 +255,7 @@ _PLAIN = re.compile(
     rb"([\x80-\xff]{0,3}[\x00-\x7f])[\x00-\xff]([\x80-\xff]{0,3}[\x00-\x7f])([\x80-\xff]{0,3}[\x00-\x7f])\x01"
     rb"([\x80-\xff]{0,3}[\x00-\x7f])"
 )
-"""The head of a record with a null key: size, attributes, timestamp delta, offset delta, key length, value length."""
+"""The head of a record as metadata records are: size, attributes, timestamp and offset deltas, null key, value size."""
 
 
 @lru_cache(maxsize=1 << 16)
@@ -266,7 +264,7 @@ def _number(raw: bytes) -> int:
 
 
 def _plain_record(region: Buffer, at: int, batch: Batch) -> tuple[RawRecord, int] | None:
-    """Read the record at ``at``, without key and headers; ``None`` for any other record, and for a malformed one."""
+    """A record without key and headers; ``None`` for any other, and for whatever is not right."""
     head = _PLAIN.match(region, at)
     if head is None:
         return None
@@ -280,7 +278,7 @@ def _plain_record(region: Buffer, at: int, batch: Batch) -> tuple[RawRecord, int
 
 
 def read_record(region: Buffer, at: int, batch: Batch) -> tuple[RawRecord, int]:
-    """Read the record at ``at``, of any form, and return it with its end. Raises DecodeError if it is malformed."""
+    """The record of any form at ``at``, and its end. Raises DecodeError if its parts do not fill it."""
     size, start = read_varint(region, at)
     end = start + size
     if size < 0 or end > len(region):
@@ -321,7 +319,7 @@ def write_batch(
     codec: int = 0,
     compressed: bytes | None = None,
 ) -> bytes:
-    """Write a batch of (key, value) pairs. With a ``codec``, pass the compressed result of :func:`pack`, too."""
+    """A batch of (key, value) pairs. With a ``codec``, ``compressed`` is the caller's compression of :func:`pack`."""
     body = pack(records) if compressed is None else compressed
     attributes = codec | (CONTROL_BIT if control else 0)
     count = len(records)
@@ -331,7 +329,7 @@ def write_batch(
 
 
 def pack(records: list[tuple[bytes | None, bytes | None]]) -> bytes:
-    """Write the records of a batch, not compressed; each has the timestamp of the batch."""
+    """The records region of a batch, not compressed; all timestamps are the batch's own."""
     out = []
     for index, (key, value) in enumerate(records):
         body = b"\x00" + write_varint(0) + write_varint(index) + _packed(key) + _packed(value) + write_varint(0)

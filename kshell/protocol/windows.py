@@ -1,4 +1,4 @@
-"""Read the bytes of a file through windows, so that a large file is never in memory as a whole."""
+"""Bytes that are read through windows, so that a large file is never in memory as a whole."""
 
 from __future__ import annotations
 
@@ -8,53 +8,53 @@ from kshell.protocol.primitives import Buffer
 
 
 class Window(NamedTuple):
-    """Some bytes of a file; ``start`` is the position in the file of the first byte of ``buf``."""
+    """Some bytes of a file; ``start`` is the place of the first one in it."""
 
     buf: Buffer
     start: int
 
     @property
     def end(self) -> int:
-        """The position in the file after the last byte."""
+        """The place after the last byte."""
         return self.start + len(self.buf)
 
 
 class Windowed(Protocol):
-    """A source of windows for a walk along batches: a file, or bytes in memory (:class:`InMemory`)."""
+    """What a walk along batches reads from: a file, or bytes in memory (:class:`InMemory`)."""
 
     @property
     def size(self) -> int:
-        """The size in bytes; it shrinks when a read finds that the file ends earlier."""
+        """How many bytes there are; fewer than before once a read has met an earlier end."""
 
     def window(self, position: int, size: int) -> Window:
-        """Return bytes that begin at or before ``position`` and include at least ``size`` bytes from there on.
+        """Bytes from ``position`` on: ``size`` of them or more, fewer only where the file ends before.
 
-        There are fewer only where the file ends. Raises SourceError.
+        Raises SourceError.
         """
 
     def data_from(self, position: int) -> int:
-        """Return the first position from ``position`` on that is stored; the hole before it reads as zeros.
+        """The first byte from ``position`` on that is stored; what a sparse file leaves out before it reads as zeros.
 
-        Holes exist in sparse files only. The result is ``size`` if nothing more is stored.
+        ``size`` where nothing more is stored.
         """
 
 
 class InMemory:
-    """A :class:`Windowed` over bytes in memory: always one window with all of them."""
+    """Bytes that are in memory anyway: one window."""
 
     def __init__(self, buf: Buffer) -> None:
         self._window = Window(buf, 0)
         self.size = len(buf)
 
     def window(self, position: int, size: int) -> Window:
-        """Return the window with all bytes, whatever was asked for."""
+        """All of them."""
         return self._window
 
     def data_from(self, position: int) -> int:
-        """Return ``position``: bytes in memory have no holes."""
+        """Nothing is left out."""
         return position
 
 
 def windowed(data: Buffer | Windowed) -> Windowed:
-    """Return ``data``, with bytes in memory wrapped in :class:`InMemory`."""
+    """Bytes in memory like those of a file."""
     return InMemory(data) if isinstance(data, Buffer) else data

@@ -1,7 +1,4 @@
-"""Run a call and print its answer in the requested format, for the one-shot and the interactive front end.
-
-A call comes in; text goes to standard output, a file or a program, and the exit code goes back.
-"""
+"""One call's answer, printed: what the one-shot and the interactive front end have in common."""
 
 from __future__ import annotations
 
@@ -21,19 +18,19 @@ from kshell.render.color import use_color
 from kshell.render.output import OutputClosed, emit
 
 _USUAL = 80
-"""The assumed columns of a terminal that does not report its width."""
+"""Columns of a terminal that does not say how wide it is."""
 
 
 def answer(call: Call, complain: Callable[[KshellError], None], *, stdout: TextIO | None = None) -> int:
-    """Run a call, print its answer, and return the exit code. Raises KshellError, OutputClosed.
+    """Runs a call, prints what it gives, and returns the exit code. Raises KshellError, OutputClosed.
 
-    ``complain`` gets errors that do not end the command: of lines of a file (``source --keep-going``), of ``watch``.
+    ``complain`` is told of errors that do not end a file of lines.
     """
     return show_answer(call, call.run(), complain, sys.stdout if stdout is None else stdout)
 
 
 def show_answer(call: Call, result: Result, complain: Callable[[KshellError], None], out: TextIO) -> int:
-    """Print the result of a call that ran already, as :func:`answer` does."""
+    """Prints what a call gave, as :func:`answer` does."""
     if isinstance(result, Frames):
         from kshell.render.frames import show  # late: only watch has them
 
@@ -71,10 +68,10 @@ def show_answer(call: Call, result: Result, complain: Callable[[KshellError], No
 
 
 def last_first(result: Result, out: TextIO, width: int | None) -> Result:
-    """Reverse the sections of a report whose first section is the answer, if it is longer than the terminal.
+    """A report whose first section is the answer, to be printed where it ends above the prompt.
 
-    On a terminal without a pager the user sees only the end of a long text, so the answer is printed last there. With a
-    pager, in a file, or in a short text the answer comes first. Other results are returned unchanged.
+    On a terminal that nothing pages the end of a long text is what is seen. So it goes from the last section to the
+    first; a pager, a file and a short text begin with the answer.
     """
     page = result if result.for_people is None else result.for_people
     if not isinstance(page, Report) or not page.is_answer_first or not out.isatty() or getattr(out, "pages", False):
@@ -103,7 +100,7 @@ def _print_parts(many: Many, complain: Callable[[KshellError], None], out: TextI
 
 
 def localized(result: Result, fmt: str, timezone: str | None) -> Result:
-    """Return the answer with its times in the user's time zone, if one is set and the format is for reading."""
+    """The answer with its times in the user's zone, where a zone is set and the format is made to be read."""
     if timezone is None or fmt not in FORMATS or not FORMATS[fmt].is_text:
         return result
     from kshell.engine.zones import in_zone  # late: few users set one
@@ -112,14 +109,14 @@ def localized(result: Result, fmt: str, timezone: str | None) -> Result:
 
 
 def unpaged(out: TextIO) -> None:
-    """Turn paging off on a stream that can page (that of the interactive shell), for an answer without an end."""
+    """Tells a stream that may page long answers (the interactive shell's) that this one has no end."""
     direct = getattr(out, "direct", None)
     if direct is not None:
         direct()
 
 
 def terminal_width(out: TextIO) -> int | None:
-    """Return ``COLUMNS`` if set, else the columns of the terminal; ``None`` without a terminal: nothing is cut."""
+    """Columns of the terminal, or ``COLUMNS`` where that is set; ``None`` for neither: then nothing is cut."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isascii() and columns.isdigit() and int(columns) > 0:
         return int(columns)
@@ -132,5 +129,5 @@ def terminal_width(out: TextIO) -> int | None:
 
 
 def message_width(stream: TextIO) -> int | None:
-    """Return the columns for sentences on standard error; ``None`` without a terminal, so that log lines stay whole."""
+    """Columns for sentences on standard error: a terminal's alone. Programs look for whole sentences in a log."""
     return terminal_width(stream) if stream.isatty() else None

@@ -1,6 +1,4 @@
-"""Put HTML fragments into a complete page, for light and dark screens and for paper. It has no script and fetches
-nothing.
-"""
+"""A whole HTML page around fragments: no script, nothing fetched; for light and dark screens, and for paper."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ _POLICY: Final = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
 class Anchor(NamedTuple):
-    """A section in the list of links at the top of the page: its HTML id and its title."""
+    """A section of the page that the list at its top leads to."""
 
     name: str
     title: str
@@ -27,7 +25,7 @@ def document(
     body: Iterable[str],
     footer: str,
 ) -> Iterator[str]:
-    """Yield the lines of a page. ``body`` is HTML; all other arguments are text, which is escaped here."""
+    """The lines of a page. ``body`` is HTML; everything else is text, and escaped here."""
     name = html(title)
     yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
     yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'

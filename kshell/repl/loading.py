@@ -1,7 +1,4 @@
-"""Load the session's image in a background thread, so that the prompt appears immediately, and show the progress.
-
-The first command that needs the data waits for it (:meth:`Loader.wait`).
-"""
+"""Loading in the background: the prompt is there at once, and the first command that needs the data waits for it."""
 
 from __future__ import annotations
 
@@ -16,15 +13,13 @@ from kshell.render.progress import Progress
 from kshell.repl.terminal import shortened
 
 _EVERY = 0.05
-"""Seconds between two checks whether loading has ended."""
+"""Seconds between two looks at whether loading has ended."""
 _BAR = 56
-"""The most columns that the bar and the numbers take."""
+"""Columns that the bar and the numbers take, at most."""
 
 
 class Meter:
-    """The progress callback of the session's source. Draws a line only between :meth:`begin` and :meth:`clear`, while a
-    command waits, and only in the main thread; otherwise it calls ``changed``, which redraws the toolbar.
-    """
+    """How far the reading is. Draws a line only while the user waits, and never from the loading thread."""
 
     def __init__(self) -> None:
         self._line = Progress()
@@ -33,7 +28,7 @@ class Meter:
         self.changed: Callable[[], None] = lambda: None
 
     def __call__(self, completed: int, total: int, label: str) -> None:
-        """Receive the progress of a source: bytes done, bytes in total, name. In the main thread, a command reads."""
+        """The progress of a source; in the main thread it is the running command that reads."""
         before, self._last = self.percent(), (completed, total, label)
         if threading.current_thread() is threading.main_thread():
             self.draw()
@@ -41,7 +36,7 @@ class Meter:
             self.changed()
 
     def tell(self) -> None:
-        """Redraw the toolbar, because a live source has news."""
+        """There is news of a live source."""
         self.changed()
 
     def percent(self) -> int:
@@ -50,36 +45,36 @@ class Meter:
         return min(100, completed * 100 // total) if total else 0
 
     def begin(self) -> None:
-        """Allow drawing, because a command waits from now on; the line appears after a second."""
+        """From now on somebody waits; the line comes up after a second."""
         self._waiting = True
 
     def draw(self) -> None:
-        """Draw the line with the latest progress, if a command waits."""
+        """Bring the line up to date, if somebody waits."""
         if self._waiting:
             completed, total, label = self._last
-            # In one row, because a wrapped line cannot be overwritten.
+            # In one row: what wraps cannot be written over.
             room = max(shutil.get_terminal_size().columns - _BAR, 1)
             self._line(completed, total, shortened(os.path.basename(label), room))
 
     def clear(self) -> None:
-        """Remove the line, before the answer or the prompt is printed."""
+        """Take the line away: the answer is coming, or the prompt."""
         self._waiting = False
         self._line.clear()
 
 
 class Loader:
-    """Loads a session's image in a background thread. ``error`` is the reason if that failed, else ``None``."""
+    """Loads a session's image in a thread of its own, once; ``error`` is why it could not."""
 
     def __init__(self, session: Session, meter: Meter) -> None:
         self._session = session
         self._meter = meter
-        # An event, not join() of the thread: Ctrl-C in join() makes Python 3.11 believe that the thread has ended.
+        # Not the thread itself: Ctrl-C during its join() makes Python 3.11 believe that it has ended.
         self._idle = threading.Event()
         self._idle.set()
         self.error: KshellError | None = None
 
     def start(self) -> None:
-        """Start loading, unless it is running already."""
+        """Begin to load, unless that goes on already."""
         if not self._idle.is_set():
             return
         self._idle.clear()
@@ -93,23 +88,23 @@ class Loader:
         except KshellError as error:
             self.error = error
         except Exception as error:
-            # A bug of kshell. The first command will hit it again, and report it in full.
+            # A fault of kshell; the first command meets it again, and reports it in full.
             self.error = KshellError(f"loading ended with {type(error).__name__}")
         finally:
             self._idle.set()
         self._meter.changed()
 
     def is_done(self, patience: float = 0.0) -> bool:
-        """Whether loading has ended, successfully or not; wait up to ``patience`` seconds for it."""
+        """Whether loading has ended, well or not, or does so while we wait."""
         return self._idle.wait(patience)
 
     def wait(self) -> None:
-        """Wait until loading has ended, and show its progress. Ctrl-C ends the waiting, but not the loading."""
+        """Until loading has ended, with progress to be seen. Ctrl-C ends the waiting, and loading goes on."""
         while not self.is_done(_EVERY):
             self._meter.draw()
 
     def status_text(self) -> str:
-        """Return the progress of loading for the toolbar."""
+        """The progress, for the toolbar."""
         if self.error is not None:
             return "not loaded"
         return f"loading {self._meter.percent()} %" if not self.is_done() else "not loaded yet"

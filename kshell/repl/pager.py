@@ -1,6 +1,6 @@
-"""A text stream that sends answers longer than the terminal through a pager, and prints shorter ones directly.
+"""The screen as a stream: what is longer than the terminal goes through a pager, the rest is just printed.
 
-An answer that comes slowly is printed while it comes; the pager takes over as soon as it is longer than the terminal.
+An answer that comes slowly is shown as it comes; the pager takes over once it is longer than the terminal.
 """
 
 from __future__ import annotations
@@ -17,19 +17,16 @@ from typing import TextIO
 from kshell.render.cells import rows_of
 
 _PATIENCE = 0.4
-"""Seconds after which buffered output is printed, though the answer is not complete."""
+"""Seconds after which buffered output is printed, though the answer goes on."""
 _QUESTION = "-- Enter: more, q: stop --"
 
 
 class PagerQuit(Exception):
-    """The user has left the pager before the end. Not an OSError, because nothing is wrong with standard output."""
+    """The user has left the pager. Not an OSError: nothing is wrong with standard output."""
 
 
 def pager_command() -> str | None:
-    """Return ``KSHELL_PAGER``, else ``PAGER``, else ``less``.
-
-    ``""`` means no paging; ``None`` means that there is no such program, so that kshell pages by itself.
-    """
+    """``KSHELL_PAGER``, else ``PAGER``, else ``less``; ``""`` for no paging, ``None`` when no such program is there."""
     for name in ("KSHELL_PAGER", "PAGER"):
         wanted = os.environ.get(name)
         if wanted is not None:
@@ -46,12 +43,12 @@ def _is_there(command: str) -> bool:
 
 
 class Screen:
-    """The output stream for one answer. The caller writes to it and must call :meth:`finish` in the end."""
+    """A text stream on ``out``, for one answer. ``finish`` it, whatever happens."""
 
     encoding = "utf-8"
 
     def __init__(self, out: TextIO, *, paging: bool, before: Callable[[], None] = lambda: None) -> None:
-        """``out`` is the real stream; ``before`` is called before each write."""
+        """``before`` is called before anything is printed."""
         self._out = out
         self._before = before
         self._paging = paging
@@ -69,24 +66,24 @@ class Screen:
         return self._command != ""
 
     def isatty(self) -> bool:
-        """Whether the real stream is a terminal."""
+        """What the real stream is."""
         return self._out.isatty()
 
     def fileno(self) -> int:
-        """The descriptor of the real stream, for a program that writes to it directly."""
+        """The real stream's, for a program that writes there by itself."""
         return self._out.fileno()
 
     def flush(self) -> None:
-        """Flush the real stream; output that waits for the decision about a pager stays buffered."""
+        """Buffered output stays buffered."""
         self._out.flush()
 
     def direct(self) -> None:
-        """Stop buffering and paging, for an answer that has no end or draws the whole screen."""
+        """From now on nothing is buffered or paged: the answer has no end, or draws the whole screen."""
         with self._lock:
             self._command = ""
 
     def write(self, text: str) -> int:
-        """Write or buffer a text. Raises PagerQuit if the user has left the pager."""
+        """Raises PagerQuit."""
         self._before()
         with self._lock:
             if self._pager is not None:
@@ -116,7 +113,7 @@ class Screen:
                 self._timer.start()
 
     def _release(self) -> None:
-        """Print the buffered output, because the answer takes long; called by the timer."""
+        """It takes long: show what there is."""
         with self._lock:
             if self._pager is None:
                 self._direct = True
@@ -125,7 +122,7 @@ class Screen:
                 self._pending.clear()
 
     def _open(self) -> None:
-        """Start the pager. Options of less: X (keep the answer on the screen), F (quit if it fits), R (colours)."""
+        """less: keep the answer on the screen (X), leave at once if it fits after all (F), let colours through (R)."""
         self._out.flush()
         environment = {"LESSSECURE": "1", "LESS": "FRX", "LV": "-c", "LESSCHARSET": "utf-8", **os.environ}
         assert self._command
@@ -142,7 +139,7 @@ class Screen:
             raise PagerQuit from None
 
     def _page(self, text: str) -> None:
-        """Page without a program: print a screenful, then ask whether to go on."""
+        """There is no program: a screenful, then a question."""
         for line in text.splitlines(keepends=True):
             size = shutil.get_terminal_size()
             rows = rows_of(line, size.columns)

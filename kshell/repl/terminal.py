@@ -1,4 +1,4 @@
-"""Terminal helpers for the parts of the prompt: styles, text without control characters, and widths."""
+"""What the prompt's parts share about the terminal: the styles, and text that is harmless on it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kshell.escape import unsafe
 __all__ = ["STYLE", "clean", "is_dumb", "masked", "shortened", "width_of"]
 
 _ORANGE = "#d75f00"
-"""Used in place of yellow, which is unreadable on a white background."""
+"""Yellow would be lost on a white background."""
 STYLE = Style.from_dict(
     {
         "prompt.name": "",
@@ -47,21 +47,21 @@ STYLE = Style.from_dict(
         "completion-menu.meta.completion.current": "bg:ansicyan fg:ansiblack noreverse",
     }
 )
-"""The styles use the sixteen colours that a terminal's theme defines, and orange; all is readable without colours."""
+"""The sixteen colours that every terminal's own theme defines, and orange; readable without any."""
 
 
 def masked(text: str) -> str:
-    """Replace each character that a terminal would interpret by another one, so that the length stays the same."""
+    """The text, one character for one character, without what a terminal would interpret."""
     return text if text.isprintable() else unsafe().sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def width_of(text: str) -> int:
-    """Return the columns that a text takes."""
+    """Columns that the text takes."""
     return sum(map(get_cwidth, text))
 
 
 def shortened(text: str, room: int) -> str:
-    """Cut a text at its beginning to ``room`` columns, with ``…`` in place of the missing part."""
+    """The text's end in at most ``room`` columns, with ``…`` for what is missing before it."""
     if width_of(text) <= room:
         return text
     end = len(text)
@@ -71,5 +71,5 @@ def shortened(text: str, room: int) -> str:
 
 
 def is_dumb() -> bool:
-    """Whether the terminal can only print, by its ``TERM``."""
+    """Whether the terminal can do no more than print."""
     return os.environ.get("TERM", "").lower() in ("dumb", "unknown", "")

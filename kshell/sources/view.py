@@ -1,4 +1,4 @@
-"""A view of a source at one point in time, the newest state or an offset; it decides how the image is loaded."""
+"""A view of a source at one point in time: the newest state, or that of an offset, and how its image is loaded."""
 
 from __future__ import annotations
 
@@ -16,22 +16,19 @@ if TYPE_CHECKING:
 
 
 class SourceView:
-    """One source at one point in time: ``until`` is an offset, or ``None`` for the newest state.
-
-    The image is loaded on first use of ``loaded``; :meth:`refresh`, :meth:`travel` and :meth:`reload` discard it.
-    """
+    """One source at one point in time: ``until`` is an offset, or ``None`` for the newest state."""
 
     def __init__(self, source: Source, until: int | None, progress: Progress | None) -> None:
         self.source = source
         self.until = until
         self.progress = progress
         self.front: SourceView = self
-        """The front end's view, which has the marks. This view may have been derived from it for one answer."""
+        """The view of the front end; this one may be derived from it, for one answer."""
         self.past: Past | None = None
-        """The recorded history of the source, once several points in time are asked for (:meth:`travels`)."""
+        """Every state of the source, once more than one is asked for (:meth:`travels`)."""
         self._uses_past = False
         self._present: Loaded | None = None
-        """The newest state, kept while another point in time is shown."""
+        """The newest state, cached while another one is shown."""
 
     @cached_property
     def loaded(self) -> Loaded:
@@ -49,14 +46,14 @@ class SourceView:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the image is loaded already; completion asks this, because it must not wait for it."""
+        """Whether the image is at hand (completion must not wait for it)."""
         return "loaded" in self.__dict__
 
     def refresh(self) -> bool:
-        """Discard the image if a live source has newer committed records; its next use loads them.
+        """Bring in what a live source has committed since then.
 
         Returns:
-            Whether there are newer records; always ``False`` at a fixed point in time.
+            Whether there is anything new; never at a fixed point in time.
         """
         if self.until is not None or not self.is_loaded or not self.source.refresh():
             return False
@@ -64,14 +61,14 @@ class SourceView:
         return True
 
     def travels(self) -> None:
-        """Prepare for several points in time: from now on the log is replayed once for all of them."""
+        """Prepare for several points in time: from now on the log is read once for all of them."""
         if self.past is None:
-            from kshell.sources.past import Past  # imported late: most commands need one image only
+            from kshell.sources.past import Past  # late: one answer needs one image
 
             self.past = Past(self.source)
 
     def travel(self, then: SourceView) -> None:
-        """Move to the point in time of ``then``, a view that was derived from this one, and take over its image."""
+        """Move to the point in time of ``then`` (a reshaped session, loaded)."""
         if self.until is None and self.is_loaded:
             self._present = self.loaded
         present, self._present = (self._present, None) if then.until is None else (None, self._present)
@@ -81,10 +78,7 @@ class SourceView:
             self.__dict__["loaded"] = then.loaded if then.until is not None else present
 
     def offset_of(self, point: str) -> int | None:
-        """The offset that a point means: an offset, a time, or ``@mark``; ``None`` for ``now``.
-
-        Raises UsageError, DataError.
-        """
+        """The offset of an offset, a time, ``@mark`` or ``now`` (``None``). Raises UsageError, DataError."""
         if point.startswith("@"):
             return self.marks.get(point[1:]).offset
         if self.past is not None and self.past.is_recorded and self.source.has_log:
@@ -97,7 +91,7 @@ class SourceView:
         return self.source.offset_of(point)
 
     def since(self, point: str) -> Since | None:
-        """Where the records of ``--since POINT`` begin; ``None`` for now. The record at a mark's offset is included.
+        """What ``--since POINT`` begins with; ``None`` for now. A mark's own record is not from before the mark.
 
         Raises UsageError, DataError.
         """
@@ -109,7 +103,7 @@ class SourceView:
 
     @property
     def marks(self) -> Marks:
-        """The named points of this source. Raises SourceError if it has no log, UsageError if their file is damaged."""
+        """The named points of this source. Raises SourceError for one without a log, UsageError for a damaged file."""
         front = self.front
         if "_marks" not in front.__dict__:
             from kshell.sources.marks import Marks
@@ -119,7 +113,7 @@ class SourceView:
         return marks
 
     def reload(self) -> None:
-        """Discard everything that was read: the next command reads the source again."""
+        """Forget what was read: the next command reads the source again."""
         self._forget()
         self._present = None
         if self.past is not None:
@@ -127,5 +121,5 @@ class SourceView:
             self.travels()
 
     def _forget(self) -> None:
-        for name in ("loaded", "root", "_from_oldest"):  # the latter two are cached properties of the class Session
+        for name in ("loaded", "root", "_from_oldest"):  # the latter two are a session's
             self.__dict__.pop(name, None)

@@ -1,8 +1,8 @@
-"""Notes on names in conditions (``--where``) that do not exist: with a typo, an alert would never fire.
+"""Names in conditions that nothing has: a typo would make an alert green for ever, so whoever asks is told.
 
-A column declares what its values name (:class:`NameOf`), a condition collects the constants that such columns are
-compared with, and :func:`unknown_names` looks them up in an image. The result is a note, never an error: what does not
-exist today may have existed yesterday or may come tomorrow.
+A column declares what its values name (:class:`NameOf`), a condition collects the constants that such a column is
+compared with, and :func:`unknown_names` holds them against an image. It is a note and never an error: what is not there
+today may have been there yesterday, or come tomorrow.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ TOPIC, BROKER, USER, PRINCIPAL = "topic", "broker", "user", "principal"
 
 
 class NameOf(str):
-    """A column type whose values name something in the image; it equals the plain type, such as ``"string"``."""
+    """A column type whose values name something of the image; wherever types are compared, the plain type."""
 
     what: str
 
     def __new__(cls, type_name: str, what: str = "") -> NameOf:
-        """``what``: :data:`TOPIC`, :data:`BROKER`, :data:`USER` or :data:`PRINCIPAL`; empty only while unpickling."""
+        """``what``: one of :data:`TOPIC`, :data:`BROKER`, :data:`USER`, :data:`PRINCIPAL`; pickle sets it itself."""
         made = super().__new__(cls, type_name)
         made.what = what
         return made
@@ -42,17 +42,14 @@ PRINCIPAL_NAME = NameOf("string", PRINCIPAL)
 
 
 class NameMeant(NamedTuple):
-    """A constant of a condition, and what kind of thing (``what``) it should name."""
+    """A constant of a condition, and what it should be the name of."""
 
     what: str
     value: Any
 
 
 class _Kind(NamedTuple):
-    """A kind of thing that has names; ``parts`` of the image must be reported to know them.
-
-    ``names`` gives those that exist; ``unknown``, if set, those of some other names that nothing else in the image has.
-    """
+    """``parts`` of the image without which nobody can tell; ``unknown`` gives those that nothing is named by."""
 
     parts: tuple[str, ...]
     sentence: str
@@ -61,7 +58,7 @@ class _Kind(NamedTuple):
 
 
 def unregistered_brokers(image: Image, brokers: Iterable[int]) -> set[int]:
-    """Return which of the brokers are neither registered nor a replica of any partition."""
+    """Those that are neither registered nor named by a partition."""
     unknown = set(brokers).difference(image["brokers"])
     if unknown:
         unknown -= {
@@ -75,12 +72,12 @@ def _placed(value: object) -> tuple[int, ...]:
 
 
 def users(image: Image) -> set[str]:
-    """Return the users with SCRAM credentials."""
+    """The users with SCRAM credentials."""
     return {user for table in image["scram"].values() for user in table}
 
 
 def principals(image: Image) -> set[str]:
-    """Return the principals of ACLs, and of users with SCRAM credentials."""
+    """Those that ACLs name, and users that have SCRAM credentials."""
     return {entry.value.principal for entry in image["acls"].values()} | {f"User:{user}" for user in users(image)}
 
 
@@ -95,17 +92,17 @@ _KINDS = {
 
 
 def note_unknown_names(session: Session, image: Image, where: Predicate | None) -> None:
-    """Add a remark to the session for each name in a condition that does not exist."""
+    """Remark on the names in a condition that nothing has."""
     if where is not None:
         session.remarks += unknown_names(image, where.named)
 
 
 def unknown_names(image: Image, named: Iterable[NameMeant]) -> Iterator[str]:
-    """Yield a note for each constant that names nothing in the image, as far as the source reports the names."""
+    """A sentence for each constant that is the name of nothing in the image."""
     missing = {path[-1] for path in image[MISSING]}
     for what, value in dict.fromkeys(named):
         kind = _KINDS[what]
-        if isinstance(value, int) and value < 0:  # -1 stands for no broker, and is intended
+        if isinstance(value, int) and value < 0:  # -1 is nobody, and is meant
             continue
         if not missing.isdisjoint(kind.parts):
             continue

@@ -1,7 +1,7 @@
-"""A textual widget for a table (or text) with any number of rows, which makes only the visible rows.
+"""A table of any number of rows, of which only those that are to be seen are made.
 
-textual's own ``DataTable`` would hold every cell of every row, but a topic may have a million partitions. Texts are
-drawn unchanged, without interpreting markup in them.
+textual's own ``DataTable`` holds every cell of every row; a topic may have a million partitions. Texts are drawn as
+they are: no markup is looked for in them.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from kshell.render.cells import blanks, cells, clip
 from kshell.top.panels import PanelColumn, PanelRows, lines
 
 _SAMPLE: Final = 300
-"""The number of rows that decide the widths of columns; wider cells further down are cut."""
+"""Rows by which columns get their widths; a wider cell further down is cut."""
 _GAP: Final = 2
 _MOST: Final = 0.3
-"""The largest share of a line for a column other than the one that fills the rest."""
+"""The share of a line that a column gets at most which does not fill it."""
 _TONES: Final = {
     "critical": Style(color="red", bold=True),
     "error": Style(color="red"),
@@ -33,10 +33,9 @@ _TONES: Final = {
 
 
 class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
-    """The widget that shows a :class:`PanelRows`, given to :meth:`show`; the screen draws its :meth:`head`.
+    """Shows a :class:`PanelRows`, its head line included. Posts :class:`Chosen` and :class:`LaidOut`.
 
-    It posts :class:`Chosen` and :class:`LaidOut`. The default keys of scrolling widgets are not bound, because Left,
-    Right, Home and End belong to the slider.
+    The keys that every scrolling widget has are left out: Left, Right, Home and End are the slider's.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -51,10 +50,10 @@ class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
     DEFAULT_CSS = "RowsView { overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; }"
 
     class Chosen(Message):
-        """The user has chosen a row, with Enter or a second click.
+        """Enter, or a second click, on a row.
 
         Attributes:
-            index: its index in the whole listing, not among the filtered rows.
+            index: of the listing, whatever the filter leaves of it.
         """
 
         def __init__(self, index: int) -> None:
@@ -62,19 +61,19 @@ class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
             self.index = index
 
     class LaidOut(Message):
-        """The widths of the columns, and so the text of :meth:`head`, have changed."""
+        """The columns have other widths, and so has :meth:`head`."""
 
     def __init__(self, *, colored: bool) -> None:
         super().__init__()
         self.cursor = 0
-        """The index of the cursor's row among the filtered rows."""
+        """The row of those that are shown."""
         self._colored = colored
         self._listing: PanelRows = lines(())
         self._indexes: Sequence[int] = ()
         self._widths: list[int] = []
 
     def show(self, listing: PanelRows, indexes: Sequence[int] | None, cursor: int) -> None:
-        """Show a listing, or only its rows with these ``indexes``; ``cursor`` is a :attr:`position` from before."""
+        """Show a listing, or those of its rows that ``indexes`` name."""
         self._listing = listing
         self._indexes = range(len(listing)) if indexes is None else indexes
         self.cursor = max(0, min(cursor, len(self._indexes) - 1))
@@ -90,18 +89,18 @@ class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def position(self) -> int:
-        """The position of the user: the cursor's row, or the first visible line of a text."""
+        """Where the user is: the cursor's row, or the first line of a text."""
         return self.scroll_offset.y if self._is_text else self.cursor
 
     def on_resize(self) -> None:
-        """Compute the widths of the columns for the new size."""
+        """Other widths."""
         self._lay_out()
         self._follow()
         self.post_message(self.LaidOut())
 
     def _lay_out(self) -> None:
         columns = self._listing.columns
-        # The last column of the screen is reserved for the scroll bar, so that nothing moves when it appears.
+        # The last column of the screen is the scroll bar's, whether there is one or not: nothing jumps.
         room = max(self.size.width - 1, 1)
         self.virtual_size = Size(room, len(self._indexes))
         if columns:
@@ -110,7 +109,7 @@ class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def head(self) -> str:
-        """Return the line with the names of the columns, aligned with the rows; empty for a text."""
+        """The names of the columns, above what they name."""
         columns = self._listing.columns
         return self._row(tuple(column.name for column in columns)) if columns else ""
 
@@ -122,7 +121,7 @@ class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
         return (" " * _GAP).join(parts)
 
     def render_line(self, y: int) -> Strip:
-        """Render the line ``y`` of the widget."""
+        """One line of the screen."""
         position, width = self.scroll_offset.y + y, self.size.width
         if position >= len(self._indexes):
             return Strip.blank(width, self.rich_style)
@@ -139,7 +138,7 @@ class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
     # --- moving --------------------------------------------------------------------------------------------------
 
     def action_move(self, rows: int) -> None:
-        """Move the cursor, or scroll a text, by so many rows."""
+        """Up or down."""
         if self._is_text:
             self.scroll_to(y=self.scroll_offset.y + rows, animate=False)
             return
@@ -148,20 +147,20 @@ class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def action_page(self, pages: int) -> None:
-        """Move a screenful up or down."""
+        """A screen up or down."""
         self.action_move(pages * max(self.size.height - 1, 1))
 
     def action_end(self, last: bool) -> None:
-        """Go to the first or the last row."""
+        """To the first or the last row."""
         self.action_move(len(self._indexes) if last else -len(self._indexes))
 
     def action_choose(self) -> None:
-        """Post :class:`Chosen` for the cursor's row."""
+        """Open the row of the cursor."""
         if len(self._indexes) and not self._is_text:
             self.post_message(self.Chosen(self._indexes[self.cursor]))
 
     def on_click(self, event: object) -> None:
-        """Move the cursor to the clicked row; if it is there already, choose the row."""
+        """Move the cursor; where it is already, open the row."""
         y = getattr(event, "y", 0) + self.scroll_offset.y
         if y >= len(self._indexes) or self._is_text:
             return
@@ -176,7 +175,7 @@ class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
 
 
 def _widths(columns: tuple[PanelColumn, ...], sample: list[tuple[str, ...]], room: int) -> list[int]:
-    """Return the widths of the columns: as wide as their cells, within a limit; the filling column gets the rest."""
+    """As wide as their cells are, within limits; what fills gets the rest."""
     most = max(round(room * _MOST), 1)
     widths = [min(max(map(cells, texts)), most) for texts in zip([each.name for each in columns], *sample, strict=True)]
     filling = next(number for number, column in enumerate(columns) if column.fills)

@@ -1,7 +1,4 @@
-"""The screen of ``top``: tabs for the panels, the rows, the slider over the log's offsets, and the filter.
-
-:func:`run` shows it. The app never reads the source itself; that is done in the thread of the :class:`Viewer`.
-"""
+"""The screen of ``top``: panels, the slider over the log's time, the line for the filter."""
 
 from __future__ import annotations
 
@@ -31,9 +28,9 @@ from kshell.top.viewer import LogMoment, PanelView, Superseded, Viewer
 T = TypeVar("T")
 
 _EVERY: Final = 2.0
-"""Seconds between two refreshes of a live source."""
+"""Seconds between two looks at a live source."""
 _STEPS: Final = 100
-"""The number of long steps of the slider from one end of the log to the other."""
+"""Long steps of the slider from one end to the other."""
 _KEYS: Final = "1-5 panel  ←→ time  Enter open  Esc back  / filter  ? help  q quit"
 _HELP: Final = """\
 1 to 5, Tab, Shift-Tab   another panel
@@ -53,10 +50,7 @@ two seconds. The first step back reads the whole log once."""
 
 
 class Place:
-    """An opened page: the rows that it shows, its filter, and the cursor's row (or the first line of a text).
-
-    ``indexes`` are the rows that the filter leaves; ``None`` without a filter.
-    """
+    """What is shown, where in it the user is, and by what it is filtered."""
 
     def __init__(self, opening: Opening) -> None:
         self.opening = opening
@@ -67,11 +61,11 @@ class Place:
 
 
 class TopApp(App[None]):
-    """The textual app. Each panel has a stack of places; attributes say whether something but ``q`` ended the app."""
+    """The app. What ended it, other than the user's wish, is in its attributes."""
 
     ENABLE_COMMAND_PALETTE = False
     TITLE = "kshell top"
-    # Only the terminal's default colours, so that the screen also works without colours.
+    # The terminal's own colours, and none where there are to be none.
     CSS = """
     Screen, RowsView, Static, Input { background: ansi_default; color: ansi_default; }
     #title, #tabs, #head, #slider, #status { height: 1; width: 1fr; }
@@ -109,15 +103,15 @@ class TopApp(App[None]):
         super().__init__(ansi_color=True)
         self.animation_level = "none"
         self.interrupted = False
-        """Whether Ctrl-C ended the app."""
+        """Whether Ctrl-C ended it."""
         self.is_over_time = False
-        """Whether ``--timeout`` ended the app."""
+        """Whether ``--timeout`` ended it."""
         self.fault: BaseException | None = None
-        """The exception of a bug in kshell that ended the app."""
+        """What went wrong in kshell itself."""
         self.has_limit = False
-        """Whether there is a ``--timeout``, which arrives as SIGALRM."""
+        """Whether SIGALRM comes when time is over."""
         self.point: int | None = viewer.start
-        """The offset whose state the panels show; ``None`` for now."""
+        """The offset that the panels are as of; ``None`` for now."""
         self.moment: LogMoment | None = None
         self.bounds: tuple[int, int] | None = None
         self._viewer = viewer
@@ -127,10 +121,10 @@ class TopApp(App[None]):
         self._message = ""
         self._is_reading = False
         self._waiting: list[Callable[[], None]] | None = None
-        """Actions of the slider that wait until the first and last offset of the log are read; ``None`` otherwise."""
+        """Steps of the slider that wait for the log's bounds, while those are read."""
 
     def compose(self) -> ComposeResult:
-        """Yield the widgets of the screen, from the top."""
+        """The lines of the screen, from the top."""
         yield Static(id="title", markup=False)
         yield Static(id="tabs", markup=False)
         yield Static(id="head", markup=False)
@@ -140,9 +134,9 @@ class TopApp(App[None]):
         yield Input(placeholder="filter")
 
     def on_mount(self) -> None:
-        """Read the first panel, and start to refresh a live source regularly."""
+        """The first panel; a live source is looked at from now on."""
         if self.has_limit:
-            # The usual handler raises an error wherever Python happens to be, which could be anywhere in textual.
+            # Its handler raises an error wherever Python is, and here that is anywhere in textual.
             asyncio.get_running_loop().add_signal_handler(signal.SIGALRM, self._give_up)
         self._rows.focus()
         self._read()
@@ -150,7 +144,7 @@ class TopApp(App[None]):
             self.set_interval(_EVERY, self._look)
 
     def on_resize(self) -> None:
-        """Draw again; a text page is also read again, because it was rendered for the old width."""
+        """Texts are made for a width: what is shown is made again, once the new size has come to rest."""
         self._draw()
         if self._place.listing is not None and not self._place.listing.columns:
             self._read()
@@ -173,14 +167,14 @@ class TopApp(App[None]):
         return await asyncio.get_running_loop().run_in_executor(self._viewer.thread, function, *args)
 
     def _work(self, work: Callable[[], Awaitable[None]], group: str) -> None:
-        """Run work that awaits the viewer's thread; it cancels earlier work of the same group.
+        """Do what waits for the thread; the newest of a group takes the place of those before.
 
-        ``work`` is a function, not a coroutine, because a coroutine cancelled before it starts would never be awaited.
+        A function and no coroutine: work that another takes the place of before it began is never awaited.
         """
         self.run_worker(work, group=group, exclusive=True, exit_on_error=False)
 
     def _read(self) -> None:
-        """Read and show the current page at the current point; cancels the reading of another page or point."""
+        """Show the place as of the moment. What was still to be read for another one is forgotten."""
         self._is_reading = True
         self._work(partial(self._show, self._place, self.point), "show")
         self._draw()
@@ -244,7 +238,7 @@ class TopApp(App[None]):
         moment = self.moment
         if moment is None:
             return "now" if self.point is None else f"offset {self.point}"
-        # Padded to the length of "now", so that the slider always has the same length.
+        # As long at now as before, so that the line keeps its length.
         position = f"{'now' if self.point is None else '':3} offset {moment.offset}  {moment.time or 'no time known'}"
         room = max(width - cells(position) - 4, 4)
         first, last = self.bounds or (0, max(moment.offset, 1))
@@ -255,19 +249,19 @@ class TopApp(App[None]):
     # --- time ----------------------------------------------------------------------------------------------------
 
     def action_step(self, records: int) -> None:
-        """Move some records back or forward."""
+        """Some records back or forward."""
         self._with_bounds(lambda: self._go_by(records))
 
     def action_long_step(self, hundredths: int) -> None:
-        """Move some hundredths of the log back or forward."""
+        """Hundredths of the log back or forward."""
         self._with_bounds(lambda: self._go_by(hundredths * self._hundredth()))
 
     def action_first(self) -> None:
-        """Go to the first record of the log."""
+        """To the log's first record."""
         self._with_bounds(lambda: self._go(0 if self.bounds is None else self.bounds[0]))
 
     def action_now(self) -> None:
-        """Go to the newest state."""
+        """To the newest state."""
         self._go(None)
 
     def _hundredth(self) -> int:
@@ -290,7 +284,7 @@ class TopApp(App[None]):
         self._read()
 
     def _with_bounds(self, then: Callable[[], None]) -> None:
-        """Call ``then`` once the first and last offset of the log are known; a live log is asked again, as it grows."""
+        """Do what needs the log's first and last offset, once they are known. Now they may have risen."""
         if self._waiting is not None:
             self._waiting.append(then)
         elif self.bounds is None or (self.point is None and self._viewer.is_live):
@@ -316,7 +310,7 @@ class TopApp(App[None]):
             then()
 
     def _look(self) -> None:
-        """Refresh a live source, unless something is still being read."""
+        """Ask a live source for news, unless the last question is still open."""
         if self.point is None and not self._is_reading and self._waiting is None:
             self._work(self._refresh, "look")
 
@@ -328,8 +322,8 @@ class TopApp(App[None]):
             self._message = cell(error.message)
             self._draw()
             return
-        # The panel of the quorum changes without new records: lags, and the replicas that fetch.
-        # A text page is not replaced, because the user may be reading it.
+        # What the panel of the quorum shows changes without a record: lags, and who follows.
+        # A text is being read by the user: it stays.
         is_table = self._place.listing is not None and bool(self._place.listing.columns)
         if (is_new or PANELS[self._panel].title == "Quorum") and self.point is None and is_table:
             self._remember()
@@ -353,7 +347,7 @@ class TopApp(App[None]):
         self._message = ""
 
     def action_panel(self, number: int) -> None:
-        """Show a panel; if it is the current one, close all pages that were opened in it."""
+        """Show a panel; the one that is shown goes back to its beginning."""
         self._remember()
         if number == self._panel:
             del self._stack[1:]
@@ -361,15 +355,15 @@ class TopApp(App[None]):
         self._read()
 
     def action_turn(self, by: int) -> None:
-        """Go ``by`` panels forward, or back if it is negative."""
+        """The next panel."""
         self.action_panel((self._panel + by) % len(PANELS))
 
     def on_rows_view_laid_out(self) -> None:
-        """Draw the head line again, because the rows get a new size, and so new widths, after the screen."""
+        """The rows hear of a new size after the screen does: now their head is known."""
         self._draw()
 
     def on_rows_view_chosen(self, event: RowsView.Chosen) -> None:
-        """Open the page of the chosen row, if it has one."""
+        """Open what is behind a row."""
         listing = self._place.listing
         opening = None if listing is None or event.index >= len(listing) else listing.opens(event.index)
         if opening is not None:
@@ -381,12 +375,12 @@ class TopApp(App[None]):
         self._read()
 
     def action_help(self) -> None:
-        """Open the page that explains the keys."""
+        """The keys."""
         if self._place.opening.title != "Help":
             self._open(Opening("Help", lambda session, width: lines(_HELP.split("\n"))))
 
     def action_close(self) -> None:
-        """Remove the filter, or else close the page."""
+        """End the filter, or leave what was opened."""
         if self._place.filter:
             self._set_filter("")
         elif len(self._stack) > 1:
@@ -396,7 +390,7 @@ class TopApp(App[None]):
     # --- the filter ----------------------------------------------------------------------------------------------
 
     def action_filter(self) -> None:
-        """Show the input for the filter, in place of the status line."""
+        """Ask for the text that rows must hold."""
         field = self.query_one(Input)
         field.value = self._place.filter
         field.display = True
@@ -404,16 +398,16 @@ class TopApp(App[None]):
         field.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Filter while the user types."""
+        """Filter while it is typed."""
         if event.input.display and event.value != self._place.filter:
             self._set_filter(event.value)
 
     def on_input_submitted(self) -> None:
-        """Leave the input on Enter, and keep the filter."""
+        """Keep the filter."""
         self._end_filter()
 
     def key_escape(self) -> None:
-        """Leave the input of the filter on Esc."""
+        """Leave the line of the filter, without one."""
         if self.query_one(Input).display:
             self._end_filter()
 
@@ -445,13 +439,13 @@ class TopApp(App[None]):
         self.exit()
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """End the app after a bug of kshell in a worker; :func:`run` raises the exception again."""
+        """A fault of ours ends the screen; it is told in the terminal, as every command's."""
         if event.state is WorkerState.ERROR:
             self.fault = event.worker.error
             self.exit()
 
     def action_interrupt(self) -> None:
-        """Quit on Ctrl-C, so that :func:`run` raises KeyboardInterrupt, as in every command."""
+        """Quit as Ctrl-C ends every command."""
         self.interrupted = True
         self.exit()
 

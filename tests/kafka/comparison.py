@@ -190,7 +190,8 @@ def requests(have: Declared, release: str) -> Iterator[Gap]:
 
 # --- names and numbers ---------------------------------------------------------------------------------------------
 
-APIS = ERRORS = "kshell/protocol/names.py"
+APIS = "kshell/protocol/apis.py"
+ERRORS = "kshell/protocol/error_codes.py"
 
 
 def names(have: Declared, release: str) -> Iterator[Gap]:

@@ -25,7 +25,7 @@ SCRAM = family(
 
 
 class ScramCredential(NamedTuple):
-    """What Kafka stores in place of a user's password."""
+    """What a server keeps of a password."""
 
     salt: bytes
     stored_key: bytes
@@ -51,7 +51,7 @@ class ScramCredential(NamedTuple):
     LatestByKey("scram", ("name", "mechanism")),
 )
 def user_scram_credential(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Set a user's credential for a mechanism; it replaces an earlier one."""
+    """One user has at most one credential for a mechanism."""
     credential = ScramCredential(data["salt"], data["storedKey"], data["serverKey"], data["iterations"])
     delta.put_inner("scram", enum_name(MECHANISMS, data["mechanism"]), data["name"], credential, origin)
 
@@ -67,5 +67,5 @@ def user_scram_credential(delta: Delta, data: dict[str, Any], origin: Origin) ->
     LatestByKey("scram", ("name", "mechanism"), tombstone=True),
 )
 def remove_user_scram_credential(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Remove a user's credential for a mechanism; one that does not exist is no error."""
+    """Removing one that is not there changes nothing."""
     delta.drop_inner("scram", enum_name(MECHANISMS, data["mechanism"]), data["name"])

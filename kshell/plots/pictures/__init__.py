@@ -1,4 +1,1 @@
-"""The pictures, one module per subject. Each is a function with the decorator :func:`kshell.plots.picture.picture`.
-
-:func:`kshell.plots.declared_pictures` imports all modules here.
-"""
+"""One module per subject: each declares its ``PICTURES``, and :func:`kshell.plots.pictures` finds it."""

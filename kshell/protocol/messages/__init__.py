@@ -1,1 +1,1 @@
-"""The requests and responses of Kafka's protocol that kshell uses, each declared once, in one module per subject."""
+"""Requests and responses of Kafka's protocol, declared once each; one module a concern."""

@@ -1,8 +1,4 @@
-"""Build the columns of the view ``records`` from records decoded by columns and records decoded one by one.
-
-``place`` is everywhere the number of a row in the result. Each record is put at its place, in any order; then
-:meth:`RecordColumns.column` makes the Arrow arrays.
-"""
+"""The columns of the view ``records``, out of rows that were decoded together and rows that were decoded alone."""
 
 from __future__ import annotations
 
@@ -18,20 +14,20 @@ np: Any = importlib.import_module("numpy")
 
 
 class DecodedRecord(NamedTuple):
-    """A record that was decoded one by one; ``reason`` and ``raw`` are set if it could not be decoded."""
+    """A record that was decoded alone."""
 
     offset: int
     timestamp: int
     name: str
     version: int
     data: str
-    """The record as JSON text; empty if the column was not requested."""
+    """JSON text; empty where nobody asked for it."""
     reason: str | None
     raw: bytes | None
 
 
 def repeated(arrow: Any, values: Sequence[Any], places: Any, kind: Any) -> Any:
-    """Return ``values[place]`` for each of ``places`` as an Arrow array of type ``kind``, dictionary-encoded or not."""
+    """The value at each of those places, as an array of that type: of a dictionary's, each value is there once."""
     if not arrow.types.is_dictionary(kind):
         return arrow.array(values, type=kind).take(arrow.array(places))
     codes = {value: code for code, value in enumerate(dict.fromkeys(values))}
@@ -42,7 +38,7 @@ def repeated(arrow: Any, values: Sequence[Any], places: Any, kind: Any) -> Any:
 
 
 class RecordColumns:
-    """Collects ``count`` rows in any order, each with its place, and makes columns of them."""
+    """Columns of ``count`` rows, which come in any order: each is put in its place."""
 
     def __init__(self, arrow: Any, count: int) -> None:
         self._arrow = arrow
@@ -60,19 +56,19 @@ class RecordColumns:
         self._lines: dict[int, DecodedRecord] = {}
 
     def put(self, places: Any, framed: Framed) -> None:
-        """Set offset and timestamp of records."""
+        """Where and when records were written."""
         self._numbers["offset"][places] = framed.offset
         self._numbers["timestampMs"][places] = framed.timestamp
 
     def put_group(self, places: Any, group: Group) -> None:
-        """Set type, version and JSON text of records of one type and version."""
+        """Values of one type and version."""
         self._numbers["version"][places] = group.version
         self._type[places] = self._types.setdefault(group.name, len(self._types))
         self._texts.append(group.texts)
         self._places.append(places)
 
     def put_line(self, place: int, line: DecodedRecord) -> None:
-        """Set all values of a record that was decoded one by one; a number out of its column's range becomes null."""
+        """A record that was decoded alone. What a column cannot hold is null there."""
         for name, value, range_ in (
             ("offset", line.offset, INT64),
             ("timestampMs", line.timestamp, INT64),
@@ -86,7 +82,7 @@ class RecordColumns:
         self._lines[place] = line
 
     def column(self, name: str, kind: Any) -> Any:
-        """Return a column of the view as an Arrow array of type ``kind``."""
+        """A column of the view, as an array of that type."""
         arrow = self._arrow
         if name in self._numbers:
             mask = None

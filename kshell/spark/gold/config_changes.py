@@ -1,4 +1,4 @@
-"""The table ``config_changes``: every change of a config's value, one row per change."""
+"""The table ``config_changes``: every change of a config's value."""
 
 from __future__ import annotations
 

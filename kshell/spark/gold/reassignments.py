@@ -1,4 +1,4 @@
-"""The table ``reassignments``: each change of the brokers that have a partition's replicas, with start and outcome."""
+"""The table ``reassignments``: replicas on their way from broker to broker."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ FIELDS = (
 
 _MOVES = "array_size(addingReplicas) + array_size(removingReplicas) > 0"
 _MOVED = "array_size(previous.addingReplicas) + array_size(previous.removingReplicas) > 0"
-"""SQL: whether replicas are being added or removed in a version; with ``_MOVED``, in the version before it."""
 
 
 def reassignments(tables: Tables) -> Any:
@@ -94,7 +93,7 @@ def _long(versions: Any) -> Any:
 
 
 def _at_once(versions: Any) -> Any:
-    """List the reassignments that took effect with a single record."""
+    """List the reassignments that one record made."""
     moved = versions.where(
         f"previous is not null and not ({_MOVES}) and not ({_MOVED}) and previous.replicas <> replicas"
     )

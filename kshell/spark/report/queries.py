@@ -1,4 +1,4 @@
-"""SQL that sections share: sums by day of the largest topics, brokers or clusters, and the first of many rows."""
+"""Pieces of SQL that sections share: the things with the most by day, and the first of many rows."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from kshell.engine.result import Row
 from kshell.spark.report.section import Scope, TableColumn
 
 DAYS = 366
-"""How many days a sum by day goes back from the last day that has rows."""
+"""Days back from the last one that has something, of what is shown by day."""
 LINES = 20
-"""How many topics, brokers or clusters are shown by day at most: those with the largest sums."""
+"""Things that are shown by day."""
 _OF = "of"
-"""The column with the count of all rows, or of all that :func:`daily` chose from, before the limit."""
 
 
 def daily(table: str, who: str, value: str, column: str, where: str = "true") -> str:
-    """SQL: per ``day`` and ``who`` (a column of ``table``), the sum of ``value`` as ``column``, for the :data:`LINES`
-    values of ``who`` with the largest sums; ``of`` is how many values there are."""
+    """Columns ``day``, ``who``, ``column`` (the sum of ``value``) of the things with the most, and ``of``, how many
+    things there are."""
     return f"""
         WITH known AS (SELECT day, {who}, {value} AS counted FROM {table} WHERE day IS NOT NULL AND {where}),
         days AS (
@@ -34,21 +33,21 @@ def daily(table: str, who: str, value: str, column: str, where: str = "true") ->
 
 
 def daily_note(rows: Sequence[Row], who: str, noun: str) -> str:
-    """Return a note on how many values of ``who`` :func:`daily` has left out; empty if none."""
-    count, all_of = len({row[who] for row in rows}), total_of(rows)
+    """What :func:`daily` has left out."""
+    count, all_of = len({row[who] for row in rows}), of(rows)
     return f"{count} of {all_of:,} {noun}: those with the most" if count < all_of else ""
 
 
-def top_rows(columns: str, rest: str, order: str, limit: int) -> str:
-    """SQL: the first rows in an order, each with the count of all (``of``). ``rest``: FROM, WHERE and GROUP BY."""
+def some(columns: str, rest: str, order: str, limit: int) -> str:
+    """The first rows, with how many there are."""
     return f"SELECT {columns}, count(*) OVER () AS {_OF} {rest} ORDER BY {order} LIMIT {limit}"
 
 
-def total_of(rows: Sequence[Row]) -> int:
-    """Return the count of all rows from an answer to :func:`top_rows` or :func:`daily`; 0 for one without rows."""
+def of(rows: Sequence[Row]) -> int:
+    """How many rows there are in all, as :func:`some` and :func:`daily` describe."""
     return int(rows[0][_OF]) if rows else 0
 
 
 def in_cluster(scope: Scope, *columns: TableColumn) -> tuple[TableColumn, ...]:
-    """Return a table's columns, with the cluster in front if the report is about several clusters."""
+    """Columns of a table, with the cluster in front where there are several."""
     return (TableColumn("clusterId", "cluster"), *columns) if scope.is_fleet else columns

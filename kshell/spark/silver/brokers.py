@@ -1,7 +1,4 @@
-"""The table ``brokers``: registrations of brokers, and the records that replace, fence, unfence, change or remove them.
-
-A record that changes a registration takes effect only if it names the registration's broker epoch.
-"""
+"""Registrations of brokers: replaced, fenced, unfenced and changed under the epoch that they have."""
 
 from __future__ import annotations
 
@@ -12,13 +9,13 @@ from kshell.spark.silver.versions import BASES, current, last_of, state_columns,
 _SET, _REMOVED = "REGISTER_BROKER_RECORD", "UNREGISTER_BROKER_RECORD"
 _FENCED, _UNFENCED, _CHANGED = "FENCE_BROKER_RECORD", "UNFENCE_BROKER_RECORD", "BROKER_REGISTRATION_CHANGE_RECORD"
 _MAY_CHANGE = ("fenced", "inControlledShutdown", "directories", "cordonedDirectories")
-"""Columns that later records can change; only another registration changes the rest."""
+"""What records after a registration can change; the rest only a registration says."""
 _NOBODY = "cast(-9223372036854775808 AS bigint)"
-"""SQL: stands for the epoch of a broker that is not registered: no record has it."""
+"""The epoch of a broker that is not registered."""
 
 
 def _brokers(table: SilverTable) -> str:
-    """Build the query: one row per version of a broker's registration."""
+    """One row per broker and how it was registered."""
     expressions = {
         "id": "coalesce(registered.brokerId, change.brokerId, fence.id, removed.brokerId)",
         "epoch": "coalesce(registered.brokerEpoch, change.brokerEpoch, fence.epoch)",

@@ -1,4 +1,4 @@
-"""Run a function on the executors, one input ("piece", pickled) per task, in classic sessions and through Connect."""
+"""Work for executors, one piece a task: rows as Arrow record batches, or values. Classic sessions and Connect alike."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _VALUE = "value"
 PICKLED = f"{_VALUE} binary"
-"""The schema of rows that have one pickled value each."""
+"""The schema of rows that hold a value, pickled."""
 _TOGETHER = 2000
-"""Pieces per DataFrame: their bytes are sent along with the function to each task, some hundred kilobytes."""
+"""Pieces whose bytes travel together with each task's function: some hundred kilobytes."""
 
 
 def spread(
     spark: SparkSession, pieces: Sequence[bytes], work: Callable[[bytes], Iterable[Any]], schema: Any
 ) -> DataFrame:
-    """Return the rows that ``work`` makes of each piece, in the order of the pieces.
-
-    ``work`` must be a function or an object of a class at the top of a module, because it is pickled by name. It
-    returns ``pyarrow.RecordBatch`` objects of exactly ``schema`` (a StructType, or a schema as Spark SQL writes it).
+    """The rows that ``work`` makes of each piece, in the order of the pieces. ``work``: of a module, or of a
+    class of one, so that it travels by name; it gives ``pyarrow.RecordBatch`` es of exactly ``schema`` (a StructType,
+    or as SQL spells it).
     """
     frames = [
         spark.range(0, len(part), 1, max(len(part), 1)).mapInArrow(Work(part, work), schema)
@@ -37,15 +36,14 @@ def spread(
 
 
 def gathered(spark: SparkSession, pieces: Sequence[bytes], work: Callable[[bytes], T]) -> list[T]:
-    """Return the value that ``work`` makes of each piece, in the order of the pieces; values must be picklable.
-
-    Raises CommandError if tasks fail for a reason that :func:`~kshell.spark.failures.of_task` knows.
+    """What ``work`` makes of each piece, in the order of the pieces: any values, pickled on their way here. Raises
+    CommandError for what is known to keep tasks from their work.
     """
     return collected(spread(spark, pieces, Pickled(work), PICKLED))
 
 
 def collected(frame: DataFrame) -> list[Any]:
-    """Return the values of a frame of :data:`PICKLED` rows. Raises CommandError as :func:`gathered` does."""
+    """The values of a frame of :data:`PICKLED` rows. Raises CommandError as :func:`gathered` does."""
     try:
         rows = frame.collect()
     except Exception as error:
@@ -56,7 +54,7 @@ def collected(frame: DataFrame) -> list[Any]:
 
 
 class Pickled:
-    """Adapts a function that returns one value to :func:`spread`: it returns the value as one pickled row."""
+    """Work that makes one value of a piece, as work that makes rows: one row, which holds it."""
 
     def __init__(self, work: Callable[[bytes], Any]) -> None:
         self._work = work
@@ -66,13 +64,13 @@ class Pickled:
 
 
 def pickled(value: Any) -> Any:
-    """Return a value as a record batch with one :data:`PICKLED` row."""
+    """A value as the record batch of one :data:`PICKLED` row."""
     arrow: Any = importlib.import_module("pyarrow")
     return arrow.record_batch([arrow.array([pickle.dumps(value)], type=arrow.binary())], names=[_VALUE])
 
 
 class Work:
-    """The function of a task: it gets indexes of pieces as rows and calls ``work`` with each of these pieces."""
+    """What a task does with the numbers that it gets: the pieces of those numbers."""
 
     def __init__(self, pieces: Sequence[bytes], work: Callable[[bytes], Iterable[Any]]) -> None:
         self._pieces = tuple(pieces)

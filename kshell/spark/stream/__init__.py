@@ -1,1 +1,1 @@
-"""Structured Streaming: the source ``spark.readStream.format("kraft")``, and tables that follow growing directories."""
+"""``spark.readStream.format("kraft")``, and tables that follow growing directories."""

@@ -1,8 +1,7 @@
-"""``kshell-pipeline stream``: tables that follow directories, with one step of the pipeline per micro-batch.
+"""Tables that follow directories: a step of the pipeline for every micro-batch, each exactly once.
 
-A micro-batch of the source ``kraft-growth`` says up to which offset each cluster can be read; the step begins at the
-checkpoint that the tables themselves keep. So each record gets into the tables exactly once, even after a kill: a
-micro-batch that Spark repeats is either in the tables already, or is written now.
+A micro-batch says up to which offsets the clusters go; the step begins where the tables themselves are. So whatever was
+killed, and whenever: a micro-batch that comes again finds that it was taken in, or takes it in now.
 """
 
 from __future__ import annotations
@@ -38,41 +37,40 @@ if TYPE_CHECKING:
     from kshell.spark.tables.warehouse import Warehouse
 
 _POLL = 0.2
-"""Seconds between two looks at whether the query has ended or a signal has come."""
 _REASONS = 1000
-"""Reasons of quarantine, and breaches, that a summary keeps: some name offsets, so a stream would collect ever more."""
+"""Reasons of quarantine, and breaches, that are told apart: some name offsets, and a stream has no end."""
 _TIDY = 200
-"""Micro-batches after which old files are removed: each micro-batch replaces files in nearly every table."""
+"""Micro-batches after which files are removed that no recent step has: each replaces some in nearly every table."""
 EVERY = 30.0
-"""Seconds from one micro-batch to the next, by default."""
+"""Seconds from one micro-batch to the next, unless somebody says otherwise."""
 
 
 class Sources(NamedTuple):
-    """The directories to follow. ``options``: the options of the data source, paths included."""
+    """What is followed. ``options``: those of the data source."""
 
     options: Mapping[str, str]
     cluster: str | None = None
-    """The cluster id of copies without ``meta.properties``."""
+    """The cluster of copies that do not say theirs."""
     since: Point = Point()
-    """Where a cluster begins that the tables do not have yet."""
 
 
 class Trigger(NamedTuple):
-    """When micro-batches begin: every ``every`` seconds; with ``available_now`` at once, until present data is read."""
+    """When micro-batches begin: every so many seconds, or one after the other until what is there now is read."""
 
     available_now: bool = False
     every: float = EVERY
 
 
 class Stopping(Exception):
-    """Refuses a micro-batch because the stream is stopping. Spark does not commit it, so the next query repeats it."""
+    """No micro-batch begins any more. This one is not done, so the next query has it."""
 
 
 class TableStream:
-    """Keeps the tables of ``warehouse`` up to date with ``sources``: create it, then call :meth:`run` once.
+    """The tables of ``warehouse`` follow ``sources``.
 
-    ``say`` is called with a line about every micro-batch, ``progress`` during a step. ``retained_hours``: how long
-    files stay that the current step no longer has. Raises UsageError for options that are not understood.
+    ``say``: gets a line about every micro-batch. ``retained_hours``: how long files stay that no step has any more.
+
+    Raises UsageError for options that are not understood.
     """
 
     def __init__(
@@ -96,25 +94,25 @@ class TableStream:
         self._failure: BaseException | None = None
         self._untidy = 0
         self.summary = NOTHING
-        """The summary of all steps so far."""
+        """Of all steps."""
         self.clusters: set[str] = set()
-        """All clusters of which a step has planned anything."""
+        """All that were looked at."""
 
     def size(self) -> int:
-        """Return the bytes of all logs as they are now."""
+        """Bytes of the logs that are there now."""
         return sum(segment.size for copy in present(self._options).values() for segment in copy.listing.segments)
 
     def run(self, checkpoint: str, trigger: Trigger) -> int:
-        """Follow the sources until a signal comes, which lets the running micro-batch finish, or until all is read.
+        """Follows until all is read, or until a signal comes: then the micro-batch that runs is finished.
 
-        The caller must be the warehouse's only writer. Returns the number of the signal; 0 if there was none. Raises
-        CommandError if another query uses the checkpoint (a directory), and KshellError for an error of a step.
+        Gives the signal, or 0. The caller is the warehouse's only writer. Raises CommandError where another query uses
+        the checkpoint, KshellError for what a step raises.
         """
         place = location(checkpoint)
         if place == self._warehouse.place:
             raise UsageError(f"{place}: both the tables and the checkpoint", hint="a checkpoint has its own directory")
         with writer_lock(place):
-            spark = self._session()  # first: a starting session sets handlers of its own, which would abort a step
+            spark = self._session()  # first: a session that starts hears signals, too, and would cut the step off
             with self._signals():
                 if not present(self._options):
                     self._say("no metadata directory there yet")
@@ -131,7 +129,7 @@ class TableStream:
         return spark
 
     def _query(self, spark: Any, checkpoint: str, trigger: Trigger) -> Any:
-        """Start the query."""
+        """The query, started."""
         reader = spark.readStream.format(FORMAT).options(**self._sources.options)
         writer = reader.load().writeStream.foreachBatch(self._batch).option("checkpointLocation", checkpoint)
         if trigger.available_now:
@@ -139,7 +137,7 @@ class TableStream:
         return writer.trigger(processingTime=f"{trigger.every * 1000:.0f} milliseconds").start()
 
     def _start(self, query: Callable[[], Any]) -> None:
-        """Start a query and wait for its end; start another one if Spark's Python worker did not start in time."""
+        """Follow with a query, and with another where the Python worker of its source was late."""
         for starts_left in reversed(range(WORKER_STARTS)):
             try:
                 return self._follow(query())
@@ -149,20 +147,19 @@ class TableStream:
             self._say("Spark's Python worker was not up within Spark's ten seconds; the stream starts again")
 
     def _follow(self, query: Any) -> None:
-        """Wait until a query ends or a signal asks to stop, and raise what made it fail."""
         error: Exception | None = None
         try:
             while not self._stop and not query.awaitTermination(_POLL):
                 pass
         except (KeyboardInterrupt, KshellError):  # a second Ctrl-C, or the end of --timeout
-            with suppress(Exception):  # the interrupted call's answer may arrive as the answer to this call
+            with suppress(Exception):  # the JVM's answer that this was in the middle of may come to the next question
                 query.stop()
             raise
-        except Exception as raised:  # Spark's exceptions; their types cannot be imported without pyspark
+        except Exception as raised:  # Spark's own, of a type that is not there where pyspark is not
             error = raised
         if self._stop:
             with self._busy:
-                pass  # wait for the running micro-batch; none begins after it
+                pass  # the micro-batch that runs comes to its end, and none begins after it
         query.stop()
         if self._failure is not None:
             raise self._failure
@@ -172,7 +169,7 @@ class TableStream:
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        """Let the first Ctrl-C or SIGTERM finish the running micro-batch, and a second one interrupt it."""
+        """The first Ctrl-C or SIGTERM lets the micro-batch end, a second one does not."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -193,7 +190,7 @@ class TableStream:
     # --- one micro-batch ---
 
     def _batch(self, frame: Any, number: int) -> None:
-        """Process one micro-batch. An error ends the query; the next query repeats the micro-batch."""
+        """What it raises ends the query, and the micro-batch comes again in the next one."""
         with self._busy:
             if self._stop:
                 raise Stopping
@@ -205,7 +202,6 @@ class TableStream:
                 raise
 
     def _take(self, rows: Sequence[Grown], number: int) -> None:
-        """Write one step with the clusters that have grown, up to the offsets in ``rows``, and report on it."""
         ends = {json.loads(path): offset for path, offset, *_ in rows}
         moved = {json.loads(path) for path, *_, is_new in rows if is_new}
         unread: list[Unread] = []
@@ -215,7 +211,7 @@ class TableStream:
         until: dict[str, int | None] = {}
         for name, cluster_copies in by_cluster(copies_by_path.values(), self._sources.cluster).items():
             there = {at[copy.path] for copy in cluster_copies}
-            # A cluster that could not be read before is behind Spark's checkpoint, so it is tried even without growth.
+            # Of what could not be read the tables lack what the checkpoint has: also where nothing has moved since.
             if there & moved or name in self._warehouse.state.failed:
                 copies[name], until[name] = (
                     cluster_copies,
@@ -238,7 +234,7 @@ class TableStream:
     def _step(
         self, copies: Mapping[str, Sequence[LogCopy]], until: Mapping[str, int | None] | None, unread: Sequence[Unread]
     ) -> Summary:
-        """Run one step. ``until``: end offsets by cluster; ``None``: all. Raises KshellError if nothing can be read."""
+        """``until``: of each cluster; ``None``: all there is. Raises KshellError where nothing at all can be read."""
         warehouse, failed = self._warehouse, Failures()
         add_unread(failed, unread, self._sources.cluster)
         clusters_before = warehouse.state.clusters.keys()
@@ -256,9 +252,8 @@ class TableStream:
         return summary
 
     def _catch_up(self) -> None:
-        """Write, in one step, the clusters that Spark's checkpoint has but the tables lack.
-
-        They are missing if the tables were created again, or if the checkpoint was used for other tables before.
+        """Clusters that the checkpoint has passed and the tables do not have: these are other tables, or were begun
+        anew. What they lack comes in one step.
         """
         unread: list[Unread] = []
         every = by_cluster(present(self._options, unread=unread).values(), self._sources.cluster)
@@ -275,13 +270,13 @@ class TableStream:
 
 
 def _has_begun(checkpoint: str) -> bool:
-    """Whether a query has committed a micro-batch in this checkpoint directory."""
+    """Whether a query has committed a micro-batch there."""
     system, root = file_system(checkpoint)
     return bool(system.get_file_info(f"{root}/commits").type.name == "Directory")
 
 
 def folded(before: Summary, later: Summary) -> Summary:
-    """Combine two summaries: sums, and the latest rows of each cluster's copies. Its size stays bounded."""
+    """Two steps as one: sums, and of each cluster's copies what was said last. It does not grow with every step."""
     counts = Counter(before.quarantine)
     counts.update(later.quarantine)
     most_frequent = sorted(counts.items(), key=lambda entry: (not is_damage(*entry[0]), -entry[1]))[:_REASONS]

@@ -1,27 +1,23 @@
-"""``kshell-pipeline help [VERB]``: explains a verb, or lists all."""
+"""``kshell-pipeline help [VERB]``."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from kshell.engine import usage
-from kshell.engine.declaration import Arg, Arguments, Example
+from kshell.engine.declaration import Arg, Example
 from kshell.engine.result import Text
 from kshell.spark import verbs
 from kshell.spark.session import NAME
 
 
-class HelpVerbArguments(Arguments):
-    """Arguments and options of ``help``."""
-
-    verb: str | None
-
-
-def run(args: HelpVerbArguments) -> Text:
-    """Return help on one verb, or the list of all. Raises UsageError for an unknown verb."""
+def run(args: Any) -> Text:
+    """Help on one verb, or the list of them. Raises UsageError for a verb that is not there."""
     return Text(overview() if args.verb is None else about(verbs.get(args.verb)), markdown=True)
 
 
 def about(verb: verbs.Verb) -> str:
-    """Return help on a verb as Markdown: how it is used, what it does, its options, examples."""
+    """On one screen, as Markdown: how a verb is used, what it does, its options, examples."""
     command = verb.declared()
     summary = f"{verb.summary[:1].upper()}{verb.summary[1:]}."
     parts = [
@@ -35,7 +31,7 @@ def about(verb: verbs.Verb) -> str:
 
 
 def overview() -> str:
-    """Return the list of all verbs and the exit codes, as Markdown."""
+    """What there is, as Markdown."""
     lines = [f"- `{name}`: {verbs.get(name).summary}" for name in verbs.names()]
     return "\n".join(
         [
@@ -54,7 +50,6 @@ VERB = verbs.Verb(
     name="help",
     summary="what the pipeline can do, or how one verb is used",
     run=run,
-    arguments=HelpVerbArguments,
     args=(Arg("verb", "the verb to explain", arity="?", complete=lambda session, typed: verbs.names()),),
     examples=(Example(f"{NAME} help doctor", "what `doctor` looks at"),),
 )

@@ -1,27 +1,24 @@
-"""``kshell-pipeline restore``: brings the tables back to what they were after an earlier step, as a new step."""
+"""``kshell-pipeline restore``: the tables as a step left them."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from kshell.engine.declaration import Arg, Example
 from kshell.engine.result import Rows, typed
 from kshell.errors import UsageError
 from kshell.spark.session import NAME
 from kshell.spark.verbs import Verb
-from kshell.spark.verbs.warehouse.flags import OUT, OutArguments
-from kshell.spark.verbs.warehouse.opening import maintained
+from kshell.spark.verbs.warehouse.flags import OUT
 
 _COLUMNS = typed("step:int64 restored:int64 clusters:int64 changedTables:int64")
 
 
-class RestoreArguments(OutArguments):
-    """Arguments and options of ``restore``."""
+def run(args: Any) -> Rows:
+    """The step that was made of it. Raises UsageError for a step that there is none of, CommandError where files of it
+    are gone."""
+    from kshell.spark.verbs.warehouse.opening import maintained
 
-    step: str
-
-
-def run(args: RestoreArguments) -> Rows:
-    """Restore a step, and return one row about the new step. Raises UsageError if there is no such step, CommandError
-    if files of it were removed already."""
     if not (args.step.isascii() and args.step.isdigit()):
         raise UsageError(f"{args.step}: no number of a step", hint=f"`{NAME} history` lists them")
     step = int(args.step)
@@ -42,7 +39,6 @@ VERB = Verb(
     name="restore",
     summary="the tables as an earlier step left them",
     run=run,
-    arguments=RestoreArguments,
     args=(Arg("step", "the number of a step, as `history` lists it"),),
     flags=(OUT,),
     examples=(Example(f"{NAME} restore 12 --out tables", "after a step took in what it should not have"),),

@@ -1,4 +1,4 @@
-"""The sections of the report: each module here declares one as ``SECTION``. Nothing else lists them."""
+"""Sections of the report, one a module."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kshell.spark.report.section import ReportSection
 
 @cache
 def sections() -> tuple[ReportSection, ...]:
-    """Return every section, in the order of the report."""
+    """Every section, in the report's order."""
     declared: list[ReportSection] = [
         importlib.import_module(f"{__name__}.{name}").SECTION for name in module_names(__path__)
     ]

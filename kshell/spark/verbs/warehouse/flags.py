@@ -1,25 +1,16 @@
-"""Options that verbs share: the directory of a warehouse, the sources of its tables, points in time."""
+"""Options that name a warehouse and the sources of its tables."""
 
 from __future__ import annotations
 
-from kshell.engine.declaration import Arguments, Flag
+from typing import Any
+
+from kshell.engine.declaration import Flag
 from kshell.errors import UsageError
 from kshell.sources.points import Point, duration_ms, parse_point
 from kshell.sources.remote import plain
 from kshell.spark.tables.delta import RETAINED_HOURS
-from kshell.spark.verbs import SparkArguments
 
 OUT = Flag(("--out",), "the directory of the tables, local or a URI", "DIR")
-
-
-class OutArguments(Arguments):
-    """The parsed value of :data:`OUT`."""
-
-    out: str | None
-
-
-class WarehouseArguments(OutArguments, SparkArguments):
-    """The parsed values of :data:`OUT` and the options of Spark, for verbs that need a session."""
 
 
 def _hours(text: str) -> int:
@@ -39,7 +30,7 @@ RETAIN = Flag(
 
 
 def utf8(text: str) -> str:
-    """Return text of the command line, if it can be written into tables and pages.
+    """Text of the command line that can be written into tables and pages.
 
     Raises:
         ValueError: its bytes are not UTF-8 (Python has surrogates in their place).
@@ -59,17 +50,8 @@ SOURCE_FLAGS = (
 )
 
 
-class SourcesArguments(WarehouseArguments):
-    """The parsed values of :data:`SOURCE_FLAGS` and :data:`SINCE`; ``more`` has the sources given without an option."""
-
-    source: list[str] | None
-    more: list[str]
-    cluster: str | None
-    since: Point | None
-
-
 def point(text: str) -> Point:
-    """Parse a point in the logs of many clusters. Raises UsageError, also for marks: they belong to one source."""
+    """A point in the logs of many clusters. Raises UsageError; marks are the shell's, of one source."""
     try:
         return parse_point(text)
     except UsageError as error:
@@ -86,17 +68,17 @@ SINCE = Flag(
 )
 
 
-def sources_of(args: SourcesArguments) -> list[str]:
-    """Return the sources of a command line. Raises UsageError without any, without ``--out``, or for a key in a URI."""
-    sources = [plain(source) for source in (*(args.source or ()), *args.more)]  # first: later messages show them
+def sources_of(args: Any) -> list[str]:
+    """The sources of a line that must have some, and ``--out`` too. Raises UsageError, also for a key in a URI."""
+    sources = [plain(source) for source in (*(args.source or ()), *args.more)]  # before anything repeats one
     if not sources or not all(sources):
         raise UsageError("no --source", hint="--source '/fleet/*/*/__cluster_metadata-0'")
     out_of(args)
     return sources
 
 
-def out_of(args: OutArguments) -> str:
-    """Return the value of ``--out``. Raises UsageError if it is not given."""
+def out_of(args: Any) -> str:
+    """``--out``. Raises UsageError without one."""
     if not args.out:
         raise UsageError("no --out", hint="--out DIR is where the tables are")
-    return args.out
+    return str(args.out)
