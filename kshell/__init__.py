@@ -1,12 +1,12 @@
 """kshell: a metadata shell for Apache Kafka's KRaft mode.
 
-``kshell.open(directory=…)`` is the way in for Python callers; see :mod:`kshell.api`.
+Python callers start with ``kshell.open(directory=…)``; see :mod:`kshell.api`.
 """
 
 import sys
 
 # `python -m kshell` puts the current directory before the standard library: a file typing.py in a directory that
-# somebody looks at would be run. What kshell needs of that directory (in a checkout: itself) is found by now.
+# a user inspects would be run. What kshell needs from there (in a checkout: kshell itself) is located by now.
 if sys.argv[:1] == ["-m"] and not sys.flags.safe_path and " -m kshell " in f" {' '.join(sys.orig_argv)} ":
     del sys.path[0]
 
@@ -26,21 +26,21 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """``%load_ext kshell``: the magics ``%kafka`` and ``%%kafka``."""
+    """Add the magics ``%kafka`` and ``%%kafka``; IPython calls this for ``%load_ext kshell``."""
     from kshell.magic import load
 
     load(ipython)
 
 
 def unload_ipython_extension(ipython: Any) -> None:
-    """``%unload_ext kshell``."""
+    """Remove the magics; IPython calls this for ``%unload_ext kshell``."""
     from kshell.magic import unload
 
     unload(ipython)
 
 
 def __getattr__(name: str) -> Any:
-    # Only Python callers pay for the facade: the command line imports none of it.
+    # Imported on first use: the command line does without these modules.
     if name in ("open", "Session"):
         from kshell import api
 

@@ -1,19 +1,19 @@
-"""``python -m kshell``, and the ``kshell`` command."""
+"""The entry point of ``python -m kshell`` and of the command ``kshell``: prepares the process, then runs the CLI."""
 
-import _signal  # type: ignore[import-not-found]  # signal, without a millisecond of enumerations
+import _signal  # type: ignore[import-not-found]  # the module signal without its enumerations, which cost 1 ms
 import gc
 import os
 import sys
 from typing import NoReturn
 
-# Ctrl-C while modules are loaded ends the process as it ends any program, not in a traceback of an import.
+# While modules are imported, Ctrl-C ends the process at once, without a traceback from inside an import.
 if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
 
 def entry() -> NoReturn:
     """Run the command line and end the process with its exit code."""
-    # A command makes objects that stay and no cycles to speak of: looking for garbage among them takes longer than
+    # A command creates objects that stay and hardly any cycles: searching them for garbage takes longer than
     # many an answer. The interactive shell turns the collector on again.
     gc.disable()
     from kshell.cli import main
@@ -29,12 +29,12 @@ def entry() -> NoReturn:
         sys.stderr.flush()
     except OSError:
         code = code or 2
-    # Taking a large image apart object by object would take longer than many an answer.
+    # No normal exit: freeing a large image object by object would take longer than many an answer.
     os._exit(code)
 
 
 def _again(dropped: "sys.UnraisableHookArgs") -> None:
-    """Interrupt once more: Python drops what a signal raises inside a finalizer, and would only print it."""
+    """Interrupt again: Python drops an exception that a signal raises inside a finalizer, and would only print it."""
     if dropped.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(dropped)
         return

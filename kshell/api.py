@@ -1,7 +1,9 @@
-"""For Python callers: ``kshell.open(directory=…)`` gives a session, ``session.run("ls /image")`` a result."""
+"""The Python API: ``kshell.open(directory=…)`` gives a session, ``session.run("ls /image")`` a result."""
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Callable, Mapping
 from types import TracebackType
 
@@ -16,7 +18,7 @@ from kshell.sources.choose import choose, open_source
 
 
 class Session:
-    """A source that stays open, and a working directory. A context manager."""
+    """An open source with a working directory. A context manager; every command is also a method."""
 
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
@@ -25,12 +27,12 @@ class Session:
         """Run a command.
 
         Args:
-            line: a line of the command language; or, with ``arguments``, the command's name alone.
-            arguments: its arguments and options, one each. They need no quotes, and are taken literally: no globs.
+            line: a line of the command language; with ``arguments``, only the command's name.
+            arguments: its arguments and options, one each. They need no quotes and are taken literally, without globs.
 
         Raises:
-            UsageError: there is no such command, or the line pipes or redirects, which is not for Python.
-            KshellError: whatever else goes wrong.
+            UsageError: there is no such command, or the line pipes or redirects its output.
+            KshellError: anything else that goes wrong.
         """
         if arguments:
             return _result(prepare_words(self._shell, [line, *map(str, arguments)]))
@@ -43,28 +45,28 @@ class Session:
 
     @property
     def image(self) -> Image:
-        """The metadata image."""
+        """The metadata image at the point that the session shows."""
         return self._shell.image
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong with the data, one sentence each; empty when all is well."""
+        """What is wrong with the data, one sentence each; empty if nothing is."""
         return self._shell.problems()
 
     def at(self, point: str | int) -> Session:
-        """The same source at an offset, a time or ``@mark``. The first one reads the log for all that follow."""
+        """Return a session on the same source at an offset, time or ``@mark``. The first call reads the log for all."""
         return Session(self._shell.reshape(point=str(point)))
 
     def diff(self, a: str | int, b: str | int, path: str = "/image", *, ignore_epochs: bool = False) -> Result:
-        """What changed from ``a`` to ``b``: points, directories, files or ``context:NAME``. Raises KshellError."""
+        """Return the changes from ``a`` to ``b`` (points, directories, files, ``context:NAME``). Raises KshellError."""
         tokens = ["diff", str(a), str(b), path, *(["--ignore-epochs"] if ignore_epochs else [])]
         return _result(prepare_words(self._shell, tokens))
 
     def __getattr__(self, name: str) -> Callable[..., Result]:
-        """Every command is a method: ``topics(where="offline > 0")``, ``can("User:alice", "READ", "TOPIC:orders")``.
+        """Give any command as a method: ``topics(where="offline > 0")``, ``can("User:alice", "READ", "TOPIC:orders")``.
 
-        Options are keywords, with underscores for dashes: ``True`` for a switch, a list for what may be given several
-        times or takes several names (``columns=["name", "offline"]``).
+        Options are keyword arguments, with underscores for dashes: ``True`` for a switch, a list for an option that may
+        be given several times or takes several names (``columns=["name", "offline"]``).
         """
         command = name.replace("_", "-")
         if name.startswith("_") or command not in registry.names():
@@ -96,7 +98,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Lets go of what was read."""
+        """Release what was read. A later use reads again."""
         self._shell.reload()
 
 
@@ -117,17 +119,18 @@ def open(
     show_secrets: bool = False,
     on_corruption: str | None = None,
 ) -> Session:
-    """Open a source; without one, the environment's (``KSHELL_DIRECTORY``), the default context's, the config's.
+    """Open a source; without one, that of the environment (``KSHELL_DIRECTORY``), the default context, or ``config``.
 
-    ``demo`` opens the sample that ships with kshell. ``config`` is a Java client properties file, ``properties`` win
-    over what is in it. What is odd about them is warned about (:class:`UserWarning`). ``on_corruption``: what happens
-    at a damaged batch of a directory: ``stop`` (the default: the last good state before it is the answer), ``tail``
-    (the same, and what cannot be read at the end counts as torn) or ``skip`` (the batches behind it count, too; what is
-    left out is among the notes). Raises KshellError.
+    Raises KshellError.
+
+    Args:
+        demo: open the sample that ships with kshell.
+        config: a Java client properties file; a :class:`UserWarning` tells what is odd about it.
+        properties: take precedence over the same keys of that file.
+        on_corruption: what to do at a damaged batch of a directory: ``stop`` (the default: show the last good state
+            before it), ``tail`` (the same, and unreadable bytes at the end count as torn) or ``skip`` (the batches
+            after it count, too; notes say what is left out).
     """
-    import os
-    import warnings
-
     flags = {
         "directory": directory,
         "bootstrap_controllers": bootstrap_controllers,

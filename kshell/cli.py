@@ -1,6 +1,7 @@
-"""The command line: options, sources, and the ways to be given commands (one-shot, ``-c``, ``-f``, standard input).
+"""The command line: its options, and the ways to give commands (as arguments, ``-c``, ``-f``, standard input).
 
-No answer is printed before loading is complete. Standard output carries data only.
+:func:`main` parses the options, opens the source and runs the commands, or starts the interactive shell. No answer is
+printed before the source is loaded completely. Standard output carries only data.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ OPTIONS = (
     Flag(("--version",), "print the version"),
     Flag(("-h", "--help"), "print this help"),
 )
-"""The options that are no source and shape no answer; the manual page lists them, too."""
+"""The options that neither name a source nor shape an answer; the manual page lists them, too."""
 _TOLD_AT_MOST = 10
 _STDIN = "-"
 _SERVER = "mcp"
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs kshell; returns the exit code (0, 1, 2, 3, 4 or 130)."""
+    """Run kshell and return the exit code: 0, 1, 2, 3, 4 or 130."""
     try:
         return _main(sys.argv[1:] if argv is None else argv)
     except KshellError as error:
@@ -61,7 +62,7 @@ def main(argv: list[str] | None = None) -> int:
     except OutputClosed as closed:
         return closed.exit_code
     except Exception as error:
-        from kshell.render.faults import tell_own_fault  # late: nobody should need it
+        from kshell.render.faults import tell_own_fault  # late: only an error in kshell itself needs it
 
         return tell_own_fault("kshell", error, verbose="-v" in sys.argv or "--verbose" in sys.argv)
 
@@ -75,7 +76,7 @@ def _main(argv: list[str]) -> int:
     options, command = _with_sources_after(options, command)
     scripted = bool(command or options.c or options.f) or not sys.stdin.isatty()
     if command[:1] == [_SERVER] and not (served := _served(options, command[1:])).tools:
-        from kshell.mcp import serve  # late: nobody else needs a server
+        from kshell.mcp import serve  # late: no other command needs it
 
         return serve(served)
     progress = _progress()
@@ -93,8 +94,9 @@ def _main(argv: list[str]) -> int:
 
 
 def _with_sources_after(options: SimpleNamespace, command: list[str]) -> tuple[SimpleNamespace, list[str]]:
-    """The options with those of a source that stand after the command, as Kafka's tools take them, and the command
-    without them. A command that has such an option itself keeps it.
+    """Return the options merged with source options after the command, as Kafka's tools allow, and the other words.
+
+    A command that itself declares such an option keeps it.
     """
     if not command or command[0] not in registry.names():
         return options, command
@@ -110,27 +112,27 @@ def _with_sources_after(options: SimpleNamespace, command: list[str]) -> tuple[S
 
 
 def _merged(before: Any, after: Any) -> Any:
-    """An option that may stand before the command and after it: repeated values add up, else the later one counts."""
+    """Merge an option's values before and after the command: repeated ones add up, else the later one counts."""
     return [*before, *after] if isinstance(before, list) and isinstance(after, list) else after or before
 
 
 def _served(options: SimpleNamespace, tokens: list[str]) -> SimpleNamespace:
-    """What a server is started with: its sources may stand before its name and after it."""
+    """Return the options of the MCP server: those of sources may stand before its name and after it."""
     own = parse(registry.get(_SERVER), tokens)
     for name, value in vars(options).items():
         setattr(own, name, _merged(value, getattr(own, name, None)))
-    own.tools = own.tools or own.help  # what is answered as any command is
+    own.tools = own.tools or own.help  # both are answered like a normal command, without starting the server
     return own
 
 
 def complain(error: KshellError, line: str | None = None) -> None:
-    """Tells a person what went wrong, on standard error."""
+    """Print an error for the user on standard error; ``line`` is the command line that the error points into."""
     color, width = use_color("auto", sys.stderr), message_width(sys.stderr)
     print(describe_error(error, line=line, color=color, width=width, name="kshell: "), file=sys.stderr)
 
 
 def _progress() -> Progress | None:
-    """Only for eyes; nobody else waits for its module."""
+    """Return what shows progress, if standard error is a terminal; otherwise the module is not even imported."""
     if not sys.stderr.isatty():
         return None
     from kshell.render.progress import Progress
@@ -143,12 +145,12 @@ def _session(options: SimpleNamespace, command: list[str], scripted: bool, progr
     try:
         choice = choose(flags, os.environ, options.config, options.X or ())
         source = open_source(choice, options.on_corruption)
-        # Said now, once, and whatever the command does: a wrong key may be why it fails.
+        # Printed before the command runs: a wrong key may be the reason why it fails.
         for warning in choice.warnings:
             _say(f"warning: {warning}")
     except UsageError as error:
-        # A script may consist of commands that need no source; one that does need it will say so. And a context that
-        # cannot be opened must not be in the way of the command that removes it.
+        # A script may have only commands that need no source; one that needs it raises then. And a context that
+        # cannot be opened must not prevent the command that removes it.
         is_free = _needs_none(command) and not isinstance(error, TwoSourcesError) and not any(flags.values())
         if not is_free and (not scripted or error.message != NO_SOURCE):
             raise
@@ -174,7 +176,10 @@ def _needs_none(command: list[str]) -> bool:
 
 
 class Runner:
-    """Runs commands one after another on one session; the front end of one-shot commands and of scripts."""
+    """Runs commands one after another on one session: the front end of one-shot commands and of scripts.
+
+    :class:`.Engine` calls :meth:`answer`, :meth:`finish` and :meth:`tell`; the CLI calls the others.
+    """
 
     def __init__(self, session: Session, progress: Progress | None) -> None:
         self.session = session
@@ -182,13 +187,13 @@ class Runner:
         self._engine = Engine(session, self, asker(self.finish))
 
     def run_tokens(self, tokens: list[str]) -> int:
-        """One command in tokens that the operating system's shell has split."""
+        """Run one command whose tokens the operating system's shell has split, and return its exit code."""
         return self._engine.run(prepare_words(self.session, tokens))
 
     def lines(self, lines: Iterable[str], *, live: bool = False) -> int:
-        """Lines of the command language; the first that does not end with 0 is the last, unless told to keep going.
+        """Run lines of the command language; the first with another exit code than 0 is the last unless told to go on.
 
-        ``live``: they come from standard input.
+        Returns the worst exit code. ``live``: the lines come from standard input.
         """
         code = EXIT_OK
         rest = iter(lines)
@@ -220,12 +225,12 @@ class Runner:
         return answer(call, complain)
 
     def finish(self) -> None:
-        """Take the progress line away."""
+        """Remove the progress line."""
         if self._progress is not None:
             self._progress.clear()
 
     def tell(self, label: str, sentences: list[str]) -> None:
-        """Print sentences on standard error; of many, the first ones and how many more there are."""
+        """Print sentences on standard error, at most the first ten, and how many more there are."""
         for sentence in sentences[:_TOLD_AT_MOST]:
             _say(f"{label}: {sentence}")
         if len(sentences) > _TOLD_AT_MOST:
@@ -233,26 +238,26 @@ class Runner:
 
 
 def _say(sentence: str) -> None:
-    """Print a sentence on standard error, broken between words where that is a terminal."""
+    """Print a sentence on standard error; on a terminal, broken between words."""
     print(message_lines(sentence, width=message_width(sys.stderr), name="kshell: "), file=sys.stderr)
 
 
 def _given_lines(options: SimpleNamespace) -> Iterator[str]:
-    """The lines of every ``-c``, then of every ``-f``."""
+    """Yield the lines of every ``-c``, then of every ``-f``."""
     yield from options.c or ()
     for name in options.f or ():
         yield from _file_lines(name)
 
 
 def _is_readable(stream: TextIO) -> bool:
-    """Whether reading it would not wait."""
+    """Whether a read from the stream returns without waiting."""
     import select
 
     return bool(select.select([stream], [], [], 0)[0])
 
 
 def _has_more(lines: Iterator[str], *, live: bool) -> bool:
-    """Whether there is another line. ``live``: standard input has them, and whoever writes there is not waited for."""
+    """Whether there is another line; if ``live`` (from standard input), one that can be read without waiting."""
     try:
         while not live or _is_readable(sys.stdin):
             line = next(lines, None)
@@ -260,7 +265,7 @@ def _has_more(lines: Iterator[str], *, live: bool) -> bool:
                 return line is not None
         return False
     except (KshellError, OSError, ValueError):
-        return False  # what is wrong with the rest is not what this line ends with
+        return False  # an error in the remaining lines must not change the exit code of this one
 
 
 def _file_lines(name: str) -> Iterator[str]:
@@ -276,7 +281,7 @@ def _file_lines(name: str) -> Iterator[str]:
 
 
 def usage() -> str:
-    """What ``kshell --help`` prints."""
+    """Return the text of ``kshell --help``."""
     lines = [
         "usage: kshell [SOURCE] [OPTIONS] [COMMAND [ARG ...]]",
         "",

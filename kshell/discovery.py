@@ -1,4 +1,4 @@
-"""Which modules a package has: how commands and record families are found."""
+"""Lists the modules of a package: how commands, record families and tables are found."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _ENDING = ".py"
 
 
 def module_names(path: Iterable[str]) -> list[str]:
-    """The names of the plain modules in a package's ``__path__``, sorted.
+    """Return the names of the modules directly in a package, given its ``__path__``, sorted; no packages.
 
-    ``pkgutil`` says the same but imports ``inspect`` for it, so it is left to what is not a directory (a zip).
+    ``pkgutil`` does the same but imports ``inspect``, so it is used only for what is no directory (a zip file).
     """
     names: set[str] = set()
     for folder in path:

@@ -1,4 +1,4 @@
-"""Every error kshell raises on purpose, and the exit code each one ends with.
+"""Every error that kshell raises on purpose, with its exit code.
 
 ::
 
@@ -13,28 +13,28 @@
     │   ├── SourcePermissionError
     │   └── NodeError                  … at one node
     │       ├── ConnectError               it cannot be reached, or the connection ended
-    │       │   └── TlsError               … while TLS was being agreed on
+    │       │   └── TlsError               … in the TLS handshake
     │       ├── SourceTimeoutError         no answer within the deadline
-    │       │   └── NoLeaderError              … of a leader: no controller leads the quorum
-    │       ├── AuthenticationError        who we are was not believed, or the server could not prove who it is
-    │       ├── AuthorizationError         who we are may not do that
-    │       ├── UnsupportedVersionError    an API, or the version of it that is needed, is not there
-    │       ├── WrongEndpointError         a broker where controllers are asked for, or the reverse
-    │       ├── ClusterIdError             another cluster than before, or than the one that is meant
+    │       │   └── NoLeaderError              … from a leader: no controller leads the quorum
+    │       ├── AuthenticationError        the credentials are not accepted, or the server's identity is not proven
+    │       ├── AuthorizationError         the principal that kshell connects as may not do this
+    │       ├── UnsupportedVersionError    an API, or the needed version of it, is not offered
+    │       ├── WrongEndpointError         a broker where a controller is needed, or the reverse
+    │       ├── ClusterIdError             another cluster than before, or than the intended one
     │       ├── ServerError                an error code that the server answered with
-    │       └── ProtocolError              an answer that is not what Kafka's protocol says
+    │       └── ProtocolError              an answer that violates Kafka's protocol
     ├── DataError                   4  the data is corrupt or incomplete
     │   ├── CorruptDataError           … at a known byte of a file
     │   ├── IncompleteLogError         … records that should be there are not
-    │   │   └── OutOfReachError     2  … of a time that the source no longer, or never, had
+    │   │   └── OutOfReachError     2  … of a time that the source does not reach back to
     │   └── MissingCodecError          … compressed with a codec that is not installed
     └── Interrupted               130
 
-No error has the code 1: that is a predicate's answer, and whoever asked must be able to tell "it is bad" from "nobody
-could tell". What the codes mean to users is said in :data:`EXIT_CODES`, and nowhere else.
+No error has the code 1: that is an answer (a finding, a difference, denied), and a script must be able to tell "the
+answer is no" from "there is no answer". Only :data:`EXIT_CODES` says what the codes mean to users.
 
-A message says what is wrong, where, and (``hint``) what to do next. Values of records never go into a message:
-they may be secret.
+A message says what is wrong and where; its ``hint`` says what to do next. A message never has values of records, which
+may be secret.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ EXIT_CODES: tuple[tuple[int, str], ...] = (
 
 _MOST_NAMES = 20_000
 _CLOSE = 0.7
-"""How alike two names are, as difflib says it, so that one may be meant by the other."""
+"""The similarity (as difflib measures it, 0 to 1) from which on one name may be meant by another."""
 _BEGINNING = 3
-"""So much of a long name says which one is meant."""
+"""The number of characters from which on names that begin with the typed text are proposed."""
 
 
 def did_you_mean(
@@ -78,22 +78,22 @@ def did_you_mean(
     limit: int = 2,
     write: Callable[[str], str] = str,
 ) -> str | None:
-    """The hint for a name that does not exist.
+    """Return the hint for a name that does not exist: ``did you mean …?``.
 
     Args:
         name: what was typed.
         names: the names that exist.
-        otherwise: the hint where no name is spelled like it.
-        limit: names that are proposed at most.
-        write: how a name is written in the hint.
+        otherwise: the hint if no name is similar.
+        limit: the most names that are proposed.
+        write: writes a name in the hint.
     """
     from difflib import get_close_matches  # late: only mistakes need it
 
     known = list(names)
-    if len(known) > _MOST_NAMES:  # comparing takes a while: of many topics, those that begin alike are enough
+    if len(known) > _MOST_NAMES:  # comparing is slow: of many topics, only those with the same first letter
         known = [known_name for known_name in known if known_name[:1] == name[:1]][:_MOST_NAMES]
     matches = dict.fromkeys(get_close_matches(name, known, limit, _CLOSE))
-    if not matches:  # LEGACY-IMPORT, Orders
+    if not matches:  # names that differ in case: LEGACY-IMPORT, Orders
         folded = {known_name.casefold(): known_name for known_name in known}
         matches = dict.fromkeys(folded[match] for match in get_close_matches(name.casefold(), folded, limit, _CLOSE))
     if not matches and len(name) >= _BEGINNING:
@@ -102,7 +102,7 @@ def did_you_mean(
 
 
 class KshellError(Exception):
-    """Root of the tree. ``hint`` is the next step for the person who reads it, or ``None``."""
+    """The root of kshell's errors. ``hint`` says what the user can do next; ``None`` if there is no advice."""
 
     exit_code = EXIT_USAGE
 
@@ -112,12 +112,12 @@ class KshellError(Exception):
         self.hint = hint
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as it is, whatever its class is made with: errors come from other processes, too."""
+        """Pickle without calling the constructor, which differs by class: errors also come from other processes."""
         return _from_pickle, (type(self), *self.args), self.__dict__
 
 
 def _from_pickle(kind: type[KshellError], *args: Any) -> KshellError:
-    """One without its attributes: those are set by whoever unpickles it."""
+    """Return an error without its attributes, which pickle then sets."""
     return kind.__new__(kind, *args)
 
 
@@ -126,21 +126,21 @@ class CommandError(KshellError):
 
 
 class NoSuchPathError(CommandError):
-    """The tree holds nothing at that path."""
+    """The tree has nothing at the path."""
 
 
 class NotADirectoryNodeError(CommandError):
-    """The path is a leaf where a directory of the tree is needed."""
+    """The path is a leaf where a directory is needed."""
 
 
 class DeadlineError(CommandError):
-    """A command took longer than ``--timeout`` allows: the source had no answer by then."""
+    """A command took longer than ``--timeout`` allows."""
 
     exit_code = EXIT_SOURCE
 
 
 class UsageError(KshellError):
-    """The command line is not understood. ``column`` is the 0-based place of the fault in the line, if known."""
+    """The command line is not understood. ``column`` is the fault's position in the line, from 0, if it is known."""
 
     def __init__(self, message: str, *, hint: str | None = None, column: int | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -154,13 +154,13 @@ class SourceError(KshellError):
 
 
 class SourceNotFoundError(SourceError):
-    """Nothing that kshell can read is at that place."""
+    """Nothing that kshell can read is at the given location."""
 
 
 class UnreadError(SourceError):
-    """What was listed could not be read: it is gone, or was changed meanwhile, or is refused to whoever was to read.
+    """Files that were listed could not be read: they were deleted or changed meanwhile, or access to them is denied.
 
-    ``clusters``: whose files they are -> what is wrong with one of them; empty where that is not known.
+    ``clusters``: cluster -> what is wrong with one of its files; empty if that is not known.
     """
 
     def __init__(self, message: str, *, hint: str | None = None, clusters: Mapping[str, str] | None = None) -> None:
@@ -181,9 +181,9 @@ def _shortened(text: str) -> str:
 
 
 class NodeError(SourceError):
-    """Base of what goes wrong at one node; ``node`` is its ``host:port`` (or its id and that), ``api`` what was asked.
+    """An error at one node: ``node`` is its ``host:port``, perhaps with its id, ``api`` the API that was called.
 
-    The reason may quote what a server said; whoever prints it escapes it. What is longer than anybody reads is cut.
+    ``reason`` may quote the server, so whoever prints it must escape it. Very long reasons are cut.
     """
 
     def __init__(self, node: str, reason: str, *, api: str | None = None, hint: str | None = None) -> None:
@@ -204,35 +204,35 @@ class HostNotAllowedError(ConnectError):
 
 
 class TlsError(ConnectError):
-    """TLS could not be agreed on: certificates, names, versions."""
+    """The TLS handshake failed: certificates, names or versions do not fit."""
 
 
 class SourceTimeoutError(NodeError):
-    """No answer within the deadline."""
+    """A node did not answer within the deadline."""
 
 
 class NoLeaderError(SourceTimeoutError):
-    """No controller leads the quorum, as far as those that answer can say."""
+    """No controller leads the quorum, as far as the controllers that answer know."""
 
 
 class AuthenticationError(NodeError):
-    """Who we are was not believed, or the server could not prove who it is."""
+    """The node did not accept kshell's credentials, or could not prove its own identity."""
 
 
 class AuthorizationError(NodeError):
-    """Who we are may not do that. The hint names the ACL that is needed."""
+    """The principal that kshell connects as may not do this. The hint names the ACL that is needed."""
 
 
 class UnsupportedVersionError(NodeError):
-    """The node does not offer an API, or no version of it that kshell knows and was not told to leave out."""
+    """The node does not offer an API, or no version of it that kshell knows and is allowed to use."""
 
 
 class WrongEndpointError(NodeError):
-    """A broker where controllers are asked for, or a controller where brokers are (KIP-919)."""
+    """A broker answered where a controller is needed, or a controller where a broker is (KIP-919)."""
 
 
 class ClusterIdError(NodeError):
-    """The node belongs to another cluster than the one that is meant or that was seen before."""
+    """The node belongs to another cluster than the intended one, or than before."""
 
 
 class ServerError(NodeError):
@@ -244,7 +244,7 @@ class ServerError(NodeError):
 
 
 class ProtocolError(NodeError):
-    """An answer that is not what Kafka's protocol says: cut, too large, of another request, or not decodable."""
+    """An answer that violates Kafka's protocol: cut short, too large, for another request, or not decodable."""
 
 
 class DataError(KshellError):
@@ -254,7 +254,7 @@ class DataError(KshellError):
 
 
 class CorruptDataError(DataError):
-    """Damage at a known place: byte ``position`` of ``file``; ``reason`` says which rule it breaks."""
+    """Damage at byte ``position`` of ``file``; ``reason`` names the rule that it breaks."""
 
     def __init__(self, file: str, position: int, reason: str, *, hint: str | None = None) -> None:
         super().__init__(f"{file}: byte {position}: {reason}", hint=hint)
@@ -264,11 +264,11 @@ class CorruptDataError(DataError):
 
 
 class IncompleteLogError(DataError):
-    """Records that must exist (before the log's start, between segments) are not in the directory."""
+    """Records that must exist (before the log's first segment, between segments) are not in the directory."""
 
 
 class OutOfReachError(IncompleteLogError):
-    """A point in time that the source does not reach back to. Nothing is wrong with the data that is there."""
+    """The source does not reach back to a point in time. The data that it has is not damaged."""
 
     exit_code = EXIT_USAGE
 
@@ -277,11 +277,11 @@ class MissingCodecError(DataError):
     """A batch is compressed with a codec whose library is not installed."""
 
     def at(self, file: str, position: int) -> MissingCodecError:
-        """The same, with the place of the batch."""
+        """Return the same error with the position of the batch in a file."""
         return MissingCodecError(f"{file}: byte {position}: {self.message}", hint=self.hint)
 
 
 class Interrupted(KshellError):
-    """The person pressed Ctrl-C."""
+    """The user pressed Ctrl-C."""
 
     exit_code = EXIT_INTERRUPTED

@@ -1,15 +1,15 @@
-r"""The one place that escapes what a terminal, a page or a spreadsheet would take for more than text.
+r"""The one place that escapes text for what would interpret it: a terminal, an HTML page, a spreadsheet.
 
-Names in a cluster are whatever a client sent. What is never printed raw, in any format (:func:`unsafe`): control
+Names in a cluster are whatever a client sent. These are never printed raw, in any format (:func:`unsafe`): control
 characters (C0, DEL, C1), bidirectional controls, line and paragraph separators, characters without a width
 (zero-width spaces and joiners, soft hyphen, byte order mark, tags, the controls of hieroglyphs, shorthand and music),
-lone surrogates, which UTF-8 cannot say.
+lone surrogates, which UTF-8 cannot encode.
 
 ======== ============================================================================================================
 text     a visible escape: ``\n``, ``\t``, ``\r``, ``\x1b``, ``\u202e``, ``\U000e0041``. A backslash stays one
-         backslash, so that values can be copied as they are: an escape and a text that spells it look alike. That is
-         for eyes; JSON is exact.
-json     ``\u`` escapes of JSON's own: always the exact value (a pair of lone surrogates excepted, which JSON cannot
+         backslash, so that values can be copied as they are: an escape and a text that spells it look alike. Text
+         is for reading; JSON is exact.
+json     JSON's own ``\u`` escapes: always the exact value (a pair of lone surrogates excepted, which JSON cannot
          tell from the character that they encode).
 yaml     the same inside double quotes, with YAML's ``\U`` for what is above U+FFFF.
 csv      RFC 4180's quotes; newline and tab stay as they are inside quotes, the rest as in text. A string that a
@@ -43,12 +43,12 @@ _LINE_START = r"^([-+=]|\d+(?=[.)]))"
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """On first use: an answer needs the patterns of one format, and most answers need none."""
+    """Compile a pattern on first use: an answer needs at most the patterns of one format."""
     return re.compile(pattern)
 
 
 def unsafe() -> re.Pattern[str]:
-    """A character that is never printed raw. Each is outside ``str.isprintable``, which is the fast way to see none."""
+    """Return the pattern of a character that is never printed raw; ``str.isprintable`` is false for each, and fast."""
     return _compiled(_UNSAFE)
 
 
@@ -63,7 +63,7 @@ def _visible(match: re.Match[str]) -> str:
 
 
 def terminal(text: str) -> str:
-    """One line of text that a terminal shows and does not obey."""
+    """Escape text for one line of a terminal, so that nothing in it acts as a control sequence."""
     return text if text.isprintable() else unsafe().sub(_visible, text)
 
 
@@ -76,7 +76,7 @@ def _json_escape(match: re.Match[str]) -> str:
 
 
 def json(document: str) -> str:
-    """JSON (C0 controls in its strings escaped already), with the rest escaped too; its own newlines stay."""
+    """Escape a JSON document, whose C0 controls are escaped already; newlines between its values stay."""
     if document.isascii():
         # The usual case, and the fast one: only DEL is left to look for.
         return document.replace("\x7f", "\\u007f") if "\x7f" in document else document
@@ -89,30 +89,30 @@ def _yaml_escape(match: re.Match[str]) -> str:
 
 
 def yaml(document: str) -> str:
-    """YAML in which every string with an unsafe character stands in double quotes; its own newlines stay."""
+    """Escape a YAML document, in which strings with unsafe characters stand in double quotes; its newlines stay."""
     return document if document.isascii() else _compiled(_UNSAFE_LINES).sub(_yaml_escape, document)
 
 
 def csv(text: str) -> str:
-    """A string as a CSV field's text, before quoting."""
+    """Escape a string for CSV, before quoting, and guard it against being run as a formula."""
     guard = _compiled(_FORMULA).match(text) and not _compiled(_NUMBER).fullmatch(text)
     return ("'" if guard else "") + (text if text.isprintable() else _compiled(_UNSAFE_CSV).sub(_visible, text))
 
 
 def csv_field(text: str) -> str:
-    """A CSV field in quotes where it needs them; ``""`` for an empty string, which tells it from null's empty field."""
+    """Quote a CSV field if it needs quotes. An empty string becomes ``""``, as an empty field means null."""
     if text and _compiled(_QUOTED).search(text) is None:
         return text
     return '"' + text.replace('"', '""') + '"'
 
 
 def tsv(text: str) -> str:
-    """A string as a TSV field: no tab or newline in it, backslashes doubled."""
+    """Escape a string for a TSV field: no tab or newline is left, and backslashes are doubled."""
     return terminal(text.replace("\\", "\\\\"))
 
 
 def markdown(text: str, *, line_start: bool = False) -> str:
-    """A string as Markdown's plain text. ``line_start``: it opens a line, where ``-`` or ``1.`` would start a list."""
+    """Escape a string as plain text of Markdown; at a ``line_start``, ``-`` or ``1.`` would otherwise begin a list."""
     text = _compiled(_MARKDOWN).sub(r"\\\g<0>", terminal(text))
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     if line_start:
@@ -122,7 +122,7 @@ def markdown(text: str, *, line_start: bool = False) -> str:
 
 
 def html(text: str) -> str:
-    """A string as text of a page, or as an attribute's value."""
+    """Escape a string for the text or an attribute's value of an HTML page."""
     from html import escape
 
     return escape(terminal(text))

@@ -1,4 +1,4 @@
-"""What the extras bring: imported where it is needed, and named with the command that installs it where it is not."""
+"""Imports the packages of kshell's extras; if one is missing, the error names the command that installs it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DISTRIBUTION = "kraft-shell"
 
 
 def require(purpose: str, extra: str, *packages: str) -> tuple[Any, ...]:
-    """The packages, imported. Raises UsageError for the first that is not there; ``purpose`` needs it."""
+    """Import packages and return the modules. Raises UsageError for the first that is missing; ``purpose`` needs it."""
     modules = []
     for package in packages:
         try:
@@ -23,7 +23,7 @@ def require(purpose: str, extra: str, *packages: str) -> tuple[Any, ...]:
             if error.name != package.partition(".")[0]:
                 raise
             raise missing(purpose, extra, package.partition(".")[0]) from None
-        except ImportError as error:  # a library without room for it (`ulimit -v`), or for another machine
+        except ImportError as error:  # no memory for the library (`ulimit -v`), or one for another machine
             raise UsageError(
                 f"{purpose} needs the package {package}, which cannot be loaded: {error}", hint=install_command(extra)
             ) from None
@@ -31,16 +31,16 @@ def require(purpose: str, extra: str, *packages: str) -> tuple[Any, ...]:
 
 
 def missing(purpose: str, extra: str, package: str) -> UsageError:
-    """The error of a package that is not installed."""
+    """Return the error for a package that is not installed."""
     return UsageError(f"{purpose} needs the package {package}, which is not installed", hint=install_command(extra))
 
 
 def install_command(extra: str) -> str:
-    """The command that installs an extra.
+    """Return the command that installs an extra.
 
-    Where kshell is installed, pip has that distribution already and adds what the extra needs. Where it runs from a
-    checkout, its name would make pip ask the package index, where it is not published: the checkout is named, and the
-    Python that kshell runs on, whose pip need not be the one on the PATH. In ``kshell.pyz`` there is nothing to add to.
+    If kshell is installed with pip, its name is enough. From a checkout, pip would look for that name in the package
+    index, where it is not published: so the command names the checkout, and the Python that runs kshell, since the pip
+    on the PATH may be another's. To ``kshell.pyz`` nothing can be added.
     """
     from importlib.metadata import PackageNotFoundError, distribution
 

@@ -1,4 +1,4 @@
-"""Plain values as JSON text: exact, and escaped for whatever shows it."""
+"""Plain values as JSON text: exact, and escaped for any output (:mod:`kshell.escape`)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def _quote() -> Callable[[str], str]:
 
 
 def _indented(value: Any, step: str, line: str) -> str:
-    """As the standard library's encoder with an indent has it, which takes three times as long.
+    """Write a value with an indent as the standard library does, in a third of the time.
 
     Args:
-        value: a plain one.
-        step: the spaces of a level.
-        line: a newline, and the spaces that the value itself stands behind.
+        value: a plain value.
+        step: the spaces of one level.
+        line: a newline, and the spaces of the value's own level.
     """
     inner, quote = line + step, _quote()
     if isinstance(value, list | tuple):
@@ -63,7 +63,7 @@ def _default(value: Any) -> Any:
 
 
 def _finite(value: Any) -> Any:
-    """NaN and infinities as the strings that Kafka's own JSON has for them: JSON knows no such numbers."""
+    """Replace NaN and infinities, which JSON lacks, by the strings that Kafka's own JSON has for them."""
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, Mapping):
@@ -72,7 +72,7 @@ def _finite(value: Any) -> Any:
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
-    """A plain value as JSON, escaped, without a newline at its end; on one line when ``indent`` is ``None``."""
+    """Return a plain value as escaped JSON without a newline at its end; on one line if ``indent`` is ``None``."""
     try:
         text = _text(value, indent)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The standard streams as kshell has them: what cannot be said on standard error is lost, and nothing else is."""
+"""The standard streams as kshell needs them: all three exist, and errors of writing to standard error are ignored."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from typing import TextIO
 
 
 class LossyStream(io.TextIOWrapper):
-    """A text stream whose writing never fails.
+    """A text stream that ignores errors of writing.
 
-    A full disk under a log, or a reader that went away, must not turn an answer's exit code into another one.
+    A full disk under a log file, or a closed pipe, on standard error must not change an answer's exit code.
     """
 
     _kept: TextIO
 
     @classmethod
     def around(cls, stream: TextIO) -> LossyStream:
-        """Over the bytes of a stream, which is kept: its end would close them."""
+        """Wrap a stream's buffer; the stream itself is kept, because it would close the buffer when it is freed."""
         around = cls(stream.buffer, stream.encoding, stream.errors, line_buffering=True)
         around._kept = stream
         return around
 
     def write(self, text: str, /) -> int:
-        """The number of characters, written or not."""
+        """Return the number of characters, whether they were written or not."""
         try:
             return super().write(text)
         except OSError:
             return len(text)
 
     def flush(self) -> None:
-        """Hand on what is buffered, if that is possible."""
+        """Write what is buffered, if possible."""
         with contextlib.suppress(OSError):
             super().flush()
 
 
 def prepare_streams() -> None:
-    """Make the standard streams of a process ones that a command can use: there, and standard error lossy."""
-    # Started with a closed stream (`>&-`), Python has none: what would go there goes nowhere.
+    """Replace missing standard streams, and make standard error lossy."""
+    # If a stream is closed at the start (`>&-`), Python has None in its place: /dev/null replaces it.
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # open to the end
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # stays open
     sys.stderr = LossyStream.around(sys.stderr)

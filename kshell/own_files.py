@@ -1,4 +1,4 @@
-"""Small JSON files of kshell's own below the person's home, readable by their owner only (contexts, marks)."""
+"""kshell's own small JSON files (contexts, marks) below the user's home; only their owner can read them."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from typing import Any, BinaryIO
 from kshell.errors import CommandError, UsageError
 
 _HOMES = {"XDG_CONFIG_HOME": (".config",), "XDG_STATE_HOME": (".local", "state")}
-"""The variable that names a directory, and where that is below ``HOME`` without it."""
+"""The variable that names a directory -> its default below ``HOME``."""
 VERSION = 1
 
 
 def place(environment: Mapping[str, str], variable: str, name: str) -> str | None:
-    """The path of the file ``name`` below ``variable`` (a key of the XDG specification); ``None`` without a home."""
+    """Return the path of the file ``name`` below ``variable`` (of the XDG specification); ``None`` without a home."""
     base = environment.get(variable, "")
-    if not os.path.isabs(base):  # relative ones are to be ignored, says the XDG specification
+    if not os.path.isabs(base):  # the XDG specification says to ignore a relative path
         home = environment.get("HOME", "")
         base = os.path.join(home, *_HOMES[variable]) if home else ""
     return os.path.join(base, "kshell", name) if base else None
 
 
 def read(path: str, holds: str, most: int, hint: str) -> dict[str, Any] | None:
-    """What the file holds; ``None`` where there is none. Raises UsageError; ``holds`` says what of ("contexts")."""
+    """Return a file's content; ``None`` if there is none. Raises UsageError, which calls the content ``holds``."""
     try:
-        # A named pipe of that name would hold the reader for ever.
+        # Nonblocking: opening a named pipe of that name would otherwise wait forever.
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise damaged(path, holds, hint)
@@ -45,12 +45,12 @@ def read(path: str, holds: str, most: int, hint: str) -> dict[str, Any] | None:
 
 
 def damaged(path: str, holds: str, hint: str) -> UsageError:
-    """The error for a file that is none of ours."""
+    """Return the error for a file that kshell did not write."""
     return UsageError(f"{path}: not a file of {holds} that this kshell can read", hint=hint)
 
 
 def write(path: str, stored: Mapping[str, Any]) -> None:
-    """Replace the file in one step. Raises CommandError."""
+    """Write a file by replacing it atomically. Raises CommandError."""
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     except OSError as error:
@@ -61,12 +61,12 @@ def write(path: str, stored: Mapping[str, Any]) -> None:
 
 @contextlib.contextmanager
 def replacing(path: str, typed: str) -> Iterator[BinaryIO]:
-    """A new file that takes the place of ``path`` when all is written, so that a reader never sees half of it.
+    """Give a new file that replaces ``path`` when all is written, so that no reader ever sees half of it.
 
-    It is readable by its owner only. Whatever goes wrong, what was there stays, and nothing else is left.
+    Only its owner can read it. If anything fails, the old file stays and the new one is deleted.
 
     Args:
-        path: where it goes, in a directory that exists.
+        path: the file to replace or create, in a directory that exists.
         typed: the path as the user typed it, for errors.
 
     Raises:
@@ -77,7 +77,7 @@ def replacing(path: str, typed: str) -> Iterator[BinaryIO]:
     folder, name = os.path.split(path)
     temporary = None
     try:
-        number, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".part", dir=folder)  # 0600
+        number, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".part", dir=folder)  # mode 0600
         with open(number, "wb") as file:
             yield file
             file.flush()

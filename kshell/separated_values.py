@@ -1,8 +1,8 @@
-"""CSV and TSV: a record as a line. Whoever writes either, answers as well as files, does it here.
+"""CSV and TSV lines out of plain values, for answers as well as for files.
 
-CSV is RFC 4180's, with ``\\n`` between records as every Unix tool has it; null is an empty field, an empty string is
-``""``, nested values are JSON. TSV escapes instead of quoting, so one row is always one line. What a terminal or a
-spreadsheet would take for more than text is escaped (:mod:`kshell.escape`).
+CSV follows RFC 4180, but with ``\\n`` between records as Unix tools have it; null is an empty field, an empty string is
+``""``, nested values are JSON. TSV escapes instead of quoting, so a row is always one line. What a terminal or a
+spreadsheet would interpret is escaped (:mod:`kshell.escape`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from kshell.json_text import to_json
 
 
 def csv_line(values: Sequence[Any]) -> str:
-    """A record of plain values as a line of CSV."""
-    # A record of one empty field would be an empty line, which readers skip.
+    """Return a row of plain values as a line of CSV."""
+    # A row with one empty field would be an empty line, which readers skip.
     return (",".join(map(_csv_field, values)) or '""') + "\n"
 
 
@@ -27,12 +27,12 @@ def _csv_field(value: Any) -> str:
 
 
 def tsv_line(values: Sequence[Any]) -> str:
-    """A record of plain values as a line of TSV."""
+    """Return a row of plain values as a line of TSV."""
     return "\t".join(escape.tsv(value if isinstance(value, str) else _scalar(value)) for value in values) + "\n"
 
 
 def _scalar(value: Any) -> str:
-    """Anything but a string, as text that needs no escaping: ``""`` for null, compact JSON for what is nested."""
+    """Write a value that is no string: ``""`` for null, compact JSON for nested values. It needs no escaping."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Words of a command line that another shell (bash, zsh) is to read."""
+"""Quotes the words of a command line for another shell (bash, zsh)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ _SAFE = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
 
 
 def command_line(arguments: Iterable[str]) -> str:
-    """The words, each quoted as the shell needs it."""
+    """Return the words as one line, each quoted if it needs quotes."""
     return " ".join(map(quote, arguments))
 
 
 def option(name: str, value: str) -> tuple[str, ...]:
-    """An option with its value, as two words; as one where the value would be taken for an option."""
+    """Return an option and its value as two words; as one if the value would be taken for an option."""
     return (f"{name}={value}",) if value.startswith("-") else (name, value)
 
 
 def quote(argument: str) -> str:
-    """A word in single quotes where it needs any; in ``$'…'`` where it holds what a terminal would not show."""
+    """Quote a word if it needs quotes: ``'…'``, or ``$'…'`` if it has characters that a terminal does not show."""
     if _SAFE.fullmatch(argument):
         return argument
     if argument.isprintable():

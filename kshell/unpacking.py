@@ -1,7 +1,7 @@
-"""Real files for what cannot be used inside ``kshell.pyz``: compiled modules, and the sample.
+"""Unpacks files that cannot be used inside ``kshell.pyz`` (compiled modules, the sample) into a private directory.
 
-They are unpacked into a directory that belongs to this user and that nobody else can write to, and used only if their
-bytes are those of the archive. What was unpacked stays there for the next time.
+The directory belongs to this user, and nobody else can write to it. A file there is used only if its bytes are those of
+the archive. Files stay there for the next start.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ _TEMPORARY = "/tmp"
 
 
 def unpack(files: Mapping[str, bytes], environment: Mapping[str, str] = os.environ) -> str | None:
-    """Return a private directory that has these files, or ``None`` where there is no place for one.
+    """Return a private directory that has these files; ``None`` if none can be created.
 
     Args:
-        files: contents by name; a name may have directories, separated by ``/``.
-        environment: where the user's home and the place for temporary files are taken from.
+        files: name -> content; a name may have directories, separated by ``/``.
+        environment: names the user's home and the directory for temporary files.
     """
     import hashlib
 
@@ -42,7 +42,7 @@ def unpack(files: Mapping[str, bytes], environment: Mapping[str, str] = os.envir
 
 def _places(environment: Mapping[str, str]) -> Iterator[str]:
     cache, home = environment.get("XDG_CACHE_HOME", ""), environment.get("HOME", "")
-    if os.path.isabs(cache):  # relative ones are to be ignored, says the XDG specification
+    if os.path.isabs(cache):  # the XDG specification says to ignore a relative path
         yield os.path.join(cache, "kshell")
     elif os.path.isabs(home):
         yield os.path.join(home, ".cache", "kshell")
@@ -52,22 +52,22 @@ def _places(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def _make_private(folder: str) -> None:
-    """Make the directory, or accept one that is there already if only this user can write to it."""
+    """Create the directory, or accept an existing one that only this user can write to. Raises PermissionError."""
     with suppress(FileExistsError):
         os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
         os.mkdir(folder, 0o700)
-    status = os.lstat(folder)  # a link is nobody's promise of where it leads tomorrow
+    status = os.lstat(folder)  # not stat: a symbolic link could be changed to lead elsewhere later
     if not stat.S_ISDIR(status.st_mode) or not _is_private(status):
         raise PermissionError(folder)
 
 
 def _check_way(folder: str) -> None:
-    """Refuse a directory that somebody else could put another one in the place of.
+    """Raise PermissionError if somebody else could replace a directory: one who may write to a directory above it.
 
-    That is who may write to a directory on the way there: the user whose home it is, say, where root runs kshell.
+    Such as the user whose home it is in, if root runs kshell.
     """
     parent = os.path.realpath(os.path.dirname(folder))
-    while not os.path.lexists(parent):  # what is made below a safe directory is safe
+    while not os.path.lexists(parent):  # what kshell creates below a safe directory is safe
         parent = os.path.dirname(parent)
     while True:
         status = os.stat(parent)
@@ -84,7 +84,7 @@ def _is_private(status: os.stat_result) -> bool:
 
 
 def _put(folder: str, name: str, content: bytes) -> None:
-    """Have the file in the directory, unless it is there with these bytes."""
+    """Write a file into the directory, unless it is there with the same content."""
     path = folder
     *parents, last = name.split("/")
     for parent in parents:
@@ -94,7 +94,7 @@ def _put(folder: str, name: str, content: bytes) -> None:
         return
     import tempfile
 
-    number, temporary = tempfile.mkstemp(prefix=f".{last}.", dir=path)  # 0600
+    number, temporary = tempfile.mkstemp(prefix=f".{last}.", dir=path)  # mode 0600
     try:
         with open(number, "wb") as file:
             file.write(content)

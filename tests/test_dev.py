@@ -112,6 +112,16 @@ def test_an_environment_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "theirs/bin/python").exists()
 
 
+def test_a_command_of_kshell_is_no_verb() -> None:
+    done = dev("compare-logs")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "compare-logs is a command of kshell: ./dev shell compare-logs …, or on the sample: ./dev demo compare-logs …\n"
+    )
+    done = dev("compare-lgs")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, "compare-lgs: no such verb")
+
+
 def test_help_with_a_word_is_that_of_a_command(tmp_path: Path) -> None:
     environment = tmp_path / "venv"
     venv.create(environment)

@@ -23,6 +23,7 @@ from kshell.cli import main
 from kshell.version import __version__
 from tests.builders import FIXTURES
 from tests.docs_reference import place_for_examples
+from tests.kafka import comparison
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -33,6 +34,10 @@ PAGES = sorted(
     path.relative_to(ROOT).as_posix()
     for path in [*ROOT.glob("*.md"), *ROOT.glob("notebooks/*.md"), *DOCS.rglob("*.md")]
 )
+NAMED_FILE = re.compile(r"(?<![\w./-])(?:kshell|tests|docs|release|requirements)/[\w./-]*[\w/]")
+NAMED_MODULE = re.compile(r"`([a-z_]+/[\w/]+\.py)`")
+DECISIONS = [page for page in PAGES if page.startswith("docs/decisions/")]
+PLACEHOLDER = "NAME"
 WIDTH = 80
 
 
@@ -113,6 +118,31 @@ def anchors(text: str) -> set[str]:
         anchor = re.sub(r"[^\w\- ]", "", plain).strip().replace(" ", "-")
         made.add(anchor if anchor not in made else f"{anchor}-{sum(one.startswith(anchor) for one in made)}")
     return made
+
+
+def is_there(name: str) -> bool:
+    """Whether a file or a directory is, or a decision that is named by its number."""
+    return (ROOT / name).exists() or any(ROOT.glob(f"{name}-*.md"))
+
+
+@pytest.mark.parametrize("page", DECISIONS)
+def test_modules_that_a_decision_names_are_there(page: str) -> None:
+    """By their place in the package, as decisions name them."""
+    named = set(NAMED_MODULE.findall((ROOT / page).read_text("utf-8")))
+    assert [name for name in sorted(named) if not (is_there(f"kshell/{name}") or is_there(name))] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_files_that_are_named_are_there(page: str) -> None:
+    named = set(NAMED_FILE.findall((ROOT / page).read_text("utf-8")))
+    assert [name for name in sorted(named) if PLACEHOLDER not in name and not is_there(name)] == []
+
+
+def test_a_comparison_names_places_that_are_there() -> None:
+    places = {text for text in vars(comparison).values() if isinstance(text, str) and "/" in text}
+    named = {name for place in places for name in NAMED_FILE.findall(place)}
+    assert len(named) >= 8
+    assert [name for name in sorted(named) if not is_there(name)] == []
 
 
 @pytest.mark.parametrize("page", PAGES)

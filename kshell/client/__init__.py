@@ -1,4 +1,4 @@
-"""Talking to Kafka: the only sockets of kshell.
+"""Connect to Kafka's nodes and ask them; only this package opens sockets.
 
 In: addresses and Java client properties (``settings``, ``properties``, ``tls``, ``key_stores``, ``sasl``). Out:
 connections that speak versions which both sides know (``connection``, ``negotiation``), the nodes of a cluster and who

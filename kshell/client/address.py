@@ -1,4 +1,4 @@
-"""Where a node listens: a host and a port; how it is printed, and how a bootstrap list is read."""
+"""Addresses of nodes (host and port): print one, and parse a bootstrap list."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _LIST_HINT = "addresses are host:port,host:port; an IPv6 address is in brackets:
 
 
 def name_of(host: str, port: int) -> str:
-    """``host:port``, an IPv6 address in brackets."""
+    """Return ``host:port``, with an IPv6 address in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def addresses(text: str) -> list[Address]:
-    """(host, port) of each entry of a bootstrap list, duplicates left out, an IPv6 address without its brackets.
+    """Parse a bootstrap list into (host, port) pairs without duplicates; an IPv6 address is without its brackets.
 
-    Raises UsageError with the 1-based character where the list goes wrong; empty entries are passed over.
+    Empty entries are skipped. Raises UsageError, which names the 1-based character at which the list is wrong.
     """
     listed: dict[Address, None] = {}
     at = 0
@@ -34,7 +34,7 @@ def _address(entry: str, at: int) -> Address:
     def fault(reason: str, where: int) -> UsageError:
         return UsageError(f"{entry}: character {at + where + 1}: {reason}", hint=_LIST_HINT)
 
-    # Kafka's own tools take PROTOCOL://host:port; what the protocol is, is in the client properties.
+    # Kafka's own tools accept PROTOCOL://host:port; here the protocol comes from the client properties only.
     scheme, slashes, _ = entry.partition("://")
     if slashes:
         raise fault(f"{scheme}:// has no place here: security.protocol says how to connect", 0)

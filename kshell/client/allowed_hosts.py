@@ -1,7 +1,8 @@
-"""Which hosts kshell may connect to: those that the user named, and what ``allowed.hosts`` lists.
+"""Decide which hosts kshell may connect to: those of the bootstrap list, and those that ``allowed.hosts`` lists.
 
-A node names the addresses of the others, as in every client of Kafka, and a client logs in wherever it connects. So
-whoever controls one node can make a client present its credentials elsewhere. ``allowed.hosts`` closes that door.
+As in every Kafka client, a node reports the addresses of other nodes, and the client authenticates wherever it
+connects. So an attacker who controls one node can make a client present its credentials at any host. The property
+``allowed.hosts`` prevents that.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class AllowedHosts(NamedTuple):
-    """Patterns for hosts. Names are compared as text, without a look into DNS; an address also by its network."""
+    """Patterns for hosts. Names are compared as text, without a DNS lookup; an IP address may also match a network."""
 
     names: frozenset[str]
     domains: tuple[str, ...]
@@ -29,10 +30,10 @@ class AllowedHosts(NamedTuple):
 
     @classmethod
     def of(cls, properties: Properties) -> AllowedHosts | None:
-        """Read the property ``allowed.hosts``; ``None`` where it is not set, and every host may be connected to.
+        """Read the property ``allowed.hosts``; ``None`` if it is not set, which allows every host.
 
         Raises:
-            UsageError: an entry is none of the forms; it names the entry.
+            UsageError: an entry has none of the valid forms; the error names it.
         """
         entries = properties.entries(KEY)
         if not entries:
@@ -56,11 +57,11 @@ class AllowedHosts(NamedTuple):
         return cls(frozenset(names), tuple(domains), tuple(networks))
 
     def including(self, addresses: Iterable[Address]) -> AllowedHosts:
-        """Add the hosts of a bootstrap list: the user typed those."""
+        """Return a copy that also allows the hosts of a bootstrap list, because the user named them."""
         return self._replace(names=self.names.union(host.lower() for host, _ in addresses))
 
     def allows(self, host: str) -> bool:
-        """Whether a node that another node named may be connected to."""
+        """Whether kshell may connect to a host (a name or an IP address)."""
         host = host.lower().rstrip(".")
         if host in self.names or host.endswith(self.domains):
             return True

@@ -1,4 +1,4 @@
-"""Error codes into typed errors, with the next step: one place for all APIs."""
+"""Turn Kafka's error codes into typed errors with a hint for the user, for all APIs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOT_CONTROLLER = 41
 FENCED_LEADER_EPOCH = 74
 UNKNOWN_LEADER_EPOCH = 75
 EPOCH_CODES = (NOT_LEADER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH)
-"""Another node leads, or did: who does is to be found out."""
+"""Codes that say that the node is not the leader, or that the epoch of the request is not the leader's."""
 OFFSET_OUT_OF_RANGE = 1
 SNAPSHOT_NOT_FOUND = 98
 POSITION_OUT_OF_RANGE = 99
@@ -30,7 +30,7 @@ BROKER_ID_NOT_REGISTERED = 102
 CLUSTER_AUTHORIZATION_FAILED = 31
 
 _LONGEST = 1000
-"""Characters of a server's error message that are passed on."""
+"""Characters of a server's error message that are shown, at most."""
 _AUTHORIZATION = {29, 30, 31, 53, 65}
 _REQUIRED_ACCESS = {
     "Fetch": "CLUSTER_ACTION on CLUSTER:kafka-cluster",
@@ -50,24 +50,24 @@ _REQUIRED_ACCESS = {
     "ListConfigResources": "DESCRIBE_CONFIGS on CLUSTER:kafka-cluster",
     "DescribeDelegationToken": "DESCRIBE on DELEGATION_TOKEN:id",
 }
-"""What StandardAuthorizer asks for, by API (KafkaApis, ControllerApis)."""
+"""API -> the operation that StandardAuthorizer requires for it, as a user reads it (KafkaApis, ControllerApis)."""
 
 
 def may_pass(code: int) -> bool:
-    """Whether the same question may get another answer, after an election or a restart.
+    """Whether the same request may succeed later, after an election or a restart.
 
-    BROKER_NOT_AVAILABLE is what a controller says while it shuts down; Kafka's clients do not retry it, its own
-    observers do (``KafkaRaftClient``).
+    A controller that shuts down answers BROKER_NOT_AVAILABLE; Kafka's clients do not retry that code, its observers do
+    (``KafkaRaftClient``).
     """
     return code == BROKER_NOT_AVAILABLE or is_retriable(code)
 
 
 def failure(node: str, code: int, api: str, message: str | None = None) -> NodeError:
-    """Return the typed error for an answer's code; ``message`` is the server's, and is not interpreted."""
+    """Return the typed error for the error code of a response; ``message`` is the server's, and is only shown."""
     name = error_name(code)
     reason = f"{name}: {message[:_LONGEST]}" if message and message != name else name
     if code in _AUTHORIZATION:
-        reason = name  # the server's words are a dump of the request
+        reason = name  # the server's message repeats the whole request
         hint = f"the principal needs {_REQUIRED_ACCESS[api]}" if api in _REQUIRED_ACCESS else None
         return AuthorizationError(node, reason, api=api, hint=hint)
     if code == UNSUPPORTED_VERSION:

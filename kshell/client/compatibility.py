@@ -1,9 +1,10 @@
-"""What a cluster needs for a feature (APIs with their lowest versions, finalized levels), and whether it has that.
+"""Check whether a cluster supports a feature: which APIs and finalized levels it needs, and which nodes lack them.
 
-Facts: KIP, name, the kind of server that is asked, what it is; below it, what it needs. Each API version was taken from
-the comments and fields of Kafka's message definitions (``common/message/*.json`` of the kafka-clients jars), or is the
-first one of the release that brought the feature, where the messages did not change (``loggers``). ``@`` marks a level
-that must be finalized (KIP-584), from Kafka's ``MetadataVersion`` and its classes for the other features.
+The facts are a table: a line with KIP, name, the kind of server that is asked, and a description; below it, the APIs
+with the lowest version that is needed. Each version was taken from the comments and fields of Kafka's message
+definitions (``common/message/*.json`` of the kafka-clients jars), or is the first one of the release that brought the
+feature, where the messages did not change (``loggers``). ``@`` marks a level that must be finalized (KIP-584), from
+Kafka's ``MetadataVersion`` and its classes for the other features.
 """
 
 from __future__ import annotations
@@ -215,11 +216,11 @@ KINDS: dict[str, frozenset[str]] = {
 }
 
 
-class Feature(NamedTuple):
-    """Something a cluster may be able to do.
+class Capability(NamedTuple):
+    """Something that a cluster may be able to do, such as ``share-groups`` (KIP-932).
 
-    ``requires`` is API key -> (lowest, highest) version of which one must be shared by all servers that are asked; a
-    highest of ``None`` leaves it open. ``levels`` is feature -> lowest finalized level. ``kinds`` are the kinds of
+    ``requires`` is API key -> (lowest, highest) version; all servers that are asked must share a version in this range
+    (highest ``None``: no upper limit). ``levels`` is feature -> lowest finalized level. ``kinds`` are the kinds of
     server that are asked.
     """
 
@@ -232,8 +233,8 @@ class Feature(NamedTuple):
 
 
 @cache
-def features() -> dict[str, Feature]:
-    """Return every feature by name, in the order of the table."""
+def capabilities() -> dict[str, Capability]:
+    """Return every capability by its name, in the order of the table."""
     keys = {name: key for key, name in API_NAMES.items()}
     out = {}
     for line in _TABLE.strip().split("\n"):
@@ -242,7 +243,7 @@ def features() -> dict[str, Feature]:
             kip, name, kind = head.split(" ")
             requires: dict[int, tuple[int, int | None]] = {}
             levels: dict[str, int] = {}
-            out[name] = Feature(name, kip, about, KINDS[kind], requires, levels)
+            out[name] = Capability(name, kip, about, KINDS[kind], requires, levels)
             continue
         for requirement in line.strip().rstrip(",").split(", "):
             subject, lowest = requirement.split(" ")
@@ -253,13 +254,13 @@ def features() -> dict[str, Feature]:
     return out
 
 
-def find(name: str) -> list[Feature]:
-    """Return the features that a name or a KIP means: ``share-groups``, ``KIP-932``, ``kip932``, ``932``; none: []."""
-    features_by_name = features()
-    if name.lower() in features_by_name:
-        return [features_by_name[name.lower()]]
+def find(name: str) -> list[Capability]:
+    """Return the capabilities of a name or a KIP: ``share-groups``, ``KIP-932``, ``kip932`` or ``932``."""
+    capabilities_by_name = capabilities()
+    if name.lower() in capabilities_by_name:
+        return [capabilities_by_name[name.lower()]]
     number = name.lower().removeprefix("kip").lstrip("-")
-    return [feature for feature in features_by_name.values() if feature.kip == f"KIP-{number}"]
+    return [feature for feature in capabilities_by_name.values() if feature.kip == f"KIP-{number}"]
 
 
 # --- what servers share (KIP-35) --------------------------------------------------------------------------------------
@@ -273,7 +274,7 @@ VOTE, BROKER_REGISTRATION = 52, 62
 
 
 class Requirement(NamedTuple):
-    """One API that a feature needs: ``required`` versions (highest ``None``: open), and the range all nodes share."""
+    """An API that a capability needs: its ``required`` versions, and the versions that all nodes share, if any."""
 
     api_key: int
     api_name: str
@@ -283,20 +284,21 @@ class Requirement(NamedTuple):
 
 
 class Blocker(NamedTuple, Generic[N]):
-    """Who is in the way, and why; ``node`` is ``None`` for a level, which is finalized for the cluster as a whole."""
+    """A node that blocks a capability, and why; ``node`` is ``None`` for a finalized level of the whole cluster."""
 
     node: N | None
     reason: str
 
 
 class Compatibility(NamedTuple, Generic[N]):
-    """Whether a cluster can do something.
+    """Whether a cluster has a capability, with the reasons.
 
-    ``usable`` is ``None`` when nobody knows: no server of the right kind was asked (``nodes`` is empty), or a level is
-    required and not known (``unknown`` says what). ``nodes`` are those that were asked, as far as they matter here.
+    ``usable`` is ``None`` if that cannot be decided: no server of the right kind was asked (``nodes`` is empty), or a
+    required level is not known (``unknown`` names it). ``nodes`` are the servers that were asked and that the
+    capability concerns.
     """
 
-    feature: Feature
+    feature: Capability
     usable: bool | None
     nodes: list[N]
     requirements: list[Requirement]
@@ -305,9 +307,9 @@ class Compatibility(NamedTuple, Generic[N]):
 
 
 def shared(nodes: Mapping[N, Mapping[int, Range]]) -> dict[int, Range | None]:
-    """Return API key -> the versions that all nodes offer: highest minimum to lowest maximum; ``None``: no version.
+    """Return, for each API key that some node offers, the versions that all nodes offer; ``None`` if there are none.
 
-    Every API that some node offers is there, by key.
+    ``nodes`` is node -> API key -> (lowest, highest) version. The result is in the order of the keys.
     """
     keys = sorted({key for ranges in nodes.values() for key in ranges})
     return {key: _shared(key, nodes.values()) for key in keys}
@@ -323,19 +325,19 @@ def _shared(key: int, nodes: Iterable[Mapping[int, Range]]) -> Range | None:
 
 
 def kind_of(ranges: Mapping[int, Range]) -> str | None:
-    """``"broker"`` or ``"controller"``, by an API that only one of them has; ``None``: it offers neither."""
+    """Return ``"broker"`` or ``"controller"``, by APIs that only one of them offers; ``None`` if it offers neither."""
     if PRODUCE in ranges:
         return "broker"
     return "controller" if VOTE in ranges or BROKER_REGISTRATION in ranges else None
 
 
 def check(
-    feature: Feature, nodes: Mapping[N, Mapping[int, Range]], finalized: Mapping[str, int] | None = None
+    feature: Capability, nodes: Mapping[N, Mapping[int, Range]], finalized: Mapping[str, int] | None = None
 ) -> Compatibility[N]:
-    """Check whether the cluster of these nodes can do something: each required range overlaps with the one they share.
+    """Check whether the cluster of these nodes has a capability: they must share a required version of each API.
 
-    ``nodes`` is node -> API key -> (lowest, highest); those of a kind that the feature does not concern are left out.
-    ``finalized`` is feature -> finalized level (a feature that it lacks has level 0); ``None``: not known.
+    ``nodes`` is node -> API key -> (lowest, highest) version; nodes that the capability does not concern are ignored.
+    ``finalized`` is feature -> finalized level (0 for an absent feature); ``None`` if the levels are not known.
     """
     concerned = {node: ranges for node, ranges in nodes.items() if kind_of(ranges) in (None, *feature.kinds)}
     requirements: list[Requirement] = []
@@ -362,7 +364,7 @@ def _overlap(required: tuple[int, int | None], span: Range | None) -> bool:
 
 
 def _in_the_way(key: int, required: tuple[int, int | None], nodes: Mapping[N, Mapping[int, Range]]) -> list[Blocker[N]]:
-    """Name the nodes that cannot do it alone; if each of them can, the two that share no version of what is needed."""
+    """Return the nodes that lack the required versions of an API; if each has one, two nodes that share none."""
     name = api_name(key)
     blockers = []
     for node, ranges in nodes.items():

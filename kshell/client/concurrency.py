@@ -1,7 +1,7 @@
-"""Several nodes asked at the same time: the first that answers, or all of them.
+"""Ask several nodes at the same time: wait for the first that answers, or for all of them.
 
-Threads are daemons, which those of a ``ThreadPoolExecutor`` are not: the interpreter joins these when it exits, so an
-interrupt would wait for a node that does not answer. Their results are futures of the library.
+The threads are daemons. Those of a ``ThreadPoolExecutor`` are not: the interpreter joins them when it exits, so after
+an interrupt the user would wait for a node that does not answer. Results are ``concurrent.futures.Future`` objects.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from kshell.errors import ConnectError, NodeError, SourceTimeoutError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 STAGGER = 1.0
-"""Seconds after which the next attempt starts while others are under way (RFC 8305 calls it a race)."""
+"""Seconds after which the next attempt starts while earlier ones still run (RFC 8305 describes such a race)."""
 
 
 def first_success(
     attempts: Sequence[Callable[[], Result]], unreachable: Callable[[list[NodeError]], NodeError]
 ) -> Result:
-    """Return what the first attempt to succeed gives.
+    """Return the result of the first attempt that succeeds.
 
-    The next attempt starts when none is under way any more, or when none has ended for :data:`STAGGER`. Those that are
-    still under way at the end go on by themselves, and nobody waits for them.
+    The next attempt starts when no earlier one runs any more, or when none has ended for :data:`STAGGER` seconds.
+    Attempts that still run when a result is there go on in the background, and nobody waits for them.
 
     Args:
         attempts: at least one, in the order in which they are started.
-        unreachable: turns the failures into one error, where no attempt reached its node; not called for a single one.
+        unreachable: turns the failures into one error if no attempt reached its node; not called for a single attempt.
 
     Raises:
-        BaseException: at once, when an attempt fails otherwise than by not reaching its node.
+        BaseException: immediately, if an attempt fails with anything else than ConnectError or SourceTimeoutError.
     """
     if len(attempts) == 1:
         return attempts[0]()
@@ -56,12 +56,10 @@ def first_success(
 
 
 def concurrently(work: Callable[[Item], Result], items: Iterable[Item], *, most: int = 16) -> list[Result]:
-    """Return what ``work`` gives for each item, in their order. Raises what it raises for the first item that fails.
+    """Call ``work`` for each item in threads, ``most`` at a time, and return the results in the order of the items.
 
-    Args:
-        work: called in a thread, but in the caller's own where there is a single item.
-        items: one call each.
-        most: how many are worked on at the same time.
+    For a single item, ``work`` is called in the caller's thread. Raises the exception of the first item, in their
+    order, that failed; after a failure no more calls are started.
     """
     items = list(items)
     if len(items) == 1:
@@ -80,7 +78,7 @@ def concurrently(work: Callable[[Item], Result], items: Iterable[Item], *, most:
 
 
 def start(work: Callable[[], Result]) -> Future[Result]:
-    """Return what ``work`` will give, called in a thread that nobody waits for when the process ends."""
+    """Call ``work`` in a daemon thread, which never delays the end of the process; return the future of its result."""
     future: Future[Result] = Future()
 
     def run() -> None:

@@ -1,8 +1,9 @@
-"""One connection to one node: frames over a socket, in the clear or inside TLS, and requests, one after another.
+"""One connection to one node: frames over a socket, with or without TLS, and requests, one after another.
 
-A transport is all that a connection knows of the network, so a test can put another one in its place. Threads take
-turns. A connection that failed in any way is closed and never used again: an answer that comes late must not be taken
-for the next one's. Deadlines are values of ``time.monotonic()``.
+In: a host and port, and requests as dictionaries. Out: decoded responses, or NodeErrors. A :class:`Connection` uses the
+network only through a :class:`Transport`, which tests replace. Threads may share a connection; they wait for each
+other. After any failure a connection is closed and never used again: otherwise the late response to one request could
+be taken for the response to the next. Deadlines are values of ``time.monotonic()``.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ if TYPE_CHECKING:
 
 
 MAX_FRAME = 64 << 20
-"""Bytes of an answer that are believed in; nothing is allocated for more."""
+"""Bytes of the largest response that is accepted; a larger claimed length is an error before anything is allocated."""
 _TLS_ALERT = b"\x15\x03"
 _HTTP = b"HTTP"
 _SSH = b"SSH-"
 
 
 class Transport(Protocol):
-    """What a connection needs. Errors are NodeErrors; after one, the transport is closed."""
+    """Sends and receives frames of a :class:`Connection`. Errors are NodeErrors; after one, the transport is closed."""
 
     node: str
 
@@ -46,17 +47,17 @@ class Transport(Protocol):
         """Send one frame."""
 
     def receive(self, deadline: float) -> bytes:
-        """The next frame, without its length."""
+        """Return the next frame, without its length."""
 
     def has_ended(self) -> bool:
-        """Whether the peer hung up while nothing was asked."""
+        """Whether the peer closed the connection while no request was under way."""
 
     def close(self) -> None:
-        """Release the socket; may be called from another thread to end a call that waits."""
+        """Release the socket; another thread may call this to end a call that waits."""
 
 
 class SocketTransport:
-    """Over TCP, and inside TLS where ``settings`` are given that say how."""
+    """A transport over TCP, with TLS if ``settings.tls`` is set. Connects when it is made; raises NodeError."""
 
     def __init__(self, host: str, port: int, deadline: float, settings: Settings | None = None) -> None:
         self.node = name_of(host, port)
@@ -67,17 +68,17 @@ class SocketTransport:
             self._socket = _secured(self._socket, host, port, settings, deadline)
 
     def send(self, frame: bytes, deadline: float) -> None:
-        """Raises ConnectError, SourceTimeoutError."""
+        """Send one frame, with its length. Raises ConnectError, SourceTimeoutError, TlsError."""
         rest = memoryview(struct.pack(">i", len(frame)) + frame)
         try:
-            while rest:  # not sendall: inside TLS it gives each of its writes the whole time again
+            while rest:  # not sendall: with TLS, each of its writes would get the whole timeout again
                 self._socket.settimeout(seconds_left(deadline))
                 rest = rest[self._socket.send(rest) :]
         except OSError as error:
             raise self._failed(error) from None
 
     def receive(self, deadline: float) -> bytes:
-        """Raises ConnectError, SourceTimeoutError, ProtocolError for a length that no answer has."""
+        """Return the next frame. Raises ConnectError, SourceTimeoutError, TlsError, ProtocolError for a bad length."""
         head = self._exactly(4, deadline)
         self._answered = True
         (size,) = struct.unpack(">i", head)
@@ -89,7 +90,7 @@ class SocketTransport:
         return self._exactly(size, deadline)
 
     def has_ended(self) -> bool:
-        """Something to read that nobody asked for is the end (or as good as that). Never raises."""
+        """Whether there is anything to read: without a request, that is the end (or as bad as that). Never raises."""
         try:
             poll = select.poll()
             poll.register(self._socket, select.POLLIN)
@@ -98,7 +99,7 @@ class SocketTransport:
             return True
 
     def close(self) -> None:
-        """Never raises."""
+        """Shut down and close the socket. Never raises."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(OSError):
@@ -136,7 +137,7 @@ class SocketTransport:
 
 
 def seconds_left(deadline: float) -> float:
-    """Return the seconds to a deadline. Raises TimeoutError when there are none."""
+    """Return the seconds until a deadline. Raises TimeoutError if it has passed."""
     remaining = deadline - time.monotonic()
     if remaining <= 0:
         raise TimeoutError
@@ -144,9 +145,10 @@ def seconds_left(deadline: float) -> float:
 
 
 def open_socket(host: str, port: int, deadline: float) -> socket.socket:
-    """A TCP connection to one of the addresses that the name has. Raises OSError, ValueError, OverflowError.
+    """Open a TCP connection to the first IP address of ``host`` that accepts it.
 
-    The addresses share the time up to ``deadline``: one that does not answer leaves its part to the next.
+    The addresses share the time until ``deadline``, so one that does not answer leaves time for the next. Raises
+    OSError; ValueError or OverflowError for a host or port that is not valid.
     """
     addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     failure: OSError = TimeoutError()
@@ -166,7 +168,7 @@ def open_socket(host: str, port: int, deadline: float) -> socket.socket:
 
 
 def _connected(host: str, port: int, node: str, deadline: float) -> socket.socket:
-    """Try each address that the name has. Raises ConnectError, SourceTimeoutError."""
+    """Call :func:`open_socket` and turn its errors into ConnectError or SourceTimeoutError."""
     try:
         connection = open_socket(host, port, deadline)
     except socket.gaierror as error:
@@ -175,16 +177,16 @@ def _connected(host: str, port: int, node: str, deadline: float) -> socket.socke
     except TimeoutError:
         hint = "is the port open to this machine? socket.connection.setup.timeout.ms sets how long to wait"
         raise SourceTimeoutError(node, "no connection in time", hint=hint) from None
-    except (OSError, ValueError, OverflowError) as error:  # the latter two: a name or a port that cannot be
+    except (OSError, ValueError, OverflowError) as error:  # the latter two: a host name or port that is not valid
         reason = getattr(error, "strerror", None) or type(error).__name__
         raise ConnectError(node, f"cannot be reached: {reason}", hint="does a node listen there?") from None
-    with contextlib.suppress(OSError):  # the peer may be gone again; the first read says so
+    with contextlib.suppress(OSError):  # the peer may have closed the connection already; the first read reports it
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection
 
 
 def _secured(plain: socket.socket, host: str, port: int, settings: Settings, deadline: float) -> socket.socket:
-    """TLS agreed on. Raises TlsError, SourceTimeoutError, UsageError for stores that cannot be used."""
+    """Do the TLS handshake, or close the socket. Raises TlsError, SourceTimeoutError, UsageError for bad stores."""
     from kshell.client.tls import context_of, explain, server_name
 
     assert settings.tls is not None
@@ -228,11 +230,12 @@ _NONE: Mapping[Any, Any] = {}
 
 
 class NodeVersions(NamedTuple):
-    """Valid for the connection it came over, and no longer.
+    """What a node reported in ApiVersions; valid only for the connection on which it did.
 
-    ``ranges`` and ``supported`` are API key or feature -> (lowest, highest); ``finalized`` is feature -> level.
-    ``software`` is (name, version) where a draft of KIP-885 is spoken. ``assumed``: the peer did not answer, so this is
-    what a configured release has.
+    ``ranges`` is API key -> (lowest, highest) version, ``supported`` is feature -> (lowest, highest) level,
+    ``finalized`` is feature -> finalized level. ``software`` is (name, version), known only with the KIP-885 dialect.
+    ``assumed`` is set if the node did not answer: then ``ranges`` are those of this release
+    (``broker.version.fallback``).
     """
 
     ranges: Mapping[int, Range]
@@ -243,12 +246,12 @@ class NodeVersions(NamedTuple):
 
     @property
     def is_broker(self) -> bool:
-        """Whether the node takes records from producers: below 3.7 nothing else distinguishes it from a controller."""
+        """Whether the node offers Produce; before 3.7, nothing else distinguishes a broker from a controller."""
         return PRODUCE in self.ranges
 
 
 def versions_of(body: Mapping[str, Any]) -> NodeVersions:
-    """From an ApiVersions response of any version or dialect."""
+    """Read the body of an ApiVersions response of any version or dialect."""
     return NodeVersions(
         {item["apiKey"]: (item["minVersion"], item["maxVersion"]) for item in body["apiKeys"]},
         {item["name"]: (item["minVersion"], item["maxVersion"]) for item in body.get("supportedFeatures", ())},
@@ -260,9 +263,10 @@ def versions_of(body: Mapping[str, Any]) -> NodeVersions:
 def choose_version(
     api: Api, node: str, offered: NodeVersions, excluded: Mapping[str, frozenset[int]], accepted: Versions | None = None
 ) -> int:
-    """Return the highest version that the node offers, kshell knows, ``accepted`` allows and no setting excludes.
+    """Return the highest version of an API that the node offers, kshell knows and the caller and the settings allow.
 
-    Raises UnsupportedVersionError, which says what both sides have.
+    ``accepted`` are the versions that the caller can work with (``None``: all), ``excluded`` those that the settings
+    exclude, by API name. Raises UnsupportedVersionError, which names the versions of both sides.
     """
     ours = api.versions
     low, high = offered.ranges.get(api.key, (0, -1))
@@ -287,14 +291,19 @@ _NOTHING: Mapping[str, frozenset[int]] = {}
 
 
 class Reply(NamedTuple):
-    """The body of a response, and the version that was spoken."""
+    """The body of a response, and the version of the request and response."""
 
     version: int
     body: Message
 
 
 class Connection:
-    """``versions`` come from this connection's handshake; ``overlay`` holds a dialect's APIs by key."""
+    """Sends requests to one node and returns the responses, one at a time.
+
+    :func:`.negotiation.connect` makes a connection that is ready for use; then :meth:`request` is the usual call.
+    ``versions`` are what the node offers; ``excluded`` is API name -> versions not to use; ``overlay`` is API key ->
+    the API as a dialect declares it; ``timeout`` is in seconds, for each response.
+    """
 
     def __init__(
         self,
@@ -318,23 +327,23 @@ class Connection:
 
     @property
     def patience(self) -> float:
-        """Seconds for an answer that a node has in memory: one that hangs must not keep us from the next node."""
+        """Seconds to wait for what a node has in memory, at most 5: a node that hangs must not delay the next one."""
         return min(_PATIENCE, self.timeout)
 
     def request(
         self, api: Api, message: Message, *, accepted: Versions | None = None, timeout: float | None = None
     ) -> Reply:
-        """Ask with the highest common version, of those that are ``accepted``. Raises NodeError."""
+        """Send a request with the highest common version that is ``accepted``; return the answer. Raises NodeError."""
         api = self.api(api)
         version = choose_version(api, self.node, self.versions, self.excluded, accepted)
         return Reply(version, self.exchange(api, version, message, timeout=timeout))
 
     def api(self, api: Api) -> Api:
-        """The API as it is declared, or as the dialect in use has it."""
+        """Return the API as the dialect in use declares it, or else unchanged."""
         return self._overlay.get(api.key, api)
 
     def is_usable(self) -> bool:
-        """Whether it makes sense to ask: a server ends connections that were idle (``connections.max.idle.ms``)."""
+        """Whether the connection is still open; closed here if the server ended it (``connections.max.idle.ms``)."""
         if not self.is_open or not self._turn.acquire(blocking=False):
             return self.is_open
         try:
@@ -349,11 +358,11 @@ class Connection:
         return self.versions.ranges.get(api.key, (0, -1))[1] >= version
 
     def exchange(self, api: Api, version: int, message: Message, *, timeout: float | None = None) -> Message:
-        """Ask with that version, whatever was negotiated. Raises NodeError."""
+        """Send a request with that version, whatever was negotiated; return the response's body. Raises NodeError."""
         return self.decoded(api, version, self.exchange_raw(api, version, message, timeout=timeout))
 
     def decoded(self, api: Api, version: int, frame: bytes) -> Message:
-        """The body of an answer. Raises ProtocolError for one that is no response of that version or dialect."""
+        """Decode a response. Raises ProtocolError if it is not one of that version or dialect."""
         try:
             body = decode_response(api, version, frame)[1]
         except DecodeError as error:
@@ -367,7 +376,7 @@ class Connection:
         return body
 
     def exchange_raw(self, api: Api, version: int, message: Message, *, timeout: float | None = None) -> bytes:
-        """As :meth:`exchange`, with the answer's bytes."""
+        """The same as :meth:`exchange`, but return the response undecoded, with its header."""
         with self._turn:
             request_id = self._next_id
             self._next_id = request_id % _LARGEST_ID + 1
@@ -385,14 +394,14 @@ class Connection:
             return frame
 
     def not_understood(self, api: Api, version: int, error: DecodeError) -> ProtocolError:
-        """The error for an answer that is no response of that version; the connection is closed."""
+        """Close the connection, and return the error for a response that is not one of that version."""
         self.close()
         hint = _DIALECT if api.key in self._overlay else None
         reason = f"the answer is not a {api.response.name} v{version}: {error}"
         return ProtocolError(self.node, reason, api=api.name, hint=hint)
 
     def _about(self, error: NodeError, api: Api) -> NodeError:
-        """The same error, with the API that was asked."""
+        """Return the same error with the name of the API, and with a hint if it has none."""
         if error.api is not None:
             return error
         hint = error.hint

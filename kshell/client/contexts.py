@@ -1,7 +1,7 @@
-"""Named sources (``kshell context``): which they are, and the properties file of each.
+"""Contexts: names that users give to sources (``kshell context``), with the properties file of each; load and save.
 
-They are in ``$XDG_CONFIG_HOME/kshell/contexts.json``, readable by their owner only. No password is: a context holds the
-*path* of a properties file. The file is replaced in one step, so a reader never sees half of it.
+They are stored in ``$XDG_CONFIG_HOME/kshell/contexts.json``, which only its owner can read. Passwords are not: a
+context has the *path* of a properties file. The file is replaced atomically, so a reader never sees half of it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kshell import own_files
 from kshell.errors import CommandError, UsageError, did_you_mean
 
 DIRECTORY, CONTROLLERS, SERVERS = "directory", "bootstrap_controllers", "bootstrap_servers"
-"""The kinds of sources that a context may name; one without a kind leaves that to its properties file."""
+"""The kinds of sources that a context may name; without a kind, the context's properties file names the source."""
 _KINDS = (DIRECTORY, CONTROLLERS, SERVERS)
 _KEYS = {DIRECTORY: "directory", CONTROLLERS: "bootstrapControllers", SERVERS: "bootstrapServers"}
 _NAME = re.compile(r"[\w.+-][\w.+:@-]*\Z")
@@ -24,7 +24,7 @@ _HINT = "`kshell context list` shows the contexts there are"
 
 
 class Context(NamedTuple):
-    """A name for a source: its kind and value, or neither, and the path of a properties file, or none."""
+    """A name for a source: its kind and value (both ``None`` if the properties file names it), and that file's path."""
 
     name: str
     kind: str | None
@@ -33,7 +33,7 @@ class Context(NamedTuple):
 
 
 class Contexts:
-    """What the file holds. Methods change this object; :meth:`save` writes it."""
+    """The contexts of the file, by name, and the ``current`` (default) one. Only :meth:`save` writes the file."""
 
     def __init__(
         self, path: str | None, current: str | None = None, named: Mapping[str, Context] | None = None
@@ -43,13 +43,13 @@ class Contexts:
         self.named: dict[str, Context] = dict(named or {})
 
     def get(self, name: str) -> Context:
-        """The context of that name. Raises UsageError, which proposes names that exist."""
+        """Return the context of that name. Raises UsageError, which proposes similar names."""
         if name not in self.named:
             raise UsageError(f"{name}: no such context", hint=did_you_mean(name, self.named, _HINT))
         return self.named[name]
 
     def add(self, context: Context) -> None:
-        """One more. Raises UsageError for a name that is taken or cannot be one."""
+        """Add a context. Raises UsageError if its name is taken or not valid."""
         if not _NAME.match(context.name) or context.name.startswith("-"):
             raise UsageError(f"{context.name!r} cannot be a context's name", hint="letters, digits, and . + - _ : @")
         if context.name in self.named:
@@ -59,17 +59,17 @@ class Contexts:
         self.named[context.name] = context
 
     def use(self, name: str) -> None:
-        """Make a context the default. Raises UsageError."""
+        """Make a context the default. Raises UsageError if there is none of that name."""
         self.current = self.get(name).name
 
     def remove(self, name: str) -> None:
-        """Delete a context. Raises UsageError."""
+        """Delete a context. Raises UsageError if there is none of that name."""
         del self.named[self.get(name).name]
         if self.current == name:
             self.current = None
 
     def save(self) -> None:
-        """Write the file from scratch, 0600. Raises CommandError."""
+        """Replace the file, with mode 0600. Raises CommandError."""
         if self.path is None:
             raise CommandError("there is no place for contexts", hint="set HOME or XDG_CONFIG_HOME")
         named = {name: _stored(context) for name, context in self.named.items()}
@@ -77,12 +77,12 @@ class Contexts:
 
 
 def file_path(environment: Mapping[str, str]) -> str | None:
-    """``$XDG_CONFIG_HOME/kshell/contexts.json``, else in ``~/.config``; ``None`` where there is no home."""
+    """Return ``$XDG_CONFIG_HOME/kshell/contexts.json``, or that below ``~/.config``; ``None`` without a home."""
     return own_files.place(environment, "XDG_CONFIG_HOME", "contexts.json")
 
 
 def load(environment: Mapping[str, str]) -> Contexts:
-    """The contexts there are; none where there is no file. Raises UsageError for one that cannot be read."""
+    """Load the contexts; without a file, there are none. Raises UsageError for a file that cannot be read."""
     path = file_path(environment)
     if path is None:
         return Contexts(None)
@@ -112,6 +112,6 @@ def _stored(context: Context) -> dict[str, str]:
 
 
 def described(context: Context) -> dict[str, str | None]:
-    """The context as a row: with the keys of the file, and ``None`` for what is not set."""
+    """Return the context as a row: name and the keys of the file, with ``None`` for each that is not set."""
     stored = _stored(context)
     return {"name": context.name} | {key: stored.get(key) for key in (*_KEYS.values(), "config")}

@@ -1,15 +1,16 @@
-"""Which release a server runs, when it does not report it: inferred from its APIs and features, with the reasons.
+"""Infer which Kafka release a server runs from the API versions and features that it reports, with the reasons.
 
-Three things that a server's answer can be, against what a release offers (``releases.py``):
+In: the ranges of an ApiVersions response. Out: an :class:`Inference`. Servers do not report their release, so the
+response is compared with what each release offers (``releases.py``). It can fit a release in three ways:
 
-- *the same*: nothing is missing but what a plugin would add, no range differs;
-- *less*: APIs are missing (excluded, filtered), or a KRaft broker's passed-on APIs are limited by its controller;
-- *narrowed*: some range lies within the release's range (a proxy, or versions switched off), or only some of the
-  unstable versions are there, which are switched on together.
+- *the same*: no range differs, and at most the APIs of a metrics plugin are missing;
+- *less*: APIs are missing (excluded, filtered), or the APIs that a KRaft broker forwards are limited by its controller;
+- *narrowed*: some range is smaller than the release's (a proxy, or versions switched off), or only some of the unstable
+  versions are offered, though one setting switches all of them on.
 
-A version that a release does not have rules that release out; the levels of supported features do so as well, and they
-name a release by themselves from 3.3 on. What is left over is the answer: one release, the shortest range that holds
-them all, a range that is open above, or nothing. It is called exact only when everything agrees with one release.
+A version that a release does not have rules that release out. So do the levels of supported features, which identify a
+release by themselves from 3.3 on. The answer is made of the releases that remain: one release, the shortest range that
+contains them all, a range without an upper end, or nothing. It is exact only if everything agrees with one release.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ from kshell.protocol.names import API_NAMES, api_name
 SAME, LESS, NARROWED = range(3)
 LAST = RELEASES[-1]
 Bounds = tuple[str | None, str | None]
-"""The lowest and the highest release, as they are shown."""
+"""The lowest and the highest release, as text for users: ``("3.7", "3.8")``, ``("4.4 or later", "4.4 or later")``."""
 _OR_LATER = " or later"
 _NUMBERS = re.compile(r"v?(\d{1,9}(?:\.\d{1,9}){0,5})", re.ASCII)
 
 
 class Inference(NamedTuple):
-    """The releases a server may run, from ``lowest`` to ``highest``, and why.
+    """The releases that a server may run, from ``lowest`` to ``highest``, and why.
 
-    ``highest`` is ``None`` for "or later"; both are ``None`` when nothing can be said. ``evidence`` holds sentences for
-    people; names of features in them come from the server and are not to be trusted as text. ``kind`` is
-    ``"broker"``, ``"controller"`` or ``None`` (it could be either); ``kraft`` tells whether metadata is kept by a
-    KRaft quorum (``None``: not clear).
+    ``highest`` is ``None`` for "or later"; both are ``None`` if no release fits. ``evidence`` are sentences for users;
+    names of features in them come from the server, so they must be escaped. ``kind`` is ``"broker"``, ``"controller"``
+    or ``None`` (it could be either); ``kraft`` is whether the cluster's metadata is in a KRaft quorum (``None``: not
+    clear).
     """
 
     lowest: str | None
@@ -57,15 +58,15 @@ class Inference(NamedTuple):
 
     @property
     def bounds(self) -> Bounds:
-        """Both ends as they are shown: ``("3.7", "3.8")``; neither end of what is open above is a fact by itself."""
+        """Both ends as text: ``("3.7", "3.8")``; for a range without an upper end, both are ``"3.7 or later"``."""
         return (self.text, self.text) if self.highest is None and self.lowest else (self.lowest, self.highest)
 
 
 def infer(ranges: Mapping[int, Range], features: Mapping[str, Range], kind: str | None = None) -> Inference:
-    """Infer the release from ApiVersions: API key -> (lowest, highest), supported feature -> (lowest, highest) level.
+    """Infer the release of a server from its ApiVersions response. Never raises for what a server reports.
 
-    ``kind`` is ``"broker"`` or ``"controller"`` where that is known. Nothing that a server answers is an error here:
-    what makes no sense is left out, and said.
+    ``ranges`` is API key -> (lowest, highest) version, ``features`` is supported feature -> (lowest, highest) level;
+    ``kind`` is ``"broker"`` or ``"controller"`` if that is known. Ranges that make no sense are ignored and noted.
     """
 
     usable = {key: span for key, span in ranges.items() if key in API_NAMES and 0 <= span[0] <= span[1]}
@@ -85,8 +86,8 @@ def infer(ranges: Mapping[int, Range], features: Mapping[str, Range], kind: str 
         return _contradicted(_best(matches), levels, anomalies)
     names = _names(chosen)
     exact = len(names) == 1 and not anomalies and any(rank == SAME and agrees(offer, levels) for offer, rank in chosen)
-    # Without the features of a release nothing bounds what later releases may still offer to a filter in between; and
-    # a feature that no known release has may be one that a later release brought.
+    # The range has no upper end if a release after the last known one is possible: without metadata.version, a filter
+    # may hide what it added; and a feature that no known release has may be new in it.
     bounded = METADATA_VERSION in levels and features.keys() == levels.keys()
     open_ended = names[-1] == LAST and not exact and not bounded
     explanation = reasons(chosen, usable, levels) + anomalies
@@ -94,7 +95,7 @@ def infer(ranges: Mapping[int, Range], features: Mapping[str, Range], kind: str 
 
 
 def fit(offer: Offer, ranges: Mapping[int, Range]) -> int | None:
-    """Return how a server's ranges fit into what a release offers: SAME, LESS, NARROWED; ``None``: not at all."""
+    """Return how a server's ranges fit the offer of a release: SAME, LESS or NARROWED; ``None`` if they do not fit."""
     rank = SAME
     unstable = set()
     passed_on = releases.forwarded() if offer.kraft and offer.kind == releases.BROKER else frozenset()
@@ -116,22 +117,23 @@ def fit(offer: Offer, ranges: Mapping[int, Range]) -> int | None:
 
 
 def agrees(offer: Offer, levels: Mapping[str, Range]) -> bool:
-    """Whether the levels of supported features, as far as any are named, are those of the release."""
+    """Whether the levels of the supported features that the server reports are those of the release."""
     supported = releases.supported_features().get(offer.release, {})
     return all(supported.get(name) == span for name, span in levels.items())
 
 
 def raised(offer: Offer, levels: Mapping[str, Range]) -> bool:
-    """Whether a server of the release would name these levels with ``unstable.feature.versions.enable=true``."""
+    """Whether the levels can be those of the release with ``unstable.feature.versions.enable=true``: they go higher."""
     supported = releases.supported_features().get(offer.release, {}) if offer.kraft else {}
     low, high = supported.get(METADATA_VERSION, (0, -1))
     return levels.get(METADATA_VERSION, (-1, -1))[0] == low and high < levels[METADATA_VERSION][1]
 
 
 def registered_releases(supported: Mapping[str, Range]) -> tuple[str, str] | None:
-    """Return the lowest and the highest release whose servers register these levels, as ``Inference.bounds`` has them.
+    """Return the lowest and the highest release of a node by the feature levels in its registration.
 
-    ``None`` without ``metadata.version``: the other features do not tell releases apart.
+    The texts are as in :attr:`Inference.bounds`. ``None`` without ``metadata.version``, because the other features do
+    not distinguish releases.
     """
 
     if METADATA_VERSION not in supported:
@@ -144,15 +146,16 @@ def registered_releases(supported: Mapping[str, Range]) -> tuple[str, str] | Non
 
 
 def registered_span(supported: Iterable[Mapping[str, Range] | None]) -> Bounds:
-    """The lowest and the highest release of nodes, by the levels that each of them registered."""
+    """Return the lowest and the highest release of nodes, by the feature levels that each of them registered."""
     ends = (registered_releases(levels) for levels in supported if levels is not None)
     return span(bounds for bounds in ends if bounds is not None)
 
 
 def span(bounds: Iterable[Bounds]) -> Bounds:
-    """The lowest and the highest version of a cluster, of its nodes' bounds that begin with a number.
+    """Return the lowest and the highest release of a cluster from the bounds of its nodes.
 
-    One bound that is open above leaves the cluster's highest version open as well.
+    Bounds that do not begin with a number, such as "unknown", are ignored. If the highest release of one node is "or
+    later", so is that of the cluster.
     """
     node_bounds = list(bounds)
     lows = [(numbers, low) for low, _ in node_bounds if low and (numbers := _numbers(low))]
@@ -169,7 +172,10 @@ def _numbers(version: str) -> tuple[int, ...] | None:
 
 
 def by_level(level: int) -> Sequence[str]:
-    """Return the releases between which a highest ``metadata.version`` lies: one, or the two around it."""
+    """Return the last release whose ``metadata.version`` goes up to this level or less, and the first that reaches it.
+
+    They are equal if a release has exactly this level; past either end of the known levels there is only one.
+    """
     highest = {name: spans[METADATA_VERSION][1] for name, spans in releases.supported_features().items()}
     below = [name for name, top in highest.items() if top <= level][-1:]
     above = [name for name, top in highest.items() if top >= level][:1]
@@ -185,12 +191,12 @@ def _feature_names() -> frozenset[str]:
 
 
 def _best(matches: list[tuple[Offer, int]]) -> list[tuple[Offer, int]]:
-    """The same and less count alike: what is missing in one release may be filtered from the next."""
+    """Return the SAME and LESS matches, or else all: an API that is missing may be filtered, so both rank equally."""
     return [match for match in matches if match[1] <= LESS] or matches
 
 
 def _by_features(matches: list[tuple[Offer, int]], levels: Mapping[str, Range]) -> list[tuple[Offer, int]]:
-    """Those that the features agree with; and those whose APIs are all there, if only raised levels contradict."""
+    """Return the best matches whose feature levels agree; if none is SAME, also SAME ones with raised levels."""
     chosen = _best([match for match in matches if agrees(match[0], levels)])
     loose = [match for match in matches if raised(match[0], levels)]
     if all(rank != SAME for _, rank in chosen):
@@ -216,7 +222,7 @@ def _answer(
 def _later_than_known(
     candidates: list[Offer], usable: Mapping[int, Range], newer: list[str], anomalies: list[str]
 ) -> Inference:
-    """Something is newer than every release of the table; the rest must not be older than its last one."""
+    """Return "the last release or later" for a server with something newer, unless it offers what that one dropped."""
 
     latest = [offer for offer in candidates if offer.release == LAST]
     possible = [(offer, LESS) for offer in latest if not dropped_apis(offer, usable)]
@@ -227,7 +233,7 @@ def _later_than_known(
 
 
 def _contradicted(matches: list[tuple[Offer, int]], levels: Mapping[str, Range], anomalies: list[str]) -> Inference:
-    """APIs say one thing, features another: the range that holds both."""
+    """Return the answer for a server whose APIs and features fit different releases: the range that contains both."""
 
     named = by_level(levels[METADATA_VERSION][1]) if METADATA_VERSION in levels else ()
     names = sorted({*_names(matches), *named}, key=position)
@@ -239,7 +245,7 @@ def _contradicted(matches: list[tuple[Offer, int]], levels: Mapping[str, Range],
 
 
 MOST = 3
-"""Sentences of one sort: enough to check the answer, few enough to be read."""
+"""Sentences of one sort, and names in one sentence: enough to check the answer, few enough to be read."""
 
 Match = tuple[Offer, int]
 
@@ -247,7 +253,7 @@ Match = tuple[Offer, int]
 def oddities(
     ranges: Mapping[int, Range], features: Mapping[str, Range], usable: Mapping[int, Range], levels: Mapping[str, Range]
 ) -> list[str]:
-    """Say what no release of Kafka offers, and what is no range at all; it never names a release."""
+    """Return sentences about APIs and features that no Kafka release has, and about ranges that make no sense."""
     notes = []
     if vendor := [key for key in ranges if key not in API_NAMES]:
         notes.append(f"{_listed(f'API {key}' for key in sorted(vendor))}: not known to any Kafka up to {RELEASES[-1]}")
@@ -259,7 +265,7 @@ def oddities(
 
 
 def newer_apis(ranges: Mapping[int, Range]) -> list[str]:
-    """Say which APIs are newer than every release of the table, if there are any."""
+    """Return sentences about APIs, and versions of APIs, that are newer than every known release."""
     top: dict[int, int] = {}
     for offer in releases.offers():
         for key, (_, high) in (*offer.ranges.items(), *offer.unstable.items()):
@@ -274,9 +280,9 @@ def newer_apis(ranges: Mapping[int, Range]) -> list[str]:
 
 
 def newer_features(levels: Mapping[str, Range]) -> list[str]:
-    """Say which levels of features are newer than every release of the table, if there are any.
+    """Return sentences about feature levels that are newer than every known release.
 
-    A feature's highest level rises with releases, and its lowest one rises where a release drops old levels.
+    The highest level of a feature rises with releases, and its lowest level rises where a release drops old levels.
     """
     notes = []
     for name, (lowest, highest) in releases.supported_features()[RELEASES[-1]].items():
@@ -289,7 +295,7 @@ def newer_features(levels: Mapping[str, Range]) -> list[str]:
 
 
 def dropped_apis(offer: Offer, ranges: Mapping[int, Range]) -> list[str]:
-    """Say what a server offers that a release does not have any more."""
+    """Return sentences about APIs, or versions of them, that a server offers and a release has dropped or never had."""
     notes = []
     for key, (low, _) in sorted(ranges.items()):
         has = offer.ranges.get(key) or offer.unstable.get(key)
@@ -301,7 +307,7 @@ def dropped_apis(offer: Offer, ranges: Mapping[int, Range]) -> list[str]:
 
 
 def no_match(candidates: Iterable[Offer], ranges: Mapping[int, Range]) -> list[str]:
-    """Say why no release fits: the API that needs the newest one, and the API that needs the oldest one."""
+    """Return why no release fits: the API that needs the newest release, and the API that needs the oldest one."""
     if not ranges:
         return ["the server names no API that Kafka has"]
     bounds: dict[int, tuple[int, int]] = {}
@@ -322,7 +328,7 @@ def no_match(candidates: Iterable[Offer], ranges: Mapping[int, Range]) -> list[s
 
 
 def feature_levels(levels: Mapping[str, Range]) -> list[str]:
-    """Say which releases have that ``metadata.version``."""
+    """Return a sentence that says which release has that highest ``metadata.version``; none without that feature."""
     if METADATA_VERSION not in levels:
         return []
     level = levels[METADATA_VERSION][1]
@@ -332,7 +338,7 @@ def feature_levels(levels: Mapping[str, Range]) -> list[str]:
 
 
 def reasons(chosen: list[Match], ranges: Mapping[int, Range], levels: Mapping[str, Range]) -> list[str]:
-    """Say what speaks for the chosen releases: features, the lower bound, the upper bound, and what is missing."""
+    """Return the evidence for the chosen releases: features, the lower and the upper bound, and what is missing."""
     notes = feature_levels(levels)
     least = min(chosen, key=lambda match: position(match[0].release))[0]
     most = max(chosen, key=lambda match: position(match[0].release))[0]
@@ -345,14 +351,14 @@ def reasons(chosen: list[Match], ranges: Mapping[int, Range], levels: Mapping[st
         for offer, rank in chosen
         if rank == 0 and offer.release != nearest[0].release
     ]
-    for offer, rank in chosen:  # the same as one release, or another one of which something is kept back
+    for offer, rank in chosen:  # the server is the same as one release, or another release with something missing
         if nearest[1] == 0 < rank and offer.release != nearest[0].release:
             notes += _completeness((offer, rank), ranges)
     return notes
 
 
 def _since(offer: Offer, ranges: Mapping[int, Range]) -> list[str]:
-    """What the release before does not have."""
+    """Return sentences about what the server offers and the release before ``offer`` does not have."""
     before = _neighbour(offer, -1)
     notes = []
     for key, (_, high) in sorted(ranges.items()):
@@ -367,7 +373,7 @@ def _since(offer: Offer, ranges: Mapping[int, Range]) -> list[str]:
 
 
 def _until(offer: Offer, ranges: Mapping[int, Range], *, narrowed: bool) -> list[str]:
-    """What the release after does not have any more, or has more of."""
+    """Return sentences about what the release after ``offer`` has dropped and (unless ``narrowed``) added."""
     after = _neighbour(offer, 1)
     if after is None or not ranges:
         return []
@@ -388,6 +394,7 @@ def _until(offer: Offer, ranges: Mapping[int, Range], *, narrowed: bool) -> list
 
 
 def _completeness(match: Match, ranges: Mapping[int, Range]) -> list[str]:
+    """Return sentences about how completely the server offers what the release offers."""
     offer, rank = match
     if not ranges:
         return [f"the APIs are those of {offer.release}"]
@@ -408,7 +415,7 @@ def _completeness(match: Match, ranges: Mapping[int, Range]) -> list[str]:
 
 
 def _neighbour(offer: Offer, step: int) -> Offer | None:
-    """The release before or after, of the same kind of server."""
+    """Return the offer of the release before (``step`` -1) or after (1), for the same kind of server, if any."""
     at = position(offer.release) + step
     same = (o for o in releases.offers() if (o.kind, o.kraft, o.patch) == (offer.kind, offer.kraft, None))
     return next((o for o in same if 0 <= at < len(RELEASES) and o.release == RELEASES[at]), None)

@@ -1,15 +1,18 @@
-"""Key stores and trust stores as Java's clients take them: JKS, PKCS12, PEM; files, or PEM in the properties.
+"""Read the key stores and trust stores of Java clients: JKS, PKCS12 or PEM files, or PEM text in the properties.
 
-What a file is decides, not what ``ssl.*.type`` says: Java itself reads JKS and PKCS12 under either name.
+In: ``ssl.*`` properties (:class:`~.tls.Tls`). Out: certificates to trust (:func:`trusted`), and the client's own
+certificate with its key (:func:`identity`). The content of a file decides its format, not ``ssl.*.type``: Java, too,
+reads JKS and PKCS12 under either name.
 
-JKS is Java's own format (``sun.security.provider.JavaKeyStore``): magic, version, count; then each entry: its tag (1 a
-private key with its chain, 2 a trusted certificate), alias, creation time, and what it holds; at the end a SHA-1 digest
-over the password, a salt that is always the same, and everything before. Private keys are enciphered by
-``sun.security.provider.KeyProtector``. Both are weak, and Java's.
+JKS is Java's own format (``sun.security.provider.JavaKeyStore``): magic, version, number of entries; then for each
+entry its tag (1: a private key with its certificate chain, 2: a trusted certificate), alias, creation time and content;
+at the end a SHA-1 digest over the password, a constant salt, and all bytes before. Private keys are encrypted by
+``sun.security.provider.KeyProtector``. Both methods are weak, but they are what Java uses.
 """
 
 from __future__ import annotations
 
+import binascii
 import hashlib
 import hmac
 import re
@@ -33,7 +36,7 @@ _KEY = re.compile(r"-----BEGIN ((?:[A-Z]+ )?PRIVATE KEY)-----\s(.*?)-----END \1-
 
 
 class Identity(NamedTuple):
-    """A client's certificates (DER, its own first) and its private key."""
+    """The client's certificate chain (DER, its own certificate first) and its private key."""
 
     chain: list[bytes]
     key: PrivateKeyTypes
@@ -43,7 +46,7 @@ class Identity(NamedTuple):
 
 
 def trusted(tls: Tls) -> list[bytes] | None:
-    """The certificates (DER) to trust; ``None`` where no trust store is given. Raises UsageError."""
+    """Return the certificates (DER) to trust; ``None`` if no trust store is configured. Raises UsageError."""
     inline, path, password = tls.truststore_certificates, tls.truststore_location, tls.truststore_password
     if inline is not None and path is not None:
         raise tls.fault("ssl.truststore.certificates", "and ssl.truststore.location are two trust stores: give one")
@@ -67,7 +70,7 @@ def trusted(tls: Tls) -> list[bytes] | None:
 
 
 def identity(tls: Tls) -> Identity | None:
-    """The client's own certificate and key; ``None`` where none is given. Raises UsageError."""
+    """Return the client's own certificate and key; ``None`` if no key store is configured. Raises UsageError."""
     chain, inline, path = tls.keystore_certificate_chain, tls.keystore_key, tls.keystore_location
     if inline is not None or chain is not None:
         if path is not None:
@@ -113,7 +116,6 @@ _CONVERT = "keytool -importkeystore -srckeystore … -destkeystore … -deststor
 
 def _certificates(tls: Tls, key: str, text: str) -> list[bytes]:
     import base64
-    import binascii
 
     try:
         certificates = [
@@ -140,7 +142,7 @@ def _pem_key(tls: Tls, key: str, text: str) -> PrivateKeyTypes:
     encrypted = "ENCRYPTED" in kind + body
     if encrypted and password is None:
         raise tls.fault(key, "the private key is encrypted", hint="set ssl.key.password")
-    if ":" not in body:  # but for OpenSSL's own headers, a properties file may have it all in one line
+    if ":" not in body:  # unless it has OpenSSL's headers, the key may be on one line, as in a properties file
         body = "\n".join(body.split()) + "\n"
     pem = f"-----BEGIN {kind}-----\n{body}-----END {kind}-----\n".encode("latin-1", "replace")
     try:
@@ -163,7 +165,8 @@ def _pkcs12_certificates(tls: Tls, path: str, data: bytes, password: Secret | No
         store = pkcs12.load_pkcs12(data, password.utf8() if password else None)
     except Exception as error:
         raise _pkcs12_fault(tls, key, path, "ssl.truststore.password", password, error) from None
-    # Java trusts what is marked as trusted; a store made with OpenSSL has no such marks, and holds nothing else.
+    # Java trusts only certificates with the attribute "trusted". All are taken here, because a store that OpenSSL made
+    # has no such attributes, and a trust store has nothing else in it.
     entries = [bag for bag in (store.cert, *store.additional_certs) if bag is not None]
     return [entry.certificate.public_bytes(Encoding.DER) for entry in entries]
 
@@ -187,7 +190,7 @@ def _pkcs12_identity(tls: Tls, path: str, data: bytes) -> Identity:
 def _pkcs12_fault(
     tls: Tls, key: str, path: str, password_key: str, password: Secret | None, error: Exception
 ) -> UsageError:
-    """The library's error does not distinguish a wrong password from a cut file for certain, so both are named."""
+    """Return the error for a store that cannot be loaded; a wrong password and damage look much the same."""
     if password is None:
         return tls.fault(key, f"{path} is a PKCS12 store that needs a password", hint=f"set {password_key}")
     if "password" in str(error).lower():
@@ -240,19 +243,19 @@ _MAGIC = 0xFEEDFEED
 _WHITENER = b"Mighty Aphrodite"
 _DIGEST = 20
 _KEY_PROTECTOR = bytes.fromhex("060a2b060104012a02110101")
-"""The object identifier 1.3.6.1.4.1.42.2.17.1.1, in DER."""
+"""The DER of the algorithm of KeyProtector, object identifier 1.3.6.1.4.1.42.2.17.1.1."""
 
 
 class JksError(ValueError):
-    """The bytes are not a JKS store; the message says at which byte."""
+    """The bytes are not a JKS store that can be read; the message says why, mostly with the position."""
 
 
 class WrongPasswordError(JksError):
-    """The digest does not fit: another password, or damage."""
+    """The digest does not match: the password is wrong, or the store is damaged."""
 
 
 class KeyEntry(NamedTuple):
-    """A private key, still enciphered (``EncryptedPrivateKeyInfo``), and its certificates (DER), its own first."""
+    """A private key, still encrypted (``EncryptedPrivateKeyInfo``), and its certificate chain (DER), its own first."""
 
     alias: str
     protected: bytes
@@ -260,25 +263,25 @@ class KeyEntry(NamedTuple):
 
 
 class JksStore(NamedTuple):
-    """What a store holds: certificates to trust (DER) and keys, in the file's order."""
+    """The entries of a store, in the file's order: certificates to trust (DER), and private keys."""
 
     trusted: list[bytes]
     keys: list[KeyEntry]
 
 
 def read_jks(data: bytes, password: Secret | None) -> JksStore:
-    """Read a store; without a password the digest is not checked, as in Java. Raises JksError."""
+    """Read a JKS store; without a password the digest is not checked, as in Java. Raises JksError."""
     if password is not None:
         digest = hashlib.sha1(_utf16(password) + _WHITENER + data[:-_DIGEST], usedforsecurity=False).digest()
         if not hmac.compare_digest(digest, data[-_DIGEST:]):
-            # A cut file is no matter of passwords: its own lengths tell.
+            # Reading the entries raises a more precise JksError if the file is cut or malformed.
             _JksReader(data).store()
             raise WrongPasswordError("the digest at the end does not fit the password")
     return _JksReader(data).store()
 
 
 def decrypt_key(protected: bytes, password: Secret) -> bytes:
-    """The private key (PKCS 8, DER) in an ``EncryptedPrivateKeyInfo``. Raises JksError."""
+    """Decrypt an ``EncryptedPrivateKeyInfo`` into the private key (PKCS 8, DER). Raises JksError."""
     body = _Der(protected).enter(0x30)
     algorithm = body.take(0x30)
     if not algorithm.startswith(_KEY_PROTECTOR):
@@ -299,12 +302,12 @@ def decrypt_key(protected: bytes, password: Secret) -> bytes:
 
 
 def _utf16(password: Secret) -> bytes:
-    """Java hashes the chars of a password, two bytes each."""
+    """Return the password as Java hashes it: two bytes for each char."""
     return password.value.encode("utf-16-be", "surrogatepass")
 
 
 class _JksReader:
-    """Read the entries of a store; every length is checked against the remaining bytes first."""
+    """Reads the entries of a JKS store; each length is checked against the bytes that are left."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -353,7 +356,7 @@ class _JksReader:
 
 
 class _Der:
-    """As much of DER as an ``EncryptedPrivateKeyInfo`` has."""
+    """Reads DER values one after the other: as much of DER as an ``EncryptedPrivateKeyInfo`` needs."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

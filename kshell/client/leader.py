@@ -1,11 +1,11 @@
-"""Who leads the metadata quorum, and the two calls of an observer: Fetch and FetchSnapshot (KIP-595, KIP-630).
+"""Find the leader of the metadata quorum, and send an observer's requests: Fetch and FetchSnapshot (KIP-595, KIP-630).
 
-The leader is found by asking, because each release tells in another way. A Fetch with epoch 0 is refused with the
-leader's id and epoch. Where that leader listens comes from the same answer (from 3.9 on), from DescribeCluster (3.7),
-from what the log registers, or from trying: a Fetch with the right epoch is served by the leader alone.
+The leader is found with Fetch requests, because that works in every release. A Fetch with epoch 0 is refused with the
+leader's id and epoch. The leader's address comes from the same response (from 3.9 on), from DescribeCluster (3.7), from
+registrations in the log, or from trying: a Fetch with the right epoch is served by the leader alone.
 
-Nothing that a controller says of another one is believed for longer than a round, and a round asks a bounded number of
-questions: controllers that name one another for ever, or new ones with each answer, cost the time that was given.
+The search goes in rounds over all known addresses. What controllers claim about each other is forgotten after a round,
+and a round has a limited number of requests: so false claims cost no more than the time that the caller allows.
 """
 
 from __future__ import annotations
@@ -28,28 +28,33 @@ from kshell.protocol.primitives import Uuid
 
 TOPIC_ID = Uuid.parse("AAAAAAAAAAAAAAAAAAAAAQ")
 NO_REPLICA = -1
-"""An observer that is no node: an id >= 0 would make state at the leader, a voter's could move its high watermark."""
+"""The replica id of an observer that is no node. With an id >= 0, the leader would keep state about the observer; with
+the id of a voter, a Fetch could move the high watermark."""
 MAX_BYTES = 8 << 20
 
 
 class FetchPosition(NamedTuple):
-    """What an observer knows when it asks: the leader's epoch, the next offset, the epoch of the one before it."""
+    """Where a Fetch starts: ``offset`` is the next one to fetch, ``last_epoch`` the epoch of the record before it."""
 
     leader_epoch: int = 0
     offset: int = 0
     last_epoch: int = 0
     high_watermark: int = -1
+    """The last high watermark that the observer knows, which it reports to the leader (KIP-1166); -1 for none."""
 
 
 class SnapshotId(NamedTuple):
-    """The offset after the last record in a snapshot, and its epoch."""
+    """A snapshot: the offset after the last record that it contains, and the epoch of that record."""
 
     end_offset: int
     epoch: int
 
 
 class QuorumState(NamedTuple):
-    """The state of the quorum in both answers. ``leader_id`` -1: no known leader; ``leader_epoch`` -1: not reported."""
+    """The quorum as the ``node`` that answered sees it, and the error code of the partition (0: none).
+
+    ``leader_id`` is -1 if no leader is known, ``leader_epoch`` is -1 if none is reported; ``endpoints`` is by node id.
+    """
 
     node: str
     error: int
@@ -59,20 +64,24 @@ class QuorumState(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """The answer to a Fetch. ``records`` are batches, the last perhaps cut, and perhaps not committed."""
+    """The response to a Fetch.
+
+    ``records`` are batches; the last one may be incomplete, and some may not be committed (see ``high_watermark``).
+    ``snapshot`` is set if the leader wants the observer to fetch that snapshot instead.
+    """
 
     quorum: QuorumState
     high_watermark: int
     log_start: int
     diverging: tuple[int, int] | None
-    """(epoch, end offset): what we have from there on is not what the leader has."""
+    """(epoch, end offset): the observer's records from that offset on are not the leader's. ``None``: no divergence."""
     snapshot: SnapshotId | None
     records: bytes
     version: int
 
 
 class SnapshotChunk(NamedTuple):
-    """A part of a snapshot: ``data`` from byte ``position`` on, of ``size`` bytes in all."""
+    """The response to a FetchSnapshot: ``data`` from byte ``position`` of a snapshot of ``size`` bytes."""
 
     quorum: QuorumState
     snapshot: SnapshotId
@@ -90,9 +99,10 @@ def fetch(
     max_bytes: int = MAX_BYTES,
     timeout: float | None = None,
 ) -> Fetched:
-    """Ask for what follows a position; the leader may wait ``wait`` seconds for more. Raises NodeError.
+    """Fetch the records after a position of the metadata log; the leader may wait ``wait`` seconds for new ones.
 
-    Error codes of the partition are in the answer; those of the whole request are raised.
+    With a ``cluster_id``, a node of another cluster refuses. An error code of the partition is in the result
+    (``quorum.error``); one of the whole request, and any other failure, raises NodeError.
     """
     wanted: dict[str, Any] = {
         "partition": 0,
@@ -128,7 +138,7 @@ def fetch(
 
 
 def _snapshot_id(connection: Connection, claim: dict[str, Any]) -> SnapshotId:
-    """Raises ProtocolError for an epoch that no leader has."""
+    """Read a snapshot id from a response. Raises ProtocolError for a negative epoch."""
     if claim["epoch"] < 0:
         connection.close()
         reason = f"a snapshot of epoch {claim['epoch']} is named (end offset {claim['endOffset']})"
@@ -146,7 +156,7 @@ def fetch_snapshot(
     max_bytes: int = MAX_BYTES,
     timeout: float | None = None,
 ) -> SnapshotChunk:
-    """Ask for a part of a snapshot. Raises NodeError; error codes of the partition are in the answer."""
+    """Fetch a part of a snapshot. Raises NodeError; an error code of the partition is in the result instead."""
     wanted = {
         "partition": 0,
         "currentLeaderEpoch": leader_epoch,
@@ -189,16 +199,16 @@ def _quorum_state(connection: Connection, partition: dict[str, Any], body: dict[
 
 
 _SMALL = 1 << 10
-"""Bytes of records that a question about the leader may bring along."""
+"""``max_bytes`` of a Fetch that only asks for the leader: its records are not used."""
 _MOST_TIMES = 2
-"""Questions to one address in a round: the second one with the epoch that the first, or another node's answer, told."""
+"""Requests to one address in a round: the second one has the epoch that a response in this round named."""
 _MOST_NEW = 16
-"""Questions in a round beyond those to the addresses that were given: to controllers that were named."""
+"""Requests in a round to controllers that responses named, beyond those to the bootstrap list."""
 _WAIT = "default.api.timeout.ms sets how long to wait"
 
 
 class Leader(NamedTuple):
-    """The leader of an epoch, and where it listens."""
+    """The leader of an epoch, and its address; ``id`` is -1 if the leader did not report it."""
 
     id: int
     epoch: int
@@ -206,16 +216,17 @@ class Leader(NamedTuple):
 
 
 def find_leader(nodes: Nodes, *, timeout: float, known_epoch: int = 0, once: bool = False) -> Leader:
-    """Ask until an election has ended.
+    """Find the leader of the quorum; during an election, repeat until it has ended.
 
     Args:
-        nodes: whom to ask.
-        timeout: seconds for all of it.
-        known_epoch: an answer from before this epoch is not believed; that node has missed an election.
-        once: make one round and leave it to the caller when to ask again.
+        nodes: the controllers to ask.
+        timeout: seconds for the whole search.
+        known_epoch: the highest epoch that the caller knows. A node that names a leader of an earlier epoch has missed
+            an election and is not believed.
+        once: make one round only; the caller decides when to search again.
 
     Raises:
-        NodeError: no leader was found in time, or a node refuses in a way that waiting does not mend.
+        NodeError: no leader was found in time, or a node refuses for a reason that waiting does not solve.
     """
     settings = nodes.settings
     deadline = time.monotonic() + timeout
@@ -231,31 +242,34 @@ def find_leader(nodes: Nodes, *, timeout: float, known_epoch: int = 0, once: boo
 
 
 class _Claim(NamedTuple):
-    """Whom a node that does not lead names as the leader."""
+    """The leader that a node named when it refused a Fetch."""
 
     node: str
     leader_id: int
     epoch: int
     asked_epoch: int
-    """The epoch of the question."""
+    """The epoch in the request that the node refused."""
 
 
 class _Round:
-    """What the questions of one round brought, where they did not find the leader."""
+    """The outcome of one round that did not find the leader: it explains the failure to the user."""
 
     def __init__(self) -> None:
         self.failure: NodeError | None = None
-        """The latest."""
+        """The last error in this round."""
         self.silent: list[str] = []
-        """Who did not answer."""
+        """The nodes that did not answer, as ``host:port``."""
         self.claims: dict[Address, _Claim] = {}
-        """Each node's latest claim."""
+        """Each node's latest claim in this round."""
         self.was_cut_short = False
-        """Whether the deadline came before everybody was asked."""
+        """Whether the deadline passed before every known address was asked."""
 
 
 class _Search:
-    """What one search has learnt."""
+    """One search: the leader and epoch that responses named, and the outcome of the last round.
+
+    Call :meth:`round` until it returns the leader or time is up; then :meth:`failed` makes the error.
+    """
 
     def __init__(self, nodes: Nodes, known_epoch: int, deadline: float) -> None:
         self._nodes = nodes
@@ -270,12 +284,12 @@ class _Search:
         return max(self._deadline - time.monotonic(), 0.0)
 
     def round(self) -> Leader | None:
-        """Ask every address, and again once the epoch is known. Raises NodeError for what waiting does not mend."""
+        """Ask every known address, and again once the epoch is known. Raises NodeError where waiting does not help."""
         before, self._round = self._round, _Round()
         named = self._id, self._epoch
         leader = self._ask_all(self._round)
         if leader is None and not self._seconds_left and (before.claims or before.failure):
-            # The deadline cut this one short: the one before says more, but for a leader that is named only now.
+            # The deadline cut this round short, so the round before explains the failure better.
             before.was_cut_short = self._round.was_cut_short and named != (self._id, self._epoch)
             self._round = before
         return leader
@@ -303,7 +317,7 @@ class _Search:
                 current.silent.append(name_of(*address))
                 if self._seconds_left or not (
                     current.claims or current.failure
-                ):  # what the deadline cut short is no news
+                ):  # a timeout at the deadline says less than what is known already
                     current.failure = error
                 continue
             except ServerError as error:
@@ -325,18 +339,19 @@ class _Search:
         return None
 
     def _ask(self, address: Address, epoch: int) -> QuorumState:
+        """Send a Fetch with that epoch, only for the leader in the response. Raises NodeError."""
         connection = self._nodes.at(address, timeout=self._seconds_left)
         timeout = min(connection.patience, self._seconds_left)
         position, cluster_id = FetchPosition(epoch), self._nodes.cluster_id
         return fetch(connection, position, cluster_id, max_bytes=_SMALL, timeout=timeout).quorum
 
     def _addresses(self) -> list[Address]:
-        """All of them, the leader's first where it is known."""
+        """Every known address, that of the leader first if it is known."""
         leader = self._nodes.by_id.get(self._id)
         return list(dict.fromkeys([*([leader.address] if leader else ()), *self._nodes.addresses()]))
 
     def _learn(self, answer: QuorumState) -> bool:
-        """Whether the answer named a leader that was not known."""
+        """Note the leader, epoch and address that a response names; return whether the leader or epoch is new."""
         endpoint = answer.endpoints.get(answer.leader_id)
         if endpoint is not None:
             self._nodes.learn(ClusterNode(answer.leader_id, endpoint))
@@ -346,7 +361,7 @@ class _Search:
         return True
 
     def _served(self, address: Address, epoch: int, answer: QuorumState) -> Leader:
-        """The node at ``address`` serves a Fetch of that epoch: it leads, and reports its id."""
+        """Return the node at ``address`` as the leader, because it served a Fetch with that epoch."""
         self._id = answer.leader_id if answer.leader_id >= 0 else self._id
         if self._id >= 0:
             self._nodes.learn(ClusterNode(self._id, address))
@@ -355,7 +370,7 @@ class _Search:
     # --- why there is none ---------------------------------------------------------------------------------------
 
     def failed(self) -> NodeError:
-        """Why no leader was found."""
+        """Return the error that explains best why no leader was found."""
         contradiction = self._contradiction()
         if contradiction is not None:
             return contradiction
@@ -371,7 +386,7 @@ class _Search:
         return NoLeaderError(there, f"no controller leads the quorum: an election goes on{more}", hint=hint)
 
     def _not_reached(self, there: str) -> NodeError:
-        """Why the leader that is named was not found: it did not answer, or it is none of those that were asked."""
+        """Return the error for a leader that nodes named: it did not answer, or its address is not known."""
         named = f"controller {self._id} is named as the leader (epoch {self._epoch})"
         leader = self._nodes.by_id.get(self._id)
         if leader is not None:
@@ -385,10 +400,11 @@ class _Search:
         return ConnectError(f"controller {self._id}", reason, hint=every)
 
     def _is_without_majority(self) -> bool:
-        """Whether half of the controllers are silent, two or more, the named leader among them: then nobody can lead.
+        """Whether at least half of the controllers, and at least two, do not answer, among them the named leader.
 
-        One alone may be unreachable from here, and the list may be short of one. From 4.0 on (KIP-996) a voter goes on
-        to name the leader that it has lost, until it hears of the next one.
+        Then the quorum probably has no majority and no leader. A single silent controller may only be unreachable from
+        here, or missing in the list. From 4.0 on (KIP-996), a voter that has lost its leader goes on naming it until
+        it hears of the next one, so its claim proves nothing.
         """
         named = self._nodes.by_id.get(self._id)
         silent = set(self._round.silent)
@@ -397,7 +413,7 @@ class _Search:
         return len(silent) >= max(2, len(self._round.claims))
 
     def _contradiction(self) -> SourceTimeoutError | None:
-        """What controllers say of themselves and one another that cannot be, if there is such a thing."""
+        """Return an error if the claims of this round contradict each other, as when two nodes name each other."""
         for address, claim in self._round.claims.items():
             named = self._nodes.by_id.get(claim.leader_id)
             theirs = None if named is None else self._round.claims.get(named.address)

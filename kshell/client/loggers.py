@@ -1,4 +1,4 @@
-"""Log levels of one node, asked and changed at that node itself (KIP-412; at controllers KIP-919, 3.7 and later)."""
+"""Read and change the log levels of one node, by asking that node itself (KIP-412; controllers: KIP-919, from 3.7)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from kshell.protocol.decoder import Message
 from kshell.protocol.messages.configs import DESCRIBE_CONFIGS, INCREMENTAL_ALTER_CONFIGS
 
 BROKER_LOGGER = 8
-"""The resource type of a node's loggers, controllers' too (``ConfigResource.Type``)."""
+"""The resource type for the loggers of a node, broker or controller (``ConfigResource.Type``)."""
 INVALID_REQUEST = 42
-"""What a node answers, among other causes, when it has another id."""
+"""The error code of a node that is asked for the loggers of another node id; it has other causes, too."""
 _SET, _DELETE = 0, 1
 SOURCES = {4: "STATIC_BROKER_CONFIG", 5: "DEFAULT_CONFIG", 6: "DYNAMIC_BROKER_LOGGER_CONFIG"}
 
 
 class Logger(NamedTuple):
-    """A logger of a node. ``level`` is the effective one: its own, or the one it inherits."""
+    """A logger of a node; ``level`` is the effective one, its own or inherited; ``source`` is in :data:`SOURCES`."""
 
     name: str
     level: str | None
@@ -28,9 +28,9 @@ class Logger(NamedTuple):
 
 
 def loggers(connection: Connection, node_id: int) -> list[Logger]:
-    """Every logger of the node at the other end, root first, then by name. Raises NodeError.
+    """Return every logger of the node that ``connection`` leads to, root first, then by name.
 
-    A node that has another id refuses (INVALID_REQUEST).
+    Raises NodeError: among others, the node has another id than ``node_id`` (INVALID_REQUEST).
     """
     wanted = {"resourceType": BROKER_LOGGER, "resourceName": str(node_id), "configurationKeys": None}
     body = connection.request(DESCRIBE_CONFIGS, {"resources": [wanted]}).body
@@ -48,9 +48,9 @@ def loggers(connection: Connection, node_id: int) -> list[Logger]:
 
 
 def set_level(connection: Connection, node_id: int, name: str, level: str | None) -> None:
-    """Change a logger's level at the node at the other end; ``None`` takes it back to what it inherits.
+    """Change the level of a logger at the node that ``connection`` leads to; ``None`` restores the inherited level.
 
-    Raises NodeError. Nothing is written: the node forgets it when it restarts.
+    The node does not store the level: a restart resets it. Raises NodeError.
     """
     change = {"name": name, "configOperation": _DELETE if level is None else _SET, "value": level}
     wanted = {"resourceType": BROKER_LOGGER, "resourceName": str(node_id), "configs": [change]}

@@ -1,7 +1,7 @@
 """From an address to a usable connection: TCP, TLS, ApiVersions (KIP-35, KIP-511), then SASL (KIP-43, KIP-152).
 
-A peer that hangs up on ApiVersions may be older than that version of it: it is asked again, then with lower versions,
-and at last taken for the release that ``broker.version.fallback`` names.
+A peer that closes the connection on ApiVersions may not know that version: it is asked once more with the same version,
+then with lower ones; at last it is treated as the release that ``broker.version.fallback`` names.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def connect(host: str, port: int, settings: Settings, *, timeout: float | None =
         host: where the node listens; must be among ``settings.allowed_hosts``, where that is set.
         port: the port of its listener.
         settings: how to connect and log in.
-        timeout: seconds for all of it; ``default.api.timeout.ms`` where it is not given.
+        timeout: seconds for all steps together; ``None`` for ``default.api.timeout.ms``.
 
     Raises:
         HostNotAllowedError: ``allowed.hosts`` does not list the host; nothing was sent.
@@ -68,7 +68,7 @@ def connect(host: str, port: int, settings: Settings, *, timeout: float | None =
 
 
 def _negotiated(host: str, port: int, settings: Settings, deadline: float) -> Connection:
-    """A connection whose peer has reported its versions, or is treated as the release configured as fallback."""
+    """Return a connection with ``versions`` set: reported by the peer, or those of ``broker.version.fallback``."""
     tried: list[int] = []
     while True:
         connection = _open(host, port, settings, deadline)
@@ -82,7 +82,7 @@ def _negotiated(host: str, port: int, settings: Settings, deadline: float) -> Co
         except TlsError:
             raise
         except ConnectError:
-            # A peer of another release hangs up without a word. Anything else would be its answer.
+            # A peer that does not know the version closes the connection without a response: try the next version.
             if time.monotonic() > deadline:
                 raise
         except BaseException:
@@ -91,7 +91,7 @@ def _negotiated(host: str, port: int, settings: Settings, deadline: float) -> Co
 
 
 def _version_to_try(connection: Connection, attempt: int) -> int | None:
-    """The highest version first and once more, then each one below it; ``None`` when nothing is left."""
+    """Return the version of an attempt: the highest, the same again, then each lower one; ``None`` after the last."""
     versions = connection.api(API_VERSIONS).versions
     banned = connection.excluded.get(API_VERSIONS.name, frozenset())
     allowed = [version for version in range(versions.high or 0, versions.low - 1, -1) if version not in banned]
@@ -111,7 +111,7 @@ def _open(host: str, port: int, settings: Settings, deadline: float) -> Connecti
 
 
 def overlay(dialects: frozenset[str]) -> dict[int, Api]:
-    """The APIs that the named dialects replace, by key."""
+    """Return the APIs that the named dialects replace, by API key."""
     if not dialects:
         return {}
     from kshell.protocol.messages.drafts import DIALECTS
@@ -120,7 +120,7 @@ def overlay(dialects: frozenset[str]) -> dict[int, Api]:
 
 
 def _ask(connection: Connection, version: int, deadline: float) -> NodeVersions:
-    """One ApiVersions, and a second one at the version that the first answer lists. Raises NodeError."""
+    """Send ApiVersions, and send it again with a lower version if the peer refuses ``version``. Raises NodeError."""
     api = connection.api(API_VERSIONS)
     remaining = min(max(deadline - time.monotonic(), 0.0), connection.timeout)
     frame = connection.exchange_raw(api, version, _SOFTWARE, timeout=remaining)
@@ -137,7 +137,7 @@ def _ask(connection: Connection, version: int, deadline: float) -> NodeVersions:
 
 
 def _next_version(connection: Connection, api: Api, highest: int) -> int:
-    """The highest version up to that which may be asked with. Raises UnsupportedVersionError when all are excluded."""
+    """Return the highest version up to ``highest`` that is not excluded. Raises UnsupportedVersionError if all are."""
     banned = connection.excluded.get(api.name, frozenset())
     for version in range(highest, -1, -1):
         if version in api.versions and version not in banned:
@@ -148,10 +148,10 @@ def _next_version(connection: Connection, api: Api, highest: int) -> int:
 
 
 def _refused(api: Api, version: int, frame: bytes) -> int | None:
-    """The highest version to ask with when the peer does not know ``version``; ``None`` when it does.
+    """Return the peer's highest ApiVersions version if it refused ``version``; ``None`` if it did not refuse.
 
-    Error 35 comes in a body of version 0, whatever was asked; the list in it names the highest version (KIP-511). A
-    peer from before that lists nothing: then it is 0.
+    The refusal (UNSUPPORTED_VERSION) is in the layout of version 0, whatever was asked, and lists the highest version
+    (KIP-511). Peers older than KIP-511 list nothing; for them the result is 0.
     """
     error = int.from_bytes(frame[_HEADER : _HEADER + 2], "big", signed=True)
     if error != _UNSUPPORTED_VERSION or version == 0:
@@ -164,7 +164,7 @@ def _refused(api: Api, version: int, frame: bytes) -> int | None:
 
 
 def _ranges_of(release: str) -> Mapping[int, Range]:
-    """What brokers of a release offer, patch numbers aside. Raises UsageError."""
+    """Return the API versions of brokers of a release, patch numbers ignored. Raises UsageError if it is unknown."""
     from kshell.client.releases import BROKER, RELEASES, offers
 
     for offer in offers():
@@ -175,7 +175,10 @@ def _ranges_of(release: str) -> Mapping[int, Range]:
 
 
 def _assumed(connection: Connection, settings: Settings, tried: list[int]) -> Connection:
-    """The peer closes every connection on ApiVersions. Raises ConnectError unless a fallback release is configured."""
+    """Return the connection with the versions of ``broker.version.fallback``: the peer rejects every ApiVersions.
+
+    Raises ConnectError (with TLS, TlsError) if that property is not set, UsageError if it names an unknown release.
+    """
     if settings.fallback_release is not None:
         try:
             ranges = _ranges_of(settings.fallback_release)
@@ -206,13 +209,13 @@ _UNSUPPORTED_MECHANISM = 33
 _ILLEGAL_STATE = 34
 _AUTHENTICATION_FAILED = 58
 _FRAMED = Versions(1, None)
-"""From version 1 on the tokens travel inside SaslAuthenticate; before (Kafka below 1.0) they had no frame."""
+"""SaslHandshake versions with which SASL messages are inside SaslAuthenticate; before Kafka 1.0 they were not."""
 _MOST_STEPS = 16
 
 
 @hides_locals
 def authenticate(connection: Connection, settings: Settings, deadline: float) -> None:
-    """Authenticate the client. Raises NodeError: AuthenticationError when either side refuses the other."""
+    """Authenticate the client. Raises NodeError: AuthenticationError if the server or the client refuses the other."""
     remaining = min(connection.timeout, max(deadline - time.monotonic(), 0.0))
     chosen = mechanism(settings, connection.node, settings.tls is not None, remaining)
     answer = connection.request(SASL_HANDSHAKE, {"mechanism": chosen.name}, accepted=_FRAMED, timeout=remaining).body
@@ -228,7 +231,7 @@ def _exchange(connection: Connection, name: str, steps: Generator[bytes, bytes, 
             try:
                 answer = _exchange_token(connection, name, token, deadline)
             except AuthenticationError as error:
-                token = steps.throw(error)  # the mechanism may know better why
+                token = steps.throw(error)  # the mechanism may raise an error with a better reason
             else:
                 token = steps.send(answer)
     except StopIteration:
@@ -241,7 +244,8 @@ def _exchange_token(connection: Connection, name: str, token: bytes, deadline: f
     try:
         answer = connection.request(SASL_AUTHENTICATE, {"authBytes": token}, timeout=remaining).body
     except ConnectError as error:
-        # Servers that refuse say so (KIP-152): this one may be restarting, and asking again may help.
+        # A server that refuses the client says so (KIP-152). One that only disconnects may be restarting, so this stays
+        # a ConnectError: callers may try again.
         hint = error.hint or "if it stays so, the server's log says why"
         raise type(error)(error.node, f"{name}: {error.reason}", api=error.api, hint=hint) from None
     code = answer["errorCode"]

@@ -1,7 +1,8 @@
-"""The nodes of one cluster: who can be asked, whether it is the right kind, and whether it is the same cluster still.
+"""The nodes of one cluster: pooled connections to them, checked for the right kind of node and the right cluster.
 
-KIP-919: a list names controllers or brokers. Entries that cannot be reached are skipped; the first node of the wrong
-kind is an error, for the whole list is then suspect. The first cluster id that is seen is pinned.
+In: a bootstrap list of controllers or of brokers (KIP-919). Out: connections, and the nodes that the cluster reports.
+Addresses that cannot be reached are skipped; a node of the wrong kind is an error, because then the whole list may be
+wrong. The first cluster id that a node reports is pinned: a node of another cluster is an error from then on.
 """
 
 from __future__ import annotations
@@ -42,16 +43,16 @@ TOPIC = "__cluster_metadata"
 KIP_919_DRAFT = "kip-919-draft"
 """The dialect in which Metadata v13 reports controllers and cluster id (:func:`drafted_description`)."""
 FIRST_CONTACT = 1.0
-"""Seconds of trying while no node has ever answered: the addresses may be wrong, and the user should know."""
+"""Seconds to keep trying while no node has ever answered: the addresses may be wrong, and the user should know."""
 _ENDPOINT_TYPES = {BROKER: 1, CONTROLLER: 2}
 _FLAGS = {BROKER: "--bootstrap-servers", CONTROLLER: "--bootstrap-controllers"}
 _WITH_TYPE = Versions(1, None)
 _MOST_OPEN = 256
-"""Connections that are kept; the oldest is closed for one more."""
+"""Connections in the pool, at most; for one more, the oldest is closed."""
 _MOST_NAMED = 256
-"""Controllers that answers named in passing. A real cluster has fewer than ten."""
+"""Nodes known by id, at most, when responses name further ones. A real cluster has fewer than ten controllers."""
 _MOST_NODES = 10_000
-"""Nodes of one cluster that are believed in: each of them may be asked, over a connection of its own."""
+"""Nodes of a DescribeCluster response, at most: each of them may be asked, over a connection of its own."""
 
 
 class ClusterNode(NamedTuple):
@@ -64,10 +65,12 @@ class ClusterNode(NamedTuple):
 
 
 class Nodes:
-    """Connections to the nodes of a cluster, made on demand and kept; closed with :meth:`close`.
+    """Connections to the nodes of a cluster, opened on demand and pooled; end with :meth:`close`.
 
-    ``kind`` is ``controller`` or ``broker``. ``cluster_id`` is pinned by ``cluster.id`` or by the first node that tells
-    it. ``notes`` are for users.
+    Use :meth:`any` for a question that every node can answer, :meth:`node` for a node by its id, :meth:`at` for an
+    address, and :meth:`dial` for a connection of one's own. ``kind`` is ``controller`` or ``broker``. ``cluster_id`` is
+    that of the property ``cluster.id``, or else of the first node that reported one. ``notes`` are sentences for the
+    user.
     """
 
     def __init__(self, kind: str, bootstrap: list[Address], settings: Settings) -> None:
@@ -81,22 +84,23 @@ class Nodes:
         self.controller_id = -1
         """The active controller, as a controller last reported it; brokers report a random broker, which is ignored."""
         self.was_reached = False
-        """Whether any node has ever answered: one that has will come back; else the list may be wrong."""
+        """Whether any node has ever answered; if none has, the bootstrap list may be wrong."""
         self.notes: list[str] = []
         self._open: dict[Address, Connection] = {}
         self._silent: set[Address] = set()
-        """Addresses that accepted and did not answer in time: the last to try while there are others."""
+        """Addresses whose last attempt ended in a timeout; they are tried after all others."""
         self._lock = threading.Lock()
         self._is_closed = False
 
     # --- connections ---------------------------------------------------------------------------------------------
 
     def dial(self, address: Address, *, timeout: float = inf) -> Connection:
-        """A new connection, the caller's own, to a node of the right kind and cluster. Raises NodeError.
+        """Open a new connection, which the caller must close, and check the node's kind and cluster. Raises NodeError.
 
         Args:
             address: where the node listens.
-            timeout: seconds for all of it, where that is less than ``socket.connection.setup.timeout.ms`` allows.
+            timeout: seconds for everything; connecting and authenticating have at most
+                ``socket.connection.setup.timeout.ms`` of it.
         """
         deadline = time.monotonic() + timeout
         connection = connect(*address, self.settings, timeout=_seconds_left(deadline, self.settings.connect_timeout))
@@ -109,7 +113,7 @@ class Nodes:
         return connection
 
     def at(self, address: Address, *, timeout: float = inf) -> Connection:
-        """The connection to an address, pooled for later; ``timeout`` as in :meth:`dial`. Raises NodeError."""
+        """Return the pooled connection to an address, or open one; ``timeout`` as in :meth:`dial`. Raises NodeError."""
         connection = self._pooled(address)
         if connection is not None:
             return connection
@@ -125,11 +129,11 @@ class Nodes:
             dialed.close()
             raise
         if connection is not dialed:
-            dialed.close()  # another thread was faster
+            dialed.close()  # another thread has opened one meanwhile
         return connection
 
     def _pooled(self, address: Address, dialed: Connection | None = None) -> Connection | None:
-        """The open connection to an address, else ``dialed``, now pooled. Raises ConnectError once closed."""
+        """Return the usable pooled connection, else pool ``dialed``. Raises ConnectError after :meth:`close`."""
         with self._lock:
             if self._is_closed:
                 raise ConnectError(name_of(*address), "closed meanwhile")
@@ -144,9 +148,9 @@ class Nodes:
             return dialed
 
     def any(self, *, timeout: float = inf) -> Connection:
-        """A connection to the first node that can be reached; ``timeout`` is in seconds.
+        """Return a pooled connection to any node; if none is open, connect to the first node that can be reached.
 
-        Raises NodeError when none can.
+        ``timeout`` is in seconds, for all attempts. Raises NodeError if no node can be reached.
         """
         with self._lock:
             connections = list(self._open.values())
@@ -161,11 +165,11 @@ class Nodes:
         return first_success([partial(attempt, address) for address in self.addresses()], unreachable)
 
     def reachable(self, *, timeout: float = inf) -> Iterator[Connection]:
-        """Yield a connection to every node of the list, then to those that the cluster reports, if reachable.
+        """Yield a connection to every reachable node, of the bootstrap list and of those known when this is called.
 
-        ``timeout``: seconds for all of them; those that are left then count as not reachable.
+        ``timeout``: seconds for all nodes together; nodes that are left then count as not reachable.
 
-        Raises NodeError when no node can, and at once for what no other node would mend.
+        Raises NodeError if no node can be reached, or one fails for another reason (such as a refused login).
         """
         deadline = time.monotonic() + timeout
         failures: list[NodeError] = []
@@ -182,8 +186,8 @@ class Nodes:
             raise unreachable(failures)
 
     def addresses(self) -> list[Address]:
-        """Every address that is known: those given first, but those of nodes that were silent last."""
-        nodes = tuple(self.by_id.values())  # at once: another thread may learn of nodes
+        """Return every known address: open connections first, those that timed out last, else bootstrap list first."""
+        nodes = tuple(self.by_id.values())  # a copy, because another thread may add nodes
         addresses = dict.fromkeys([*self.bootstrap, *(node.address for node in nodes)])
         return sorted(addresses, key=self._rank)
 
@@ -192,7 +196,7 @@ class Nodes:
         return 0 if connection is not None and connection.is_open else 2 if address in self._silent else 1
 
     def close(self) -> None:
-        """Close every pooled connection; no new one is made from then on."""
+        """Close every pooled connection; from then on :meth:`at` raises ConnectError."""
         with self._lock:
             self._is_closed = True
             for connection in self._open.values():
@@ -202,7 +206,7 @@ class Nodes:
     # --- who is there --------------------------------------------------------------------------------------------
 
     def node(self, node_id: int) -> Connection:
-        """The connection to the node with that id. Raises NodeError; ConnectError names the ids that are known."""
+        """Return the connection to the node with that id. Raises NodeError; for an unknown id, with the known ones."""
         if node_id not in self.by_id:
             self.describe(self.any())
         node = self.by_id.get(node_id)
@@ -213,17 +217,17 @@ class Nodes:
         return self.at(node.address)
 
     def learn(self, node: ClusterNode) -> None:
-        """Add a node that an answer named in passing. If there are too many, the oldest ones are dropped."""
+        """Add a node that some other response named. If there are too many, the oldest ones are dropped."""
         self.by_id.pop(node.id, None)
         self.by_id[node.id] = node
         while len(self.by_id) > _MOST_NAMED:
             self.by_id.pop(next(iter(self.by_id)))
 
     def describe(self, connection: Connection, *, fenced: bool = False, timeout: float | None = None) -> Message | None:
-        """Ask a node for DescribeCluster; ``None`` where it cannot answer for this kind. Learns nodes and cluster id.
+        """Send DescribeCluster, and note the nodes and cluster id of the response. Raises NodeError.
 
-        With ``fenced``, brokers that are registered and fenced are listed too, where the node can (KIP-1073).
-        Raises NodeError.
+        With ``fenced``, fenced brokers are included, if the node can report them (KIP-1073). Returns ``None`` if the
+        node's release cannot describe nodes of this kind.
         """
         body = self._described(connection, fenced, timeout)
         if body is None:
@@ -239,7 +243,7 @@ class Nodes:
             ClusterNode(n["brokerId"], (n["host"], n["port"]), n["rack"], n.get("isFenced")) for n in body["brokers"]
         ]
         if nodes:
-            self.by_id = {node.id: node for node in nodes}  # who left is forgotten
+            self.by_id = {node.id: node for node in nodes}  # nodes that have left the cluster are dropped
         return body
 
     def _described(self, connection: Connection, fenced: bool, timeout: float | None) -> Message | None:
@@ -254,30 +258,31 @@ class Nodes:
         if code in (codes.MISMATCHED_ENDPOINT_TYPE, codes.UNSUPPORTED_ENDPOINT_TYPE):
             raise self._wrong_kind(connection)
         if code == codes.UNSUPPORTED_VERSION:
-            return None  # metadata.version is older than the registration of controllers
+            return None  # the metadata.version is from before controllers register (15, KIP-919)
         if code:
             raise codes.failure(connection.node, code, DESCRIBE_CLUSTER.name, body["errorMessage"])
         return body
 
     def _admit(self, connection: Connection, timeout: float) -> None:
-        """Raises WrongEndpointError, ClusterIdError. A cluster that does not say its id stays unknown."""
+        """Check the node's kind and cluster; one that reports no cluster id is accepted. Raises NodeError."""
         if KIP_919_DRAFT in self.settings.dialects:
-            self.describe(connection, timeout=timeout)  # the draft's own answer says what kind of node gave it
+            self.describe(connection, timeout=timeout)  # the draft's own response says which kind of node sent it
             return
         if connection.versions.assumed is None and connection.versions.is_broker != (self.kind == BROKER):
             raise self._wrong_kind(connection)
         try:
             self.describe(connection, timeout=timeout)
         except UnsupportedVersionError:
-            return  # versions were excluded
+            return  # api.versions.exclude leaves no version of DescribeCluster
         except (AuthorizationError, ServerError) as error:
-            # What the node serves beside that is as good as ever.
+            # The node may refuse this and still serve everything else, so it is used, with a note.
             why = f"; {error.hint}" if error.hint else ""
             note = f"{error.message}: the cluster's id and its {self.kind}s stay unknown{why}"
             if note not in self.notes:
                 self.notes.append(note)
 
     def _pin(self, connection: Connection, cluster_id: str | None) -> None:
+        """Note the first cluster id that a node reports; raise ClusterIdError for a different one."""
         if self.cluster_id is None:
             self.cluster_id = cluster_id
         elif cluster_id is not None and cluster_id != self.cluster_id:
@@ -293,12 +298,12 @@ class Nodes:
 
 
 def _seconds_left(deadline: float, most: float = inf) -> float:
-    """The seconds to ``deadline``, ``most`` at the most."""
+    """Return the seconds until ``deadline``, at least 0 and at most ``most``."""
     return min(most, max(deadline - time.monotonic(), 0.0))
 
 
 def unreachable(failures: list[NodeError]) -> NodeError:
-    """One error for a list whose entries all failed: the one failure, or the kinds of them side by side."""
+    """Return one error for nodes that all failed: the single failure, or one whose reason lists all of them."""
     if len(failures) == 1:
         return failures[0]
     reasons = "; ".join(f"{error.node}: {error.reason}" for error in failures)
@@ -318,20 +323,20 @@ _DIRECT = Versions(13, None)
 def drafted_metadata(
     connection: Connection, *, direct: bool, topics: Sequence[str] | None = (), timeout: float | None = None
 ) -> Message:
-    """The body of a Metadata answer, in the dialect ``kip-919-draft``.
+    """Send Metadata in the dialect ``kip-919-draft``, and return the body of the response.
 
-    The request says that it is meant for the controllers, the answer says that it comes from one. There is no error
-    code of the whole answer, so the entry of ``__cluster_metadata`` carries it.
+    In this dialect, the request says whether it is meant for a controller, and the response says whether it comes from
+    one. The response has no error code of its own; a node puts it into the entry of the topic ``__cluster_metadata``.
 
     Args:
         connection: to the node that is asked.
-        direct: whether a controller is meant, else a broker.
-        topics: ``None`` for all, none by default.
-        timeout: seconds; ``request.timeout.ms`` where it is not given.
+        direct: whether the node must be a controller; else it must be a broker.
+        topics: names of topics to describe; ``None`` for all, none by default.
+        timeout: seconds to wait; ``None`` for the connection's own timeout.
 
     Raises:
-        UnsupportedVersionError: a controller is meant, and the peer does not know version 13.
-        WrongEndpointError: the other kind of node answers.
+        UnsupportedVersionError: ``direct`` is true, and the node does not know version 13.
+        WrongEndpointError: a node of the other kind answered.
         NodeError: any other failure.
     """
     wanted = {
@@ -352,13 +357,13 @@ def drafted_metadata(
 
 
 def drafted_description(connection: Connection, *, direct: bool, timeout: float | None = None) -> Message:
-    """The cluster of :func:`drafted_metadata`, as a body of DescribeCluster. Raises NodeError."""
+    """Call :func:`drafted_metadata` and return the response in the form of a DescribeCluster body. Raises NodeError."""
     body = drafted_metadata(connection, direct=direct, timeout=timeout)
     nodes = [{**{k: node[k] for k in ("host", "port", "rack")}, "brokerId": node["nodeId"]} for node in body["brokers"]]
     return {
         "errorCode": 0,
         "errorMessage": None,
-        "clusterId": body.get("clusterId"),  # below version 2 brokers do not name their cluster: it is not compared
+        "clusterId": body.get("clusterId"),  # absent before version 2: then the cluster id is not checked
         "controllerId": body["controllerId"],
         "brokers": nodes,
     }
@@ -372,17 +377,17 @@ _MOST_ASKED = 32
 
 
 class VersionsReply(NamedTuple):
-    """The description that the node at an address gave of itself, or why there is none: one of both is ``None``."""
+    """What a node reported in ApiVersions, or why it did not: exactly one of the two fields is ``None``."""
 
     versions: NodeVersions | None
     failure: NodeError | None
 
 
 def ask_versions(addresses: Iterable[Address], settings: Settings) -> dict[Address, VersionsReply]:
-    """Ask every node, all at the same time; each has ``connect_timeout`` twice over for its answer.
+    """Ask many nodes for their API versions, in parallel; each has twice ``settings.connect_timeout`` to answer.
 
-    Nobody logs in for this: ApiVersions is answered before SASL (KIP-43), so a node that would not have us still tells.
-    Raises what is no failure of a node (UsageError for properties that cannot be used).
+    The client does not authenticate: nodes answer ApiVersions before SASL (KIP-43), even if they would refuse the
+    login. Failures of nodes are in the result. Raises UsageError for properties that cannot be used.
     """
     wanted = list(dict.fromkeys(addresses))
     replies = concurrently(lambda address: _ask_versions(address, settings), wanted, most=_MOST_ASKED)
@@ -401,7 +406,7 @@ def _ask_versions(address: Address, settings: Settings) -> VersionsReply:
 
 
 def none_answers(replies: Iterable[VersionsReply]) -> NodeError:
-    """One error for nodes that all failed: the one failure, or all of them side by side."""
+    """Return one ConnectError for nodes that all failed, or the failure itself if it is a single one."""
     failures = [reply.failure for reply in replies if reply.failure is not None]
     if len(failures) == 1:
         return failures[0]

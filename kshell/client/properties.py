@@ -1,9 +1,9 @@
-"""Java client properties: a ``.properties`` file, what overrides it (``-X``), config providers, secrets.
+"""Java client properties: read a ``.properties`` file and overrides (``-X``), resolve config providers, hide secrets.
 
 The file's syntax is that of ``java.util.Properties.load(InputStream)``, which Kafka's tools use (``Utils.loadProps``):
-ISO-8859-1 with ``\\uXXXX``. Variables ``${provider:[path:]key}`` are read as Kafka's ``ConfigTransformer`` and its
-providers read them; but Kafka leaves a variable that it cannot resolve as it is, and connects with that text for a
-password, where it is an error here.
+ISO-8859-1 with ``\\uXXXX``. Variables ``${provider:[path:]key}`` are resolved as by Kafka's ``ConfigTransformer`` and
+its providers. One difference: a variable without a value is an error here, where Kafka would leave its text in place
+and use that, for example, as a password.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kshell.extras import require
 
 
 class Secret:
-    """Holds a password, a key or a token; only :attr:`value` gives it away."""
+    """A password, a private key or a token. Only :attr:`value` shows it; ``str``, ``repr`` and pickle do not."""
 
     __slots__ = ("value",)
 
@@ -35,7 +35,7 @@ class Secret:
         raise TypeError("a secret is not serialised")
 
     def utf8(self) -> bytes:
-        """As Java encodes a string: what UTF-8 cannot hold (half a surrogate pair) becomes a question mark."""
+        """Encode the secret as Java encodes a string: half a surrogate pair becomes a question mark."""
         return self.value.encode("utf-8", "replace")
 
 
@@ -44,9 +44,9 @@ _R = TypeVar("_R")
 
 
 def hides_locals(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """A function whose local variables are secret: its errors bring no frame of it along.
+    """Decorate a function with secret local variables: a KshellError leaves it without the traceback of its frames.
 
-    Notebooks and programs that report errors print the variables of every frame of a traceback.
+    Notebooks and error reporters print the local variables of every frame in a traceback.
     """
 
     @functools.wraps(function)
@@ -61,14 +61,15 @@ def hides_locals(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 _LARGEST = 4 << 20
-"""Bytes of a properties file; certificates in it included."""
+"""Bytes of the largest properties file that is read; it may contain certificates."""
 _TERMINATOR = re.compile(r"\r\n|\r|\n")
 
 
 class Properties(dict[str, str]):
-    """Client properties, the later of two values in effect. ``places`` has the file and line, or the flag, of a key.
+    """Client properties: key -> value, as text. ``places`` is key -> where it was set: file and line, or ``-X``.
 
-    Its repr shows keys only. Every reading method raises UsageError: it names the place and the key, never the value.
+    The ``repr`` shows keys only. The methods return a value as the type that is asked for; they raise UsageError for a
+    wrong value, with the place and the key and never the value.
     """
 
     def __init__(self, values: Mapping[str, str] | None = None, places: Mapping[str, str] | None = None) -> None:
@@ -79,37 +80,37 @@ class Properties(dict[str, str]):
         return f"Properties({', '.join(self)})"
 
     def fault(self, key: str, reason: str, *, hint: str | None = None) -> UsageError:
-        """The error of one key: ``client.properties: line 3: ssl.keystore.location: …``."""
+        """Return an error about a key: ``client.properties: line 3: ssl.keystore.location: …``."""
         place = self.places.get(key)
         return UsageError(f"{place}: {key}: {reason}" if place else f"{key}: {reason}", hint=hint)
 
     def text(self, key: str) -> str | None:
-        """A value without the space around it, as Kafka's ConfigDef takes strings; ``None`` when it is not set."""
+        """Return a value without surrounding space, as Kafka's ConfigDef reads strings; ``None`` if it is not set."""
         value = self.get(key)
         return None if value is None else value.strip()
 
     def filled(self, key: str) -> str | None:
-        """A text that is not empty, or ``None``."""
+        """Return a value as :meth:`text` does, but ``None`` if it is empty."""
         return self.text(key) or None
 
     def secret(self, key: str) -> Secret | None:
-        """A password, as it is: Kafka's ConfigDef trims every value that is a string, passwords too."""
+        """Return a password, without surrounding space: Kafka's ConfigDef trims passwords, too."""
         value = self.text(key)
         return None if value is None else Secret(value)
 
     def entries(self, key: str) -> tuple[str, ...]:
-        """The entries of a comma-separated list; none where the key is not set."""
+        """Return the entries of a comma-separated list; none if the key is not set."""
         return tuple(entry.strip() for entry in (self.get(key) or "").split(",") if entry.strip())
 
     def switch(self, key: str, default: bool = False) -> bool:
-        """``true`` or ``false``, as Java writes them."""
+        """Return the value of a boolean: ``true`` or ``false``, in any case."""
         value = (self.text(key) or str(default)).lower()
         if value not in ("true", "false"):
             raise self.fault(key, "is neither true nor false")
         return value == "true"
 
     def seconds(self, key: str, default: float) -> float:
-        """Milliseconds in the file, seconds here."""
+        """Return a time in seconds; the property has it in milliseconds. ``default`` is in seconds."""
         value = self.text(key)
         if value is None:
             return default
@@ -119,7 +120,10 @@ class Properties(dict[str, str]):
 
 
 def read(path: str | None, above: Iterable[str] = ()) -> Properties:
-    """The properties of a file, with ``key=value`` lines ``above`` it. Raises UsageError."""
+    """Read a properties file, if any, and resolve variables. Raises UsageError.
+
+    ``above`` are the ``key=value`` texts of ``-X``, which override the file.
+    """
     properties = Properties()
     if path is not None:
         for number, key, value in parse(_read(path), path):
@@ -128,7 +132,7 @@ def read(path: str | None, above: Iterable[str] = ()) -> Properties:
         key, equals, value = line.partition("=")
         key = key.strip()
         if not equals or not key:
-            # What has no "=" may be a password whose key was forgotten: it is not repeated.
+            # A text without "=" may be a password whose key was forgotten, so the message does not repeat it.
             raise UsageError("-X: what follows is not key=value", hint="kshell -X security.protocol=SSL …")
         properties[key], properties.places[key] = value, "-X"
     if properties.filled("config.providers"):
@@ -149,7 +153,7 @@ def _read(path: str) -> bytes:
 
 
 def parse(text: bytes | str, name: str) -> Iterator[tuple[int, str, str]]:
-    """(line, key, value) of each entry, in their order; bytes are ISO-8859-1. Raises UsageError with file and line."""
+    """Yield (line, key, value) of each entry; bytes are ISO-8859-1. Raises UsageError, which names file and line."""
     require("a properties file", "live", "javaproperties")
     import javaproperties
 
@@ -174,20 +178,20 @@ _LARGEST = 4 << 20
 _PACKAGE = "org.apache.kafka.common.config.provider."
 
 Lookup = Callable[[str, str], str]
-"""(path, key) -> value. Raises LookupError with the reason."""
+"""A config provider: (path, key) of a variable -> its value. Raises LookupError with the reason."""
 
 
 def resolve(properties: Properties) -> Properties:
-    """The same properties with the variables of the providers that ``config.providers`` names replaced, once.
+    """Return the properties with the variables of the providers in ``config.providers`` replaced, not recursively.
 
-    Raises UsageError for a provider class that is none of Kafka's three, and for a variable without a value.
+    Raises UsageError for a provider class that is not one of Kafka's three, and for a variable without a value.
     """
     lookups: dict[str, Lookup] = {}
     for alias in properties.entries("config.providers"):
         key = f"config.providers.{alias}.class"
         name = properties.filled(key)
         if name is None:
-            continue  # as Kafka does
+            continue  # Kafka ignores a provider without a class, too
         make = _CLASSES.get(name.removeprefix(_PACKAGE))
         if make is None or not name.startswith(_PACKAGE):
             supported = ", ".join(_CLASSES)
@@ -261,7 +265,7 @@ def _from_directory(properties: Properties, prefix: str) -> Lookup:
 
 
 def _allowed(properties: Properties, prefix: str) -> Callable[[str], str]:
-    """A function from the path in a variable to the path to read, as ``AllowedPaths`` decides."""
+    """Return a function that checks the path in a variable by ``allowed.paths`` (Kafka's ``AllowedPaths``)."""
     key = prefix + "allowed.paths"
     paths = [os.path.normpath(path) for path in properties.entries(key)]
     for path in paths:

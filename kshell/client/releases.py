@@ -1,8 +1,8 @@
-"""What servers of each Kafka release, 0.10.0 to 4.4, say of themselves in ApiVersions.
+"""What servers of each Kafka release, 0.10.0 to 4.4, report in ApiVersions: API versions and supported features.
 
 API versions come from Kafka's own classes (``releases_table.py``, which is generated), supported features from real
-servers; both are held against running servers by ``tests/client/test_releases.py``. A release is named as people name
-it, without its patch number: ``"0.10.2"``, ``"0.11"``, ``"3.9"``.
+servers; ``tests/client/test_releases.py`` compares both with running servers. A release is named as users name it,
+without its patch number: ``"0.10.2"``, ``"0.11"``, ``"3.9"``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
+from kshell.client import releases_table as table
 from kshell.errors import UsageError
 from kshell.protocol.names import API_NAMES
 
@@ -25,14 +26,15 @@ RELEASES: tuple[str, ...] = tuple(
     3.0 3.1 3.2 3.3 3.4 3.5 3.6 3.7 3.8 3.9 4.0 4.1 4.2 4.3 4.4
     """.split()
 )
-"""Oldest first."""
+"""The releases that kshell knows, oldest first."""
 
 OPTIONAL: frozenset[int] = frozenset({71, 72})
-"""GetTelemetrySubscriptions and PushTelemetry (KIP-714): offered only where a plugin receives client metrics."""
+"""GetTelemetrySubscriptions and PushTelemetry (KIP-714): offered only if a plugin for client metrics is installed."""
 
 LAST_KEY = max(API_NAMES)
 FIRST_VENDOR_KEY = 500
-"""Kafka numbers its APIs one after the other; forks number theirs from some hundreds or thousands on."""
+"""API keys from here on are taken as a vendor's: Kafka numbers its APIs one after the other, forks of Kafka number
+their own from some hundreds or thousands on."""
 
 METADATA_VERSION = "metadata.version"
 
@@ -63,14 +65,15 @@ _BEFORE_API_VERSIONS = """
     Produce 0-1, Fetch 0-1, UpdateMetadata 0-1, LeaderAndIsr 0, StopReplica 0, ControlledShutdown 1, OffsetCommit 0-2,
     JoinGroup 0, Heartbeat 0, LeaveGroup 0, SyncGroup 0, DescribeGroups 0, ListGroups 0
 """
-"""Brokers without ApiVersions: what they understand. For users who name such a release."""
+"""API versions of brokers before 0.10.0, which have no ApiVersions; for users who name such a release."""
 
 
 class Offer(NamedTuple):
-    """What one kind of server of one release offers: API key -> (lowest, highest), both ends included.
+    """The API versions that one kind of server of one release offers: API key -> (lowest, highest), both included.
 
-    ``unstable`` holds what differs with ``unstable.api.versions.enable=true``. ``kraft`` is false for a broker that
-    keeps its metadata in ZooKeeper. ``patch`` names the patch release where it differs from the last one of its line.
+    ``unstable`` has the ranges that differ with ``unstable.api.versions.enable=true``. ``kraft`` is false for a broker
+    that keeps its metadata in ZooKeeper. ``patch`` is set for a patch release that differs from the last one of its
+    release.
     """
 
     release: str
@@ -82,7 +85,7 @@ class Offer(NamedTuple):
 
 
 def read_text(text: str) -> dict[str, dict[int, Range | None]]:
-    """Return a text of ``releases_table.py`` as release -> API key -> range; ``None`` where the API is dropped."""
+    """Parse a text of ``releases_table.py``: release -> API key -> new range, ``None`` for an API that is dropped."""
     keys = {name: key for key, name in API_NAMES.items()}
     out: dict[str, dict[int, Range | None]] = {}
     for line in text.split("\n"):
@@ -118,12 +121,11 @@ def _timeline(kind: str, kraft: bool, table: str, patches: str, unstable: str) -
 
 @cache
 def offers() -> tuple[Offer, ...]:
-    """Return every kind of server of every release: brokers on ZooKeeper, KRaft brokers, controllers; oldest first.
+    """Return the offers of all releases: first brokers on ZooKeeper, then KRaft brokers, then controllers.
 
-    KRaft before 3.3 was a preview; it is in the table so that it is not taken for something else.
+    Each group is in the order of releases, oldest first. KRaft before 3.3 was a preview; it is included so that such a
+    server is not taken for another release.
     """
-    from kshell.client import releases_table as table
-
     brokers = _timeline(BROKER, True, table.BROKERS, table.BROKERS_PATCHES, table.BROKERS_UNSTABLE)
     return (
         *_timeline(BROKER, False, table.ZOOKEEPER_BROKERS, "", table.ZOOKEEPER_BROKERS_UNSTABLE),
@@ -134,23 +136,21 @@ def offers() -> tuple[Offer, ...]:
 
 @cache
 def forwarded() -> frozenset[int]:
-    """Return the APIs that a KRaft broker passes on to the active controller.
+    """Return the keys of the APIs that a KRaft broker forwards to the active controller.
 
-    It offers the versions that both have, so an older controller narrows them, or hides them (Kafka's
-    ``ApiVersionsResponse.intersectForwardableApis``).
+    For these, a broker offers the versions that both know, so an older controller narrows the range or hides the API
+    (Kafka's ``ApiVersionsResponse.intersectForwardableApis``).
     """
-    from kshell.client import releases_table as table
-
     keys = {name: key for key, name in API_NAMES.items()}
     return frozenset(keys[name] for name in table.FORWARDED.split())
 
 
 @cache
 def supported_features() -> dict[str, dict[str, Range]]:
-    """Return release -> feature -> range of levels that its KRaft servers support, from 3.3 on (KIP-584, KIP-1022).
+    """Return release -> feature -> (lowest, highest) level that its KRaft servers support, from 3.3 on (KIP-584).
 
-    An answer of ApiVersions below version 4 leaves out features whose lowest level is 0 (KAFKA-17011); brokers on
-    ZooKeeper name no features.
+    ApiVersions responses below version 4 leave out features whose lowest level is 0 (KAFKA-17011, KIP-1022); brokers on
+    ZooKeeper report no features.
     """
     out: dict[str, dict[str, Range]] = {}
     for line in _LEVELS.strip().split("\n"):
@@ -166,7 +166,7 @@ def supported_features() -> dict[str, dict[str, Range]]:
 def release_of(version: str) -> str:
     """Return the release of a version with or without its patch number: ``"3.9.2"`` -> ``"3.9"``.
 
-    Raises UsageError where the table has no such release.
+    Raises UsageError for a release that kshell does not know.
     """
     releases = (*read_text(_BEFORE_API_VERSIONS), *RELEASES)
     parts = version.split(".")
@@ -177,10 +177,9 @@ def release_of(version: str) -> str:
 
 
 def release_ranges(version: str) -> Mapping[int, Range]:
-    """Return what a broker of that version offers: API key -> (lowest, highest).
+    """Return the API versions of a broker of that version: API key -> (lowest, highest).
 
-    For a peer that does not say so itself. Releases that ran both ways, 3.3 to 3.9, are taken as KRaft.
-    Raises UsageError.
+    From 3.3 on they are those of a KRaft broker, before of one on ZooKeeper. Raises UsageError for an unknown release.
     """
     release = release_of(version)
     if release not in RELEASES:

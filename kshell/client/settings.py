@@ -1,4 +1,4 @@
-"""What one connection needs, as client properties say it. Times are in seconds; nothing secret is in any repr."""
+"""The settings of connections, read from client properties. Times are in seconds; a ``repr`` never shows a secret."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LARGEST_KEY = 0x7FFF
 
 
 class Settings(NamedTuple):
-    """One connection's settings; ``warnings`` are sentences for the user, with keys and never with values."""
+    """The settings of connections to one cluster; ``warnings`` are sentences for the user, without secrets."""
 
     security_protocol: str
     tls: Tls | None
@@ -38,18 +38,18 @@ class Settings(NamedTuple):
     cluster_id: str | None
     dialects: frozenset[str]
     excluded: dict[str, frozenset[int]]
-    """API name -> versions that are not to be used (KIP-35 lets a client restrict itself)."""
+    """API name -> versions that kshell must not use (``api.versions.exclude``)."""
     fallback_release: str | None
     allow_plaintext_password: bool
     allowed_hosts: AllowedHosts | None
-    """The hosts that may be connected to; ``None`` for all."""
+    """The hosts that kshell may connect to; ``None`` allows all."""
     warnings: list[str]
     file: str | None = None
     """The properties file that the user named; Kafka's own tools can read it as well."""
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> Settings:
-        """From client properties. Raises UsageError, which names the key and, if it is known, the file and line."""
+        """Read client properties. Raises UsageError, which names the key and, if known, the file and line."""
         source = properties if isinstance(properties, Properties) else Properties(properties)
         warnings = [_unknown(source, key) for key in source if not is_known(key)]
         protocol = (source.filled("security.protocol") or PLAINTEXT).upper()
@@ -90,9 +90,9 @@ class Settings(NamedTuple):
 
 
 def source_of(settings: Settings) -> tuple[str, str] | None:
-    """(``bootstrap_controllers`` or ``bootstrap_servers``, the list) that the properties set; ``None`` for neither.
+    """Return the bootstrap list that the properties set: (``bootstrap_controllers`` or ``bootstrap_servers``, list).
 
-    Raises UsageError for both, as KIP-919 has it.
+    ``None`` if they set neither. Raises UsageError if they set both (KIP-919).
     """
     controllers, servers = settings.bootstrap_controllers, settings.bootstrap_servers
     if controllers and servers:
@@ -117,9 +117,9 @@ def _tls(properties: Properties, warnings: list[str]) -> Tls:
 
 
 def _sasl(properties: Properties) -> Sasl:
-    from kshell.client.sasl.configuration import Sasl
+    from kshell.client.sasl.mechanisms import sasl_of
 
-    return Sasl.of(properties)
+    return sasl_of(properties)
 
 
 def _allowed_hosts(properties: Properties) -> AllowedHosts | None:
@@ -149,7 +149,7 @@ def _dialects(properties: Properties) -> frozenset[str]:
 
 
 def _excluded(properties: Properties) -> dict[str, frozenset[int]]:
-    """``Fetch:18,DescribeQuorum:1-2`` -> which versions of which API."""
+    """Read ``api.versions.exclude``, such as ``Fetch:18,DescribeQuorum:1-2``: API name -> versions."""
     key = "api.versions.exclude"
     excluded: dict[str, frozenset[int]] = {}
     for entry in properties.entries(key):
@@ -221,12 +221,12 @@ OWN = frozenset(
     sasl.oauthbearer.token.file sasl.plain.allow.plaintext
     """.split()
 )
-"""kshell's own keys. ``broker.version.fallback`` has librdkafka's name."""
+"""Keys that only kshell has. ``broker.version.fallback`` has the name of librdkafka's property."""
 
 
 def is_known(key: str) -> bool:
-    """Whether a key is one of these, or of a family whose last part is free (config providers, metrics contexts)."""
+    """Whether a key is in :data:`KEYS` or :data:`OWN`, or begins with a prefix after which any name may follow."""
     if key in KEYS or key in OWN or key.startswith(("config.providers.", "metrics.context.")):
         return True
-    # Console tools take these for their formatters and deserializers.
+    # Kafka's console tools pass these on to their formatters and deserializers.
     return key.startswith(("key.deserializer.", "value.deserializer.", "key.serializer.", "value.serializer."))

@@ -1,7 +1,7 @@
-"""TLS as Java client properties describe it (``DefaultSslEngineFactory``), with Python's ``ssl``.
+"""TLS as Java client properties configure it (``DefaultSslEngineFactory``), with Python's ``ssl``.
 
-What the properties say (:class:`Tls`), the context that connections are made with, and what goes wrong, as an error
-with the next step.
+In: ``ssl.*`` properties. Out: their values (:class:`Tls`), an ``SSLContext`` for connections (:func:`context_of`), and
+for each failure a TlsError with a hint (:func:`explain`).
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ _PASSED_OVER = (
     "ssl.engine.factory.class",
     "security.providers",
 )
-"""Keys that choose among Java's own implementations. Only the engine's and the providers' may change an outcome."""
+"""Keys that name Java implementations and have no effect here. Users are warned about the last two only, because the
+others choose among equivalent implementations."""
 
 _STORES = ("JKS", "PKCS12", "PEM")
 
 
 class Tls(NamedTuple):
-    """What ``ssl.*`` keys say. Nothing is read from files before a context is made of it."""
+    """The values of ``ssl.*`` properties. Their files are read only when :func:`context_of` makes a context."""
 
     truststore_location: str | None
     truststore_password: Secret | None
@@ -54,7 +55,7 @@ class Tls(NamedTuple):
 
     @classmethod
     def of(cls, properties: Properties, warnings: list[str]) -> Tls:
-        """From the keys; what cannot be honoured is added to ``warnings``, keys only. Raises UsageError."""
+        """Read the properties. What has no effect here, or is unsafe, is added to ``warnings``. Raises UsageError."""
         checks = _checks_hostname(properties)
         if not checks:
             warnings.append(
@@ -88,7 +89,7 @@ class Tls(NamedTuple):
         return self.keystore_location is not None or self.keystore_key is not None
 
     def fault(self, key: str, reason: str, *, hint: str | None = None) -> UsageError:
-        """The error of one key, with its place."""
+        """Return an error about a key, with the place where it was set."""
         return Properties(places=self.places).fault(key, reason, hint=hint)
 
 
@@ -132,12 +133,12 @@ def _cipher_suites(properties: Properties, warnings: list[str]) -> tuple[str, ..
 
 
 def context_of(tls: Tls) -> ssl.SSLContext:
-    """The context for what ``ssl.*`` keys say, wherever they came from. Raises UsageError."""
+    """Make the context for TLS connections. Raises UsageError if a store, a key or a cipher suite cannot be used."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # With 3.13 and older this is the default only of create_default_context; and Java, too, needs no strictness here.
+    # Not create_default_context(): from Python 3.13 on it sets VERIFY_X509_STRICT, and Java is not that strict.
     context.check_hostname = tls.checks_name
     context.verify_mode = ssl.CERT_REQUIRED
-    # A certificate in a trust store is trusted by itself, also one that is not a root: so Java has it.
+    # As in Java, a certificate in a trust store is trusted by itself, even if it is not a root certificate.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     trusted = key_stores.trusted(tls)
     if trusted is None:
@@ -185,7 +186,7 @@ def _limit(context: ssl.SSLContext, tls: Tls) -> None:
 
 
 def server_name(host: str) -> str:
-    """What goes into ``wrap_socket(server_hostname=…)``: a name without its root dot, an address without its scope."""
+    """Return the ``server_hostname`` for ``wrap_socket``: a name without final dot, an IPv6 address without scope."""
     return host.partition("%")[0] if ":" in host else host.removesuffix(".")
 
 
@@ -207,7 +208,7 @@ _OLDER = re.compile(
 
 
 def openssl_names(suites: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
-    """(names for TLS 1.2 and older, suites of TLS 1.3, suites that are neither)."""
+    """Sort Java's cipher suites: (OpenSSL's names for TLS 1.2 and older, suites of TLS 1.3, unknown ones)."""
     older, newer, unknown = list[str](), list[str](), list[str]()
     for suite in suites:
         match = _OLDER.match(suite)
@@ -228,7 +229,7 @@ def _older(match: re.Match[str]) -> str:
         return exchange + "DES-CBC3-SHA"
     cipher = match["aes"].replace("AES_", "AES")
     mode = "" if match["mode"] == "CBC" else "-" + match["mode"].replace("CCM_8", "CCM8")
-    # CCM suites have their hash in the name of neither side.
+    # The names of CCM suites have no hash, neither Java's nor OpenSSL's.
     return exchange + cipher + mode + (f"-{match['hash']}" if match["hash"] else "")
 
 
@@ -236,10 +237,10 @@ def _older(match: re.Match[str]) -> str:
 
 
 def _present(context: ssl.SSLContext, tls: Tls, identity: Identity) -> None:
-    """Make the context present the identity, which an ``SSLContext`` takes from a file only.
+    """Make the context present the client's certificate, which an ``SSLContext`` can only load from a file.
 
-    The key is on no disk in the clear: it is encrypted under a password made for it. Raises UsageError where key and
-    certificate do not belong together.
+    The private key is never on disk unencrypted: the file has it under a random password. Raises UsageError if key and
+    certificate do not belong together, or OpenSSL cannot use them.
     """
     password = secrets.token_hex(32)
     with _short_lived_file(_encrypted_pem(identity, password.encode())) as path:
@@ -261,7 +262,7 @@ def _encrypted_pem(identity: Identity, password: bytes) -> bytes:
 
 @contextmanager
 def _short_lived_file(data: bytes) -> Iterator[str]:
-    """A path to read ``data`` from: in memory where the system can (Linux), else a file (0600), soon deleted."""
+    """Provide a path with ``data`` while the context lasts: in memory on Linux, else a temporary file (0600)."""
     if hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd"):
         number = os.memfd_create("kshell-identity")
         try:
@@ -373,17 +374,17 @@ def explain(
     presents: bool | None = None,
     handshake: bool = True,
 ) -> TlsError:
-    """An error while TLS was agreed on, or (``handshake=False``) at a read or write later, as a typed one.
+    """Return a TlsError with reason and hint for an error of the TLS handshake, or of a later read or write.
 
-    In TLS 1.3 a server refuses a client (certificate missing, not trusted) after the client's side of the handshake is
-    complete: that shows at the first read. So whoever reads first passes an SSLError, or an end of the stream (as
-    EOFError), to this function as well.
+    In TLS 1.3 a server refuses a client (certificate missing, or not trusted) after the client's side of the handshake
+    is complete, so the client sees that at its first read. So pass an SSLError of the first read, or the end of the
+    stream (as EOFError), to this function as well.
 
     Args:
         error: what ``ssl`` or the socket raised.
-        node: whom the connection was to, ``host:port``.
-        presents: whether we have a certificate of our own (``Tls.presents``); ``None`` where that is not known.
-        handshake: whether TLS was still being agreed on.
+        node: the peer, ``host:port``.
+        presents: whether the client has a certificate to present (``Tls.presents``); ``None`` if that is not known.
+        handshake: whether the error came during the handshake.
     """
     reason, hint = _case(error, presents, handshake=handshake)
     if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in (_NAME_MISMATCH, _ADDRESS_MISMATCH):
@@ -404,7 +405,7 @@ def _case(error: BaseException, presents: bool | None, *, handshake: bool) -> _C
     reason = (error.reason or "") if isinstance(error, ssl.SSLError) else ""
     case = _ALERTS.get(reason)
     if case is _REFUSED and not presents:
-        # Where a certificate is missing, servers say that it is bad: all before TLS 1.3, Java's after it, too.
+        # For a missing certificate, servers report a bad one: all servers before TLS 1.3, Java's also in TLS 1.3.
         return _NO_CLIENT if presents is False else _CLIENT
     if case is not None:
         return case

@@ -1,6 +1,6 @@
-"""What a running cluster reports about itself, as several commands need it.
+"""Facts about a cluster that several commands need, gathered from its nodes or from the metadata image.
 
-In come a session and, for live sources, its connections (:mod:`kshell.client`). Out go nodes with their API versions
-and software, supported and finalized features, entities with configs, what each broker carries, and the state that the
-checks of ``health`` look at. What one command alone needs stands in its own module.
+Input: a session and, for live sources, its connections (:mod:`kshell.client`). Output: nodes with their API versions
+and software, supported and finalized features, entities with configs, the load of each broker, and the state that the
+checks of ``health`` read. What only one command needs is in the module of that command.
 """

@@ -1,4 +1,4 @@
-"""Brokers as arguments of a command: their ids, their completion, and the refusal of one that nobody knows."""
+"""Brokers as arguments of commands such as ``drain-check``: parse and complete their ids, refuse unknown ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def broker_id(text: str) -> int:
-    """The id in an argument's text: ``3``, or ``broker-3`` as `why` has it. Raises UsageError."""
+    """Parse a broker id: ``3``, or ``broker-3`` as the command ``why`` writes it. Raises UsageError."""
     number = text.removeprefix("broker-")
     if not (number.isascii() and number.isdigit() and len(number) < 11):
         raise UsageError(f"{text!r} is not the id of a broker", hint="an id is a number; `brokers` lists them")
@@ -22,7 +22,7 @@ def broker_id(text: str) -> int:
 
 
 def refuse_unknown(image: Image, brokers: Collection[int]) -> None:
-    """Raises CommandError for a broker that is neither registered nor named by a partition."""
+    """Raise CommandError if one of the brokers is neither registered nor named by any partition."""
     unknown = unregistered_brokers(image, brokers)
     if unknown:
         there = ", ".join(map(str, sorted(image["brokers"]))) or "none"
@@ -30,11 +30,11 @@ def refuse_unknown(image: Image, brokers: Collection[int]) -> None:
 
 
 def complete_broker(session: Session, typed: str) -> Iterable[str]:
-    """The ids of the registered brokers."""
+    """Complete a broker id: the ids of the registered brokers."""
     return [str(broker_id) for broker_id in sorted(session.image["brokers"])]
 
 
 def complete_brokers(session: Session, typed: str) -> Iterable[str]:
-    """The last id of a list with commas."""
+    """Complete the last id of a comma-separated list; ids that the list already has are not offered again."""
     before, comma, _ = typed.rpartition(",")
     return [f"{before}{comma}{broker}" for broker in complete_broker(session, typed) if broker not in before.split(",")]

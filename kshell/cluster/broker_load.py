@@ -1,4 +1,4 @@
-"""What each broker carries: how many partitions it leads, and how many replicas are placed on it."""
+"""The load of each broker: how many partitions it leads, and how many replicas are placed on it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kshell.metadata.partitions import Partition
 
 
 class Load:
-    """Counts of partitions. ``preferred``: those whose first replica is here; ``out_of_sync``: not in the ISR."""
+    """Partition counts of a broker; ``preferred``: it is their first replica; ``out_of_sync``: not in their ISR."""
 
     __slots__ = ("leaders", "out_of_sync", "preferred", "replicas")
 
@@ -18,7 +18,7 @@ class Load:
         self.leaders = self.replicas = self.preferred = self.out_of_sync = 0
 
     def row(self) -> dict[str, int]:
-        """Under the names that rows have."""
+        """The counts under the column names of result rows."""
         return {
             "leaders": self.leaders,
             "replicas": self.replicas,
@@ -28,7 +28,7 @@ class Load:
 
 
 def loads(image: Image) -> defaultdict[int, Load]:
-    """Broker id -> its load; brokers that are not registered, too, where partitions name them."""
+    """Map broker ids to loads. An unregistered broker is included if a partition has a replica on it."""
     loads_by_broker: defaultdict[int, Load] = defaultdict(Load)
     for topic in image[TOPICS].values():
         for _, value in topic.scan():

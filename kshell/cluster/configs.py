@@ -1,4 +1,4 @@
-"""Entities that have configs, as commands name them (``TOPIC:orders``), and the nodes that can be asked about them."""
+"""Parse config resources such as ``TOPIC:orders``, and ask nodes of a running cluster to describe their configs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from kshell.metadata.families.configs import RESOURCE_TYPES, Resource, resource_
 from kshell.metadata.families.topics import NAMES
 from kshell.metadata.names import sort_key
 from kshell.metadata.partial import reported_by
+from kshell.sources.brokers.config_entries import Described
 from kshell.tree.globs import component, is_glob
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _UNKNOWN_TOPIC = 3
 
 
 def parse_entity(text: str) -> Resource:
-    """``TOPIC:orders`` -> its type and name; a type alone has the name ``""``: its default. Raises UsageError."""
+    """Parse ``TOPIC:orders`` into (type, name); ``BROKER`` alone, the default, has the name "". Raises UsageError."""
     kind, colon, name = text.partition(":")
     kind = kind.upper()
     if kind not in KINDS:
@@ -41,7 +42,7 @@ def parse_entity(text: str) -> Resource:
 
 
 def expand(session: Session, text: str) -> list[Resource]:
-    """The resources that an entity stands for; names may be globs. Raises UsageError, CommandError for none."""
+    """The resources that a text stands for; names may be globs. Raises UsageError; CommandError if there is none."""
     kind, name = parse_entity(text)
     if not is_glob(name):
         if not session.source.is_live and not exists(session, (kind, name)):
@@ -60,7 +61,7 @@ def expand(session: Session, text: str) -> list[Resource]:
 
 
 def exists(session: Session, resource: Resource) -> bool:
-    """Whether the image knows the resource; groups and metrics subscriptions need not exist to be asked about."""
+    """Whether the image has the topic or broker. True for other types: they may have no configs and still be valid."""
     kind, name = resource
     return not name or kind not in ("TOPIC", "BROKER") or name in _names(session, kind)
 
@@ -75,7 +76,7 @@ def _names(session: Session, kind: str) -> Iterator[str]:
 
 
 def complete_entity(session: Session, typed: str) -> Iterable[str]:
-    """Resources that have configs, topics and brokers without any, then the types."""
+    """Complete an entity: all topics, all brokers and every resource that has configs; after them the types."""
     named = {*session.image["configs"], *(("TOPIC", name) for name in session.image[NAMES])}
     named |= {("BROKER", str(number)) for number in session.image["brokers"]}
     entities = [":".join(filter(None, resource)) for resource in named]
@@ -83,7 +84,10 @@ def complete_entity(session: Session, typed: str) -> Iterable[str]:
 
 
 def ask(session: Session, nodes: Nodes, resources: Iterable[Resource], *, docs: bool) -> Iterator[Described]:
-    """What nodes tell of the resources: a node of itself, any node of the rest. Failures are among the answers."""
+    """Describe configs: only a broker itself knows its own, any node knows the rest.
+
+    A node that fails raises nothing: its error is the ``failure`` of the result for that resource.
+    """
     from kshell.cluster.nodes import connection_to, find_member  # late: a directory needs no client
     from kshell.sources.brokers.configs import describe
 
@@ -118,13 +122,11 @@ def _node_id(resource: Resource) -> int:
 
 
 def _failed(resource: Resource, error: NodeError) -> Described:
-    from kshell.sources.brokers.config_entries import Described
-
     return Described(resource, (), error, reported_by(error.node, error.api or "", -1))
 
 
 def failure_of(described: Described) -> KshellError | None:
-    """Why there are no configs of a resource: that it does not exist is no node's failure."""
+    """The error of a description, or ``None``. An unknown topic becomes a CommandError, for no node has failed."""
     if described.failure is None:
         return None
     if isinstance(described.failure, ServerError) and described.failure.code == _UNKNOWN_TOPIC:

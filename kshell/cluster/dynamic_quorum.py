@@ -1,7 +1,7 @@
 """Whether a static quorum can become a dynamic one (KIP-853), and what is missing: for ``quorum --can-upgrade``.
 
-The active controller decides by what it knows: 4.1 and later turn kraft.version 0 into 1 (KAFKA-16907) when every node
-supports it and every voter has reported itself. Earlier ones take the command, and nothing happens.
+An active controller of Kafka 4.1 or later raises kraft.version from 0 to 1 (KAFKA-16907) if every node supports 1 and
+every voter has sent it its directory id and versions. Earlier controllers accept the command, and nothing happens.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _COMMAND = "kafka-features.sh upgrade --feature kraft.version=1"
 
 
 class QuorumRequirement(NamedTuple):
-    """One thing that the upgrade needs. ``fulfilled`` is ``None`` where nobody can say."""
+    """One requirement of the upgrade, and whether it is met. ``fulfilled`` is ``None`` if that cannot be known."""
 
     requirement: str
     fulfilled: bool | None
@@ -27,10 +27,10 @@ class QuorumRequirement(NamedTuple):
     next_step: str | None = None
     command: str | None = None
     counts: bool = True
-    """Whether it decides about the answer: what is to be done afterwards does not."""
+    """Whether the upgrade depends on it. False for what nobody can check, or what is to be done after the upgrade."""
 
     def row(self) -> dict[str, Any]:
-        """Under the names that rows have."""
+        """The values under the column names of result rows."""
         return {
             "requirement": self.requirement,
             "fulfilled": self.fulfilled,
@@ -41,19 +41,19 @@ class QuorumRequirement(NamedTuple):
 
 
 def requirements(
-    standing: ClusterFeatures, quorum: Mapping[str, Any] | None, tools: KafkaTools
+    cluster: ClusterFeatures, quorum: Mapping[str, Any] | None, tools: KafkaTools
 ) -> list[QuorumRequirement]:
-    """What the upgrade needs, the first row with the command where all of it is there.
+    """List the present state, with the command if nothing is missing, and after it what the upgrade needs.
 
     Args:
-        standing: what is finalized, and what every node supports.
-        quorum: the description of a running quorum; ``None``: nobody was asked.
-        tools: writes the command.
+        cluster: finalized features, and what every node supports.
+        quorum: the description of a running quorum; ``None`` if no quorum was asked.
+        tools: fills in the addresses and options of the command.
     """
-    level = standing.finalized.get(KRAFT_VERSION, 0)
+    level = cluster.finalized.get(KRAFT_VERSION, 0)
     if level:
         return [QuorumRequirement(_LEVEL, True, f"the quorum is dynamic already: kraft.version {level} is finalized")]
-    needed = list(_needed(standing, quorum))
+    needed = list(_needed(cluster, quorum))
     is_possible = all(one.fulfilled for one in needed if one.counts)
     static = "the quorum is static: kraft.version 0 is finalized"
     command = tools.fill(_COMMAND, {}) if is_possible else None
@@ -61,8 +61,8 @@ def requirements(
     return [QuorumRequirement(_LEVEL, None, static, step, command, counts=False), *needed]
 
 
-def _needed(standing: ClusterFeatures, quorum: Mapping[str, Any] | None) -> Iterator[QuorumRequirement]:
-    if handles_kraft_version(standing):
+def _needed(cluster: ClusterFeatures, quorum: Mapping[str, Any] | None) -> Iterator[QuorumRequirement]:
+    if handles_kraft_version(cluster):
         yield QuorumRequirement(
             "software", True, "the active controller changes kraft.version: it runs Kafka 4.1 or later"
         )
@@ -73,7 +73,7 @@ def _needed(standing: ClusterFeatures, quorum: Mapping[str, Any] | None) -> Iter
             "the active controller runs a release before 4.1: it takes kraft.version=1, and the quorum stays static",
             "there is no other cure: upgrade all nodes to Kafka 4.1 or later",
         )
-    (verdict,) = check(standing, {KRAFT_VERSION: 1}, upgrade=True)
+    (verdict,) = check(cluster, {KRAFT_VERSION: 1}, upgrade=True)
     if verdict.possible:
         yield QuorumRequirement("nodes", True, "every node supports kraft.version 1")
     else:
@@ -91,7 +91,7 @@ def _needed(standing: ClusterFeatures, quorum: Mapping[str, Any] | None) -> Iter
 
 
 def _voters(quorum: Mapping[str, Any] | None) -> QuorumRequirement:
-    """Every voter tells the leader its directory id and its versions (UpdateRaftVoter) when it follows it."""
+    """Whether every voter fetches: one that does has sent its directory id and versions before (UpdateRaftVoter)."""
     if quorum is None:
         return QuorumRequirement(
             "voters", None, "whether every voter runs is known only to a running quorum (-q)", counts=False

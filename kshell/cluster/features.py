@@ -1,16 +1,21 @@
-"""What a cluster's nodes support and what is finalized, from registrations, or asked of the nodes themselves."""
+"""Which feature levels are finalized in a cluster, and which levels each of its nodes supports.
+
+Both come from the image. Controllers register from 3.7 on, so those of a live source can be asked directly instead.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from kshell.errors import NodeError
 from kshell.metadata.families.cluster import CONTROLLERS
 from kshell.metadata.families.features import ZK_MIGRATION
 from kshell.metadata.feature_levels import CONTROLLERS_REGISTER, KRAFT_VERSION, METADATA_VERSION
 from kshell.metadata.feature_update import BROKER, CONTROLLER, ClusterFeatures, NodeFeatures, Range
 from kshell.metadata.image import Image
 from kshell.metadata.partial import MISSING
+from kshell.sources.directory import describe
 
 if TYPE_CHECKING:
     from kshell.client.nodes import Nodes
@@ -20,10 +25,10 @@ _MIGRATING = (1, 2)
 """``ZkMigrationState``: MIGRATION and PRE_MIGRATION."""
 
 
-def standing(session: Session, *, ask: bool = False) -> ClusterFeatures:
-    """Finalized levels, and every registered node. Raises KshellError where there is no image.
+def cluster_features(session: Session, *, ask: bool = False) -> ClusterFeatures:
+    """The finalized levels, and the levels that every known node supports. Raises KshellError if there is no image.
 
-    With ``ask``, controllers that did not register are asked themselves, where the source is live.
+    With ``ask``, nodes of a live source are asked (ApiVersions) if the levels of some node are not registered.
     """
     quorum = _of_log(session) if session.source.has_log else session.source.quorum(session.loaded)
     image = session.image
@@ -45,7 +50,7 @@ def standing(session: Session, *, ask: bool = False) -> ClusterFeatures:
 
 
 def registered(image: Image, voters: list[int]) -> list[NodeFeatures]:
-    """The image's brokers and controllers by id, and voters of which it has no registration."""
+    """Registered brokers and controllers by id, and voters without a registration (``supported`` is ``None``)."""
     nodes = [NodeFeatures(BROKER, number, _ranges(entry.value)) for number, entry in sorted(image["brokers"].items())]
     table = image["controllers"]
     is_reported = CONTROLLERS.path not in image[MISSING]
@@ -63,20 +68,17 @@ def _ranges(registration: Any) -> Mapping[str, Range] | None:
 
 
 def _of_log(session: Session) -> dict[str, Any]:
-    from kshell.sources.directory import describe
-
     return describe.quorum(session.loaded)
 
 
 def _ask_controllers(
     session: Session, live: Nodes, nodes: tuple[NodeFeatures, ...], finalized: Mapping[str, int]
 ) -> tuple[NodeFeatures, ...]:
-    """The same nodes, with what those say of which no registration is known. Who does not answer stays unknown."""
+    """Ask controllers, and complete the nodes that have no registration; one without an answer stays unknown."""
     from kshell.cluster.nodes import survey
-    from kshell.errors import NodeError
 
     if live.kind == CONTROLLER and finalized.get(METADATA_VERSION, 0) >= CONTROLLERS_REGISTER:
-        return nodes  # a controller that does not register is in the way, whatever it supports
+        return nodes  # at this level every controller must register: one that does not blocks upgrades in any case
     try:
         node_survey = survey(session, live, everyone=live.kind == BROKER)
     except NodeError as error:
@@ -96,16 +98,18 @@ def _ask_controllers(
     nodes = tuple(
         node._replace(is_silent=node.supported is None and (node.kind, str(node.id)) in silent) for node in nodes
     )
-    by_id = {str(answer.id): answer for answer in answers}
+    unmatched = {str(answer.id): answer for answer in answers}
     merged = [
-        node._replace(supported=by_id.pop(str(node.id)).supported) if _is_in(node, by_id) else node for node in nodes
+        node._replace(supported=unmatched.pop(str(node.id)).supported) if _is_in(node, unmatched) else node
+        for node in nodes
     ]
-    # Below 3.7 nobody tells controllers' ids: those that answered stand for as many voters.
-    for answer in by_id.values():
+    # Controllers before 3.7 do not report their id, so their answers are named by address. Such an answer comes from
+    # one of the voters, though it is not known from which: each replaces a voter of which nothing is known.
+    for answer in unmatched.values():
         unknown = next((node for node in merged if node.kind == CONTROLLER and node.supported is None), None)
         if unknown is not None and not str(answer.id).isdigit():
             merged.remove(unknown)
-    return (*merged, *by_id.values())
+    return (*merged, *unmatched.values())
 
 
 def _is_in(node: NodeFeatures, answers: Mapping[str, NodeFeatures]) -> bool:

@@ -1,4 +1,4 @@
-"""What the checks of ``health`` and ``status`` look at, gathered from a source."""
+"""Gather the state that the checks of ``health`` and ``status`` read; a remark names each part that is missing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from kshell.cluster.features import standing
+from kshell.cluster.features import cluster_features
 from kshell.cluster.kafka_tools import kafka_tools
 from kshell.cluster.snapshot_slips import slips
 from kshell.errors import (
@@ -39,11 +39,19 @@ if TYPE_CHECKING:
     from kshell.sources.source import Loaded
 
 _REPLAYED = 64 << 20
-"""Bytes of log that are replayed at most, to compare a snapshot with them."""
+"""Bytes: a longer log is not replayed only to compare snapshots with it."""
 
 
 def state_of(session: Session, least: MinIsr) -> CheckedState:
-    """Everything that checks look at. What cannot be asked for is left in the remarks. Raises KshellError."""
+    """Gather everything that checks read; a part that cannot be had adds a remark "not checked".
+
+    Args:
+        session: the source, and the point in time that is shown; only without such a point are nodes asked.
+        least: the min.insync.replicas of each topic.
+
+    Raises:
+        KshellError: the source cannot be loaded.
+    """
     loaded = session.loaded
     nodes = session.source.nodes if session.until is None else None
     quorum, leaderless = (None, None) if nodes is None else _quorum(session, nodes)
@@ -54,11 +62,11 @@ def state_of(session: Session, least: MinIsr) -> CheckedState:
     else:
         voters = tuple(sorted(voter["id"] for voter in quorum["voters"]))
         directories |= {voter["id"]: voter["directoryId"] for voter in quorum["voters"] if voter["directoryId"]}
-    features = standing(session)
+    features = cluster_features(session)
     session.remarks += [f"not checked: {name}: {why}" for name, why in _refused(loaded.image)]
     return CheckedState(
         image=loaded.image,
-        standing=features,
+        features=features,
         min_isr=least,
         now=_moment(loaded) if nodes is None else int(time.time() * 1000),
         voters=voters,
@@ -73,25 +81,25 @@ def state_of(session: Session, least: MinIsr) -> CheckedState:
 
 
 StepOf = Callable[[str, Mapping[str, Any]], NextStep]
-"""The next step of a finding, by its name and what fills its places."""
+"""(name of a finding, values for the placeholders of its text) -> the next step for the operator."""
 
 
 def steps_of(session: Session) -> StepOf:
-    """Next steps for reports on the same facts, which find a finding themselves.
+    """Next steps for commands that detect a finding of ``health`` themselves.
 
-    What they depend on is asked for with the first one, and once: brokers report it with more requests.
+    What they depend on is gathered at the first call, and cached: brokers need more requests to report it.
     """
 
     @cache
     def known() -> tuple[KafkaTools, Mapping[str, int]]:
-        features = standing(session)
+        features = cluster_features(session)
         return kafka_tools(session, features), features.finalized
 
     return lambda finding, places: step_of(finding, *known(), places)
 
 
 def _refused(image: Image) -> list[tuple[str, str]]:
-    """Every part of an image for which brokers were asked and did not answer, and why; checks may look at any."""
+    """(name, reason) of each part of the image that brokers did not report; any check may depend on it."""
     if not image[MISSING]:
         return []
     from kshell.sources.brokers.source import parts  # late: a directory needs no client
@@ -100,21 +108,21 @@ def _refused(image: Image) -> list[tuple[str, str]]:
 
 
 def _moment(loaded: Loaded) -> int | None:
-    """A directory's state is of the last record's time: a copy may be looked at long after."""
+    """The time (ms) of a directory's last record, as its "now": a copy may be read long after it was made."""
     timestamp = max(loaded.last_timestamp, loaded.image.provenance.timestamp)
     return timestamp if timestamp > 0 else None
 
 
 def without_leader(session: Session, error: NoLeaderError) -> CheckedState:
-    """What is left where no leader says what is committed: that, and nothing to look at."""
+    """The state to check if no leader says what is committed: the reason for that, and an empty image."""
     session.remarks.append("not checked: everything else, for no controller says what is committed")
     return CheckedState(EMPTY, ClusterFeatures({}, ()), MinIsr(EMPTY), leaderless=error.reason)
 
 
 def _quorum(session: Session, nodes: Nodes) -> tuple[Mapping[str, Any] | None, str | None]:
-    """(how the quorum describes itself, why it is taken to have no leader). Raises NodeError.
+    """Ask the quorum: (its description, ``None``), or (``None``, why it seems to have no leader). Raises NodeError.
 
-    Brokers pass the question on to the leader, and where there is none they let it wait.
+    Brokers forward the question to the leader, so if one that is up gives no answer, there is no leader.
     """
     from kshell.client.nodes import BROKER
     from kshell.sources.quorum.facts import describe_quorum
@@ -136,7 +144,7 @@ def _quorum(session: Session, nodes: Nodes) -> tuple[Mapping[str, Any] | None, s
 
 
 def _reported_snapshots(session: Session, loaded: Loaded) -> SnapshotAge | None:
-    """What the leader of a running quorum says now; brokers know nothing of snapshots."""
+    """The age of the leader's newest snapshot now; ``None`` for a past point, and for brokers, which have none."""
     from kshell.sources.quorum.newest_snapshot import snapshot_age
     from kshell.sources.quorum.source import QuorumSource
 
@@ -150,12 +158,13 @@ def _reported_snapshots(session: Session, loaded: Loaded) -> SnapshotAge | None:
 
 
 def _snapshots(session: Session, loaded: Loaded) -> SnapshotAge | None:
-    """``None`` for a lone file, and where the newest snapshot up to the moment is not the one that was read."""
+    """The age of a directory's newest snapshot; ``None`` for a single file, or if another snapshot was loaded."""
     listing = loaded.listing
     if listing.directory is None or not listing.segments or loaded.last_timestamp <= 0:
         return None
     until = session.until
-    # The one at offset 0 was made when the directory was formatted: it tells the first voters, not how servers fare.
+    # The snapshot at offset 0 is written when a directory is formatted: it holds the first voters, and says nothing
+    # about whether the servers write snapshots.
     ends = [(snapshot.end_offset or 0, snapshot.path) for snapshot in listing.snapshots]
     there = [path for end, path in ends if end > 0 and (until is None or end <= until + 1)]
     used = None
@@ -169,7 +178,7 @@ def _snapshots(session: Session, loaded: Loaded) -> SnapshotAge | None:
 
 
 def _slips(session: Session, loaded: Loaded) -> tuple[SnapshotSlip, ...]:
-    """What a snapshot brought and the log did not, as far as it is shown still. A long log is not replayed for it."""
+    """Slips that the image still shows. A log of more than ``_REPLAYED`` bytes is not replayed to find them."""
     if session.source.is_live or not session.source.has_log:
         return ()
     size = checkpoints.log_before(loaded.listing)
@@ -186,7 +195,7 @@ def _slips(session: Session, loaded: Loaded) -> tuple[SnapshotSlip, ...]:
 
 
 def _first_timestamp(listing: Listing) -> int | None:
-    """When the first record of the log was written; ``None`` where that cannot be read."""
+    """The time (ms) of the log's first batch; ``None`` if it cannot be read."""
     with contextlib.suppress(KshellError, FileNotFoundError):
         for _, batch in LogReader(listing):
             return batch.base_timestamp if batch.base_timestamp > 0 else None

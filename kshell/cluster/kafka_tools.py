@@ -1,7 +1,7 @@
-"""What Kafka's command line tools need to know of a cluster: its release, where to connect, and with which properties.
+"""Where and how Kafka's command line tools connect to a cluster, for the commands that reports propose to users.
 
-The user's own words come first: addresses and ``--config`` of a live source. What they do not say is taken from the
-registrations of the nodes; where nobody says it, ``HOST:9092`` stands in its place.
+The addresses and ``--config`` of a live source come first, then the registrations of the nodes. If no address is known,
+the commands have ``HOST:9092``.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 _NAMED = 3
-"""Addresses that a command names: one is down sooner or later."""
+"""Addresses in a bootstrap list at most: several, so that the command works while one node is down."""
 _PLAINTEXT = "PLAINTEXT"
 _KNOW_WHO_ASKS = ("SASL_SSL", "SASL_PLAINTEXT", "SSL")
-"""Security protocols of listeners at which brokers give tokens; at one of SSL, if clients have a certificate."""
+"""Protocols that authenticate clients, as brokers require for tokens; SSL does only with client certificates."""
 _BROKER, _CONTROLLER = "broker", "controller"
 _NO_FILE = "client.properties"
-"""Stands for the file that the tools need at a listener that is not plain."""
+"""Placeholder for the properties file, which the tools need for a listener that is not PLAINTEXT."""
 
 
-def kafka_tools(session: Session, standing: ClusterFeatures) -> KafkaTools:
+def kafka_tools(session: Session, cluster: ClusterFeatures) -> KafkaTools:
     """The tools of the cluster that a session shows.
 
     Args:
-        session: the source, and the moment that is shown.
-        standing: what its nodes support: the lowest release of them decides.
+        session: the source, and the point in time that is shown.
+        cluster: what its nodes support; commands are written for the lowest release among them.
     """
     nodes = session.source.nodes
     protocol = nodes.settings.security_protocol if nodes is not None else _PLAINTEXT
@@ -49,7 +49,7 @@ def kafka_tools(session: Session, standing: ClusterFeatures) -> KafkaTools:
     file = nodes.settings.file if nodes is not None else None
     if file is None and {servers_protocol, controllers_protocol} != {_PLAINTEXT}:
         file = _NO_FILE
-    lowest, _ = registered_span(node.supported for node in standing.nodes)
+    lowest, _ = registered_span(node.supported for node in cluster.nodes)
     return KafkaTools(
         quote(servers) if servers else UNKNOWN_SERVERS,
         quote(controllers) if controllers else None,
@@ -60,7 +60,7 @@ def kafka_tools(session: Session, standing: ClusterFeatures) -> KafkaTools:
 
 
 def _authenticated(image: Image) -> str | None:
-    """Brokers at listeners that know who connects, as shell text; ``None`` where none is registered."""
+    """A bootstrap list of broker listeners that authenticate clients, quoted for a shell; ``None`` if there is none."""
     listed = _listeners(image, _BROKER)
     for protocol in _KNOW_WHO_ASKS:
         chosen = _at(listed, protocol)
@@ -70,14 +70,14 @@ def _authenticated(image: Image) -> str | None:
 
 
 def _bootstrap(nodes: Nodes | None, kind: str) -> str | None:
-    """The user's own list of nodes of that kind."""
+    """The user's own bootstrap list, if it names nodes of that kind."""
     return (
         ",".join(name_of(*address) for address in nodes.bootstrap) if nodes is not None and nodes.kind == kind else None
     )
 
 
 def _listeners(image: Image, kind: str) -> list[list[Listener]]:
-    """The listeners of each node that is registered, those that serve first."""
+    """The listeners of each registered node; nodes that are fenced are left out unless all are."""
     reported = [
         entry.value for _, entry in sorted(image[f"{kind}s"].items()) if not isinstance(entry.value.listeners, str)
     ]
@@ -86,7 +86,7 @@ def _listeners(image: Image, kind: str) -> list[list[Listener]]:
 
 
 def _voters(image: Image) -> list[list[Listener]]:
-    """Where the voters of a dynamic quorum listen; their control record names no security protocol."""
+    """The endpoints of a dynamic quorum's voters. VotersRecord has no security protocol: PLAINTEXT is assumed."""
     entry = image[QUORUM].get(VOTERS)
     endpoints = [voter["endpoints"] for voter in entry.value] if entry is not None else []
     return [
@@ -97,9 +97,9 @@ def _voters(image: Image) -> list[list[Listener]]:
 
 
 def _addresses(own: str | None, nodes: Iterable[list[Listener]], protocol: str) -> tuple[str | None, str]:
-    """(a list of addresses, the security protocol that they speak): the user's own, else by registrations.
+    """Choose (addresses, their security protocol): the user's ``own``, else listeners of registered ``nodes``.
 
-    Of registrations, listeners with the protocol of the source, else plain ones, else the first of each node.
+    Of each node the first listener with the source's protocol; if no node has one, PLAINTEXT; else the first of all.
     """
     if own is not None:
         return own, protocol
@@ -112,7 +112,7 @@ def _addresses(own: str | None, nodes: Iterable[list[Listener]], protocol: str) 
 
 
 def _at(nodes: Iterable[list[Listener]], protocol: str | None) -> list[Listener]:
-    """The first listener of each node that speaks a security protocol (``None``: any), of a few nodes."""
+    """Each node's first listener with a security protocol (``None``: any), for :data:`_NAMED` nodes at most."""
     fitting = [
         next((listener for listener in listeners if protocol in (None, listener.security_protocol)), None)
         for listeners in nodes
@@ -121,5 +121,5 @@ def _at(nodes: Iterable[list[Listener]], protocol: str | None) -> list[Listener]
 
 
 def _names(listeners: Iterable[Listener]) -> str:
-    """``host:port,…``, each of them once."""
+    """The addresses as ``host:port,…`` without duplicates."""
     return ",".join(dict.fromkeys(name_of(listener.host, listener.port) for listener in listeners))

@@ -1,11 +1,11 @@
-"""``--min-isr-default``: what the log does not know of ``min.insync.replicas``."""
+"""The flag ``--min-isr-default``: min.insync.replicas where only brokers' server.properties have it, not the log."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kshell.engine.declaration import Flag
+from kshell.engine.declaration import Arguments, Flag
 from kshell.engine.predicates import answers_unknown_without_rows
 from kshell.engine.result import Row, Rows
 from kshell.metadata.families.topics import NAMES
@@ -13,6 +13,7 @@ from kshell.metadata.image import Image
 from kshell.metadata.partition_state import MinIsr
 from kshell.tables.answer import table_answer
 from kshell.tables.declaration import Table, Wanted
+from kshell.tables.selection import RowArguments
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -30,21 +31,33 @@ MIN_ISR_DEFAULT = Flag(
     metavar="N",
     convert=_positive,
 )
+
+
+class MinIsrArguments(Arguments):
+    """The value of :data:`MIN_ISR_DEFAULT`; base class for the arguments of a command that has this flag."""
+
+    min_isr_default: int | None
+
+
+class MinIsrRowArguments(MinIsrArguments, RowArguments):
+    """Base class for a command that also has ``--where``, ``--columns`` and the other options of rows."""
+
+
 DESCRIPTION = (
     "min.insync.replicas is the topic's, else that of the broker which leads, else that of all brokers, as far as these"
     " are set in the log; what only a server.properties says is unknown (null), or --min-isr-default."
 )
 
 
-def min_isr_of(session: Session, image: Image, args: Any) -> MinIsr:
-    """The values of an image. Where they are unknown for some topics, a remark says for how many."""
+def min_isr_of(session: Session, image: Image, args: MinIsrArguments) -> MinIsr:
+    """The ``min.insync.replicas`` of each topic; a remark says for how many topics it is unknown."""
     least = MinIsr(image, args.min_isr_default)
     note_unknown(session, image, least)
     return least
 
 
 def note_unknown(session: Session, image: Image, least: MinIsr) -> int:
-    """Of how many topics nobody knows the value; a remark says so."""
+    """Count the topics whose value is unknown, and add a remark if there are any."""
     unknown = sum(least.of(name) is None for name in image[NAMES])
     if unknown:
         topics = "1 topic" if unknown == 1 else f"{unknown} topics"
@@ -56,16 +69,16 @@ def note_unknown(session: Session, image: Image, least: MinIsr) -> int:
 
 def min_isr_answer(
     session: Session,
-    args: Any,
+    args: MinIsrRowArguments,
     table: Table,
     make: Callable[[Session, Image, Wanted, MinIsr], Iterable[Row]],
     *,
     needs_min_isr: bool,
 ) -> Rows:
-    """The answer of a table whose rows depend on the values.
+    """Answer with a table whose rows, made by ``make``, depend on min.insync.replicas.
 
-    ``needs_min_isr``: whether the question does, too: then a remark says how many are unknown, and with
-    ``--fail-if-any`` no row is no good news (exit code 3).
+    ``needs_min_isr``: whether the user's question does, too. Then a remark counts the topics whose value is unknown,
+    and ``--fail-if-any`` without rows exits with 3 (unknown) instead of 0.
     """
     unknown = 0
 

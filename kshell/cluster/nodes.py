@@ -1,8 +1,8 @@
 """The nodes of a running cluster: which there are, and what each reports about itself (API versions, software).
 
-Controllers are named by DescribeCluster (3.7 and later), else by DescribeQuorum (3.9), else they are the addresses
-that were given; brokers by DescribeCluster, or by their registrations in the image. What a node reports about its
-software is text that nobody trusts: it is cut, and escaped where it is shown.
+Controllers are listed by DescribeCluster (3.7 and later), else by DescribeQuorum (3.9), else only the addresses of the
+bootstrap list are known, without ids; brokers by DescribeCluster, or by their registrations in the image. The software
+name that a node reports is untrusted text: it is truncated here, and escaped where it is rendered.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.client.address import Address, name_of
+from kshell.client.concurrency import concurrently
 from kshell.client.connection import NodeVersions
 from kshell.client.nodes import BROKER, CONTROLLER, Nodes, VersionsReply, ask_versions, none_answers
 from kshell.errors import AuthorizationError, ConnectError, NodeError, SourceError, UnsupportedVersionError
+from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
 from kshell.protocol.messages.quorum import DESCRIBE_QUORUM
 
 if TYPE_CHECKING:
@@ -23,11 +25,11 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 _WITH_NODES = 2
-"""The version of DescribeQuorum from which on it tells where nodes listen (KIP-853)."""
+"""The first version of DescribeQuorum that returns the endpoints of nodes (KIP-853)."""
 
 
 class Member(NamedTuple):
-    """A node. ``id`` is ``None`` where only its address is known; ``trouble`` is why it has no ``address`` for us."""
+    """A node. ``id`` is ``None`` if only its address is known; ``trouble`` says why there is no ``address`` to use."""
 
     kind: str
     id: int | None
@@ -43,17 +45,17 @@ class Member(NamedTuple):
 
     @property
     def title(self) -> str:
-        """``controller 3000``."""
+        """Kind and name for messages, such as ``controller 3000``."""
         return f"{self.kind} {self.name}"
 
 
 def live_nodes(session: Session, command: str, offline: str | None = None) -> Nodes:
-    """The nodes of a live source.
+    """The nodes of a live source, or an error that says that the command needs one.
 
     Args:
-        session: whose source it is.
-        command: what needs them.
-        offline: what a directory can be asked instead.
+        session: the session with the source.
+        command: the command that needs nodes, for the error.
+        offline: a hint for the error: which command answers a similar question for a directory.
 
     Raises:
         SourceError: the source is a directory.
@@ -71,7 +73,10 @@ def live_nodes(session: Session, command: str, offline: str | None = None) -> No
 
 
 def own_members(nodes: Nodes) -> list[Member]:
-    """The nodes of the kind that the source talks to, by id. Raises NodeError when none can be reached."""
+    """The nodes of the source's kind (``-q``: controllers, ``-b``: brokers), by id. Raises NodeError.
+
+    If no API lists them: the addresses of the bootstrap list, with ids only where nodes have reported them.
+    """
     connection = nodes.any()
     description = None
     if nodes.kind == BROKER:
@@ -89,7 +94,7 @@ def own_members(nodes: Nodes) -> list[Member]:
 
 
 def controllers_of_quorum(nodes: Nodes) -> list[Member]:
-    """Voters, and observers that are controllers, as DescribeQuorum tells them. Raises NodeError."""
+    """Voters, and observers that are controllers (only these have endpoints), from DescribeQuorum. Raises NodeError."""
     from kshell.sources.quorum.facts import describe_quorum
 
     quorum = describe_quorum(nodes)
@@ -103,14 +108,14 @@ def controllers_of_quorum(nodes: Nodes) -> list[Member]:
 
 
 def other_members(session: Session, nodes: Nodes) -> list[Member]:
-    """The nodes of the other kind, as far as the source can name them. Raises NodeError, DataError."""
+    """The nodes of the other kind: controllers for ``-b``, brokers for ``-q``. Raises NodeError, DataError."""
     if nodes.kind == BROKER:
         return controllers_of_quorum(nodes)
     return _registered(session, nodes, BROKER)
 
 
 def _registered(session: Session, nodes: Nodes, kind: str) -> list[Member]:
-    """By their registrations in the image: the listener whose security protocol is ours."""
+    """The registered nodes of a kind, each with its first listener that has the security protocol of this client."""
     protocol = nodes.settings.security_protocol
     members = []
     for node_id, entry in sorted(session.image[f"{kind}s"].items()):
@@ -122,7 +127,7 @@ def _registered(session: Session, nodes: Nodes, kind: str) -> list[Member]:
 
 
 def find_member(session: Session, nodes: Nodes, node_id: int) -> Member:
-    """The node with that id. Raises NodeError; ConnectError names the ids that are known."""
+    """The node with that id. Raises NodeError; a ConnectError lists the known nodes if none has this id."""
     members = find_members(session, nodes, node_id)
     if members[0].id is None:
         raise _not_known(node_id, members)
@@ -130,9 +135,9 @@ def find_member(session: Session, nodes: Nodes, node_id: int) -> Member:
 
 
 def find_members(session: Session, nodes: Nodes, node_id: int) -> list[Member]:
-    """The node with that id; where ids are not told, those that it may be, of which one at least there is.
+    """Find the node with that id; if none has it, return all nodes without a known id: any of them may be it.
 
-    Raises NodeError; ConnectError names the ids that are known.
+    Raises NodeError; a ConnectError lists the known nodes if no node is without an id.
     """
     members = own_members(nodes)
     for member in members:
@@ -157,7 +162,7 @@ def _not_known(node_id: int, members: Iterable[Member]) -> ConnectError:
 
 
 def connection_to(nodes: Nodes, member: Member) -> Connection:
-    """A new connection, the caller's own, to that node, which is of the right kind and cluster. Raises NodeError."""
+    """Open a new connection to that node; the caller closes it. Kind and cluster are checked. Raises NodeError."""
     if member.address is None:
         raise ConnectError(member.title, member.trouble or "its address is not known")
     if member.kind == nodes.kind:
@@ -171,7 +176,10 @@ _METADATA_VERSION = "metadata.version"
 
 
 class Survey(NamedTuple):
-    """The versions that nodes offer, by the members' names; ``silent`` are those without an answer, with the reason."""
+    """The ApiVersions responses of nodes; all keys are names of members.
+
+    ``versions`` has the nodes that answered, ``members`` all nodes, ``silent`` why each of the others did not.
+    """
 
     versions: dict[str, NodeVersions]
     members: dict[str, Member]
@@ -179,20 +187,20 @@ class Survey(NamedTuple):
 
     @property
     def ranges(self) -> dict[str, Mapping[int, Range]]:
-        """API key -> (lowest, highest), by node."""
+        """The (lowest, highest) version by API key, for each node that answered."""
         return {name: versions.ranges for name, versions in self.versions.items()}
 
     @property
     def finalized(self) -> Mapping[str, int] | None:
-        """Feature -> finalized level, as a node told it; ``None``: none did (KRaft always has metadata.version)."""
+        """Finalized levels by feature, from a node that reports metadata.version (KRaft always has it), or ``None``."""
         finalized_levels = (versions.finalized for versions in self.versions.values())
         return next((levels for levels in finalized_levels if _METADATA_VERSION in levels), None)
 
 
 def survey(session: Session, nodes: Nodes, *, node_id: int | None = None, everyone: bool = False) -> Survey:
-    """Asks one node, the nodes of the source's kind, or ``everyone``. Raises NodeError when none answers.
+    """Send ApiVersions to node ``node_id``, to all nodes of the source's kind, or to ``everyone``.
 
-    Nodes that do not answer are left in ``session.remarks``, for people.
+    A remark names each node without an answer. Raises NodeError if none answers.
     """
     if node_id is not None:
         members = [find_member(session, nodes, node_id)]
@@ -226,7 +234,7 @@ def _try_other_members(session: Session, nodes: Nodes) -> list[Member]:
 
 
 def _names(members: Iterable[Member]) -> dict[str, Member]:
-    """A node that is both has two listeners, and the same id at both: then the kind tells them apart."""
+    """Members by name. A node that is broker and controller is listed twice: the kind is then put before its id."""
     members = list(members)
     often = Counter(member.name for member in members)
     return {f"{member.kind}-{member.name}" if often[member.name] > 1 else member.name: member for member in members}
@@ -248,11 +256,11 @@ def _none(members: list[Member], answers: Iterable[VersionsReply]) -> NodeError:
 
 REPORTED, INFERRED, UNKNOWN = "reported", "inferred", "unknown"
 _LONGEST = 256
-"""Characters of a name or version that are kept."""
+"""Characters: a longer software name or version is truncated."""
 
 
 class Software(NamedTuple):
-    """A broker's software; ``lowest`` and ``highest`` bound its version where that is not a single one."""
+    """A broker's software; ``source`` is REPORTED, INFERRED or UNKNOWN; a range of releases has two bounds."""
 
     name: str | None
     version: str | None
@@ -263,7 +271,7 @@ class Software(NamedTuple):
 
 
 def add_software(session: Session, rows: list[dict[str, Any]]) -> None:
-    """Adds the software to the brokers' rows, by their ids. Raises SourceError on a directory."""
+    """Ask every broker for its software and add it to the rows of ``brokers``, in place. Raises SourceError offline."""
     from kshell.client.inference import span  # late: few ask for it
 
     nodes = live_nodes(session, "brokers --software")
@@ -283,8 +291,6 @@ def add_software(session: Session, rows: list[dict[str, Any]]) -> None:
 
 
 def _ask_all(nodes: Nodes, members: list[Member]) -> list[Software]:
-    from kshell.client.concurrency import concurrently
-
     return concurrently(lambda member: _ask(nodes, member), members)
 
 
@@ -294,8 +300,6 @@ def _ask(nodes: Nodes, member: Member) -> Software:
         try:
             name, version = connection.versions.software
             if "kip-885" in nodes.settings.dialects:
-                from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
-
                 description = connection.request(DESCRIBE_CLUSTER, {}).body
                 name, version = description.get("brokerSoftwareName"), description.get("brokerSoftwareVersion")
         finally:
@@ -308,13 +312,13 @@ def _ask(nodes: Nodes, member: Member) -> Software:
 
 
 def reported(name: str | None, version: str | None) -> Software:
-    """What a broker says; ``None`` is what it does not say."""
+    """The software that a broker reports about itself; ``None`` for a name or version that it does not report."""
     name, version = (None if text is None else text[:_LONGEST] for text in (name, version))
     return Software(name, version, REPORTED, [], version, version)
 
 
 def inferred(versions: NodeVersions) -> Software:
-    """The release that the offered APIs and features speak for, or the shortest range of them."""
+    """The release that a broker's APIs and features point to, or the shortest range of releases if several fit."""
     from kshell.client.inference import infer
 
     inference = infer(versions.ranges, versions.supported, "broker")

@@ -1,6 +1,7 @@
-"""What an operator does, one step after another, to start a quorum from the directory that ``recover`` writes.
+"""The instructions that ``recover`` prints: how to start a quorum from the directory that it writes.
 
-Source: KIP-853 (``kafka-storage.sh``, ``kafka-metadata-quorum.sh``), ``QuorumState.initialize``.
+They differ for static and dynamic quorums, and for controllers that are brokers, too. Source: KIP-853
+(``kafka-storage.sh``, ``kafka-metadata-quorum.sh``), ``QuorumState.initialize``.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from kshell.sources.directory.files import METADATA_DIRECTORY
 
 
 class RecoverySteps(NamedTuple):
-    """What the steps depend on.
+    """The facts that the instructions depend on; :meth:`steps` writes them.
 
-    ``kept``: the copy that the new log is made of; ``broker_ids``: the nodes that registered as brokers;
-    ``voter``: the controller that starts first, and ``place``, its new directory, where they are known.
+    ``kept``: the copy that the new log is made from; ``broker_ids``: nodes that registered as brokers; ``voter``: the
+    controller that starts first, and ``place``: its new directory, both ``None`` before the user has named them.
     """
 
     copies: Collection[Copy]
@@ -29,10 +30,10 @@ class RecoverySteps(NamedTuple):
 
     @property
     def own_copy(self) -> Copy | None:
-        """The copy of the voter that is a broker, too (``process.roles=broker,controller``), if it has one.
+        """The copy of the first controller, if that node is a broker, too (``process.roles=broker,controller``).
 
-        Its directory holds partitions of topics, and an id by which brokers say where these are: both must stay. As
-        long as no voter is chosen, the kept copy is asked, if it is that of a controller.
+        Its directory also holds partitions of topics, and the directory id with which the metadata refers to them, so
+        both must stay. If no voter is chosen yet, the node of the kept copy counts, provided that it is a controller.
         """
         kept = self.kept.node_id if self.kept.node_id in self.kept.voters else None
         node_id = self.voter.id if self.voter else kept
@@ -41,7 +42,7 @@ class RecoverySteps(NamedTuple):
         return next((copy for copy in self.copies if copy.node_id == node_id), None)
 
     def steps(self) -> list[str]:
-        """What to do, in order."""
+        """The instructions in order, one text per step; commands are in backticks."""
         paths = " ".join(copy.path for copy in self.copies)
         make = f"kshell recover {paths} --to NEWDIR --voters {self._endpoint}"
         return [
@@ -72,7 +73,7 @@ class RecoverySteps(NamedTuple):
         )
 
     def _brokers(self) -> list[str]:
-        """A broker does not start from every log that is damaged; a controller that is one, too, has its own step."""
+        """The step for brokers that are no controllers and have a damaged copy, with which they may fail to start."""
         brokers = self.broker_ids - self.kept.voters.keys()
         damaged = [copy.path for copy in self.copies if copy.damage and copy.node_id in brokers]
         if not damaged:
@@ -117,7 +118,7 @@ class RecoverySteps(NamedTuple):
         return self.kept.cluster_id or "CLUSTER_ID"
 
     def _unless_broker(self) -> str:
-        """What to do in the place of formatting, where controllers are brokers, too."""
+        """What to do instead of formatting a controller that is a broker, too; empty if the first one is not."""
         if not self.own_copy:
             return ""
         return (

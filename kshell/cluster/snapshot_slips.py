@@ -1,7 +1,7 @@
-"""Slips: values that a snapshot has otherwise than the log before it; for ``info``, ``health``, ``diff``, ``verify``.
+"""Slips: values in which a snapshot differs from the log before it; for ``info``, ``health``, ``diff``, ``verify``.
 
-:mod:`kshell.metadata.checkpoint` says how they come about. They are looked for only where a directory has both, and
-never by a command that just shows values.
+:mod:`kshell.metadata.checkpoint` explains how they arise. Finding them replays the log before a snapshot, so a
+directory must have both, and commands that only show values do not look for them.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 _TOPIC = "TOPIC:"
 _NAMED = 3
-"""Paths that a sentence names; it counts the rest."""
+"""Paths that a sentence names at most; it only counts the rest."""
 
 
 class Slip(NamedTuple):
-    """One value: the snapshot's id, its path, and ``only in the snapshot`` or the like."""
+    """A value that differs: the snapshot's id, the value's path, and how, such as ``only in the snapshot``."""
 
     snapshot: str
     path: Segments
@@ -37,11 +37,11 @@ class Slip(NamedTuple):
 
 
 def slips(session: Session, *, lasting: bool = False) -> list[Slip]:
-    """Every slip of the snapshots up to the moment that is shown. Replays the log before the newest of them.
+    """Every slip of the snapshots up to the point that is shown. Replays the log before the newest of them.
 
     Args:
-        session: shows the moment.
-        lasting: look at the newest snapshot first, which has every slip that still holds: none there is none at all.
+        session: a directory, and the point in time that is shown.
+        lasting: only slips that still hold are needed: the newest snapshot has them all, so it is compared first.
     """
     until, past = session.until, session.past
     if past is not None and past.is_recorded:
@@ -60,21 +60,21 @@ def slips(session: Session, *, lasting: bool = False) -> list[Slip]:
                 return []
         return list(_slips_of(checkpoints.compare(listing, until, session.progress)))
     except DataError:
-        return []  # what the log does not tell is not compared; loading says what is wrong with it
+        return []  # the log before the snapshots cannot be replayed; loading reports the damage itself
 
 
 def slips_of_listing(listing: Listing, until: int | None, progress: Progress | None) -> dict[str, list[Slip]]:
     """The slips of each snapshot that can be compared with the log before it, by the snapshot's file name.
 
     Raises:
-        DataError: nothing can be replayed.
+        DataError: the log cannot be replayed.
     """
     passed = checkpoints.compare(listing, until, progress)
     return {checkpoint.file: list(_slips_of([checkpoint])) for checkpoint in passed}
 
 
 def slips_between(older: Session, newer: Session) -> list[Slip]:
-    """The slips of the snapshots that end after the one moment of a directory, and up to the other."""
+    """The slips of the snapshots that end between the points of two sessions on one directory; empty for damage."""
     loaded = older.loaded
     end = newer.image.provenance.offset
     try:
@@ -86,7 +86,7 @@ def slips_between(older: Session, newer: Session) -> list[Slip]:
 
 
 def sentences(slips: list[Slip], place: Segments) -> Iterator[str]:
-    """One sentence a snapshot, about what concerns a place of the tree."""
+    """One sentence per snapshot that has slips at or below a path of the tree."""
     for snapshot in dict.fromkeys(slip.snapshot for slip in slips):
         concerned = [slip for slip in slips if slip.snapshot == snapshot and is_under(slip.path, place)]
         if concerned:
@@ -102,12 +102,12 @@ SCRAM_REMOVED = "REMOVE_USER_SCRAM_CREDENTIAL_RECORD"
 
 
 def kafkas_own(slip: Slip, snapshot: Image, record_types: Container[str]) -> str | None:
-    """What known bug of Kafka explains a value that a snapshot has otherwise than the log.
+    """Name the known bug of Kafka that explains a slip.
 
     Args:
-        slip: the value.
+        slip: the value that differs.
         snapshot: the image of the snapshot.
-        record_types: the names of the types of records that the log has.
+        record_types: the names of the record types in the log.
 
     Returns:
         A sentence; ``None`` where no known bug explains it.

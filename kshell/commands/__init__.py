@@ -1,1 +1,4 @@
-"""One module a command; its name is the command's name. :mod:`kshell.engine` has what they are declared with."""
+"""The commands of the shell, one module per command. A module ends with ``COMMAND``, its declaration.
+
+``run(session, args)`` prints nothing and returns a result; its ``for_people``, if set, is what text output shows.
+"""

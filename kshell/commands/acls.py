@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result, Row
 from kshell.metadata.image import Image
 from kshell.tables.answer import table_answer
 from kshell.tables.declaration import Wanted
-from kshell.tables.selection import row_flags
+from kshell.tables.selection import RowArguments, row_flags
 from kshell.tables.state.access import ACLS_TABLE as TABLE
 
 if TYPE_CHECKING:
@@ -19,8 +19,14 @@ if TYPE_CHECKING:
 _EVERYBODY = "User:*"
 
 
-def run(session: Session, args: Any) -> Result:
-    """A row an entry; with ``--principal`` those that count for it."""
+class AclsArguments(RowArguments):
+    """Arguments and options of ``acls``."""
+
+    principal: str | None
+
+
+def run(session: Session, args: AclsArguments) -> Result:
+    """Return one row per ACL; with ``--principal``, only the ACLs of this principal and those of ``User:*``."""
     if args.principal is None:
         return table_answer(session, args, TABLE)
     counting = {args.principal, _EVERYBODY}
@@ -39,7 +45,7 @@ def _principal(text: str) -> str:
 
 
 def complete_principal(session: Session, typed: str) -> Iterable[str]:
-    """The principals that entries name."""
+    """Complete a principal: those that ACLs name."""
     return sorted({entry.value.principal for entry in session.image["acls"].values()})
 
 
@@ -48,6 +54,7 @@ COMMAND = Command(
     task=Task.ACCESS,
     summary="the access control entries",
     run=run,
+    arguments=AclsArguments,
     meant="principal",
     flags=(
         Flag(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.declaration import Arg, Arguments, Command, Example
 from kshell.engine.language import parse_line, quote
 from kshell.engine.result import Nothing, Result, Rows, typed
 from kshell.engine.session import Session
@@ -14,13 +13,20 @@ from kshell.errors import CommandError, UsageError, did_you_mean
 _NAME = re.compile(r"[\w.+-][\w.+:@-]*\Z")
 
 
-def run(session: Session, args: Any) -> Result:
-    """Without words it shows, with some it defines; ``name=line`` is understood too."""
+class AliasArguments(Arguments):
+    """Arguments and options of ``alias``."""
+
+    name: str | None
+    line: list[str]
+
+
+def run(session: Session, args: AliasArguments) -> Result:
+    """Define an alias, or list aliases if no line is given; ``name=line`` in one word also defines one."""
     name, tokens = args.name, args.line
     if name is not None and "=" in name and not tokens:
         name, _, line = name.partition("=")
         tokens = [line]
-    if not tokens:
+    if name is None or not tokens:
         return _alias_rows(session, name)
     line = tokens[0] if len(tokens) == 1 else " ".join(map(quote, tokens))
     if not _NAME.match(name) or name.startswith("-"):
@@ -47,6 +53,7 @@ COMMAND = Command(
     name="alias",
     summary="words of your own for commands with arguments",
     run=run,
+    arguments=AliasArguments,
     args=(
         Arg("name", "the new word; all aliases are shown when absent", arity="?"),
         Arg("line", "the command that it stands for; the alias is shown when absent", arity="*"),

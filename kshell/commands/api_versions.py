@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kshell.client.compatibility import shared
 from kshell.engine.arguments import count
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Column, Result, Row, Rows
@@ -12,7 +13,7 @@ from kshell.errors import UsageError
 from kshell.protocol.names import API_NAMES, NEWER_API, api_name
 from kshell.tables.declaration import Field
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import row_flags, select
+from kshell.tables.selection import RowArguments, row_flags, select
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -28,11 +29,17 @@ _FIELDS = (
 _DIFFERS = " *"
 
 
-def run(session: Session, args: Any) -> Result:
-    """A row for every API that some node offers. Raises NodeError when no node answers."""
+class ApiVersionsArguments(RowArguments):
+    """Arguments and options of ``api-versions``."""
+
+    node: int | None
+    all: bool
+
+
+def run(session: Session, args: ApiVersionsArguments) -> Result:
+    """Return one row per API that at least one node offers. Raises NodeError if no node answers."""
     if args.node is not None and args.all:
         raise UsageError("api-versions: --node asks one node, --all every one: give one of them")
-    from kshell.client.compatibility import shared
     from kshell.cluster.nodes import live_nodes, survey
 
     node_survey = survey(session, live_nodes(session, "api-versions"), node_id=args.node, everyone=args.all)
@@ -53,9 +60,7 @@ def _row(key: int, span: Range | None, ranges: Mapping[str, Mapping[int, Range]]
 
 
 def _for_people(chosen: Iterable[Row], ranges: Mapping[str, Mapping[int, Range]], kinds: Mapping[str, str]) -> Rows:
-    """APIs x nodes. Nodes that offer the same share a column; what differs among nodes of one kind is marked."""
-    from kshell.client.compatibility import shared
-
+    """A row per API, a column per group of equal nodes; ``*`` marks what not all nodes of a kind share."""
     groups: dict[tuple[str, frozenset[tuple[int, Range]]], list[str]] = {}
     for node, offered in ranges.items():
         groups.setdefault((kinds[node], frozenset(offered.items())), []).append(node)
@@ -84,7 +89,7 @@ def _text(span: Range) -> str:
 
 
 def complete_node(session: Session, typed: str) -> Iterable[str]:
-    """The ids of the controllers and brokers in the image."""
+    """Complete a node id: those of the controllers and brokers in the image."""
     node_ids = {*session.image["controllers"], *session.image["brokers"]}
     return [str(node_id) for node_id in sorted(node_ids)]
 
@@ -94,6 +99,7 @@ COMMAND = Command(
     task=Task.CLUSTER,
     summary="which versions of which APIs each node offers, and which all of them share",
     run=run,
+    arguments=ApiVersionsArguments,
     flags=(
         Flag(("--node",), "ask only that node", metavar="ID", convert=count, complete=complete_node),
         Flag(("--all",), "ask controllers and brokers, whichever the source lists"),

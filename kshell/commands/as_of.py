@@ -1,23 +1,28 @@
-"""``as-of``: the whole shell at another point in time."""
+"""``as-of``: move the session to another point in time, so that every later command answers as of that point."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from kshell.engine.declaration import Arg, Command, Example, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
 from kshell.engine.result import Report, Result, Section, Text
 from kshell.engine.session import Session
 from kshell.tree.image import iso
 
 
-def run(session: Session, args: Any) -> Result:
-    """Goes to a point, or says at which the shell is."""
+class AsOfArguments(Arguments):
+    """Arguments and options of ``as-of``."""
+
+    point: list[str]
+
+
+def run(session: Session, args: AsOfArguments) -> Result:
+    """Move to a point, or say at which point the session is if none is given."""
     then = session
     if args.point:
         front = session.front
         then = front.reshape(point=" ".join(args.point), zone=session.settings.get("timezone"))
-        _ = then.loaded  # what cannot be shown leaves the shell where it is
+        _ = then.loaded  # load first: if the point cannot be shown, the session stays where it is
         front.travel(then)
     last = then.image.provenance
     facts = {"offset": last.offset, "epoch": last.epoch, "time": iso(last.timestamp), "timeMs": last.timestamp}
@@ -28,7 +33,7 @@ def run(session: Session, args: Any) -> Result:
 
 
 def complete_point(session: Session, typed: str) -> Iterable[str]:
-    """``now``, the marks, and ways to say how far back."""
+    """Complete a point in time: ``now``, durations before now, and marks."""
     marks = [f"@{mark.name}" for mark in session.marks.all()]
     return [point for point in ("now", "-15m", "-1h", "-1d", *marks) if point.startswith(typed)]
 
@@ -38,6 +43,7 @@ COMMAND = Command(
     task=Task.PAST,
     summary="show every answer as of an offset or a time, until told otherwise",
     run=run,
+    arguments=AsOfArguments,
     args=(
         Arg(
             "point",

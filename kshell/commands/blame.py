@@ -1,13 +1,13 @@
-"""``blame``: the records that last changed what stands there."""
+"""``blame``: for each field of a leaf, or each leaf of a directory, the record that last changed it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.engine.arguments import count
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Column, Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.engine.walk import names_and_values
@@ -23,13 +23,24 @@ from kshell.tree.globs import is_glob, unescape
 from kshell.tree.image import iso
 from kshell.tree.paths import below_home, join, split
 
+if TYPE_CHECKING:
+    from kshell.tables.where import Predicate
+
 _LIMIT = 1000
 _OF_LEAF = (*(Column(name) for name in ("field", "value", "offset", "time", "record")), Column("old", spare=1))
 _OF_DIRECTORY = tuple(map(Column, ("path", "offset", "time", "record", "value", "old", "change", "changes")))
 
 
-def run(session: Session, args: Any) -> Result:
-    """A row a field of a leaf; a row a leaf of a directory."""
+class BlameArguments(Arguments):
+    """Arguments and options of ``blame``."""
+
+    path: str
+    where: Predicate | None
+    limit: int
+
+
+def run(session: Session, args: BlameArguments) -> Result:
+    """Return one row per field if the path is a leaf, else one row per leaf below it and per removed entry."""
     if is_glob(args.path):
         raise UsageError(f"{args.path}: blame takes one path, without a glob", hint="blame the directory around it")
     place = below_home(session.root, split(unescape(args.path), session.cwd), "blame")
@@ -57,7 +68,7 @@ def run(session: Session, args: Any) -> Result:
 
 
 def _removals(session: Session, blame: Blame, removed: list[Removed]) -> Iterator[Row]:
-    """A row for each entry that is gone. The records that removed them are read in one walk over the log."""
+    """One row per removed entry. The records that removed them are all read in one pass over the log."""
     offsets = {removal.effective for removal in removed if removal.snapshot is None}
     if not removed:
         return
@@ -72,7 +83,7 @@ def _removals(session: Session, blame: Blame, removed: list[Removed]) -> Iterato
 
 
 def _format_row(row: Row) -> Row:
-    """A row as people read it: values on one line, the record in words, and what changed."""
+    """A row for text output: values on one line, the record as a phrase, and the changed parts."""
     cells: dict[str, Any] = {
         **row,
         "value": names_and_values(row["value"]),
@@ -93,7 +104,7 @@ def _format_row(row: Row) -> Row:
 
 
 def _line(row: Row) -> str:
-    """A leaf of a directory: its record, its path, and what changed, else its value."""
+    """The line of one leaf of a directory: offset, time, record, path, and the changed parts, else the value."""
     head = f"{'' if row['offset'] is None else row['offset']:>6} {row['time'] or ''} {row['record'] or ''}".rstrip()
     if row["change"] == REMOVED:
         return f"{head} {row['path']} was {row['old']}"
@@ -107,6 +118,7 @@ COMMAND = Command(
     task=Task.PAST,
     summary="for each field, the record that last changed it: what and when; who did it is in no log",
     run=run,
+    arguments=BlameArguments,
     args=(Arg("path", "a leaf, or a directory with every leaf below it", kind="path"),),
     flags=(
         where_flag(FIELDS),

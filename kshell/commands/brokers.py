@@ -1,16 +1,17 @@
-"""``brokers``: the brokers of the cluster, what they carry, and what software each of them runs."""
+"""``brokers``: the registered brokers, with ``--load`` their partitions, with ``--software`` what each of them runs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from kshell.cluster.broker_load import loads
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Row, Rows, Section
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.enumeration import Enumeration
 from kshell.tables.existing import note_unknown_names
-from kshell.tables.selection import row_flags, select
+from kshell.tables.selection import RowArguments, row_flags, select
 from kshell.tables.state.cluster import BROKER_FIELDS, broker_rows
 
 if TYPE_CHECKING:
@@ -44,15 +45,20 @@ _CARRYING = tuple(field._replace(wide=field.wide or field.name in ("epoch", "lis
 _OF_CLUSTER = ("lowestSoftwareVersion", "highestSoftwareVersion")
 
 
-def run(session: Session, args: Any) -> Result:
-    """Registrations as the source has them; with ``--software`` every broker is asked itself."""
+class BrokersArguments(RowArguments):
+    """Arguments and options of ``brokers``."""
+
+    software: bool
+    load: bool
+
+
+def run(session: Session, args: BrokersArguments) -> Result:
+    """Return one row per registered broker; with ``--software``, every broker is asked directly as well."""
     image = image_for(session, "brokers", ("brokers", "topics") if args.load else ("brokers",))
     note_unknown_names(session, image, args.where)
     unasked = dict.fromkeys((field.name for field in _SOFTWARE), None) | {"softwareSource": "unknown"}
     rows: list[dict[str, Any]] = [{**row, **unasked} for row in broker_rows(session, image, None)]
     if args.load:
-        from kshell.cluster.broker_load import loads
-
         loads_by_broker = loads(image)
         rows = [{**row, **loads_by_broker[row["id"]].row()} for row in rows]
     if args.software:
@@ -67,7 +73,7 @@ def run(session: Session, args: Any) -> Result:
 
 
 def _page(result: Rows, *, software: bool) -> Result:
-    """Without the software's columns where no broker was asked; else the cluster's versions below the table."""
+    """The text output: without software columns if no broker was asked, else with the range of versions below."""
     table = result.for_people
     assert isinstance(table, Rows)
     left_out = {*_OF_CLUSTER} if software else {field.name for field in _SOFTWARE}
@@ -96,6 +102,7 @@ COMMAND = Command(
     task=Task.CLUSTER,
     summary="the brokers of the cluster, and the software that they run",
     run=run,
+    arguments=BrokersArguments,
     meant="id",
     flags=(
         Flag(("--software",), "ask every broker itself which software it runs; needs -q or -b"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Section
 from kshell.errors import EXIT_FINDING, EXIT_OK, SourceError, UsageError, did_you_mean
 from kshell.metadata.authorizer import (
@@ -45,12 +45,23 @@ _NONE = {
 }
 
 
-def run(session: Session, args: Any) -> Result:
-    """One decision. Raises UsageError for words that name nothing, SourceError where ACLs are not told."""
+class CanArguments(Arguments):
+    """Arguments and options of ``can``."""
+
+    principal: str
+    operation: str
+    resource: str
+    host: str | None
+    super_user: list[str] | None
+    allow_if_no_acl: bool
+
+
+def run(session: Session, args: CanArguments) -> Result:
+    """Decide. Raises UsageError for an argument that is malformed or unknown, SourceError if ACLs are not reported."""
     request = AccessRequest(
         principal(args.principal), _operation(args.operation), *_resource(args.resource), _host(args.host)
     )
-    # As super.users has them: several with a semicolon between them.
+    # As in super.users, one value may be several principals with semicolons between them.
     listed = [name.strip() for text in args.super_user or () for name in text.split(";")]
     supers = [principal(name) for name in listed if name]
     image = session.image
@@ -87,10 +98,10 @@ def _decision_facts(request: AccessRequest, decision: Decision) -> dict[str, Any
 
 
 def _range_brokers(image: Image) -> tuple[bool, list[int]]:
-    """Whether every broker takes hosts of ACLs for ranges, as Kafka 4.4 does, and otherwise which of them do.
+    """(whether all brokers understand hosts of ACLs as ranges, as Kafka 4.4 does; else the ids of those that do).
 
-    Below 4.4-IV1 it is told by what a broker registered to support. Where nobody tells, the brokers are taken for ones
-    of the release that the level is from.
+    Below metadata.version 4.4-IV1, it depends on the features that each broker registered. If no version is known, all
+    brokers are taken to understand them.
     """
     version = image["features"].get(METADATA_VERSION)
     if version is None or version.value >= RANGES_FROM:
@@ -105,7 +116,7 @@ def _range_brokers(image: Image) -> tuple[bool, list[int]]:
 
 
 def _range_remark(otherwise: Decision, by_range: list[int]) -> str:
-    """What brokers that know ranges make of it, where the others compare texts."""
+    """The remark on what brokers decide that understand ranges, if that differs from brokers that compare text."""
     outcome = f"{'allowed' if otherwise.allowed else 'denied'}: {_reason(otherwise)}"
     if by_range:
         listed = f"broker{'s' if len(by_range) > 1 else ''} {', '.join(map(str, by_range))}"
@@ -124,7 +135,7 @@ def _reason(decision: Decision) -> str:
 
 
 def _remark(session: Session, request: AccessRequest, decision: Decision, supers: list[str]) -> None:
-    """What the answer leaves open: entries of single hosts and ranges, and what only servers' properties hold."""
+    """Add remarks on what the answer leaves open: ACLs for single hosts and ranges, and settings of the servers."""
     named = other_hosts(session.image["acls"], request) if request.host is None and decision.rule != SUPER_USER else []
     ranges = [host for host in named if host_range(host)]
     hosts = [host for host in named if "/" not in host]
@@ -135,15 +146,23 @@ def _remark(session: Session, request: AccessRequest, decision: Decision, supers
         session.remarks.append(
             f"there are ACLs for this from ranges of hosts, {', '.join(ranges[:3])}{more}: --host names an address"
         )
-    if not decision.allowed and decision.rule != ACL and not supers:
-        session.remarks.append("super.users and allow.everyone.if.no.acl.found are not in the log: --super-user and"
-                               " --allow-if-no-acl say what the servers have")  # fmt: skip
+    if decision.allowed or supers:
+        return
+    if decision.rule == ACL:
+        session.remarks.append(
+            "no ACL denies a super user: super.users is not in the log, --super-user says who it has"
+        )
+    else:
+        session.remarks.append(
+            "super.users and allow.everyone.if.no.acl.found are not in the log: --super-user and --allow-if-no-acl say"
+            " what the servers have"
+        )
 
 
 def _remark_unknown(session: Session, request: AccessRequest, found: Decision) -> None:
-    """That there is no such topic, or nobody of that name: what the answer is about may then only be a typo.
+    """Add a remark if the topic does not exist or no one has that name: it may be a typo.
 
-    Not where an ACL decides that names it, or anybody.
+    No remark on a principal if an ACL decides or the answer is yes; none on a topic if the deciding ACL names it.
     """
     named = [] if found.allowed or found.rule == ACL else [NameMeant(PRINCIPAL, request.principal)]
     is_named = found.acl is not None and found.acl.resource_name == request.resource_name
@@ -153,7 +172,7 @@ def _remark_unknown(session: Session, request: AccessRequest, found: Decision) -
 
 
 def principal(text: str) -> str:
-    """``User:alice`` as it is. Raises UsageError for what is no principal."""
+    """Check that the text is a principal such as ``User:alice``, and return it unchanged. Raises UsageError."""
     kind, colon, name = text.partition(":")
     if not kind or not colon or not name:
         raise UsageError(f"{text}: not TYPE:NAME", hint=f"such as User:{'alice' if colon or not text else text}")
@@ -169,7 +188,7 @@ def _operation(text: str) -> str:
 
 
 def _resource(text: str) -> tuple[str, str]:
-    """``TOPIC:orders`` -> its type and name; ``CLUSTER`` needs no name."""
+    """Parse ``TOPIC:orders`` into type and name; ``CLUSTER`` needs no name."""
     kind, colon, name = text.partition(":")
     kind = kind.upper().replace("-", "_")
     if kind not in _KINDS:
@@ -185,7 +204,7 @@ def _resource(text: str) -> tuple[str, str]:
 
 
 def _host(text: str | None) -> str | None:
-    """An IP address as Java writes it: brokers compare nothing else, and look no name up."""
+    """Normalize an IP address to Java's notation, which brokers compare as text; they do not resolve host names."""
     if text is None:
         return None
     if "/" in text:
@@ -208,17 +227,17 @@ def _host(text: str | None) -> str | None:
 
 
 def _principals(session: Session, typed: str) -> Iterable[str]:
-    """Those that ACLs name, and users that have SCRAM credentials."""
+    """Complete a principal: those that ACLs name, and users with SCRAM credentials."""
     return sorted(principals(session.image) - {"User:*"})
 
 
 def _operations(session: Session, typed: str) -> Iterable[str]:
-    """In the case in which the word was begun."""
+    """Complete an operation, in lower case if the user began so."""
     return [name.lower() for name in _ABLE] if typed.islower() else _ABLE
 
 
 def _resources(session: Session, typed: str) -> Iterable[str]:
-    """Topics, what ACLs name, and the types."""
+    """Complete a resource: topics, resources that ACLs name, and the types."""
     acls = [entry.value for entry in session.image["acls"].values()]
     named = {f"{acl.resource_type}:{acl.resource_name}" for acl in acls if acl.resource_name != "*"}
     topics = {f"TOPIC:{name}" for name in session.image[NAMES]} if typed.startswith("T") else set()
@@ -226,7 +245,7 @@ def _resources(session: Session, typed: str) -> Iterable[str]:
 
 
 def _hosts(session: Session, typed: str) -> Iterable[str]:
-    """Addresses that ACLs name; of a range there are too many to offer."""
+    """Complete an address: those that ACLs name, without ranges, which have too many addresses to offer."""
     named = {entry.value.host for entry in session.image["acls"].values()}
     return sorted({"127.0.0.1"} | {host for host in named if host != "*" and "/" not in host})
 
@@ -236,6 +255,7 @@ COMMAND = Command(
     task=Task.ACCESS,
     summary="whether a principal may do something with a resource, and which rule says so",
     run=run,
+    arguments=CanArguments,
     args=(
         Arg("principal", "who: User:alice", complete=_principals),
         Arg("operation", "what: READ, WRITE, DESCRIBE, …", complete=_operations),

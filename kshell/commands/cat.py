@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from kshell.engine.declaration import Arg, Command, Example, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
 from kshell.engine.result import Result, Row, Rows, Tree, Value, typed
 from kshell.engine.session import Session
 from kshell.engine.walk import branch, kind, nested
@@ -13,8 +12,14 @@ from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join
 
 
-def run(session: Session, args: Any) -> Result:
-    """One leaf is its value, one directory a tree of values, several paths are rows."""
+class CatArguments(Arguments):
+    """Arguments and options of ``cat``."""
+
+    path: list[str]
+
+
+def run(session: Session, args: CatArguments) -> Result:
+    """Return the value of a single leaf, a tree of values for a single directory, or one row per path for several."""
     matches = [hit for pattern in args.path for hit in session.find(pattern)]
     if len(matches) == 1:
         return _value_or_tree(*matches[0])
@@ -39,6 +44,7 @@ COMMAND = Command(
     task=Task.TREE,
     summary="the values of leaves",
     run=run,
+    arguments=CatArguments,
     args=(Arg("path", "leaves, or directories with everything below them", kind="path", arity="+"),),
     examples=(
         Example("cat /image/topics/byName/orders/0", "one partition"),

@@ -1,10 +1,8 @@
-"""``cd``: another working directory."""
+"""``cd``: change the working directory in the tree."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from kshell.engine.declaration import Arg, Command, Example, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
 from kshell.engine.result import Nothing, Result
 from kshell.engine.session import Session
 from kshell.errors import CommandError, NotADirectoryNodeError
@@ -13,8 +11,14 @@ from kshell.tree.node import Directory
 from kshell.tree.paths import join
 
 
-def run(session: Session, args: Any) -> Result:
-    """``-`` is the directory before this one; without a word it is ``~``, ``/image``."""
+class CdArguments(Arguments):
+    """Arguments and options of ``cd``."""
+
+    path: str | None
+
+
+def run(session: Session, args: CdArguments) -> Result:
+    """Change the working directory. ``-`` is the previous one; without a path it is ``~``, which is ``/image``."""
     pattern = escape(join(session.previous)) if args.path == "-" else args.path or "~"
     matches = session.find(pattern)
     if len(matches) > 1:
@@ -31,6 +35,7 @@ COMMAND = Command(
     task=Task.TREE,
     summary="go to another directory of the tree",
     run=run,
+    arguments=CdArguments,
     args=(Arg("path", "where to go: a directory, - for the one before, .. for the one above", kind="path", arity="?"),),
     examples=(
         Example("cd /image/topics/byName", "go to the topics"),

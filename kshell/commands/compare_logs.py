@@ -1,4 +1,7 @@
-"""``compare-logs``: whether copies of the metadata log from several nodes are of one history, and where they part."""
+"""``compare-logs``: whether copies of the metadata log from several nodes agree, and at which offset they diverge.
+
+:mod:`kshell.sources.copies.agreement` compares the logs; this module adds snapshots, and advice which copy to keep.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,9 @@ from kshell.errors import (
 from kshell.history.diff import PROVENANCE, changed_places
 from kshell.history.records import RECORD_TYPE
 from kshell.metadata.image import Image
+from kshell.metadata.records import decode_record
+from kshell.protocol.batches import iter_records
+from kshell.protocol.primitives import DecodeError
 from kshell.sources.copies.agreement import (
     BEHIND,
     CONSISTENT,
@@ -50,7 +56,7 @@ from kshell.sources.directory.ranges import FileWindows
 from kshell.sources.directory.source import DirectorySource, without_collector
 from kshell.tables.declaration import Field, columns
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import is_given, row_flags, select, wanted
+from kshell.tables.selection import RowArguments, is_given, row_flags, select, wanted
 from kshell.tree.hash import image_hash
 from kshell.tree.paths import Segments, join
 
@@ -60,21 +66,21 @@ if TYPE_CHECKING:
     from kshell.protocol.batches import Batch
 
 _MOST_PATHS = 3
-"""Paths that a sentence names."""
+"""Paths that a sentence names at most; it counts the rest."""
 
 
 class Snapshots(NamedTuple):
-    """What the snapshots add to a standing: the state, and what differs (``None``: nothing)."""
+    """The result of comparing a copy's snapshots: the copy's state, and the first difference (``None``: none)."""
 
     state: str
     difference: str | None
 
 
 def compare_snapshots(verdict: CopyVerdict, reference: Copy, progress: Progress | None) -> Snapshots:
-    """Holds the snapshots of a copy against those of the copy that it was compared with, else of the reference.
+    """Compare the snapshots of a copy with those of the copy that its log was compared to, else the reference.
 
-    Where they share neither offsets nor snapshots, one is held against what the other copy's log makes of its offset.
-    Raises SourceError for a file that cannot be read.
+    If they share neither offsets nor snapshots, a snapshot of one is compared with what the other's log yields there.
+    Else the state stays that of the logs, unless snapshots differ. Raises SourceError for a file that cannot be read.
     """
     peer = verdict.peer or reference
     compared = False
@@ -82,7 +88,7 @@ def compare_snapshots(verdict: CopyVerdict, reference: Copy, progress: Progress 
         try:
             difference = _difference(mine, theirs, progress)
         except (FileNotFoundError, SourceNotFoundError):
-            continue  # deleted meanwhile: a running server does that
+            continue  # a running server deletes old snapshots at any time
         if difference is not None:
             return Snapshots(DIVERGED, f"{difference} {peer.path}")
         compared = True
@@ -92,7 +98,7 @@ def compare_snapshots(verdict: CopyVerdict, reference: Copy, progress: Progress 
 
 
 def _difference(mine: SnapshotFile, theirs: SnapshotFile, progress: Progress | None) -> str | None:
-    """What is not the same in two snapshots of one end offset, in words that the other copy's path ends."""
+    """How two snapshots with the same end offset differ, as a phrase to which the caller adds the peer's path."""
     name = f"snapshot {mine.end_offset}-{mine.epoch}"
     if mine.epoch != theirs.epoch:
         return f"{name} is {theirs.end_offset}-{theirs.epoch} in"
@@ -103,7 +109,7 @@ def _difference(mine: SnapshotFile, theirs: SnapshotFile, progress: Progress | N
 
 
 def _by_state(copy: Copy, peer: Copy, progress: Progress | None, *, compared: bool) -> Snapshots:
-    """Of copies whose logs share nothing: a snapshot of either, against what the other's log makes of its offset."""
+    """For copies without a common offset: compare a snapshot of one with the image of the other at that offset."""
     ahead_of_it = SAME if copy.end == peer.end else BEHIND
     if compared:
         return Snapshots(ahead_of_it, None)
@@ -122,13 +128,13 @@ def _by_state(copy: Copy, peer: Copy, progress: Progress | None, *, compared: bo
 
 
 def _newest(copy: Copy, end: int | None) -> SnapshotFile | None:
-    """The newest snapshot that does not go beyond an offset."""
+    """The newest snapshot that does not end after an offset."""
     files = [file for file in copy.snapshots if file.end_offset and file.end_offset <= (end or 0)]
     return files[-1] if files else None
 
 
 def _image_at(copy: Copy, file: SnapshotFile, progress: Progress | None) -> Image | None:
-    """What a copy makes of the offset at which a snapshot ends; ``None`` where that is out of its reach, or damaged."""
+    """The image of a copy at the end of a snapshot; ``None`` if the copy does not reach there or is damaged."""
     assert file.end_offset is not None
     try:
         then = copy.source.load(until=file.end_offset - 1, progress=progress)
@@ -138,7 +144,7 @@ def _image_at(copy: Copy, file: SnapshotFile, progress: Progress | None) -> Imag
 
 
 def _shared(copy: Copy, peer: Copy) -> Iterator[tuple[SnapshotFile, SnapshotFile]]:
-    """Snapshots of the same end offset, oldest first. The one at offset 0 holds what a cluster was begun with."""
+    """Pairs of snapshots with the same end offset, oldest first, without those that formatting writes (offset 0)."""
     theirs = {file.end_offset: file for file in peer.snapshots if file.end_offset}
     for file in copy.snapshots:
         if file.end_offset in theirs:
@@ -171,8 +177,14 @@ def _join_paths(paths: list[Segments]) -> str:
     return ", ".join(map(join, paths[:_MOST_PATHS])) + more
 
 
-_RECORD = {"offset": "int64", "epoch": "int32", "timestampMs": "int64", "type": RECORD_TYPE, "version": "int16",
-           "data": "json"}  # fmt: skip
+_RECORD = {
+    "offset": "int64",
+    "epoch": "int32",
+    "timestampMs": "int64",
+    "type": RECORD_TYPE,
+    "version": "int16",
+    "data": "json",
+}
 
 
 _FIELDS = (
@@ -203,14 +215,23 @@ _FIELDS = (
     Field("otherRecords", [_RECORD], "of the first batch that differs: what the other copy has", True),
 )
 _MOST = 20
-"""Records of either side that are told: a batch may have thousands."""
+"""Records of either copy in a row at most: a batch may have thousands."""
 _PEOPLE = 4
-"""The same, where people read."""
+"""Records of either copy in text output at most."""
 _PARTING = tuple(Column(name) for name in ("copy", "offset", "epoch", "type", "data"))
 
 
-def run(session: Session, args: Any) -> Result:
-    """A row a copy. Exit code 1 unless all are of one history, 4 for damage. Raises UsageError, SourceError."""
+class CompareLogsArguments(RowArguments):
+    """Arguments and options of ``compare-logs``."""
+
+    copy: list[str]
+
+
+def run(session: Session, args: CompareLogsArguments) -> Result:
+    """Compare the copies, and return one row per copy. Raises UsageError; SourceError if a copy cannot be read.
+
+    Exit code 1 if a copy diverges, is of another cluster or cannot be compared; 4 if one is damaged.
+    """
     if len(args.copy) < 2:
         raise UsageError("compare-logs: one copy alone", hint="give two or more: compare-logs DIR DIR …")
     copies = [Copy(local_path(path)) for path in args.copy]
@@ -241,14 +262,16 @@ def run(session: Session, args: Any) -> Result:
 
 
 def _shared_offset(standings: list[CopyVerdict]) -> int | None:
-    """The greatest offset that all copies which were compared reach."""
+    """The greatest offset that every compared copy has; ``None`` if there is none."""
     ends = [verdict.copy.end or 0 for verdict in standings if verdict.state not in (OTHER_CLUSTER, NOT_COMPARED)]
     shared = min(ends, default=0)
     return shared - 1 if shared else None
 
 
-def _hash_at(verdict: CopyVerdict, offset: int | None, args: Any, progress: Progress | None) -> str | None:
-    """The hash of what a copy makes of an offset; ``None`` where nobody asks for it, or the copy does not tell."""
+def _hash_at(
+    verdict: CopyVerdict, offset: int | None, args: CompareLogsArguments, progress: Progress | None
+) -> str | None:
+    """The hash of a copy's image at an offset; ``None`` if the column is not wanted or the image cannot be made."""
     wanted_columns = wanted(_FIELDS, args)
     is_unwanted = wanted_columns is not None and "hash" not in wanted_columns
     if offset is None or verdict.state in (OTHER_CLUSTER, NOT_COMPARED) or is_unwanted:
@@ -256,7 +279,7 @@ def _hash_at(verdict: CopyVerdict, offset: int | None, args: Any, progress: Prog
     try:
         then = verdict.copy.source.load(until=offset, progress=progress)
     except (DataError, SourceError):
-        return None  # its own columns say what is damaged, or that it does not reach back so far
+        return None  # other columns of the row report the damage, or a log that starts after the offset
     return None if then.damage else image_hash(then.image)
 
 
@@ -289,9 +312,7 @@ def _left_out(copy: Copy) -> str | None:
 
 
 def _records(parted: Parted, redaction: Redaction, *, from_peer: bool = False) -> Iterator[dict[str, Any]]:
-    """The records of the batch at which two logs part, from the first one that differs on."""
-    from kshell.metadata.records import decode_record
-
+    """The records of the batch at which two logs diverge, from the first differing one on; of the peer if asked."""
     mine, theirs = _raw(parted.batch), _raw(parted.other_batch)
     skipped = 0
     if parted.batch.epoch == parted.other_batch.epoch:
@@ -310,10 +331,7 @@ def _records(parted: Parted, redaction: Redaction, *, from_peer: bool = False) -
 
 
 def _raw(batch: Batch) -> list[Any]:
-    """The records of a batch as far as they can be told apart: what is malformed or packed has none."""
-    from kshell.protocol.batches import iter_records
-    from kshell.protocol.primitives import DecodeError
-
+    """The records of a batch; none if it is malformed, or compressed with a codec that is not installed."""
     try:
         return list(iter_records(batch))
     except (DecodeError, MissingCodecError):
@@ -321,7 +339,7 @@ def _raw(batch: Batch) -> list[Any]:
 
 
 def _remark(session: Session, copies: list[Copy]) -> None:
-    """What a person should know though nothing is wrong."""
+    """Add remarks that are no findings: copies of one node, torn tails, empty logs."""
     session.remarks += twins(copies)
     for copy in copies:
         session.remarks += copy.notes
@@ -333,13 +351,13 @@ def _remark(session: Session, copies: list[Copy]) -> None:
 
 
 def _format_row(row: dict[str, Any]) -> Row:
-    """A row for users: a reference may be damaged as well."""
+    """A row for text output, which shows both states of a reference that is damaged."""
     is_damaged_reference = row["state"] == REFERENCE and row["damage"]
     return row | {"state": f"{REFERENCE}, {DAMAGED}"} if is_damaged_reference else row
 
 
 def _page(rows: list[dict[str, Any]], comparison: Agreement, advice: str) -> Report:
-    """The table, which copy to keep, and below it what a cell is too narrow for."""
+    """The text output: the table, which copy to keep, then reasons, differing records and damage in full."""
     end = comparison.reference.end or 0
     committed = f"below offset {comparison.committed}, as far as these copies prove it"
     committed = committed if comparison.committed < end else "every record that these copies have"
@@ -376,6 +394,7 @@ COMMAND = Command(
     task=Task.LOG,
     summary="whether copies of the metadata log from several nodes agree, and where they part",
     run=run,
+    arguments=CompareLogsArguments,
     args=(
         Arg("copy", "two or more: directories, or single .log or .checkpoint files", arity="+", complete=complete_file),
     ),

@@ -1,4 +1,4 @@
-"""``compat``: what a cluster can do, and which node is in the way (KIP-35)."""
+"""``compat``: which features of Kafka a running cluster can use, and which nodes prevent the others (KIP-35)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kshell.client.compatibility import capabilities, check, find
 from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.predicates import code_of
 from kshell.engine.result import Report, Result, Row, Rows, Section, typed
@@ -13,24 +14,22 @@ from kshell.errors import EXIT_OK, UsageError, did_you_mean
 from kshell.protocol.names import api_name
 from kshell.tables.declaration import Field
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import is_given, row_flags, select
+from kshell.tables.selection import RowArguments, is_given, row_flags, select
 
 if TYPE_CHECKING:
-    from kshell.client.compatibility import Blocker, Compatibility, Feature
+    from kshell.client.compatibility import Blocker, Capability, Compatibility
     from kshell.cluster.nodes import Survey
     from kshell.engine.session import Session
 
 
-def _features() -> Mapping[str, Feature]:
-    from kshell.client.compatibility import features
-
-    return features()
+def _capabilities() -> Mapping[str, Capability]:
+    return capabilities()
 
 
 _SPANS = {"*": {"min": "int16", "max": "int16"}}
 _FIELDS = (
-    Field("feature", Enumeration(_features), "the feature's name"),
-    Field("kip", Enumeration(lambda: (feature.kip for feature in _features().values())), "the KIP that brought it"),
+    Field("feature", Enumeration(_capabilities), "the feature's name"),
+    Field("kip", Enumeration(lambda: (feature.kip for feature in _capabilities().values())), "the KIP that brought it"),
     Field("usable", "boolean", "whether it can be used; null where that is not known"),
     Field("required", _SPANS, "versions of APIs and levels of features that it needs", True),
     Field("shared", _SPANS, "those that all nodes have; null where there are none", True),
@@ -42,10 +41,15 @@ _OFFLINE = "a directory tells which levels can be raised: `features --can-upgrad
 _USABLE = {True: "yes", False: "no", None: "unknown"}
 
 
-def run(session: Session, args: Any) -> Result:
-    """A row a feature. Raises UsageError for a feature that is not known, NodeError when no node answers."""
+class CompatArguments(RowArguments):
+    """Arguments and options of ``compat``."""
+
+    feature: str | None
+
+
+def run(session: Session, args: CompatArguments) -> Result:
+    """Return one row per feature. Raises UsageError for an unknown feature, NodeError if no node answers."""
     wanted = _wanted(args.feature)
-    from kshell.client.compatibility import check
     from kshell.cluster.nodes import live_nodes, survey
 
     node_survey = survey(session, live_nodes(session, "compat", _OFFLINE), everyone=True)
@@ -59,18 +63,18 @@ def run(session: Session, args: Any) -> Result:
     return result
 
 
-def _wanted(name_or_kip: str | None) -> list[Feature]:
-    from kshell.client.compatibility import features, find
-
+def _wanted(name_or_kip: str | None) -> list[Capability]:
     if name_or_kip is None:
-        return list(features().values())
+        return list(capabilities().values())
     matches = find(name_or_kip)
     if not matches:
         if re.fullmatch(r"\d+\.\d+(\.\d+)?", name_or_kip):
             release = ".".join(name_or_kip.split(".")[:2])
             ready = f"whether the cluster is ready for a release: `features --can-upgrade {release}`"
             raise UsageError(f"compat: {name_or_kip} is a release, and no feature or KIP", hint=ready)
-        hint = did_you_mean(name_or_kip.lower(), [*features(), *_kips()], "`compat` without a name lists all features")
+        hint = did_you_mean(
+            name_or_kip.lower(), [*capabilities(), *_kips()], "`compat` without a name lists all features"
+        )
         raise UsageError(f"compat: {name_or_kip} is no feature or KIP that is known", hint=hint)
     return matches
 
@@ -78,10 +82,10 @@ def _wanted(name_or_kip: str | None) -> list[Feature]:
 def _row(verdict: Compatibility[str], node_survey: Survey) -> dict[str, Any]:
     feature = verdict.feature
     blockers = verdict.blockers
-    # A level that is too low is in the way whoever was asked.
+    # A blocker is certain, even if some nodes were not asked.
     usable = False if blockers else verdict.usable
     reasons = _reasons(blockers)
-    # Who was not asked may be in the way: yes would be a guess, no would not.
+    # A node that did not answer may prevent the use, so "yes" would be a guess; "no" is not.
     silent = [name for name in node_survey.silent if node_survey.members[name].kind in feature.kinds]
     if usable is True and silent:
         usable = None
@@ -113,7 +117,7 @@ def _span(span: tuple[int, int | None] | None) -> dict[str, int | None] | None:
 
 
 def _reasons(blockers: Iterable[Blocker[str]]) -> list[str]:
-    """Each reason once, with the nodes that it holds for."""
+    """Each reason once, with the nodes to which it applies in front."""
     nodes_by_reason: dict[str, list[str]] = {}
     for blocker in blockers:
         nodes_by_reason.setdefault(blocker.reason, []).extend([blocker.node] if blocker.node is not None else [])
@@ -131,7 +135,7 @@ def _for_people(row: Row) -> Row:
 
 
 def _page(rows: Iterable[Mapping[str, Any]]) -> Report:
-    """Everything about each feature: the verdict, and what it needs beside what there is."""
+    """The text output for single features: the verdict, and a table of required against shared versions."""
     columns = typed("name:string required:json shared:json")
     sections = []
     for row in rows:
@@ -154,15 +158,11 @@ def _format_span(span: Mapping[str, int | None] | None) -> str:
 
 
 def _kips() -> list[str]:
-    from kshell.client.compatibility import features
-
-    return list(dict.fromkeys(feature.kip for feature in features().values()))
+    return list(dict.fromkeys(feature.kip for feature in capabilities().values()))
 
 
 def _complete(session: Session, typed: str) -> Iterable[str]:
-    from kshell.client.compatibility import features
-
-    return [*features(), *_kips()]
+    return [*capabilities(), *_kips()]
 
 
 COMMAND = Command(
@@ -170,6 +170,7 @@ COMMAND = Command(
     task=Task.CLUSTER,
     summary="what the cluster can do, and which node is in the way",
     run=run,
+    arguments=CompatArguments,
     args=(Arg("feature", "a feature or a KIP; all that are known when absent", arity="?", complete=_complete),),
     flags=row_flags(_FIELDS),
     examples=(

@@ -1,16 +1,20 @@
-"""``completion``: a script by which bash, zsh or fish complete kshell's commands, options, paths and values."""
+"""``completion``: a script with which bash, zsh or fish complete kshell's commands, options, paths and values."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.arguments import SHAPING, parse_options
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.language import quote, scan
 from kshell.engine.result import Result, Rows, Text, typed
+from kshell.engine.session import Session as EngineSession
+from kshell.engine.source_flags import NAMING, given_sources
 from kshell.errors import KshellError, UsageError
+from kshell.sources.choose import choose, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,8 +69,15 @@ _SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 _WORDS = typed("word:string")
 
 
-def run(session: Session, args: Any) -> Result:
-    """Print the script for a shell; or, for such a script, the words that the last one may become.
+class CompletionArguments(Arguments):
+    """Arguments and options of ``completion``."""
+
+    shell: list[str]
+    words: bool
+
+
+def run(session: Session, args: CompletionArguments) -> Result:
+    """Return the script for a shell, or with ``--words`` the candidates for the last of the given words.
 
     Raises:
         UsageError: there is no such shell.
@@ -79,9 +90,9 @@ def run(session: Session, args: Any) -> Result:
 
 
 def _candidates(session: Session, words: list[str]) -> Iterable[str]:
-    """What the last word may become, after other words; all as somebody has typed them in bash, zsh or fish.
+    """Candidates for the last word; the words are as the user typed them in bash, zsh or fish, with quotes.
 
-    The candidates are plain: those shells quote what they insert.
+    The candidates have no quotes: those shells quote what they insert.
     """
     from kshell.engine.completion import complete
 
@@ -98,11 +109,11 @@ def _candidates(session: Session, words: list[str]) -> Iterable[str]:
 
 
 _QUOTED = re.compile(r"[\s'\"\\|>#]")
-"""What ends a word in kshell's language, or is no part of it. Patterns stay patterns."""
+"""Characters that kshell's command language would not take as part of a word; globs are left as they are."""
 
 
 def _unquoted(word: str) -> str:
-    """A word of a shell without its quotes; one that is being typed may lack the last."""
+    """Remove a shell's quotes from a word; the closing quote may be missing while it is being typed."""
     plain, mark, at = "", "", 0
     while at < len(word):
         char, following = word[at], word[at + 1 : at + 2]
@@ -118,12 +129,7 @@ def _unquoted(word: str) -> str:
 
 
 def _with_source(session: Session, options: list[str]) -> Session:
-    """A session that has loaded a directory, if the options or the environment name one; nobody waits for a network."""
-    from kshell.engine.arguments import SHAPING, parse_options
-    from kshell.engine.session import Session as EngineSession
-    from kshell.engine.source_flags import NAMING, given_sources
-    from kshell.sources.choose import choose, open_source
-
+    """A loaded session if options or environment name a directory, else the given one: Tab must not wait for a node."""
     with contextlib.suppress(KshellError):
         parsed, _ = parse_options("kshell", (*NAMING, *SHAPING), [*options, "pwd"])
         choice = choose(given_sources(parsed), os.environ, parsed.config, parsed.X or ())
@@ -134,10 +140,7 @@ def _with_source(session: Session, options: list[str]) -> Session:
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str], list[str]]:
-    """The names of kshell's own options; those that stand before the command; and the words from the command on."""
-    from kshell.engine.arguments import SHAPING
-    from kshell.engine.source_flags import NAMING
-
+    """(all names of kshell's own options, the words before the command, the command and the words after it)."""
     flags = [*NAMING, *SHAPING]
     takes_value = {name: flag.metavar is not None for flag in flags for name in flag.names}
     at = 0
@@ -155,6 +158,7 @@ COMMAND = Command(
     task=Task.SHELL,
     summary="a script that lets bash, zsh or fish complete commands, options and paths",
     run=run,
+    arguments=CompletionArguments,
     args=(Arg("shell", "bash, zsh or fish", arity="*", complete=_complete_shell),),
     flags=(Flag(("--words",), "for the script: what the last of these words may become"),),
     examples=(

@@ -1,15 +1,19 @@
-"""``configs``: configs of topics, brokers, groups, with what nodes know of them; ``configs check`` judges values."""
+"""``configs``: configs of topics, brokers and groups; ``configs check`` says whether Kafka would accept values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from kshell.cluster.configs import ask, complete_entity, expand, failure_of, parse_entity
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
 from kshell.errors import EXIT_FINDING, EXIT_OK, KshellError, NodeError, UsageError
 from kshell.metadata.families.configs import Resource, resource_segment
-from kshell.tables.selection import is_given, row_flags, select
+from kshell.metadata.redaction import REDACTED, config_is_secret
+from kshell.sources.brokers.config_entries import UNKNOWN
+from kshell.tables.configs import check, for_people, rows_of_log, rows_of_node
+from kshell.tables.selection import RowArguments, is_given, row_flags, select
 from kshell.tables.state.cluster import CONFIG_FIELDS
 
 if TYPE_CHECKING:
@@ -22,20 +26,27 @@ _CHECKED = typed(
 )
 _CHECK = "check"
 _TELLS_TYPES = 3
-"""The version of DescribeConfigs that tells types (KIP-569)."""
+"""The first version of DescribeConfigs whose response has types and documentation (KIP-569)."""
 _BY_TABLES = "judged by what Kafka 3.3 to 4.4 define"
 
 
-def run(session: Session, args: Any) -> Result:
-    """Rows of the entities, or of everything that is set; with ``check``, a verdict on each value."""
+class ConfigsArguments(RowArguments):
+    """Arguments and options of ``configs``."""
+
+    entity: list[str]
+    docs: bool
+    overridden: bool
+    effective: bool
+
+
+def run(session: Session, args: ConfigsArguments) -> Result:
+    """Return one row per config of the entities, or per config that is set; with ``check``, a verdict on each value."""
     if args.overridden and args.effective:
         raise UsageError("configs: --overridden and --effective exclude each other")
     if args.entity[:1] == [_CHECK]:
         if args.docs or args.overridden or args.effective or is_given(args):
             raise UsageError("configs check takes no options")
         return _check(session, args.entity[1:])
-    from kshell.cluster.configs import expand
-    from kshell.tables.configs import for_people
 
     entities: list[str] = args.entity or []
     resources = (
@@ -49,11 +60,7 @@ def run(session: Session, args: Any) -> Result:
     return select(fields, _rows(session, resources, args), args, people=for_people)
 
 
-def _rows(session: Session, resources: list[Resource], args: Any) -> list[dict[str, Any]]:
-    from kshell.cluster.configs import ask, failure_of
-    from kshell.sources.brokers.config_entries import UNKNOWN
-    from kshell.tables.configs import rows_of_log, rows_of_node
-
+def _rows(session: Session, resources: list[Resource], args: ConfigsArguments) -> list[dict[str, Any]]:
     nodes = session.source.nodes
     extended = args.docs or args.effective or args.overridden
     if nodes is None or session.until is not None or not (args.entity or extended):
@@ -78,7 +85,7 @@ def _rows(session: Session, resources: list[Resource], args: Any) -> list[dict[s
         if from_log:
             rows += rows_of_log(session.image["configs"], [described.resource], session.redaction, type=UNKNOWN)
     if failures and len(failures) == len(resources) and not rows and not any_from_log:
-        session.remarks.clear()  # the error says the same
+        session.remarks.clear()  # the error that is raised says the same
         raise failures[0]
     if not rows and not failures:
         session.remarks.append("nothing is set there: --effective shows what is in force")
@@ -97,10 +104,6 @@ def _note_old(session: Session, described: Described) -> None:
 
 
 def _check(session: Session, arguments: list[str]) -> Rows:
-    from kshell.cluster.configs import parse_entity
-    from kshell.metadata.redaction import REDACTED, config_is_secret
-    from kshell.tables.configs import check
-
     if len(arguments) < 2:
         raise UsageError(
             "configs check: an entity and KEY=VALUE are needed", hint="configs check TOPIC:orders retention.ms=1"
@@ -120,9 +123,7 @@ def _check(session: Session, arguments: list[str]) -> Rows:
 
 
 def _reported_entries(session: Session, resource: Resource) -> Callable[[str], Any]:
-    """Key -> what a node says of it, where one can be asked; a remark says when our tables alone judge."""
-    from kshell.cluster.configs import ask, failure_of
-
+    """A lookup of the entry that a node reports for a key. Without a node it is empty, and a remark says so."""
     nodes = session.source.nodes
     entries: dict[str, Any] = {}
     if nodes is None:
@@ -139,8 +140,6 @@ def _reported_entries(session: Session, resource: Resource) -> Callable[[str], A
 
 
 def _complete(session: Session, typed: str) -> Iterable[str]:
-    from kshell.cluster.configs import complete_entity
-
     return [*complete_entity(session, typed), *([_CHECK] if _CHECK.startswith(typed) else [])]
 
 
@@ -149,6 +148,7 @@ COMMAND = Command(
     task=Task.CLUSTER,
     summary="configs of topics, brokers and groups, with types, sources and documentation",
     run=run,
+    arguments=ConfigsArguments,
     args=(
         Arg(
             "entity",

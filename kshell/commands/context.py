@@ -1,4 +1,4 @@
-"""``context``: names for sources, each with its client properties."""
+"""``context``: list, add, use, show or remove contexts: names for a source and its client properties file."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from kshell.client import contexts
+from kshell.client.address import addresses
 from kshell.client.contexts import CONTROLLERS, DIRECTORY, SERVERS, Context, Contexts
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.client.properties import read
+from kshell.client.settings import Settings, source_of
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag
 from kshell.engine.result import Column, Nothing, Report, Result, Rows, Section
 from kshell.engine.session import Session
 from kshell.errors import UsageError
@@ -25,16 +28,29 @@ _COLUMNS = (
 )
 
 
-def run(session: Session, args: Any) -> Result:
-    """The action is the first word; all of them read the file of contexts anew."""
+class ContextArguments(Arguments):
+    """Arguments and options of ``context``."""
+
+    action: str | None
+    name: str | None
+    config: str | None
+    bootstrap_controllers: str | None
+    bootstrap_servers: str | None
+    directory: str | None
+    X: list[str] | None
+
+
+def run(session: Session, args: ContextArguments) -> Result:
+    """Run the action that the first argument names, on contexts that are read from the file each time."""
     action = args.action or "list"
     if action not in _ACTIONS:
         raise UsageError(
             f"context: {action} is none of {', '.join(_ACTIONS)}", hint="`help context` shows how it is used"
         )
-    if action == "list" and args.name is not None:
-        raise UsageError("context: list takes no name", hint=f"context show {args.name}")
-    if action != "list" and args.name is None:
+    name = args.name
+    if action == "list" and name is not None:
+        raise UsageError("context: list takes no name", hint=f"context show {name}")
+    if action != "list" and name is None:
         raise UsageError(f"context: {action} needs a name")
     source_options = {
         DIRECTORY: args.directory,
@@ -49,16 +65,16 @@ def run(session: Session, args: Any) -> Result:
             hint="write it into a properties file: context add NAME --config FILE",
         )
     saved_contexts = contexts.load(os.environ)
-    if action == "list":
+    if name is None:
         return _list(saved_contexts)
     if action == "show":
-        return _show(saved_contexts, args.name)
+        return _show(saved_contexts, name)
     if action == "add":
-        saved_contexts.add(_new(args.name, args.config, source_options))
+        saved_contexts.add(_new(name, args.config, source_options))
     elif action == "use":
-        saved_contexts.use(args.name)
+        saved_contexts.use(name)
     else:
-        saved_contexts.remove(args.name)
+        saved_contexts.remove(name)
     saved_contexts.save()
     return Nothing()
 
@@ -76,7 +92,7 @@ def _list(saved_contexts: Contexts) -> Rows:
 
 
 def _show(saved_contexts: Contexts, name: str) -> Report:
-    """The context, and of its properties file what is no secret: which keys it sets, and how it connects."""
+    """One context, with the keys of its properties file and its protocol and mechanism, but no other values."""
     context = saved_contexts.get(name)
     facts: dict[str, Any] = contexts.described(context) | {"current": saved_contexts.current == name}
     if context.config is not None:
@@ -85,9 +101,6 @@ def _show(saved_contexts: Contexts, name: str) -> Report:
 
 
 def _of_properties(path: str) -> dict[str, Any]:
-    from kshell.client.properties import read
-    from kshell.client.settings import Settings
-
     properties = read(path)
     settings = Settings.of(properties)
     return {
@@ -99,11 +112,7 @@ def _of_properties(path: str) -> dict[str, Any]:
 
 
 def _new(name: str, config: str | None, source_options: dict[str, str | None]) -> Context:
-    """Checked now as far as no connection is needed: a context that cannot work is not kept."""
-    from kshell.client.address import addresses
-    from kshell.client.properties import read
-    from kshell.client.settings import Settings, source_of
-
+    """Make a context, and check what needs no connection, so that one that cannot work is not saved."""
     sources = [(kind, value) for kind, value in source_options.items() if value]
     if len(sources) > 1:
         raise UsageError("context: one source is needed, and there are two: -d, -q and -b exclude each other")
@@ -130,7 +139,7 @@ def _complete_action(session: Session, typed: str) -> Iterable[str]:
 
 
 def _names(tokens: list[str]) -> Iterable[str]:
-    """The contexts there are, after an action that takes one of them."""
+    """Complete the name of an existing context, after an action that takes one."""
     if not tokens or tokens[-1] not in ("use", "show", "remove"):
         return ()
     try:
@@ -143,6 +152,7 @@ COMMAND = Command(
     name="context",
     summary="names for sources, each with its client properties",
     run=run,
+    arguments=ContextArguments,
     args=(
         Arg("action", "list (the default), add, use, show or remove", arity="?", complete=_complete_action),
         Arg("name", "the context", arity="?", after=_names),

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.client.address import name_of
 from kshell.engine.declaration import Command, Example, Task
 from kshell.engine.result import Result, Row
 from kshell.tables.controller_rows import controller_rows
-from kshell.tables.selection import row_flags, select
+from kshell.tables.selection import RowArguments, row_flags, select
 from kshell.tables.state.cluster import CONTROLLER_FIELDS as FIELDS
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 
-def run(session: Session, args: Any) -> Result:
-    """Registrations of the image, and voters that have none (before 3.7); brokers only tell of the quorum."""
+def run(session: Session, args: RowArguments) -> Result:
+    """Return one row per registered controller, and per voter without a registration (before 3.7, or from brokers)."""
     return select(FIELDS, controller_rows(session), args, people=_for_people)
 
 
@@ -37,6 +37,7 @@ COMMAND = Command(
     task=Task.CLUSTER,
     summary="the controllers of the cluster, and which one is active",
     run=run,
+    arguments=RowArguments,
     meant="id",
     flags=row_flags(FIELDS),
     examples=(

@@ -1,14 +1,15 @@
-"""``diff``: what changed between two points, or between two sources."""
+"""``diff``: what changed between two points in time of one source, or what differs between two sources."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
+from kshell.client.contexts import load
 from kshell.cluster.snapshot_slips import sentences, slips_between
 from kshell.commands.as_of import complete_point
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Column, Difference, PageLayout, Result, Row, Rows, Text, Value
 from kshell.engine.session import Session
 from kshell.engine.walk import names_and_values
@@ -25,12 +26,18 @@ from kshell.history.diff import (
 )
 from kshell.history.diff_by_content import by_content, for_people
 from kshell.history.records import changed_parts
+from kshell.sources.choose import choose, open_source
 from kshell.sources.directory.files import local_path
+from kshell.sources.directory.sidecar_files import cluster_id
+from kshell.sources.directory.source import DirectorySource
 from kshell.sources.points import is_duration_before, oldest_before_now
 from kshell.tables.declaration import columns
 from kshell.tables.selection import where_flag
 from kshell.tree.globs import is_glob, unescape
 from kshell.tree.paths import HOME, TOPICS_BY_ID, Segments, below_home, join, resolve, split
+
+if TYPE_CHECKING:
+    from kshell.tables.where import Predicate
 
 _COLUMNS = columns(FIELDS)
 _STAT = (Column("type", type="string"), *(Column(name, type="int64") for name in (ADDED, REMOVED, CHANGED)))
@@ -40,8 +47,21 @@ _BY_CONTENT, _BY_ID = "content", "id"
 _LEFT_OUT = "content is compared; --by id compares ids, epochs, addresses, offsets, salts and keys, too"
 
 
-def run(session: Session, args: Any) -> Result:
-    """Compares; exit code 1 when anything differs."""
+class DiffArguments(Arguments):
+    """Arguments and options of ``diff``."""
+
+    a: str
+    b: str
+    path: str | None
+    stat: bool
+    by: str | None
+    ignore_epochs: bool
+    where: Predicate | None
+    json_patch: bool
+
+
+def run(session: Session, args: DiffArguments) -> Result:
+    """Compare the two operands. Exit code 1 if anything differs, even if ``--where`` hides it."""
     if args.json_patch and args.where is not None:
         raise UsageError("diff: a patch is whole: --where chooses rows", hint="a PATH makes it smaller")
     place = _place(session, args.path)
@@ -51,7 +71,7 @@ def run(session: Session, args: Any) -> Result:
         below_home(new.root, place, "diff")
         comparison = TreeComparison(old, new, place, ignore_epochs=args.ignore_epochs)
         if not comparison.exists():
-            resolve(new.root, place)  # which raises, and proposes
+            resolve(new.root, place)  # raises NoSuchPathError, with similar names
         is_content = _is_content(session, args, old, new, place)
         result = _result(args, comparison, place, is_content=is_content)
         _remark(session, old, new, place)
@@ -59,7 +79,7 @@ def run(session: Session, args: Any) -> Result:
             session.remarks.append(f"removed (-): only in {args.a}, added (+): only in {args.b}")
         if old.source is new.source and old.image.provenance.offset == new.image.provenance.offset:
             for point in (args.a, args.b):
-                session.since(point)  # remarks on a time that is after the last record
+                session.since(point)  # adds a remark on a time after the last record
         unknown = EXIT_SOURCE if old.is_empty() and new.is_empty() else EXIT_OK
         result.exit_code = max(result.exit_code, old.exit_code(), new.exit_code(), unknown)
         return result
@@ -69,8 +89,8 @@ def run(session: Session, args: Any) -> Result:
                 side.source.close()
 
 
-def _is_content(session: Session, args: Any, old: Session, new: Session, place: Segments) -> bool:
-    """Whether only content is compared: as the line says, else if both are known to be of different clusters."""
+def _is_content(session: Session, args: DiffArguments, old: Session, new: Session, place: Segments) -> bool:
+    """Whether to leave out ids, epochs and the like: as ``--by`` says, else if the clusters are known to differ."""
     needs_ids = args.json_patch or place[: len(TOPICS_BY_ID)] == TOPICS_BY_ID
     if args.by is not None:
         is_content = bool(args.by == _BY_CONTENT)
@@ -92,13 +112,11 @@ def _is_content(session: Session, args: Any, old: Session, new: Session, place: 
 
 
 def _cluster_id(session: Session) -> str | None:
-    from kshell.sources.directory.sidecar_files import cluster_id
-
     nodes = session.source.nodes
     return cluster_id(session.source.listing()) if nodes is None else nodes.cluster_id
 
 
-def _result(args: Any, comparison: TreeComparison, place: Segments, *, is_content: bool) -> Result:
+def _result(args: DiffArguments, comparison: TreeComparison, place: Segments, *, is_content: bool) -> Result:
     if args.json_patch:
         import json
 
@@ -123,19 +141,19 @@ def _result(args: Any, comparison: TreeComparison, place: Segments, *, is_conten
 
 
 def diff_rows(changes: Iterable[Row], exit_code: int) -> Rows:
-    """Changes as an answer; each has a value for every column."""
+    """Make the result of rows of changes, each with a value for every column."""
     return Rows(
         _COLUMNS, list(changes), "lines", line=_line, hanging=4, tone=change_of, page=_PAGE, exit_code=exit_code
     )
 
 
 def change_of(row: Row) -> str:
-    """The tone of a change's row."""
+    """The tone in which a row is rendered: added, removed or changed."""
     return str(row["change"])
 
 
 def _on_page(row: Row) -> Row:
-    """A change with what became of each field that changed, in place of two whole values."""
+    """A row for an HTML page: for each changed field its old and new value, instead of two whole values."""
     old, new = row["old"], row["new"]
     if row["change"] != CHANGED:
         value = new if row["change"] == ADDED else old
@@ -147,7 +165,7 @@ def _on_page(row: Row) -> Row:
 
 
 def _is_by_id(row: Row) -> bool:
-    """Whether the same change is told below the topic's name."""
+    """Whether the row is below ``byId``: the same change is also in a row below ``byName``."""
     return str(row["path"]).startswith(join(TOPICS_BY_ID) + "/")
 
 
@@ -163,9 +181,9 @@ def _place(session: Session, path: str | None) -> Segments:
 
 
 def _operand(session: Session, operand: str, *, may_begin_late: bool = True) -> Session:
-    """What an operand stands for: an existing path or ``context:NAME`` is a source, all else a point.
+    """The session of an operand: an existing path or ``context:NAME`` is a source, all else is a point in time.
 
-    ``may_begin_late``: whether so long ago that there was no log is where the log begins.
+    ``may_begin_late``: whether a duration that reaches before the log's start stands for the log's start.
     """
     if session.is_confined or not (
         operand.startswith(_CONTEXT) or os.sep in operand or os.path.exists(local_path(operand))
@@ -196,19 +214,15 @@ def _operand(session: Session, operand: str, *, may_begin_late: bool = True) -> 
 
 
 def source_named(session: Session, name: str) -> Session:
-    """A session of a path or ``context:NAME``, with the options of another one.
+    """Open the source that a path or ``context:NAME`` names, with the options of the given session.
 
     Raises:
         UsageError: there is no such file, or no such context.
     """
     path = local_path(name)
     if name.startswith(_CONTEXT):
-        from kshell.sources.choose import choose, open_source
-
         source = open_source(choose({"context": name.removeprefix(_CONTEXT)}, os.environ))
     elif os.path.exists(path):
-        from kshell.sources.directory.source import DirectorySource
-
         source = DirectorySource(path)
     else:
         raise UsageError(f"{name}: no such file or directory")
@@ -216,7 +230,7 @@ def source_named(session: Session, name: str) -> Session:
 
 
 def _remark(session: Session, old: Session, new: Session, place: Segments) -> None:
-    """What a person should know of either side, and of a snapshot between them."""
+    """Add remarks on problems of either side, parts that were not compared, and slips of snapshots between the two."""
     remarks: list[str] = []
     for side in dict.fromkeys((old, new)):
         messages = [*side.problems(), *side.loaded.notes, *side.unwritten()]
@@ -239,24 +253,22 @@ def _line(row: Row) -> str:
     if row["change"] != CHANGED:
         return f"{sign} {row['path']} {names_and_values(row['new'] if row['change'] == ADDED else row['old'])}"
     old, new = row["old"], row["new"]
-    if row["fields"]:  # what differs and does not count, as between two clusters, is not among them
+    if row["fields"]:  # only these: other fields may differ, too, but were left out, as between two clusters
         old, new = ({name: value.get(name) for name in row["fields"]} for value in (old, new))
-    redacted = [name for name in row["fields"] if old[name] == new[name]]  # which looks the same on both sides
+    redacted = [name for name in row["fields"] if old[name] == new[name]]  # a changed secret: both sides look the same
     parts = [*changed_parts(old, new), *(f"{name} {old[name]} -> {new[name]}" for name in redacted)]
     return f"{sign} {row['path']}: {', '.join(parts)}"
 
 
 def _complete(session: Session, typed: str) -> Iterable[str]:
-    """Points, and the names of contexts."""
+    """Complete an operand: points in time and contexts."""
     if typed.startswith(_CONTEXT[: len(typed)]) and typed:
         return [f"{_CONTEXT}{name}" for name in _contexts()]
     return complete_point(session, typed)
 
 
 def _contexts() -> Iterable[str]:
-    """The names of the contexts that the user has."""
-    from kshell.client.contexts import load
-
+    """The names of the user's contexts."""
     return load(os.environ).named
 
 
@@ -265,6 +277,7 @@ COMMAND = Command(
     task=Task.PAST,
     summary="what changed between two points, or between two sources",
     run=run,
+    arguments=DiffArguments,
     args=(
         Arg("a", "the older: a point, a directory, a snapshot file, or context:NAME", complete=_complete),
         Arg("b", "the newer", complete=_complete),

@@ -1,4 +1,4 @@
-"""``drain-check``: what would be lost or refused if brokers went away."""
+"""``drain-check``: the partitions that would go offline, or refuse acks=all, if brokers were stopped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.broker_arguments import broker_id, complete_broker, refuse_unknown
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
-from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
+from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrRowArguments, min_isr_of
 from kshell.engine import tones
 from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.result import Result
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 LAST_IN_SYNC = "last-in-sync"
 UNDER_MIN_ISR = "under-min-isr"
 RISKS = (LAST_IN_SYNC, UNDER_MIN_ISR)
-"""What may happen, the worst first, as text has it."""
+"""The risks, worst first: the order of rows in text output."""
 _RISK = Enumeration(RISKS)
 _FIELDS = (
     Field("topic", TOPIC_NAME, "the topic's name", spare=-1),
@@ -51,8 +51,14 @@ _FIELDS = (
 )
 
 
-def run(session: Session, args: Any) -> Result:
-    """A row a partition at risk; exit code 1 when there is one. Raises CommandError for a broker nobody knows."""
+class DrainCheckArguments(MinIsrRowArguments):
+    """Arguments and options of ``drain-check``."""
+
+    broker: list[str]
+
+
+def run(session: Session, args: DrainCheckArguments) -> Result:
+    """Return one row per partition at risk; exit code 1 if there is any. Raises CommandError for an unknown broker."""
     image = image_for(session, "drain-check", ("topics", "brokers", "configs"))
     note_unknown_names(session, image, args.where)
     leaving = frozenset(map(broker_id, args.broker))
@@ -66,11 +72,11 @@ def run(session: Session, args: Any) -> Result:
 
 
 _NAMED = 3
-"""Partitions that a note lists."""
+"""Partitions that a remark names at most."""
 
 
 def _already_down(image: Image, leaving: frozenset[int]) -> Iterator[str]:
-    """Of brokers that lead nothing any more the table says nothing: who still needs what is on their disks."""
+    """Remarks on brokers that are down already (the table lacks them), and on offline partitions that need them."""
     fenced = sorted(
         broker for broker in leaving.intersection(image["brokers"]) if image["brokers"][broker].value.fenced
     )
@@ -92,12 +98,12 @@ def _already_down(image: Image, leaving: frozenset[int]) -> Iterator[str]:
 
 
 def _candidates(value: Partition) -> tuple[int, ...]:
-    """The brokers that may bring back a partition without a leader: its ELR, else those that were in it last."""
+    """The brokers that can bring an offline partition back: its ELR, else its last known ELR, else its replicas."""
     return reported_ids(value.elr) or reported_ids(value.last_known_elr) or value.replicas
 
 
 def at_risk(image: Image, leaving: frozenset[int], least: MinIsr) -> Iterator[dict[str, Any]]:
-    """The partitions whose last in-sync replica would go with those brokers, or too many of them for acks=all."""
+    """Rows of the partitions that would have no in-sync replica, or too few for acks=all, without these brokers."""
     fenced = {broker_id for broker_id, entry in image["brokers"].items() if entry.value.fenced}
     for topic in by_name(image):
         for number, value in topic.scan():
@@ -130,6 +136,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="what would lose its last in-sync replica, or fall under min ISR, without a broker",
     run=run,
+    arguments=DrainCheckArguments,
     args=(Arg("broker", "ids of the brokers that are to go, all at once", arity="+", complete=complete_broker),),
     flags=(MIN_ISR_DEFAULT, *row_flags(_FIELDS)),
     examples=(

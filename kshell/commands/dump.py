@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from kshell.engine.arguments import count
-from kshell.engine.declaration import Command, Example, Flag, Task
+from kshell.engine.declaration import Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Result, Row, Rows, TextRows
 from kshell.engine.session import Session
 from kshell.engine.walk import one_line
@@ -16,29 +15,36 @@ from kshell.metadata.record_text import RecordTexts
 from kshell.sources.directory.records import DecodedRecords, log_records, snapshot_records
 
 
-def run(session: Session, args: Any) -> Result:
-    """Reads while it prints; damage ends the command only after everything readable was printed."""
+class DumpArguments(Arguments):
+    """Arguments and options of ``dump``."""
+
+    type: list[str] | None
+    to: int | None
+    snapshot: str | None
+
+
+def run(session: Session, args: DumpArguments) -> Result:
+    """Return the records as rows that are read while they are printed; damage is reported after the last of them."""
     records = _records(session, args)
     result = Rows(columns=COLUMNS, rows=(), style="lines", line=_line, hanging=7)
     result.rows = _Dumped(session, records, result)
     return result
 
 
-def _records(session: Session, args: Any) -> DecodedRecords:
+def _records(session: Session, args: DumpArguments) -> DecodedRecords:
     listing = session.source.listing()
-    start = vars(args)["from"] or 0  # args.from would not parse
+    start = vars(args)["from"] or 0  # args.from is no valid Python
     wanted = only(frozenset(args.type)) if args.type else None
     snapshot = snapshot_to_read(listing, args.snapshot)
     if snapshot is not None:
-        options = {"start": start, "until": args.to, "wanted": wanted, "progress": session.progress}
-        return snapshot_records(listing, snapshot, **options)
+        return snapshot_records(listing, snapshot, start=start, until=args.to, wanted=wanted, progress=session.progress)
     limits = [limit for limit in (args.to, session.until) if limit is not None]
     until = min(limits) if limits else None
     return log_records(session.source, start=start, until=until, wanted=wanted, progress=session.progress)
 
 
 class _Dumped(TextRows):
-    """The records as rows, or as lines of JSON, most of which are made without a row."""
+    """The records, iterated as rows or as lines of JSON; the latter mostly without making a row, which is faster."""
 
     def __init__(self, session: Session, records: DecodedRecords, result: Rows) -> None:
         self._session = session
@@ -51,7 +57,7 @@ class _Dumped(TextRows):
         conclude(self._session, self._records, self._result)
 
     def json_lines(self) -> Iterator[str]:
-        """Metadata records by :class:`RecordTexts`, all others by their rows."""
+        """One JSON object per record: metadata records by :class:`RecordTexts`, control records from their rows."""
         session = self._session
         yield from self._records.json_lines(
             RecordTexts(session.redaction), lambda record: to_json(row_of(session, record)) + "\n"
@@ -68,6 +74,7 @@ COMMAND = Command(
     task=Task.LOG,
     summary="the records of the log, or of a snapshot",
     run=run,
+    arguments=DumpArguments,
     flags=(
         TYPE_FLAG,
         Flag(("--from",), "begin at that offset", metavar="OFFSET", convert=count),

@@ -1,10 +1,8 @@
-"""``exit``: the end."""
+"""``exit``: leave the shell, or stop reading a file of commands."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.declaration import Arg, Arguments, Command, Example
 from kshell.engine.result import Exit, Result
 from kshell.engine.session import Session
 from kshell.errors import UsageError
@@ -12,8 +10,14 @@ from kshell.errors import UsageError
 _HIGHEST = 255
 
 
-def run(session: Session, args: Any) -> Result:
-    """Raises Exit, which is for the front end."""
+class ExitArguments(Arguments):
+    """Arguments and options of ``exit``."""
+
+    code: str | None
+
+
+def run(session: Session, args: ExitArguments) -> Result:
+    """Raise Exit, which the front end catches to end with this exit code."""
     code = args.code or "0"
     if not (code.isascii() and code.isdigit() and len(code) < 5 and int(code) <= _HIGHEST):
         raise UsageError(f"exit: {code!r} is no exit code", hint=f"a number from 0 to {_HIGHEST}")
@@ -24,6 +28,7 @@ COMMAND = Command(
     name="exit",
     summary="leave the shell, or stop reading commands",
     run=run,
+    arguments=ExitArguments,
     args=(Arg("code", "the exit code, 0 when absent", arity="?"),),
     examples=(
         Example("exit", "leave with exit code 0"),

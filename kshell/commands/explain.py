@@ -1,4 +1,4 @@
-"""``explain``: each byte of a batch, with the field that it belongs to."""
+"""``explain``: every byte of a record batch, with the field to which it belongs and what the field means."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kshell.sources.directory.files import Listing
 from kshell.sources.directory.source import read_listed
 from kshell.tables.declaration import Field
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import is_given, row_flags, select
+from kshell.tables.selection import RowArguments, is_given, row_flags, select
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -40,11 +40,19 @@ _FIELD_AT = 8 + 1 + 1 + 3 * _BYTES_PER_LINE + 1
 """The column where a field's name begins."""
 
 
-def run(session: Session, args: Any) -> Result:
+class ExplainArguments(RowArguments):
+    """Arguments and options of ``explain``."""
+
+    offset: str
+    record: bool
+    snapshot: str | None
+
+
+def run(session: Session, args: ExplainArguments) -> Result:
     """Explain the batch with an offset, or one of its records.
 
     Returns:
-        A row per field, in the order of the bytes. Exit code 4 where the batch is damaged.
+        A row per field, in the order of the bytes. Exit code 4 if the batch is damaged.
 
     Raises:
         CommandError: no batch has that offset, or the batch is damaged and a record was asked for.
@@ -78,7 +86,7 @@ def run(session: Session, args: Any) -> Result:
 
 
 def _locate(session: Session, offset: int, snapshot: str | None) -> tuple[BatchAt, str]:
-    """The batch, and its file's name. Raises CommandError."""
+    """Find the batch that has an offset, and the name of its file. Raises CommandError if there is none."""
 
     def look(listing: Listing) -> tuple[BatchAt, str]:
         file = snapshot_to_read(listing, snapshot)
@@ -111,7 +119,7 @@ def _row(piece: ByteRange) -> dict[str, Any]:
 
 
 def _lines(rows: list[dict[str, Any]]) -> Iterator[Row]:
-    """Rows of a few bytes each, the later ones of a field without its name."""
+    """Rows for text output: fields of many bytes become several rows, of which only the first has name and value."""
     width = 3 * _BYTES_PER_LINE
     for row in rows:
         yield row | {"hex": row["hex"][: width - 1]}
@@ -132,6 +140,7 @@ COMMAND = Command(
     task=Task.LOG,
     summary="each byte of the batch with that offset: position, hex, field, value",
     run=run,
+    arguments=ExplainArguments,
     args=(Arg("offset", "an offset that the batch has"),),
     flags=(
         Flag(("--record",), "only the record with that offset"),

@@ -1,4 +1,4 @@
-"""``export``: all tables into files. They are made beside the directory, and take its place when all is well."""
+"""``export``: write all tables into files or a database, which take their place only when all are complete."""
 
 from __future__ import annotations
 
@@ -7,27 +7,36 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
 from kshell.engine.staging import demand_new_directory, demand_new_file, new_directory
 from kshell.errors import SourceError, UsageError, did_you_mean
 from kshell.history.catalog import past_tables
-from kshell.tables.declaration import Table, image_for, load_for, tables, told_rows
+from kshell.tables.declaration import Table, image_for, load_for, tables, with_progress
+from kshell.tables.export import DATABASE, WRITERS, counted
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 FORMATS = ("parquet", "jsonl", "csv", "sqlite", "duckdb")
 _SUFFIXES = {f".{name}": name for name in FORMATS} | {".db": "sqlite", ".ndjson": "jsonl"}
-"""How the names of such files end: the format, where none is given."""
+"""Suffix of the target -> format, if ``--format`` is not given."""
 _DATABASES = frozenset(("sqlite", "duckdb"))
 _COLUMNS = typed("table:string rows:int64 file:string")
 
 
-def run(session: Session, args: Any) -> Result:
-    """A row a table. Raises CommandError where the directory may not be written, UsageError without its extra."""
-    from kshell.tables.export import DATABASE, WRITERS
+class ExportArguments(Arguments):
+    """Arguments and options of ``export``."""
 
+    directory: str
+    format: str | None
+    table: list[str] | None
+    history: bool
+    force: bool
+
+
+def run(session: Session, args: ExportArguments) -> Result:
+    """Write the tables; one row per table. Raises CommandError for the target, UsageError for format or table."""
     suffix = os.path.splitext(args.directory)[1]
     chosen_format = args.format or _SUFFIXES.get(suffix)
     if chosen_format is None:
@@ -44,7 +53,7 @@ def run(session: Session, args: Any) -> Result:
     chosen = _chosen(args.table, with_past=args.history)
     load_for(session, [table for table in chosen if table.parts])
     with new_directory(args.directory, target, lone_file) as place, WRITERS[chosen_format](place) as writer:
-        # The past first: who has read all of the log has the state, too.
+        # History first: reading the whole log for it also yields the state.
         rows = list(_written(session, writer, sorted(chosen, key=lambda table: table.name in tables())))
     if lone_file is not None:
         rows = [{**row, "file": os.path.basename(target)} for row in rows]
@@ -54,9 +63,7 @@ def run(session: Session, args: Any) -> Result:
 
 
 def _written(session: Session, writer: Any, chosen: Iterable[Table]) -> Iterator[dict[str, Any]]:
-    """Writes the tables; one that the source does not tell is left out, which a remark says."""
-    from kshell.tables.export import counted
-
+    """Write the tables, and yield a row for each; a remark names tables that the source cannot give."""
     for table in chosen:
         try:
             table_rows = iter(table.rows(session, image_for(session, table.name, table.parts), None))
@@ -65,13 +72,13 @@ def _written(session: Session, writer: Any, chosen: Iterable[Table]) -> Iterator
             session.remarks.append(f"{error.message}: left out")
             continue
         count = [0]
-        rows = told_rows(session, table, chain(first, table_rows))
+        rows = with_progress(session, table, chain(first, table_rows))
         file = writer.write(table, counted(rows, count))
         yield {"table": table.name, "rows": count[0], "file": file}
 
 
 def _chosen(names: list[str] | None, *, with_past: bool) -> list[Table]:
-    """The tables that are named, else all: those of the past only with ``--history``."""
+    """The named tables, else all tables; history tables are among these only with ``--history``."""
     tables_by_name = {**tables(), **past_tables()}
     for name in names or ():
         if name not in tables_by_name:
@@ -84,7 +91,7 @@ def _chosen(names: list[str] | None, *, with_past: bool) -> list[Table]:
 
 
 def complete_table(session: Session, typed: str) -> Iterable[str]:
-    """The tables, those of the past among them."""
+    """Complete the name of a table, history tables included."""
     return [*tables(), *past_tables()]
 
 
@@ -93,6 +100,7 @@ COMMAND = Command(
     task=Task.PROGRAMS,
     summary="all tables into files: Parquet, JSON lines, CSV, SQLite or DuckDB",
     run=run,
+    arguments=ExportArguments,
     args=(
         Arg(
             "directory",

@@ -1,10 +1,14 @@
-"""``features``: finalized levels, what the nodes support, and whether a level can be raised or lowered (KIP-584)."""
+"""``features``: finalized levels, what the nodes support, and whether a level can be raised or lowered (KIP-584).
+
+Each question has its own rows: the state, ``--can-upgrade`` and ``--can-downgrade``, and ``map`` (all releases).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kshell.client.releases import supported_features
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.predicates import code_of
 from kshell.engine.result import Report, Result, Row, Rows, Section
@@ -18,8 +22,9 @@ from kshell.metadata.feature_levels import (
     levels,
     version_level,
 )
+from kshell.metadata.feature_update import check
 from kshell.tables.declaration import Field
-from kshell.tables.selection import is_given, row_flags, select
+from kshell.tables.selection import RowArguments, is_given, row_flags, select
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -63,8 +68,16 @@ _ALL = tuple({field.name: field for field in (*_STATE, *_CHANGE, *_MAP)}.values(
 _POSSIBLE = {True: "yes", False: "no", None: "unknown"}
 
 
-def run(session: Session, args: Any) -> Result:
-    """Finalized features, a verdict on a change, or the table of levels. Raises UsageError, KshellError."""
+class FeaturesArguments(RowArguments):
+    """Arguments and options of ``features``."""
+
+    what: str | None
+    can_upgrade: list[str] | None
+    can_downgrade: list[str] | None
+
+
+def run(session: Session, args: FeaturesArguments) -> Result:
+    """Answer one of the three questions. Raises UsageError, or KshellError if the source has no image."""
     if args.what not in (None, "map"):
         ready = f"`features --can-upgrade {args.what}` says whether the cluster is ready for a release; "
         hint = f"{ready if args.what[:1].isdigit() else ''}`features map` lists the levels of all releases"
@@ -74,14 +87,15 @@ def run(session: Session, args: Any) -> Result:
         raise UsageError("features: --can-upgrade, --can-downgrade and map are three questions: give one of them")
     if args.what is not None:
         return _answer(_MAP, _map(), args, _map_for_people)
-    from kshell.cluster.features import standing
+    from kshell.cluster.features import cluster_features
     from kshell.cluster.kafka_tools import kafka_tools
 
     if not any(changes):
-        found = standing(session)
+        found = cluster_features(session)
         return _answer(_STATE, _state(found, kafka_tools(session, found)), args, _state_for_people)
-    targets = parse_targets(args.can_upgrade or args.can_downgrade, upgrade=bool(args.can_upgrade))
-    found = standing(session, ask=True)
+    wanted = args.can_upgrade or args.can_downgrade or []
+    targets = parse_targets(wanted, upgrade=bool(args.can_upgrade))
+    found = cluster_features(session, ask=True)
     upgrade = bool(args.can_upgrade)
     verdicts = _verdicts(found, targets, upgrade=upgrade)
     tools = kafka_tools(session, found)
@@ -90,14 +104,14 @@ def run(session: Session, args: Any) -> Result:
     result = _answer(_CHANGE, rows, args, _change_for_people, code)
     if not is_given(args):
         shown = result.for_people if isinstance(result.for_people, Rows) else result
-        target = " ".join(args.can_upgrade or args.can_downgrade)
+        target = " ".join(wanted)
         sentence = _sentence(code, verdicts, found, target)
         result.for_people = Report([Section("answer", sentence, {}), Section("features", "", shown)])
     return result
 
 
 def _sentence(code: int, verdicts: Sequence[LevelVerdict], found: ClusterFeatures, target: str) -> str:
-    """The answer, given as its exit code, in a sentence: and how many nodes are in the way."""
+    """Say in a sentence what the exit code says, and how many nodes prevent the change."""
     if code == EXIT_OK:
         is_there = all(verdict.level == verdict.target for verdict in verdicts)
         answer = "every level is there already, nothing to do" if is_there else "possible"
@@ -122,11 +136,11 @@ def _sentence(code: int, verdicts: Sequence[LevelVerdict], found: ClusterFeature
 def _answer(
     fields: tuple[Field, ...],
     rows: list[dict[str, Any]],
-    args: Any,
+    args: FeaturesArguments,
     people: Callable[[Row], Row],
     exit_code: int = EXIT_OK,
 ) -> Rows:
-    """The rows that the line asks for. Raises UsageError for a column of one of the other two questions."""
+    """Apply ``--where``, ``--columns`` and the like. Raises UsageError for a column that only another question has."""
     known = {field.name for field in fields}
     for name in (*(args.columns or ()), *(key.name for key in args.sort or ())):
         if name not in known:
@@ -134,11 +148,11 @@ def _answer(
     return select(fields, rows, args, people=people, exit_code=exit_code)
 
 
-# --- what is -------------------------------------------------------------------------------------------------------
+# --- the present state ---------------------------------------------------------------------------------------------
 
 
 def _state(found: ClusterFeatures, tools: KafkaTools) -> list[dict[str, Any]]:
-    """A row a feature that is finalized or that a node knows."""
+    """One row per feature that is finalized or that some node supports; metadata.version is first."""
     known = {name for node in found.nodes for name in node.supported or ()}
     names = sorted({*known, *found.finalized}, key=lambda name: (name != METADATA_VERSION, name))
     return [_feature(found, name, tools) for name in names]
@@ -151,7 +165,7 @@ def _state_for_people(row: Row) -> Row:
 
 def _feature(found: ClusterFeatures, name: str, tools: KafkaTools) -> dict[str, Any]:
     level = found.finalized.get(name, 0)
-    # A node that does not know the feature has 0 alone of it.
+    # A node that does not know the feature supports its level 0 only.
     ranges = {node.title: node.supported.get(name, (0, 0)) for node in found.nodes if node.supported is not None}
     low, high = shared_range(ranges.values())
     highest = max((top for _, top in ranges.values()), default=None)
@@ -169,9 +183,7 @@ def _feature(found: ClusterFeatures, name: str, tools: KafkaTools) -> dict[str, 
 
 
 def _raise_to(found: ClusterFeatures, name: str, level: int, tools: KafkaTools) -> str | None:
-    """The command that raises a feature to a level, where the controller would."""
-    from kshell.metadata.feature_update import check
-
+    """The command that raises a feature to a level; ``None`` if there is nothing to raise or it would be refused."""
     if level <= found.finalized.get(name, 0):
         return None
     (verdict,) = check(found, {name: level}, upgrade=True)
@@ -179,7 +191,7 @@ def _raise_to(found: ClusterFeatures, name: str, level: int, tools: KafkaTools) 
 
 
 def _command(verdict: LevelVerdict, tools: KafkaTools, *, upgrade: bool) -> str | None:
-    """The command for a change that is possible and does something: Kafka accepts some that do nothing."""
+    """The command for a change; ``None`` if it is not possible, or would be accepted without an effect."""
     if not verdict.possible or verdict.reason is not None or verdict.target == verdict.level:
         return None
     template = f"kafka-features.sh {'upgrade' if upgrade else 'downgrade'} --feature {{change}}"
@@ -187,19 +199,19 @@ def _command(verdict: LevelVerdict, tools: KafkaTools, *, upgrade: bool) -> str 
 
 
 def shared_range(ranges: Iterable[Range]) -> tuple[int | None, int | None]:
-    """The levels that all support; nulls where there are none."""
+    """The (lowest, highest) level in all ranges; (``None``, ``None``) if they do not overlap, or there is none."""
     known = list(ranges)
     low, high = max((one[0] for one in known), default=1), min((one[1] for one in known), default=0)
     return (low, high) if low <= high else (None, None)
 
 
-# --- what may be ---------------------------------------------------------------------------------------------------
+# --- --can-upgrade and --can-downgrade -----------------------------------------------------------------------------
 
 
 def parse_targets(words: Iterable[str], *, upgrade: bool) -> dict[str, int]:
-    """``["4.3"]``, ``["metadata.version=30", "kraft.version=1"]`` -> feature -> level. Raises UsageError.
+    """Parse ``4.3`` or ``metadata.version=30`` into levels by feature. Raises UsageError.
 
-    A release stands for the levels that a new cluster of it has; a release's features of level 0 are not raised.
+    A release stands for the default levels of a new cluster; an upgrade leaves out features with level 0.
     """
     targets: dict[str, int] = {}
     for word in words:
@@ -231,10 +243,8 @@ def _hint() -> str:
 
 
 def _verdicts(found: ClusterFeatures, targets: Mapping[str, int], *, upgrade: bool) -> list[LevelVerdict]:
-    from kshell.metadata.feature_update import check
-
     known = {name for node in found.nodes for name in node.supported or ()} | set(found.finalized)
-    # To lower what no node knows and nobody finalized is no change.
+    # Lowering a feature to 0 that no node knows and that is not finalized changes nothing.
     wanted = {name: level for name, level in targets.items() if level or name in known or len(targets) == 1}
     return check(found, wanted, upgrade=upgrade)
 
@@ -260,11 +270,11 @@ def _change_for_people(row: Row) -> Row:
     }
 
 
-# --- what releases bring -------------------------------------------------------------------------------------------
+# --- map: the levels of all releases -------------------------------------------------------------------------------
 
 
 def _map() -> list[dict[str, Any]]:
-    """A row a level. The release is the first whose servers support it, with it the last one where that has been."""
+    """One row per level of each feature, with the first and the last release that support it."""
     rows: list[dict[str, Any]] = []
     for name, known in levels().items():
         for one in known:
@@ -289,9 +299,7 @@ def _map_for_people(row: Row) -> Row:
 
 
 def _releases(name: str, level: int) -> tuple[str | None, str | None]:
-    """(the first release that supports the level, the last one where later ones do not any more)."""
-    from kshell.client.releases import supported_features
-
+    """(the first release that supports a level, the last one, or ``None`` if the newest release still does)."""
     known = supported_features()
     having = [release for release, spans in known.items() if name in spans and _is_in(spans[name], level)]
     if not having:
@@ -308,9 +316,11 @@ def _is_in(span: Range, level: int) -> bool:
 
 
 def _complete_target(session: Session, typed: str) -> Iterable[str]:
-    """Releases, then features with their levels."""
-    named = dict.fromkeys((level_name(METADATA_VERSION, one.level) or "").partition("-")[0]
-                          for one in levels()[METADATA_VERSION][6:LATEST])  # fmt: skip
+    """Complete a level: releases, newest first, then ``FEATURE=LEVEL``."""
+    named = dict.fromkeys(
+        (level_name(METADATA_VERSION, one.level) or "").partition("-")[0]
+        for one in levels()[METADATA_VERSION][6:LATEST]
+    )
     return [*reversed(named), *(f"{name}={one.level}" for name, known in levels().items() for one in known)]
 
 
@@ -323,6 +333,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="finalized features, what the nodes support, and whether the cluster is ready for another release",
     run=run,
+    arguments=FeaturesArguments,
     args=(Arg("what", "map: which release brought which level", arity="?", complete=_complete_what),),
     flags=(
         Flag(

@@ -1,12 +1,12 @@
-"""``find``: every path below some, or every value."""
+"""``find``: all paths below starting points in the tree that meet the given tests, with ``--values`` their values."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from kshell.engine.arguments import count, regex
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Result, Row, Rows, typed
 from kshell.engine.session import Session
 from kshell.engine.walk import kind, one_line, walk
@@ -22,8 +22,19 @@ _VALUES = typed("path:string type:string value:json")
 Test = Callable[[Segments, Node], bool]
 
 
-def run(session: Session, args: Any) -> Result:
-    """Paths are found while they are printed: nothing is collected."""
+class FindArguments(Arguments):
+    """Arguments and options of ``find``."""
+
+    path: list[str]
+    name: str | None
+    regex: re.Pattern[str] | None
+    type: str | None
+    values: bool
+    maxdepth: int | None
+
+
+def run(session: Session, args: FindArguments) -> Result:
+    """Return one row per match. The rows are a generator: the tree is walked while they are printed."""
     starts = [hit for pattern in args.path or ["."] for hit in session.find(pattern)]
     hits = _hits(starts, _tests(args), args.maxdepth)
     if args.values:
@@ -39,7 +50,7 @@ def _hits(starts: list[tuple[Segments, Node]], tests: list[Test], depth: int | N
                 yield hit
 
 
-def _tests(args: Any) -> list[Test]:
+def _tests(args: FindArguments) -> list[Test]:
     tests: list[Test] = []
     if args.name is not None:
         matches = [component(option).fullmatch for option in expand_braces(args.name)]
@@ -73,6 +84,7 @@ COMMAND = Command(
     task=Task.TREE,
     summary="every path below some, or every value",
     run=run,
+    arguments=FindArguments,
     args=(Arg("path", "where to begin; the working directory when absent", kind="path", arity="*"),),
     flags=(
         Flag(("-name", "--name"), "only nodes whose own name matches", metavar="GLOB"),

@@ -1,12 +1,11 @@
-"""``follow``: the records that are being committed, as they come."""
+"""``follow``: print metadata records as they are committed, like ``tail -f``, with the path that each touches."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from kshell.engine.arguments import count
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.errors import DataError
@@ -21,8 +20,18 @@ from kshell.sources.points import Since
 from kshell.tree.paths import Segments, is_under, join, resolve, walk
 
 
-def run(session: Session, args: Any) -> Result:
-    """Rows without end, unless ``--count`` says how many."""
+class FollowArguments(Arguments):
+    """Arguments and options of ``follow``."""
+
+    path: str | None
+    since: str | None
+    type: list[str] | None
+    count: int | None
+    noop: bool
+
+
+def run(session: Session, args: FollowArguments) -> Result:
+    """Return rows without an end, or ``--count`` of them."""
     events = _Events(session, _place(session, args.path), frozenset(args.type or ()))
     rows = events.rows(None if args.since is None else session.since(args.since))
     if args.count is not None:
@@ -37,13 +46,13 @@ def run(session: Session, args: Any) -> Result:
 def _place(session: Session, path: str | None) -> Segments | None:
     place = place_of(session, path, "follow", "follow the directory around it")
     if place is not None and walk(session.root, place) is None:
-        resolve(session.root, place[:-1])  # what is around it must be there
+        resolve(session.root, place[:-1])  # only the last name may be missing yet
         session.remarks.append(f"{join(place)} is not there yet")
     return place
 
 
 def _some(rows: Iterator[Row], most: int) -> Iterator[Row]:
-    """Up to ``most`` rows; records that change nothing come along and do not count."""
+    """Up to ``most`` rows. NoOp records between them are passed on, but not counted."""
     remaining = most
     for row in rows:
         if row["type"] != NO_OP:
@@ -56,7 +65,7 @@ def _some(rows: Iterator[Row], most: int) -> Iterator[Row]:
 
 
 class _Events:
-    """Rows of the records that touch a place and have a type; without either, of all."""
+    """Follows the log, and makes rows of records that touch ``place`` and are of ``types``, or of all if not given."""
 
     def __init__(self, session: Session, place: Segments | None, types: frozenset[str]) -> None:
         self._session = session
@@ -65,7 +74,7 @@ class _Events:
         self._tracker = Tracker(EMPTY, keeps_old=True)
 
     def rows(self, since: Since | None) -> Iterator[Row]:
-        """From a point on; ``None``: from now on."""
+        """Rows from a point on; ``None``: from after the point that the session shows, which mostly is now."""
         session = self._session
         start = None if since is None else since.offset
         if start is None and session.until is None:
@@ -81,7 +90,11 @@ class _Events:
                 session.announce()
 
     def _knows_what_is_before(self, start: int) -> None:
-        """The names of what is there before ``start``, so that later records can be told where they belong."""
+        """Load the state before ``start``, from which the paths of later records are derived.
+
+        Raises:
+            DataError: it cannot be loaded, and a path was given, which cannot be matched without it.
+        """
         if start <= 0:
             return
         try:
@@ -118,6 +131,7 @@ COMMAND = Command(
     task=Task.PAST,
     summary="the records that are committed, as they come",
     run=run,
+    arguments=FollowArguments,
     args=(Arg("path", "only what concerns this part of the tree", kind="path", arity="?"),),
     flags=(
         Flag(("--since",), "begin at that offset or time, not now", metavar="POINT", dashed=True),

@@ -1,4 +1,4 @@
-"""``grep``: leaves whose values match."""
+"""``grep``: search the values of leaves below paths of the tree for a regular expression."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kshell.engine.arguments import regex
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.predicates import answers_by_rows
 from kshell.engine.result import Column, Result, Row, Rows, typed
 from kshell.engine.session import Session
@@ -18,8 +18,19 @@ from kshell.tree.node import Leaf, Node
 from kshell.tree.paths import Segments, join
 
 
-def run(session: Session, args: Any) -> Result:
-    """Searches what is shown: a redacted value is the text ``[redacted]`` here as well."""
+class GrepArguments(Arguments):
+    """Arguments and options of ``grep``."""
+
+    pattern: str
+    path: list[str]
+    ignore_case: bool
+    invert_match: bool
+    fixed_strings: bool
+    files_with_matches: bool
+
+
+def run(session: Session, args: GrepArguments) -> Result:
+    """Return one row per field whose text matches. Redacted values are searched as the text ``[redacted]``."""
     pattern = re.escape(args.pattern) if args.fixed_strings else args.pattern
     search = bounded(regex(f"(?i:{pattern})" if args.ignore_case else pattern))
     starts = [hit for where in args.path or ["."] for hit in session.find(where)]
@@ -29,9 +40,11 @@ def run(session: Session, args: Any) -> Result:
         rows = _paths(leaves, search, invert=args.invert_match)
         return _answered(Rows(columns, rows, "lines", line_column="path"))
     columns = (
-            Column("path", type="string"), Column("type", wide=True, type="string"),
-            Column("field", type="string"), Column("value", type="json"),
-        )  # fmt: skip
+        Column("path", type="string"),
+        Column("type", wide=True, type="string"),
+        Column("field", type="string"),
+        Column("value", type="json"),
+    )
     rows = _matches(leaves, search, invert=args.invert_match)
     return _answered(Rows(columns, rows, "lines", line=_line, hanging=4))
 
@@ -57,7 +70,7 @@ def _matches(leaves: Iterator[tuple[Segments, Node]], search: Search, *, invert:
 
 
 def _parts(value: Any, name: str = "") -> Iterator[tuple[str, str, Any]]:
-    """(field, its text, its value) of everything in a value that is no object: ``listeners.0.host``, ``isr``."""
+    """(dotted name, text, value) of each innermost field, such as ``listeners.0.host``; a list of scalars is one."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
             yield from _parts(item, f"{name}.{key}" if name else key)
@@ -78,6 +91,7 @@ COMMAND = Command(
     task=Task.TREE,
     summary="leaves whose values match a pattern",
     run=run,
+    arguments=GrepArguments,
     args=(
         Arg("pattern", "a regular expression (Python's)"),
         Arg("path", "where to search; the working directory when absent", kind="path", arity="*"),

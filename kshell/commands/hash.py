@@ -1,11 +1,11 @@
-"""``hash``: one line that is the same wherever the same metadata is."""
+"""``hash``: a digest of the metadata, to compare nodes, copies and points in time: equal metadata, equal digest."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Section
 from kshell.errors import EXIT_FINDING, EXIT_OK, UsageError
 from kshell.tree.hash import image_hash
@@ -14,16 +14,23 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 
-def run(session: Session, args: Any) -> Result:
+class HashArguments(Arguments):
+    """Arguments and options of ``hash``."""
+
+    path: str | None
+    expect: str | None
+
+
+def run(session: Session, args: HashArguments) -> Result:
     """Hash the image, or a part of it.
 
     Returns:
-        ``hash``, and the ``offset`` and ``epoch`` of the last record in the image; exit code 1 where ``--expect``
-        names another hash.
+        ``hash``, and the ``offset`` and ``epoch`` of the last record in the image; exit code 1 if ``--expect`` names
+        another hash.
 
     Raises:
         NoSuchPathError: there is no such path.
-        SourceError: brokers are asked, which report only parts of the image.
+        SourceError: the source is brokers, which report only parts of the image.
         UsageError: the path is outside ``/image``.
     """
     session.source.demand_log("hash")
@@ -50,6 +57,7 @@ COMMAND = Command(
     task=Task.LOG,
     summary="a hash of the metadata, to compare nodes, copies and moments with",
     run=run,
+    arguments=HashArguments,
     args=(Arg("path", "only this part of /image", kind="path", arity="?"),),
     flags=(Flag(("--expect",), "exit code 1 unless the hash is this one", metavar="HASH", convert=_expected),),
     examples=(

@@ -1,4 +1,4 @@
-"""``health``: what is wrong with the cluster, the worst first, and what to do about it."""
+"""``health``: the findings of all checks (:mod:`kshell.metadata.health`), worst first, each with the next step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.health import state_of, without_leader
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
-from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
+from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrRowArguments, min_isr_of
 from kshell.engine import tones
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Column, PageLayout, Report, Result, Row, Rows, Section, Text, Toned
@@ -39,11 +39,17 @@ FIELDS = (
     ),
 )
 _SHOWN = 5
-"""Next steps of one kind that people see at once, and findings of one next step."""
+"""In text output: next steps per check at most, and findings per next step."""
 
 
-def run(session: Session, args: Any) -> Result:
-    """A row a finding. The exit code counts those from ``--fail-on`` up that were chosen. Raises KshellError."""
+class HealthArguments(MinIsrRowArguments):
+    """Arguments and options of ``health``."""
+
+    fail_on: str
+
+
+def run(session: Session, args: HealthArguments) -> Result:
+    """Return one row per finding; exit code 1 for a chosen one of level ``--fail-on`` or worse. Raises KshellError."""
     leaderless: NoLeaderError | None = None
     try:
         state = state_of(session, min_isr_of(session, session.image, args))
@@ -59,7 +65,7 @@ def run(session: Session, args: Any) -> Result:
         for finding in found.findings
     )
     if leaderless is not None and not failed:
-        raise leaderless  # nothing that was asked for could be looked at: that is no good news
+        raise leaderless  # nothing that was asked for could be checked: exit code 0 would be wrong
     result = select(FIELDS, rows, args, tone=level_of, exit_code=EXIT_FINDING if failed else EXIT_OK)
     if not is_given(args):
         result.page = PageLayout(result.columns, fold=("level", "finding"))
@@ -69,7 +75,7 @@ def run(session: Session, args: Any) -> Result:
 
 
 class FindingRows(list[Any]):
-    """Findings as rows, which are made when they are read, with the fields that are needed: commands take time."""
+    """Findings whose rows are made on iteration, with the needed fields only, for commands take time to write."""
 
     def __init__(self, findings: Iterable[Finding], needed: Wanted = None) -> None:
         super().__init__(findings)
@@ -90,17 +96,17 @@ _CELLS: dict[str, Callable[[Finding], Any]] = {
 
 
 def row_of(one: Finding, needed: Wanted = None) -> dict[str, Any]:
-    """A finding as a row, with the fields that are needed; ``None`` for all."""
+    """Make a row of a finding, with the fields in ``needed``; ``None`` for all."""
     return {name: cell(one) for name, cell in _CELLS.items() if needed is None or name in needed}
 
 
 def level_of(row: Row) -> str:
-    """The tone of a finding's row."""
+    """The tone in which the row of a finding is rendered: its level."""
     return str(row["level"])
 
 
 def counted(findings: Iterable[Finding]) -> dict[str, int]:
-    """Level -> how many findings, without levels that have none."""
+    """The number of findings per level, worst level first, without levels that have none."""
     counts = Counter(one.check.level for one in findings)
     return {level: counts[level] for level in LEVELS if counts[level]}
 
@@ -121,7 +127,7 @@ def _section(made: Check, findings: list[Finding]) -> Section:
 
 
 class _Lines:
-    """A check's lines: its findings by next step, some of each; how to see those of further steps is the last line."""
+    """The text lines of a check: findings by next step, some of each, and the command that shows the others."""
 
     def __init__(self, findings: list[Finding]) -> None:
         steps: dict[str, list[Finding]] = {}
@@ -148,7 +154,7 @@ class _Lines:
             yield {"line": f"… {self._rest} more, with steps of their own: {everything}"}
 
     def _moves(self, findings: list[Finding]) -> Iterator[Row]:
-        """The command that moves the replicas of the first of them, and how to see the others."""
+        """The commands that move replicas for the first finding that has such, and how to list those of the others."""
         moving = [finding for finding in findings if finding.moves is not None]
         if moving:
             yield from ({"line": f"    {command}"} for command in moving[0].commands)
@@ -158,7 +164,7 @@ class _Lines:
 
 
 def _described() -> str:
-    """Every check, as its module declares it."""
+    """The list of all checks for the help text, from their declarations."""
     return "\n".join(f"- `{one.name}` ({one.level}): {one.about}" for one in checks())
 
 
@@ -167,6 +173,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="what is wrong with the cluster or could become so, the worst first, with what to do next",
     run=run,
+    arguments=HealthArguments,
     flags=(
         Flag(
             ("--fail-on",),

@@ -1,20 +1,25 @@
-"""``help``: the commands there are, and one of them, or a subject, on a screen."""
+"""``help``: list all commands by task, or show how one command is used, or a page on a topic such as exit codes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from kshell.engine import registry
-from kshell.engine.declaration import Arg, Command, Example, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
 from kshell.engine.help_pages import PAGES, complete_subject, unknown
 from kshell.engine.result import Report, Result, Row, Rows, Section, Text, typed
 from kshell.engine.session import Session
 from kshell.engine.usage import help_text
 
 
-def run(session: Session, args: Any) -> Result:
-    """All commands as rows, or one as text; an alias says what it stands for. Raises UsageError for an unknown word."""
+class HelpArguments(Arguments):
+    """Arguments and options of ``help``."""
+
+    command: str | None
+
+
+def run(session: Session, args: HelpArguments) -> Result:
+    """Return all commands as rows, or one help text; for an alias, its meaning. Raises UsageError if it is unknown."""
     name = args.command
     if name is None:
         return _overview()
@@ -28,7 +33,7 @@ def run(session: Session, args: Any) -> Result:
 
 
 def _overview() -> Result:
-    """The commands by task, then the topics."""
+    """All commands by task, and after them the help topics."""
     commands = registry.commands()
     rows: list[Row] = [
         {"name": command.name, "summary": command.summary, "task": command.task.value} for command in commands
@@ -62,6 +67,7 @@ COMMAND = Command(
     name="help",
     summary="the commands by task, or how one is used",
     run=run,
+    arguments=HelpArguments,
     args=(
         Arg(
             "command",

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kshell.engine.arguments import count
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag
 from kshell.engine.result import Result, Rows, typed
 from kshell.engine.session import Session
 
 
-def run(session: Session, args: Any) -> Result:
-    """Oldest first, numbered from 1; the newest N, and of them those with the text in them."""
+class HistoryArguments(Arguments):
+    """Arguments and options of ``history``."""
+
+    text: str | None
+    n: int | None
+
+
+def run(session: Session, args: HistoryArguments) -> Result:
+    """Return the lines that contain the text, oldest first; with ``-n``, the newest N of them. Numbers start at 1."""
     numbered = list(enumerate(session.history, 1))
     if args.text is not None:
         numbered = [(number, line) for number, line in numbered if args.text in line]
@@ -30,6 +35,7 @@ COMMAND = Command(
     name="history",
     summary="the lines that were typed",
     run=run,
+    arguments=HistoryArguments,
     args=(Arg("text", "only lines with this text in them", arity="?"),),
     flags=(Flag(("-n",), "only the newest N lines", metavar="N", convert=count),),
     examples=(

@@ -1,4 +1,7 @@
-"""``info``: everything there is to know of a source beside its values."""
+"""``info``: describe a source: files, offsets, epochs, record counts, quorum, commit status and problems.
+
+All of it is read and verified, but no image is needed, so it also works on a log that cannot be replayed.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import os
 from typing import Any
 
 from kshell.cluster.snapshot_slips import Slip, slips
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.local_files import complete_file
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section, typed
 from kshell.engine.session import Session
@@ -34,7 +37,7 @@ _PROBLEM_COLUMNS = typed("kind:string count:int64 record:string version:int16 pl
 
 
 def type_rows(types: Types) -> Rows:
-    """A row for each type and version."""
+    """One row per record type and version, with how often it occurs."""
     rows = [
         {
             "type": name,
@@ -56,7 +59,7 @@ def problem_rows(
     inside: SnapshotSurvey | None,
     slips: list[Slip],
 ) -> Rows:
-    """Everything that is not as it should be, the worst first; what a person is only told of comes last."""
+    """All problems as rows, worst first, notes last. ``inside``: the loaded snapshot, whose records were decoded."""
     damage = [failure, *log.damage, *(survey.damage for survey in snapshots), *(loaded.damage if loaded else ())]
     messages = dict.fromkeys(error.message for error in damage if error is not None)
     rows = [_row("damage", reason=message) for message in messages]
@@ -93,7 +96,7 @@ def _row(
 
 
 def _of_types(types: Types, where: str) -> list[dict[str, Any]]:
-    """Records that stayed bytes, and records with tags that their declaration does not know."""
+    """Problem rows of record types that could not be decoded, or that have unknown tagged fields."""
     rows = []
     for (name, version), type_survey in sorted(types.items()):
         if type_survey.undecoded:
@@ -107,7 +110,7 @@ def _of_types(types: Types, where: str) -> list[dict[str, Any]]:
 
 
 def _skipped(loaded: Loaded | None) -> list[dict[str, Any]]:
-    """Records that were decoded and do not fit the image."""
+    """Problem rows of records that were decoded, but skipped at replay because they do not fit the image."""
     rows = []
     for problem in loaded.problems if loaded else ():
         if problem.undecoded is None:
@@ -124,12 +127,21 @@ _SEGMENTS = ("baseOffset", "endOffset", "sizeBytes", "batches", "epochs", "lastT
 _SNAPSHOTS = ("id", "sizeBytes", "complete", "records", "lastContainedTime", "damage")
 
 
-_DIRECTORIES = typed("directory:string clusterId:string nodeId:int32 directoryId:string version:string"
-                     " unknownKeys:[string] problems:[string]")  # fmt: skip
+_DIRECTORIES = typed(
+    "directory:string clusterId:string nodeId:int32 directoryId:string version:string"
+    " unknownKeys:[string] problems:[string]"
+)
 
 
-def run(session: Session, args: Any) -> Result:
-    """Read the whole log and every snapshot; works where no image can be made, and says why none can.
+class InfoArguments(Arguments):
+    """Arguments and options of ``info``."""
+
+    directory: list[str]
+    meta_properties: bool
+
+
+def run(session: Session, args: InfoArguments) -> Result:
+    """Read the whole log and every snapshot, and report on them; if no image can be made, say why.
 
     With ``--meta-properties``, only that file of each directory is read.
     """
@@ -175,7 +187,7 @@ def run(session: Session, args: Any) -> Result:
 
 
 def _meta_properties(paths: list[str]) -> Result:
-    """A row per directory; exit code 4 where one is not right, or does not fit to the others."""
+    """Return one row per directory; exit code 4 if the meta.properties of one is wrong or contradicts another's."""
     if paths == [""]:
         raise UsageError("info: the source has no directory", hint="info --meta-properties DIR …")
     directories = [read_directory(path) for path in paths]
@@ -309,18 +321,20 @@ def _segments(listing: Listing, log: LogSurvey) -> Rows:
     for segment in listing.segments:
         name = os.path.basename(segment.path)
         survey = surveyed.get(name) or SegmentSurvey(name, segment.base_offset or 0, segment.base_offset or 0)
-        rows.append({
-            "file": name,
-            "baseOffset": survey.base_offset if segment.base_offset is None else segment.base_offset,
-            "endOffset": survey.end_offset,
-            "sizeBytes": segment.size,
-            "batches": survey.batches,
-            "epochs": survey.epochs,
-            "firstTime": iso(survey.first_timestamp),
-            "lastTime": iso(survey.last_timestamp),
-            "firstTimeMs": survey.first_timestamp if survey.batches else None,
-            "lastTimeMs": survey.last_timestamp if survey.batches else None,
-        })  # fmt: skip
+        rows.append(
+            {
+                "file": name,
+                "baseOffset": survey.base_offset if segment.base_offset is None else segment.base_offset,
+                "endOffset": survey.end_offset,
+                "sizeBytes": segment.size,
+                "batches": survey.batches,
+                "epochs": survey.epochs,
+                "firstTime": iso(survey.first_timestamp),
+                "lastTime": iso(survey.last_timestamp),
+                "firstTimeMs": survey.first_timestamp if survey.batches else None,
+                "lastTimeMs": survey.last_timestamp if survey.batches else None,
+            }
+        )
     return _table(_SEGMENTS, rows, ("lastTimeMs", "firstTime", "firstTimeMs", "file"))
 
 
@@ -328,23 +342,25 @@ def _snapshots(snapshots: list[SnapshotSurvey]) -> Rows:
     rows = []
     for survey in snapshots:
         facts = survey.facts
-        rows.append({
-            "id": describe.snapshot_id(survey.file),
-            "sizeBytes": survey.file.size,
-            "complete": facts is not None,
-            "records": facts.records if facts else None,
-            "lastContainedTime": iso(facts.timestamp) if facts else None,
-            "lastContainedTimeMs": facts.timestamp if facts else None,
-            "damage": survey.damage.message if survey.damage else None,
-            "endOffset": survey.file.end_offset,
-            "epoch": survey.file.epoch,
-            "file": os.path.basename(survey.file.path),
-        })  # fmt: skip
+        rows.append(
+            {
+                "id": describe.snapshot_id(survey.file),
+                "sizeBytes": survey.file.size,
+                "complete": facts is not None,
+                "records": facts.records if facts else None,
+                "lastContainedTime": iso(facts.timestamp) if facts else None,
+                "lastContainedTimeMs": facts.timestamp if facts else None,
+                "damage": survey.damage.message if survey.damage else None,
+                "endOffset": survey.file.end_offset,
+                "epoch": survey.file.epoch,
+                "file": os.path.basename(survey.file.path),
+            }
+        )
     return _table(_SNAPSHOTS, rows, ("endOffset", "epoch", "lastContainedTimeMs", "file"))
 
 
 def _epochs(session: Session, listing: Listing, log: LogSurvey) -> Rows:
-    """What ``leader-epoch-checkpoint`` says, beside the first record that was read of each epoch."""
+    """Each epoch's start by ``leader-epoch-checkpoint``, next to the first offset that the log has of it."""
     until = session.until
     checkpoint = {epoch: start for epoch, start in leader_epochs(listing) if until is None or start <= until}
     rows = [
@@ -355,9 +371,9 @@ def _epochs(session: Session, listing: Listing, log: LogSurvey) -> Rows:
 
 
 def _commit(session: Session, snapshots: list[SnapshotSurvey], log: dict[str, Any]) -> dict[str, Any]:
-    """Kafka makes snapshots of committed records only, and cuts the log only up to one; the rest may or may not be.
+    """Which offsets are known to be committed. The high watermark is not on disk; only a running quorum reports it.
 
-    A running quorum tells its high watermark, and nothing beyond it is read.
+    Kafka snapshots only committed records, and deletes the log only below a snapshot, so all below both is committed.
     """
     following = session.source.following()
     if following is not None:
@@ -382,6 +398,7 @@ COMMAND = Command(
     task=Task.LOG,
     summary="files, offsets, epochs, record counts, quorum and problems of the source",
     run=run,
+    arguments=InfoArguments,
     args=(Arg("directory", "with --meta-properties: log directories", arity="*", complete=complete_file),),
     flags=(Flag(("--meta-properties",), "only meta.properties, of the source or of each directory, side by side"),),
     examples=(

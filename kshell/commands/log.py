@@ -1,16 +1,20 @@
-"""``log``: the records that touched a part of the tree."""
+"""``log``: the records that touched a part of the tree, or with ``--stat`` what takes up the log's space.
+
+The path of a record depends on the records before it, so with a PATH more of the log is read than is shown.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.commands.as_of import complete_point
 from kshell.engine.arguments import count, regex
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Drawing, Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.engine.walk import names_and_values, one_line
@@ -41,12 +45,30 @@ from kshell.tables.selection import where_flag
 from kshell.tree.paths import is_under, resolve
 from kshell.tree.paths import walk as tree_node
 
+if TYPE_CHECKING:
+    from kshell.tables.where import Predicate
+
 _COLUMNS = columns(LOG_FIELDS)
 _NO_OP_HEAD = b"\x01\x14\x00"
 
 
-def run(session: Session, args: Any) -> Result:
-    """Reads while it prints, but for the newest first, and for ``--stat``."""
+class LogArguments(Arguments):
+    """Arguments and options of ``log``."""
+
+    path: str | None
+    since: str | None
+    until: str | None
+    type: list[str] | None
+    grep: re.Pattern[str] | None
+    where: Predicate | None
+    noop: bool
+    newest_first: bool
+    count: int | None
+    stat: bool
+
+
+def run(session: Session, args: LogArguments) -> Result:
+    """Return the matching records as rows that are read while printed (all at once for ``--newest-first``)."""
     if args.stat:
         return _statistics(session, args)
     search = _Search(session, args)
@@ -58,8 +80,8 @@ def run(session: Session, args: Any) -> Result:
     return result
 
 
-def _statistics(session: Session, args: Any) -> Result:
-    """Count the records in place of showing them. Raises UsageError together with what chooses single records."""
+def _statistics(session: Session, args: LogArguments) -> Result:
+    """Count the records instead of showing them. Raises UsageError for an option that chooses single records."""
     alone = {"PATH": args.path, "--grep": args.grep, "--where": args.where, "--count": args.count}
     conflicts = [
         name for name, value in {**alone, "--newest-first": args.newest_first or None}.items() if value is not None
@@ -78,7 +100,7 @@ def _statistics(session: Session, args: Any) -> Result:
     deque(records.each(count_batch), maxlen=0)
     result = Rows(columns(WEIGHT_FIELDS), list(weight.rows()))
     result.for_people = Drawing(lambda width: draw(weight, width, plain=os.environ.get("TERM") == "dumb"))
-    damage, records.damage = records.damage, []  # what could be counted is shown all the same
+    damage, records.damage = records.damage, []  # conclude() would raise it; the counts are shown all the same
     conclude(session, records, result)
     if damage:
         session.remarks += [error.message for error in damage]
@@ -87,7 +109,7 @@ def _statistics(session: Session, args: Any) -> Result:
 
 
 def _names_before(session: Session) -> dict[bytes, str]:
-    """The names of topics that only a snapshot knows: the one that the log begins with."""
+    """Names by topic id of topics whose creation is not in the log: from the first snapshot after the log's start."""
     listing = session.source.listing(full_log=True)
     start = listing.segments[0].base_offset or 0 if listing.segments else 0
     ends = (file.end_offset for file in listing.snapshots if file.end_offset and file.end_offset >= start)
@@ -95,17 +117,17 @@ def _names_before(session: Session) -> dict[bytes, str]:
     return {} if end is None else topic_names(session.reshape(point=str(end - 1)).image)
 
 
-def _bounds(session: Session, args: Any) -> tuple[Since, int | None]:
-    """The first and the last record that are asked for."""
+def _bounds(session: Session, args: LogArguments) -> tuple[Since, int | None]:
+    """The start point, and the offset of the last record (``None``: no end); a point shown by the session limits it."""
     ends = [] if args.until is None else [_offset(session, args.until)]
     ends += [] if session.until is None else [session.until]
     return _since(session, args.since), min(ends) if ends else None
 
 
 class _Search:
-    """What is looked for, and where."""
+    """The conditions of one call of ``log``; :meth:`rows` reads the records and yields those that meet all of them."""
 
-    def __init__(self, session: Session, args: Any) -> None:
+    def __init__(self, session: Session, args: LogArguments) -> None:
         self._session = session
         self._place = place_of(session, args.path, "log", "ask for the directory around it")
         self._types = frozenset(args.type or ())
@@ -116,9 +138,9 @@ class _Search:
         self._since, self._until = _bounds(session, args)
 
     def rows(self, result: Rows, *, named: bool) -> Iterator[Row]:
-        """The rows; ``named``: with the path that a record touches."""
+        """Rows of matching records; ``named``: find the path that each touches, which only text output shows."""
         session = self._session
-        # To tell where a record belongs, all before it that concerns the place must be seen.
+        # The path of a record depends on earlier records about the same object, so these are read as well.
         concern = None if self._place is None else Concern(self._place)
         wanted = concern or (None if named else self._wanted())
         records = log_records(
@@ -147,7 +169,7 @@ class _Search:
             self._demand_path()
 
     def _demand_path(self) -> None:
-        """Make sure that there is, or was, something at the place of which no record was found.
+        """Check that the path exists or once existed, as no record was found for it.
 
         Raises:
             NoSuchPathError: there is nothing now, and no record of the whole log ever touched it.
@@ -155,7 +177,7 @@ class _Search:
         session, place = self._session, self._place
         if place is None:
             return
-        with suppress(DataError):  # an image that cannot be made, or a past that is not known, proves nothing
+        with suppress(DataError):  # without an image or the whole log, nothing proves that the path never existed
             if tree_node(session.root, place) is not None:
                 return
             concern = Concern(place)
@@ -195,7 +217,7 @@ class _Search:
 
 
 def _matches(grep: Callable[[str], object], row: Row) -> bool:
-    """Whether a pattern is in a record as some format shows it: JSON with Kafka's numbers or names, or as text."""
+    """Whether a pattern occurs in any form in which a record is shown: JSON with numbers, JSON with names, or text."""
     name, data = row["type"], row["data"]
     named = readable(name, data)
     return bool(
@@ -211,7 +233,7 @@ def _not_no_op(raw: RawRecord, control: bool) -> bool:
 
 
 def _since(session: Session, point: str | None) -> Since:
-    """Where to begin; nothing of the log is from after now."""
+    """Where to begin: the start of the log if no point is given, its end for ``now``."""
     if point is None:
         return Since(0)
     since = session.since(point)
@@ -219,7 +241,7 @@ def _since(session: Session, point: str | None) -> Since:
 
 
 def _offset(session: Session, point: str) -> int:
-    """The offset of the last record to show; now is the end."""
+    """The offset of the last record to show; ``now`` is the last record of the log."""
     offset = session.offset_of(point)
     return offset if offset is not None else (session.source.load().log_end_offset or 1) - 1
 
@@ -233,6 +255,7 @@ COMMAND = Command(
     task=Task.PAST,
     summary="the records that touched a part of the tree",
     run=run,
+    arguments=LogArguments,
     args=(Arg("path", "only what concerns this part of the tree", kind="path", arity="?"),),
     flags=(
         Flag(("--since",), "begin at that point", metavar="POINT", complete=complete_point, dashed=True),

@@ -1,20 +1,20 @@
-"""``loggers``: log levels of one node, and the one call of kshell that changes anything."""
+"""``loggers``: list a node's log levels, or change one, which is all that kshell ever changes in a cluster."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.commands.api_versions import complete_node
 from kshell.engine.arguments import count
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
-from kshell.errors import CommandError, UsageError, did_you_mean
+from kshell.errors import CommandError, ServerError, UsageError, did_you_mean
 from kshell.metadata.values import NEWER_ENUM
 from kshell.tables.declaration import Field
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import is_given, row_flags, select
+from kshell.tables.selection import RowArguments, is_given, row_flags, select
 
 if TYPE_CHECKING:
     from kshell.client.connection import Connection
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 _SET, _UNSET = "set", "unset"
 _LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
-"""What Kafka takes (``LogLevelConfig``); OFF it refuses."""
+"""The levels that Kafka accepts (``LogLevelConfig``); it refuses OFF."""
 _SHOWN_ONLY = ("OFF", "ALL")
-"""Levels that a node's own configuration can set."""
+"""Levels that can be in effect through a node's log4j configuration, but cannot be set by a request."""
 
 
 def _sources() -> Iterable[str]:
@@ -46,18 +46,28 @@ _CHANGE = typed("node:int32 name:string before:string after:string")
 _ROOT = "root"
 
 
-def run(session: Session, args: Any) -> Result:
-    """Lists, or changes one logger after asking. Raises NodeError, UsageError; CommandError when the answer is no."""
-    node_id, level = _checked(args)
+class LoggersArguments(RowArguments):
+    """Arguments and options of ``loggers``."""
+
+    node: str
+    action: str | None
+    name: str | None
+    level: str | None
+    yes: bool
+
+
+def run(session: Session, args: LoggersArguments) -> Result:
+    """List, or change one logger after asking. Raises NodeError, UsageError; CommandError if the user declines."""
+    node_id, change = _checked(args)
     from kshell.cluster.nodes import live_nodes
 
     nodes = live_nodes(session, "loggers")
-    if args.action is not None and not args.yes and session.ask is None:
+    if change is not None and not args.yes and session.ask is None:
         raise UsageError("loggers: nobody is at a terminal to be asked", hint="--yes changes the level without asking")
     member, connection, node_loggers = _connect(session, nodes, node_id)
     with contextlib.closing(connection):
-        if args.action is not None:
-            return _change(session, args, member, connection, node_loggers, level)
+        if change is not None:
+            return _changed(session, change, member, connection, node_loggers, asks=not args.yes)
     rows = [
         {"name": logger.name, "level": logger.level, "source": logger.source, "isReadOnly": logger.is_read_only}
         for logger in node_loggers
@@ -66,14 +76,12 @@ def run(session: Session, args: Any) -> Result:
 
 
 def _connect(session: Session, nodes: Nodes, node_id: int) -> tuple[Member, Connection, list[Logger]]:
-    """The node, a connection to it, and its loggers.
+    """Connect to the node with an id; returns it, the connection and its loggers.
 
-    Where the cluster does not say who has that id (the principal may not ask it), every address that was given is asked
-    as if it were the one: the others refuse.
+    If ids are not known (the principal may not ask), each address is tried as if it were that node: the others refuse.
     """
     from kshell.client.loggers import INVALID_REQUEST, loggers
     from kshell.cluster.nodes import connection_to, find_members
-    from kshell.errors import ServerError
 
     failure: ServerError | None = None
     for member in find_members(session, nodes, node_id):
@@ -92,8 +100,16 @@ def _connect(session: Session, nodes: Nodes, node_id: int) -> tuple[Member, Conn
     raise failure
 
 
-def _checked(args: Any) -> tuple[int, str | None]:
-    """(node id, level) of a line that makes sense. Raises UsageError."""
+class _Change(NamedTuple):
+    """The change of one logger that a command line asks for."""
+
+    logger: str
+    level: str | None
+    """The new level; ``None`` to unset the logger's own level, so that it inherits one."""
+
+
+def _checked(args: LoggersArguments) -> tuple[int, _Change | None]:
+    """Check the arguments; returns the node's id and the change (``None``: list loggers). Raises UsageError."""
     hint = "`help loggers` shows how it is used"
     try:
         node_id = count(args.node)
@@ -113,27 +129,34 @@ def _checked(args: Any) -> tuple[int, str | None]:
         raise UsageError("loggers: root has nothing to inherit its level from: it cannot be unset", hint=hint)
     if level is not None and level.upper() not in _LEVELS:
         raise UsageError(f"loggers: {level} is no level that Kafka takes", hint=f"levels: {', '.join(_LEVELS)}")
-    return node_id, level.upper() if level is not None else None
+    return node_id, _Change(name, level.upper() if level is not None else None)
 
 
-def _change(
-    session: Session, args: Any, member: Member, connection: Connection, node_loggers: list[Logger], level: str | None
+def _changed(
+    session: Session,
+    change: _Change,
+    member: Member,
+    connection: Connection,
+    node_loggers: list[Logger],
+    *,
+    asks: bool,
 ) -> Rows:
-    """What the node had and what it has now; it is asked again, not believed to have done it."""
+    """Change the level, and return it before and after; for the latter the node is asked again."""
     from kshell.client.loggers import loggers, set_level
 
-    before = _level_of(node_loggers, args.name, member)
-    if not args.yes:
-        assert session.ask is not None  # seen before anything was connected to
+    name, level = change
+    before = _level_of(node_loggers, name, member)
+    if asks:
+        assert session.ask is not None  # run() has checked it before connecting
         to = f"to {level}" if level is not None else "back to what it inherits"
         where = f"{member.title} ({connection.node})"
-        if not session.ask(f"Change {args.name} at {where} from {before} {to}, until the node restarts?"):
+        if not session.ask(f"Change {name} at {where} from {before} {to}, until the node restarts?"):
             raise CommandError("loggers: nothing was changed")
     assert member.id is not None
-    set_level(connection, member.id, args.name, level)
-    after = _level_of(loggers(connection, member.id), args.name, member)
+    set_level(connection, member.id, name, level)
+    after = _level_of(loggers(connection, member.id), name, member)
     session.remarks.append(f"{member.title} keeps this level until it restarts: nothing is written down")
-    return Rows(_CHANGE, [{"node": member.id, "name": args.name, "before": before, "after": after}])
+    return Rows(_CHANGE, [{"node": member.id, "name": name, "before": before, "after": after}])
 
 
 def _level_of(node_loggers: Iterable[Logger], name: str, member: Member) -> str | None:
@@ -157,6 +180,7 @@ COMMAND = Command(
     task=Task.CLUSTER,
     summary="log levels of one controller or broker; set changes one until the node restarts",
     run=run,
+    arguments=LoggersArguments,
     args=(
         Arg("node", "the node's id", complete=complete_node),
         Arg("action", "set or unset; the loggers are listed when absent", arity="?", complete=_complete_action),

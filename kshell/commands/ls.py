@@ -1,21 +1,22 @@
-"""``ls``: what is in a directory of the tree."""
+"""``ls``: list directories of the tree, with ``-l`` also the record that last wrote each entry."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import TIMESTAMP, Column, Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.metadata.partial import is_node_reported
 from kshell.metadata.values import Origin
+from kshell.sources.directory.describe import snapshot_named_by
 from kshell.tree.image import iso
 from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join
 
 _REPLAY_AT_MOST = 32 * 1024 * 1024
-"""Bytes of log that a listing may replay (seconds) to learn what a snapshot does not know; ``stat`` has no limit."""
+"""Bytes of log that ``ls -l`` replays at most to find when a snapshot's value was written; ``stat`` has no limit."""
 
 _NAMES = (Column("name", type="string"), Column("type", wide=True, type="string"))
 _LONG = (
@@ -29,8 +30,17 @@ _LONG = (
 )
 
 
-def run(session: Session, args: Any) -> Result:
-    """Directories are listed, leaves stand for themselves; several directories get a heading each."""
+class LsArguments(Arguments):
+    """Arguments and options of ``ls``."""
+
+    path: list[str]
+    long: bool
+    n1: bool
+    recursive: bool
+
+
+def run(session: Session, args: LsArguments) -> Result:
+    """Return one row per entry of each directory, and one per leaf; several directories get a heading each."""
     matches = [hit for pattern in args.path or ["."] for hit in session.find(pattern)]
     several = len(matches) > 1 or args.recursive
     return Rows(
@@ -43,7 +53,7 @@ def run(session: Session, args: Any) -> Result:
     )
 
 
-def _rows(session: Session, matches: list[tuple[Segments, Node]], args: Any) -> Iterator[Row]:
+def _rows(session: Session, matches: list[tuple[Segments, Node]], args: LsArguments) -> Iterator[Row]:
     leaves = [hit for hit in matches if not isinstance(hit[1], Directory)]
     for segments, node in leaves:
         yield _row(session if args.long else None, segments, node, "", join(segments))
@@ -52,7 +62,7 @@ def _rows(session: Session, matches: list[tuple[Segments, Node]], args: Any) -> 
             yield from _directory(session, segments, node, args)
 
 
-def _directory(session: Session, segments: Segments, node: Directory, args: Any) -> Iterator[Row]:
+def _directory(session: Session, segments: Segments, node: Directory, args: LsArguments) -> Iterator[Row]:
     below: list[tuple[Segments, Directory]] = []
     for name in node.segments():
         child = node.child(name)
@@ -74,13 +84,11 @@ def _row(session: Session | None, segments: Segments, node: Node, directory: str
 
 
 def _written(origin: Origin | None) -> dict[str, Any]:
-    """A snapshot keeps what was written and not when: offset and time are the log's, or unknown."""
+    """The columns of ``-l`` for an origin. A snapshot does not have offset and time of the original record."""
     if origin is None or is_node_reported(origin):
         return {}
     facts: dict[str, Any] = {"record": origin.record_type, "version": origin.version}
     if origin.place.in_snapshot:
-        from kshell.sources.directory.describe import snapshot_named_by
-
         return facts | {"snapshot": snapshot_named_by(origin.place.file)}
     return facts | {"offset": origin.offset, "time": iso(origin.timestamp)}
 
@@ -90,6 +98,7 @@ COMMAND = Command(
     task=Task.TREE,
     summary="list directories of the tree",
     run=run,
+    arguments=LsArguments,
     args=(Arg("path", "what to list; the working directory when absent", kind="path", arity="*"),),
     flags=(
         Flag(("-l", "--long"), "with type, and the offset and time of the record that last wrote each"),

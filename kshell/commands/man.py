@@ -1,4 +1,4 @@
-"""``man``: everything about a command, or about a config of Kafka's."""
+"""``man``: the full page on a command, or on a config as a node of a live source or kshell's own tables describe it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.configs import ask
 from kshell.engine import registry
-from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.declaration import Arg, Arguments, Command, Example
 from kshell.engine.result import Report, Result, Section, Text
 from kshell.engine.session import Session
 from kshell.engine.usage import man_text
 from kshell.errors import CommandError, NodeError, UsageError, did_you_mean
 from kshell.metadata.config_types import NEWEST, TABLE, known_types
+from kshell.metadata.families.topics import NAMES
 from kshell.sources.brokers.config_entries import DEFAULT, UNKNOWN, ConfigEntry
 from kshell.tables.configs import known_key, valid_values
 
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
 
 KINDS = ("TOPIC", "BROKER", "GROUP", "CLIENT_METRICS")
 _ANY_GROUP = "kshell"
-"""A group that need not exist: every group has the same configs."""
+"""The group to ask about; it need not exist, for every group has the same configs."""
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 
 
 def page(session: Session, name: str) -> Result:
-    """An object for each type of resource that has the config. Raises CommandError where none has."""
+    """Describe a config, once per resource type that has it. Raises CommandError if no type has it."""
     reported = dict(_reported_entries(session, name))
     facts_by_type = {
         kind: _facts(kind, name, reported.get(kind)) for kind in KINDS if kind in reported or known_key(kind, name)
@@ -62,7 +63,7 @@ def _facts(kind: str, name: str, reported: ConfigEntry | None) -> dict[str, Any]
     if reported is None:
         return facts
     own = next((synonym for synonym in reported.synonyms if synonym.source == DEFAULT and synonym.name == name), None)
-    if own is not None or reported.source == DEFAULT:  # a synonym's default may be in another unit: log.retention.hours
+    if own is not None or reported.source == DEFAULT:  # no other synonym: log.retention.hours has another unit
         facts["default"] = own.value if own else reported.value
     if reported.valid_values is not None:
         facts["validValues"] = "one of " + ", ".join(reported.valid_values)
@@ -77,7 +78,7 @@ def _facts(kind: str, name: str, reported: ConfigEntry | None) -> dict[str, Any]
 
 
 def _reported_entries(session: Session, name: str) -> Iterator[tuple[str, ConfigEntry]]:
-    """What nodes say, by type of resource; remarks say what cannot be asked."""
+    """(resource type, the entry that a node reports) for the config; remarks name nodes that cannot be asked."""
     nodes = session.source.nodes
     if nodes is None:
         return
@@ -102,9 +103,8 @@ def _is_known(name: str) -> bool:
 
 
 def _resources(session: Session, nodes: Nodes) -> Iterator[Resource]:
-    """One resource of each type that a node can be asked about."""
+    """Any one resource of each type, to ask a node about: the configs of a type are the same for all resources."""
     from kshell.client.nodes import BROKER
-    from kshell.metadata.families.topics import NAMES
     from kshell.sources.brokers.topics import any_topic
 
     nodes.describe(nodes.any())
@@ -121,7 +121,7 @@ def _near(name: str) -> str | None:
 
 
 def _page(facts: Mapping[str, Any]) -> str:
-    """As ``man`` shows a command."""
+    """The Markdown page on a config, in the layout of the page on a command."""
     default = "none" if facts["default"] is None else f"`{facts['default']}`" if facts["default"] else '`""`'
     synonyms = ", ".join(f"`{synonym}`" for synonym in facts["synonyms"] or ())
     read_only = {True: "yes: only a restart of the broker changes it", False: "no"}.get(facts["isReadOnly"], "")
@@ -138,7 +138,7 @@ def _page(facts: Mapping[str, Any]) -> str:
 
 
 def _plain_text(documentation: str) -> str:
-    """Kafka documents in HTML; what a server says is text all the same, and no markup of ours."""
+    """Turn Kafka's HTML documentation into text, in quotation marks if it could start Markdown markup."""
     text = " ".join(html.unescape(_TAG.sub("", documentation)).split())
     return text if text[:1].isalnum() else f"\N{LEFT DOUBLE QUOTATION MARK}{text}\N{RIGHT DOUBLE QUOTATION MARK}"
 
@@ -146,8 +146,15 @@ def _plain_text(documentation: str) -> str:
 _CONFIG = "config"
 
 
-def run(session: Session, args: Any) -> Result:
-    """The long form of ``help``; ``man config NAME`` is about a config."""
+class ManArguments(Arguments):
+    """Arguments and options of ``man``."""
+
+    command: str
+    name: str | None
+
+
+def run(session: Session, args: ManArguments) -> Result:
+    """Return the page on a command or help topic, or with ``man config NAME`` the page on a config."""
     if args.command == _CONFIG:
         if args.name is None:
             raise UsageError("man config: the name of a config is missing", hint="such as man config retention.ms")
@@ -173,7 +180,7 @@ def _complete(session: Session, typed: str) -> Iterable[str]:
 
 
 def _configs(tokens: list[str]) -> Iterable[str]:
-    """The configs that Kafka defines, after the word that is about them."""
+    """Complete the name of a config, after the word ``config``."""
     if tokens[-1:] != [_CONFIG]:
         return ()
     return sorted({key for kind in TABLE for key in known_types(kind)})
@@ -183,6 +190,7 @@ COMMAND = Command(
     name="man",
     summary="everything about a command, or about a config",
     run=run,
+    arguments=ManArguments,
     args=(
         Arg(
             "command", "a command; a subject: exit-codes, where; or the word config", kind="command", complete=_complete

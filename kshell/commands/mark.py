@@ -1,12 +1,11 @@
-"""``mark``: names for points in time."""
+"""``mark``: give a name to an offset of the log, list these names, or remove one (:mod:`kshell.sources.marks`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from kshell.commands.as_of import complete_point
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Nothing, Result, Rows, typed
 from kshell.engine.session import Session
 from kshell.errors import UsageError
@@ -16,8 +15,16 @@ from kshell.tree.image import iso
 _COLUMNS = typed("name:string offset:int64 time:timestamp timeMs:int64")
 
 
-def run(session: Session, args: Any) -> Result:
-    """Sets or removes one; without a name, lists all."""
+class MarkArguments(Arguments):
+    """Arguments and options of ``mark``."""
+
+    name: str | None
+    point: list[str]
+    remove: str | None
+
+
+def run(session: Session, args: MarkArguments) -> Result:
+    """Set or remove a mark; list all marks if no name is given."""
     if args.remove is not None:
         if args.name is not None:
             raise UsageError("mark: --remove NAME takes nothing beside it")
@@ -52,6 +59,7 @@ COMMAND = Command(
     task=Task.PAST,
     summary="names for points in time",
     run=run,
+    arguments=MarkArguments,
     args=(
         Arg("name", "the name; the point is then @NAME wherever a point is asked for", arity="?"),
         Arg("point", "the point; the one that the shell shows when absent", arity="*", complete=complete_point),

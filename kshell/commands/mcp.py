@@ -1,10 +1,10 @@
-"""``mcp``: the declaration of the MCP server; the command line itself starts it (:mod:`kshell.mcp`)."""
+"""``mcp``: the declaration of the MCP server, which only the command line can start (:mod:`kshell.mcp`)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kshell.engine.declaration import Command, Example, Flag, Task
+from kshell.engine.declaration import Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
 from kshell.engine.source_flags import NAMING
 from kshell.errors import UsageError
@@ -15,11 +15,26 @@ if TYPE_CHECKING:
 _COLUMNS = typed("tool:string arguments:[string] description:string")
 
 
-def run(session: Session, args: Any) -> Result:
-    """List the tools.
+class McpArguments(Arguments):
+    """Arguments and options of ``mcp``."""
+
+    directory: list[str] | None
+    snapshot: list[str] | None
+    bootstrap_controllers: list[str] | None
+    bootstrap_servers: list[str] | None
+    context: list[str] | None
+    demo: bool
+    config: str | None
+    X: list[str] | None
+    on_corruption: str | None
+    tools: bool
+
+
+def run(session: Session, args: McpArguments) -> Result:
+    """List the tools of the server.
 
     Raises:
-        UsageError: without ``--tools``: inside a session standard input and output are not free.
+        UsageError: without ``--tools``, for a session cannot start the server.
     """
     from kshell.engine import tools  # late: it imports every command that is a tool
 
@@ -46,6 +61,7 @@ COMMAND = Command(
     task=Task.PROGRAMS,
     summary="a server of read-only tools for language models (MCP), on standard input and output",
     run=run,
+    arguments=McpArguments,
     flags=(*NAMING, Flag(("--tools",), "list the tools, and serve nothing")),
     examples=(
         Example("mcp --tools", "what a model may ask, and how each tool is described to it"),

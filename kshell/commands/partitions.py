@@ -1,23 +1,24 @@
-"""``partitions``: a row a partition, or those with certain problems."""
+"""``partitions``: list all partitions, or only those with given problems, such as ``--offline``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
-from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_answer
+from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrRowArguments, min_isr_answer
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result, Row
 from kshell.metadata.image import Image
-from kshell.metadata.partition_state import AT_MIN_ISR, PROBLEMS, UNDER_MIN_ISR, MinIsr
+from kshell.metadata.partition_state import AT_MIN_ISR, OFFLINE, PROBLEMS, UNDER_MIN_ISR, MinIsr
 from kshell.tables.declaration import Table, Wanted
-from kshell.tables.selection import row_flags
+from kshell.tables.selection import asked_for, row_flags
 from kshell.tables.state.topics import PARTITIONS_TABLE as TABLE
 from kshell.tables.state.topics import partition_rows
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.tables.where import Predicate
 
 _PROBLEM_DESCRIPTIONS = {
     "offline": "without a leader",
@@ -31,11 +32,11 @@ _PROBLEM_DESCRIPTIONS = {
 }
 _MOVING = {"addingReplicas": 0, "removingReplicas": 0}
 _CAN_LEAD = {"replicas": 0, "elr": 0, "leader": 1, "isr": 1}
-"""Of a partition without a leader these are seen in that order: its leader and ISR are nobody."""
+"""Columns for offline partitions, most important first: leader and ISR, which are empty, are dropped before others."""
 
 
 def _with(table: Table, spares: Mapping[str, int]) -> Table:
-    """The table with these columns among what people see, spared in that order."""
+    """The table with these columns in text output, too; the number says how early a narrow terminal drops a column."""
     fields = (
         field._replace(wide=False, spare=spares[field.name]) if field.name in spares else field
         for field in table.fields
@@ -43,10 +44,36 @@ def _with(table: Table, spares: Mapping[str, int]) -> Table:
     return table._replace(fields=tuple(fields))
 
 
-def run(session: Session, args: Any) -> Result:
-    """All partitions, or with flags those that have one at least of the problems."""
+_OF_MIN_ISR = frozenset((UNDER_MIN_ISR, AT_MIN_ISR))
+
+
+def _depends_on_min_isr(where: Predicate) -> bool:
+    """Whether min.insync.replicas decides ``--where``: comparing state or problems to others does not need it."""
+    fields = asked_for(TABLE.fields, where)
+    if "minIsr" in fields:
+        return True
+    named = where.words.intersection(PROBLEMS)
+    of_others = {OFFLINE} if "state" in fields else set(PROBLEMS) - _OF_MIN_ISR
+    return not fields.isdisjoint(("state", "problems")) and not (named and named <= of_others)
+
+
+class PartitionsArguments(MinIsrRowArguments):
+    """Arguments and options of ``partitions``."""
+
+    offline: bool
+    under_replicated: bool
+    under_min_isr: bool
+    at_min_isr: bool
+    non_preferred: bool
+    reassigning: bool
+    unclean: bool
+
+
+def run(session: Session, args: PartitionsArguments) -> Result:
+    """Return one row per partition; with flags, only for partitions that have at least one of these problems."""
     problems = frozenset(problem for problem in PROBLEMS if getattr(args, problem.replace("-", "_")))
-    needs_min_isr = not problems.isdisjoint((UNDER_MIN_ISR, AT_MIN_ISR))
+    is_chosen_by_min_isr = not problems.isdisjoint(_OF_MIN_ISR)
+    needs_min_isr = is_chosen_by_min_isr or (args.where is not None and _depends_on_min_isr(args.where))
 
     def make(session: Session, image: Image, wanted: Wanted, least: MinIsr) -> Iterable[Row]:
         return partition_rows(session, image, wanted, least, problems, args.where)
@@ -54,7 +81,7 @@ def run(session: Session, args: Any) -> Result:
     spares = {
         **(_MOVING if args.reassigning else {}),
         **(_CAN_LEAD if args.offline else {}),
-        **({"minIsr": 0} if needs_min_isr else {}),
+        **({"minIsr": 0} if is_chosen_by_min_isr else {}),
     }
     return min_isr_answer(session, args, _with(TABLE, spares), make, needs_min_isr=needs_min_isr)
 
@@ -64,6 +91,7 @@ COMMAND = Command(
     task=Task.CLUSTER,
     summary="the partitions of all topics, or those with certain problems",
     run=run,
+    arguments=PartitionsArguments,
     meant="topic",
     flags=(
         *(Flag((f"--{name}",), f"those {description}") for name, description in _PROBLEM_DESCRIPTIONS.items()),

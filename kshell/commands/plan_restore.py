@@ -1,4 +1,4 @@
-"""``plan-restore``: the commands that would recreate topics, configs, quotas and ACLs. It runs none of them."""
+"""``plan-restore``: print the commands that would recreate topics, configs, quotas and ACLs; it runs none of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kshell.metadata.redaction import REDACTED, Redaction
 from kshell.shell_words import command_line, option, quote
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import row_flags, select
+from kshell.tables.selection import RowArguments, row_flags, select
 from kshell.tables.state.topics import by_name
 
 if TYPE_CHECKING:
@@ -32,16 +32,16 @@ LEFT_OUT = {
     "features": "kafka-storage.sh format finalizes them",
     "producerIds": "brokers of a new cluster get new ones",
 }
-"""Families that no plan restores -> why."""
+"""Families that need not be restored -> why."""
 _REDACTION = Redaction()
-"""Always redacts: a plan is pasted into chats and tickets."""
+"""Always redacts, even with ``--show-secrets``: plans are pasted into chats and tickets."""
 
 
 KINDS = ("topic", "config", "quota", "acl", "user", "token", "source")
 
 
 class Step(NamedTuple):
-    """A command line, or why there is none: ``note``. ``kind`` is one of :data:`KINDS`."""
+    """A step: its kind (:data:`KINDS`), object and command line; ``note``: why it has none, or what else to do."""
 
     kind: str
     subject: str
@@ -50,7 +50,7 @@ class Step(NamedTuple):
 
 
 def steps(image: Image, tools: KafkaTools) -> Iterator[Step]:
-    """Everything, in an order in which it can be run: defaults before topics, topics before what is set for others."""
+    """All steps in an order in which they can be run: broker configs, topics, other configs, quotas, ACLs."""
     configs = image["configs"]
     brokers = [resource for resource in sorted(configs) if resource[0] == "BROKER"]
     other_resources = [resource for resource in sorted(configs) if resource[0] not in ("BROKER", "TOPIC")]
@@ -75,7 +75,7 @@ def steps(image: Image, tools: KafkaTools) -> Iterator[Step]:
 
 
 def _unplanned(image: Image) -> Iterator[Step]:
-    """Metadata of a kind for which there is no step."""
+    """Steps without a command for families that have metadata, but are not known to this module."""
     for name, family in families().items():
         if name not in RESTORED and name not in LEFT_OUT and image[name]:
             yield Step("source", "/".join(family.path), None, "not in the plan: no step for it is known")
@@ -129,18 +129,18 @@ def _config_steps(resource: Resource, configs: dict[str, str], tools: KafkaTools
 
 
 def _split(kind: str, configs: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """(what may be shown, the keys of what may not)."""
+    """(configs that may be shown, keys of configs with secret values)."""
     hidden = [key for key, value in configs.items() if _REDACTION.config(kind, key, value) == REDACTED]
     return {key: value for key, value in configs.items() if key not in hidden}, hidden
 
 
 def _is_plain(value: str) -> bool:
-    """Whether trimming and a line's end leave it as it is."""
+    """Whether a value survives as ``KEY=VALUE`` on a command line: no spaces around it, only printable characters."""
     return value == value.strip() and value.isprintable()
 
 
 def _added(configs: Mapping[str, str]) -> str:
-    """``--add-config``, or ``--add-config-file`` for values with brackets, line ends, or blanks around them."""
+    """The option that sets configs: ``--add-config``, or ``--add-config-file`` if a value cannot be written in that."""
     if all(_is_plain(value) and "[" not in value and "]" not in value for value in configs.values()):
         return command_line(("--add-config", ",".join(f"{key}={_bracketed(value)}" for key, value in configs.items())))
     lines = [f"{key}={_property(value)}" for key, value in configs.items()]
@@ -153,7 +153,7 @@ def _bracketed(value: str) -> str:
 
 
 def _property(value: str) -> str:
-    """A value in a Java properties file, which is read as ISO-8859-1."""
+    """Escape a value for a Java properties file, which is read as ISO-8859-1."""
     out: list[str] = []
     for number, char in enumerate(value):
         if char == "\\" or (char in " \t\f" and out == [] and number == 0):
@@ -187,7 +187,7 @@ def _acl_step(acl: Any, tools: KafkaTools) -> Step:
 
 
 def _secrets(image: Image) -> Iterable[Step]:
-    """What nothing can restore: passwords and tokens."""
+    """Steps without a command for SCRAM credentials and delegation tokens, which cannot be restored."""
     for mechanism, users in sorted(image["scram"].items()):
         for name in sorted(users):
             yield Step("user", name, None, f"{mechanism}: the password is not in the log: set a new one")
@@ -209,8 +209,15 @@ _FIELDS = (
 )
 
 
-def run(session: Session, args: Any) -> Result:
-    """A row a command; as text, a script to read, edit and run."""
+class PlanRestoreArguments(RowArguments):
+    """Arguments and options of ``plan-restore``."""
+
+    bootstrap_server: str | None
+    command_config: str | None
+
+
+def run(session: Session, args: PlanRestoreArguments) -> Result:
+    """Return one row per step; as text, a script to read, edit and run."""
     image = image_for(session, "plan-restore", RESTORED)
     server = quote(args.bootstrap_server) if args.bootstrap_server is not None else _SERVER
     restore_steps = steps(image, KafkaTools(server, command_config=args.command_config))
@@ -221,7 +228,7 @@ def run(session: Session, args: Any) -> Result:
 
 
 class _Script:
-    """The rows as lines of a script; what has no command is a comment."""
+    """The rows as lines of a script, in which notes are comments."""
 
     def __init__(self, rows: Rows, *, with_server: bool) -> None:
         self._rows = rows
@@ -243,6 +250,7 @@ COMMAND = Command(
     task=Task.PROGRAMS,
     summary="print the commands that would recreate topics, configs, quotas and ACLs",
     run=run,
+    arguments=PlanRestoreArguments,
     flags=(
         Flag(("--bootstrap-server",), "the cluster to restore into; $BOOTSTRAP_SERVER when absent", metavar="LIST"),
         Flag(("--command-config",), "a client properties file that each command is to use", metavar="FILE"),

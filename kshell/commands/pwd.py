@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from kshell.engine.declaration import Command, Example, Task
+from kshell.engine.declaration import Arguments, Command, Example, Task
 from kshell.engine.result import Result, Text
 from kshell.engine.session import Session
 
 
-def run(session: Session, args: Any) -> Result:
-    """The path as other commands take it."""
+def run(session: Session, args: Arguments) -> Result:
+    """Return the working directory as a path that other commands accept."""
     return Text(session.cwd_path)
 
 

@@ -1,4 +1,4 @@
-"""``quit``: the end, as people of other shells type it."""
+"""``quit``: the same command as ``exit``, under the name that some other shells use."""
 
 from __future__ import annotations
 

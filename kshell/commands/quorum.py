@@ -1,4 +1,7 @@
-"""``quorum``: leader, epoch, high watermark, and how voters and observers keep up."""
+"""``quorum``: leader, epoch and high watermark of the metadata quorum, and how far voters and observers lag.
+
+A live source is asked with DescribeQuorum. Else the log and files beside it give leader, epoch and voters only.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,14 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kshell.engine.arguments import parse, seconds
-from kshell.engine.declaration import Command, Example, Flag, Task
+from kshell.engine.declaration import Arguments, Command, Example, Flag, Task
 from kshell.engine.predicates import code_of
 from kshell.engine.result import Column, Report, Result, Rows, Section
+from kshell.engine.session import ago
 from kshell.errors import UsageError
 from kshell.protocol.primitives import ZERO_UUID
+from kshell.sources.directory import describe
+from kshell.sources.directory.sidecar_files import meta_properties, quorum_state
 from kshell.tables.declaration import Field, columns
 
 if TYPE_CHECKING:
@@ -39,8 +45,16 @@ _PROGRESS = ("lag", "lastFetch", "lastCaughtUp")
 _SHOWN_WIDE = ("logEndOffset", "directoryId", "lastFetchTimestamp", "lastCaughtUpTimestamp")
 
 
-def run(session: Session, args: Any) -> Result:
-    """A live source is asked, and no image is loaded; of a directory, and of a moment, the log tells what it knows."""
+class QuorumArguments(Arguments):
+    """Arguments and options of ``quorum``."""
+
+    can_upgrade: bool
+    watch: bool
+    interval: float | None
+
+
+def run(session: Session, args: QuorumArguments) -> Result:
+    """Describe the quorum; with ``--can-upgrade`` or ``--watch``, what these options say."""
     if args.watch:
         return _watched(session, args)
     if args.interval is not None:
@@ -55,12 +69,12 @@ def run(session: Session, args: Any) -> Result:
 
 
 def _can_upgrade(session: Session) -> Result:
-    """A row for each thing that is needed to make a static quorum a dynamic one; no, if one that counts is missing."""
+    """Return one row per requirement for making a static quorum dynamic; exit code 1 if one that counts is not met."""
     from kshell.cluster.dynamic_quorum import requirements
-    from kshell.cluster.features import standing
+    from kshell.cluster.features import cluster_features
     from kshell.cluster.kafka_tools import kafka_tools
 
-    found = standing(session, ask=True)
+    found = cluster_features(session, ask=True)
     nodes = session.source.nodes
     told = None if nodes is None or session.until is not None else _of_nodes(nodes)
     needed = requirements(found, told, kafka_tools(session, found))
@@ -68,8 +82,8 @@ def _can_upgrade(session: Session) -> Result:
     return Rows(columns(_REQUIREMENT), [one.row() for one in needed], exit_code=code)
 
 
-def _watched(session: Session, args: Any) -> Result:
-    """As ``watch quorum`` does it, with the options that were given to this line."""
+def _watched(session: Session, args: QuorumArguments) -> Result:
+    """Run ``watch quorum`` with the options of this command line."""
     from kshell.commands.watch import COMMAND as WATCH
 
     given = (("-o", args.output), ("--color", args.color))
@@ -82,7 +96,7 @@ def _watched(session: Session, args: Any) -> Result:
 
 
 def _of_nodes(nodes: Nodes) -> dict[str, Any]:
-    """What the leader says, as the interface has it. Raises NodeError."""
+    """The quorum as its leader describes it, under the field names of this command's output. Raises NodeError."""
     from kshell.sources.quorum.facts import describe_quorum
 
     if nodes.cluster_id is None and nodes.kind == "broker":
@@ -91,10 +105,7 @@ def _of_nodes(nodes: Nodes) -> dict[str, Any]:
 
 
 def _of_log(session: Session) -> dict[str, Any]:
-    """What the control records and the files beside the log say; who follows, and how far, is not on disk."""
-    from kshell.sources.directory import describe
-    from kshell.sources.directory.sidecar_files import meta_properties, quorum_state
-
+    """The quorum as control records and the files next to the log describe it; lag and observers are not on disk."""
     loaded = session.loaded
     state = quorum_state(loaded.listing, loaded.notes)
     known = describe.quorum(loaded)
@@ -120,17 +131,17 @@ def _voter(voter: Mapping[str, Any]) -> dict[str, Any]:
     return {name: known.get(name) for name in _REPLICA}
 
 
-# --- for people ------------------------------------------------------------------------------------------------------
+# --- text output -----------------------------------------------------------------------------------------------------
 
 
 def _for_people(told: Mapping[str, Any]) -> Report:
     head = {name: told[name] for name in ("clusterId", "leaderId", "leaderEpoch", "highWatermark")}
-    # Ages are between two times of the leader's own clock where it says when it answered.
+    # Ages are relative to the leader's clock if known: a leader reports the time of its answer as its own last fetch.
     leader = next((one for one in told["voters"] if one["id"] == told["leaderId"]), None)
     now = (leader["lastFetchTimestamp"] if leader else None) or int(time.time() * 1000)
     rows = [_row("leader" if one is leader else "voter", one, now) for one in _by_id(told["voters"])]
     rows += [_row("observer", one, now) for one in _by_id(told["observers"] or ())]
-    # Of a directory nobody knows who follows how far: columns without a value would take the endpoints' room.
+    # For a directory the lag is not known: empty columns would take the space that endpoints need.
     unknown = [name for name in _PROGRESS if all(row[name] is None for row in rows)]
     columns = tuple(Column(name, wide=name in (*unknown, *_SHOWN_WIDE)) for name in (*_SHOWN, *_SHOWN_WIDE))
     title = "Voters and observers" if told["observers"] is not None else "Voters"
@@ -157,13 +168,12 @@ def _endpoint(point: Mapping[str, Any]) -> str:
 
 
 def _age(timestamp: int | None, now: int) -> str | None:
-    """Tenths of a second while they matter: a follower fetches twice a second."""
+    """An age from two epoch milliseconds; below 10 s with tenths, for a follower fetches about twice a second."""
     if timestamp is None:
         return None
     seconds = max(now - timestamp, 0) / 1000
     if seconds < 10:
         return f"{seconds:.1f} s ago"
-    from kshell.engine.session import ago
 
     return ago(seconds)
 
@@ -173,6 +183,7 @@ COMMAND = Command(
     task=Task.CLUSTER,
     summary="leader, epoch and high watermark of the metadata quorum, and how its voters and observers keep up",
     run=run,
+    arguments=QuorumArguments,
     flags=(
         Flag(("--can-upgrade",), "whether a static quorum can become a dynamic one (KIP-853), and what is missing"),
         Flag(("--watch",), "ask again and again, and show what changes"),

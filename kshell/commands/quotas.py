@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Command, Example, Task
 from kshell.engine.result import Result
 from kshell.tables.answer import table_answer
-from kshell.tables.selection import row_flags
+from kshell.tables.selection import RowArguments, row_flags
 from kshell.tables.state.access import QUOTAS_TABLE as TABLE
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 
-def run(session: Session, args: Any) -> Result:
-    """A row a limit."""
+def run(session: Session, args: RowArguments) -> Result:
+    """Return one row per limit (one quota key of one entity)."""
     return table_answer(session, args, TABLE)
 
 
@@ -24,6 +24,7 @@ COMMAND = Command(
     task=Task.ACCESS,
     summary="the limits of users, client ids and addresses",
     run=run,
+    arguments=RowArguments,
     meant="user",
     flags=row_flags(TABLE.fields),
     examples=(

@@ -1,4 +1,8 @@
-"""``recover``: from the copies that are left of a metadata log to a quorum that works again."""
+"""``recover``: plan how to start a quorum that has lost its majority, from the copies of its log that are left.
+
+The answer says which copy to keep, which records may be uncommitted or lost, and what to do step by step; with ``--to``
+it also writes the directory from which one controller starts. The copies stay unchanged.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.recovery_steps import RecoverySteps
 from kshell.engine import tones
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.local_files import complete_file, note_source_beside
 from kshell.engine.result import Report, Result, Row, Rows, Section, typed
 from kshell.engine.staging import demand_empty, new_directory
@@ -52,17 +56,25 @@ _DAMAGE = tuple(column._replace(prose=column.name == "damage") for column in typ
 _TAKEN = typed("copy:string fromOffset:int64 toOffset:int64")
 _RECORDS = typed("copy:string offset:int64 epoch:int32 type:string data:json", wide="timestampMs:int64 version:int16")
 _MOST = 1000
-"""Records that are named one by one."""
+"""Records that a section lists at most."""
 _LISTENER = "CONTROLLER"
 
 
-def run(session: Session, args: Any) -> Result:
+class RecoverArguments(Arguments):
+    """Arguments and options of ``recover``."""
+
+    directory: list[str]
+    to: str | None
+    voters: str | None
+
+
+def run(session: Session, args: RecoverArguments) -> Result:
     """Plan a recovery, or, with ``--to``, write the directory that it starts from.
 
     Returns:
         The copies; which one to keep and why; which of its records no copy proves to be committed; which records of
-        other copies it lacks; the voters; and the steps for this release of Kafka. Exit code 4 where the copy to keep
-        is damaged.
+        other copies it lacks; the voters; and the steps for this kraft.version. Exit code 4 if the copy to keep is
+        damaged.
 
     Raises:
         UsageError: ``--to`` without ``--voters``, or the reverse.
@@ -81,11 +93,15 @@ def run(session: Session, args: Any) -> Result:
     loaded = survivors.log.load(session.progress)
     plan = _Plan(session, survivors, loaded)
     recovery = plan.recovery(chosen[0] if chosen else None, args.to)
-    written = None if args.to is None or recovery.voter is None else _written(args, plan, recovery.voter)
-    session.remarks += [*plan.warnings(), *(note for copy in survivors.copies for note in copy.notes)]
+    written = None if args.to is None or recovery.voter is None else _written(args.to, plan, recovery.voter)
+    session.remarks += [note for copy in survivors.copies for note in copy.notes]
     session.remarks += twins(survivors.copies)
     note_source_beside(session, args.directory)
-    sections = [*plan.sections(), *([] if written is None else [Section("written", "Written", written)])]
+    sections = [
+        *plan.majority(),
+        *plan.sections(),
+        *([] if written is None else [Section("written", "Written", written)]),
+    ]
     sections.append(Section("steps", "Steps", {str(n): step for n, step in enumerate(recovery.steps(), 1)}))
     result = Report(sections, exit_code=EXIT_DATA if survivors.reference.damage else EXIT_OK)
     result.for_people = _plan_shown(sections, plan.uncommitted)
@@ -93,7 +109,7 @@ def run(session: Session, args: Any) -> Result:
 
 
 def _plan_shown(sections: list[Section], uncommitted: int) -> Report:
-    """For users the steps come before the records, of which there may be pages, and how many there are before both."""
+    """The text output: the steps come before the records, which may fill pages; their numbers come before the steps."""
     found = {section.key: section for section in sections}
     records = []
     for key in ("uncertain", "lost"):
@@ -126,16 +142,16 @@ def _voters(text: str) -> list[Voter]:
     return chosen
 
 
-def _written(args: Any, plan: _Plan, voter: Voter) -> dict[str, Any]:
+def _written(directory: str, plan: _Plan, voter: Voter) -> dict[str, Any]:
     survivors = plan.survivors
-    target = os.path.realpath(local_path(args.to))
+    target = os.path.realpath(local_path(directory))
     if any(is_inside(target, os.path.dirname(copy.source.path) or ".") for copy in survivors.copies):
-        raise CommandError(f"{args.to}: is in a copy, where kshell writes nothing", hint="choose another directory")
-    demand_empty(args.to, target, "choose a new directory: nothing is ever written over")
-    with new_directory(args.to, target) as place:
+        raise CommandError(f"{directory}: is in a copy, where kshell writes nothing", hint="choose another directory")
+    demand_empty(directory, target, "choose a new directory: nothing is ever written over")
+    with new_directory(directory, target) as place:
         end = write(place, survivors, voter, plan.kraft_version, plan.listener, plan.session.progress)
     return {
-        "directory": args.to,
+        "directory": directory,
         "nodeId": voter.id,
         "directoryId": str(voter.directory_id),
         "clusterId": survivors.reference.cluster_id,
@@ -144,7 +160,7 @@ def _written(args: Any, plan: _Plan, voter: Voter) -> dict[str, Any]:
 
 
 class _Plan:
-    """A plan: what there is, what to keep, and what would be lost."""
+    """The plan as sections of a report; ``loaded`` is the state of the new log that is made from the copies."""
 
     def __init__(self, session: Session, survivors: Survivors, loaded: Loaded) -> None:
         self.session = session
@@ -157,27 +173,28 @@ class _Plan:
 
     @property
     def listener(self) -> str:
-        """The name of the controllers' listener, as the voters say it."""
+        """The name of the controllers' listener, from the voters' endpoints; ``CONTROLLER`` if they have none."""
         names = [point["name"] for voter in voters(self._loaded) for point in voter.get("endpoints", ())]
         return names[0] if names else _LISTENER
 
     @property
     def uncommitted(self) -> int:
-        """How many records of the new log no copy proves to be committed."""
+        """The number of records of the new log that no copy proves to be committed."""
         return max(self.survivors.log.end - self.survivors.comparison.committed, 0)
 
-    def warnings(self) -> list[str]:
-        """What speaks against doing it."""
+    def majority(self) -> list[Section]:
+        """A section that says that recovery may not be needed; empty unless a majority of voters has sound copies."""
         voter_ids = sound_majority(self.survivors.comparison)
         if not voter_ids:
             return []
-        return [
-            f"most of the voters ({', '.join(map(str, voter_ids))}) have a whole log here, with all that is known to be"
-            " committed: if their servers still start, start them as they are, and nothing has to be recovered"
-        ]
+        advice = (
+            "these voters are most of them, and have a whole log here, with all that is known to be committed: if their"
+            " servers still start, start them as they are, and do nothing of what follows"
+        )
+        return [Section("majority", "Recovery may not be needed", {"voters": voter_ids, "advice": advice})]
 
     def sections(self) -> list[Section]:
-        """All but what was written and the steps."""
+        """The sections on copies, damage, the copy to keep, records and voters, in this order."""
         rows = [self._copy(verdict) for verdict in self.survivors.verdicts]
         log, comparison = self.survivors.log, self.survivors.comparison
         uncertain = list(islice(self._records(log.ranges, comparison.committed, log.end), _MOST))
@@ -241,7 +258,7 @@ class _Plan:
         }
 
     def _repaired(self) -> str:
-        """What becomes of the damage of the kept copy."""
+        """A sentence on how the new log deals with the damage of the kept copy."""
         reference, log = self.survivors.reference, self.survivors.log
         if log.end < (reference.end or 0):
             return (
@@ -258,7 +275,7 @@ class _Plan:
                     yield {"copy": copy.path, **row_of(self.session, record)}
 
     def recovery(self, voter: Voter | None, place: str | None) -> RecoverySteps:
-        """What to do for a quorum of this voter; one that is a broker, too, keeps the id of its directory."""
+        """The instructions for starting with this voter. If it is a broker, too, it keeps its directory id."""
         brokers = frozenset(self._loaded.image[BROKERS.name])
         survivors = self.survivors
         steps = RecoverySteps(survivors.of_cluster, survivors.reference, brokers, self.kraft_version, voter, place)
@@ -268,9 +285,9 @@ class _Plan:
         return steps._replace(voter=voter._replace(directory_id=Uuid.parse(own.directory_id)))
 
     def _lacking(self) -> Iterator[Row]:
-        """What copies have and the new log does not.
+        """Records that a copy has and the new log does not.
 
-        An election had replaced it, their logs are at odds, or it comes behind what no copy has whole.
+        They come after a gap that no copy fills, or after the offset where their copy diverges from the kept one.
         """
         log = self.survivors.log
         yield from self._records(log.behind, log.end, self.survivors.reference.end or 0)
@@ -285,6 +302,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="a plan for controllers that lost their majority, and the directory to start again from",
     run=run,
+    arguments=RecoverArguments,
     args=(
         Arg(
             "directory",

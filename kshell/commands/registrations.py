@@ -1,4 +1,4 @@
-"""``registrations``: of brokers and controllers, and those that no running process seems to stand behind."""
+"""``registrations``: the registrations of brokers and controllers, and which are stale: no running node uses them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from kshell.engine.result import TIMESTAMP, Result
 from kshell.metadata.image import Image
 from kshell.metadata.partial import is_node_reported, reported_or_none
 from kshell.metadata.values import Entry
+from kshell.sources.directory import describe
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import row_flags, select
+from kshell.tables.selection import RowArguments, row_flags, select
 from kshell.tree.image import iso
 
 if TYPE_CHECKING:
@@ -37,8 +38,14 @@ _FIELDS = (
 )
 
 
-def run(session: Session, args: Any) -> Result:
-    """A row a registration; with ``--stale`` the stale ones."""
+class RegistrationsArguments(RowArguments):
+    """Arguments and options of ``registrations``."""
+
+    stale: bool
+
+
+def run(session: Session, args: RegistrationsArguments) -> Result:
+    """Return one row per registration; with ``--stale``, only for stale ones."""
     image = image_for(session, "registrations", ("brokers", "topics"))
     step = steps_of(session)
     rows: Any = [*_brokers(image, step), *_controllers(session, image, step)]
@@ -51,7 +58,7 @@ def _brokers(image: Image, step: StepOf) -> Iterator[dict[str, Any]]:
     carried = loads(image)
     for broker_id, entry in sorted(image["brokers"].items()):
         broker, replicas = entry.value, carried[broker_id].replicas
-        stale = broker.fenced is True  # one that shut down in the orderly way keeps inControlledShutdown for ever
+        stale = broker.fenced is True  # even if inControlledShutdown: a broker that has shut down keeps that flag
         reason = None
         if stale and replicas:
             count = "1 replica is" if replicas == 1 else f"{replicas} replicas are"
@@ -73,7 +80,7 @@ def _brokers(image: Image, step: StepOf) -> Iterator[dict[str, Any]]:
 
 
 def _controllers(session: Session, image: Image, step: StepOf) -> Iterator[dict[str, Any]]:
-    """A registered controller that is no voter: one that was removed, or an observer that waits to become one."""
+    """Rows of the controllers. One that is no voter is stale: it was removed, or is an observer that may become one."""
     voters = _voters(session) if image["controllers"] else None
     reason = "no voter of the quorum: it was removed, or is an observer"
     for node_id, entry in sorted(image["controllers"].items()):
@@ -89,8 +96,6 @@ def _controllers(session: Session, image: Image, step: StepOf) -> Iterator[dict[
 
 
 def _voters(session: Session) -> set[int] | None:
-    from kshell.sources.directory import describe
-
     return {voter["voterId"] for voter in describe.voters(session.loaded)} or None
 
 
@@ -106,6 +111,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="the registrations of brokers and controllers, and which of them are stale",
     run=run,
+    arguments=RegistrationsArguments,
     meant="id",
     flags=(Flag(("--stale",), "only those that nothing which runs seems to stand behind"), *row_flags(_FIELDS)),
     examples=(

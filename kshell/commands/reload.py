@@ -1,21 +1,21 @@
-"""``reload``: the source as it is now."""
+"""``reload``: read the source again, so that the session shows its newest state."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from kshell.engine.declaration import Command, Example, Task
+from kshell.engine.declaration import Arguments, Command, Example, Task
 from kshell.engine.result import Nothing, Result
 from kshell.engine.session import Session
 from kshell.errors import KshellError
 
 
-def run(session: Session, args: Any) -> Result:
-    """Reads at once, so that what is wrong is said now; what was shown before stays when reading fails."""
+def run(session: Session, args: Arguments) -> Result:
+    """Read the source now, not at the next command, so that errors show here; if it fails, the old state stays."""
     previous: dict[str, Any] = {name: session.__dict__[name] for name in ("loaded", "root") if name in session.__dict__}
     session.reload()
     try:
-        session.image  # noqa: B018  # reading it is the point
+        session.image  # noqa: B018  # the property loads the source
     except KshellError:
         session.__dict__.update(previous)
         raise

@@ -1,4 +1,7 @@
-"""``report``: what happened, as one page to attach to a ticket."""
+"""``report``: write one HTML page on what is wrong and what happened, to attach to a ticket.
+
+Each chapter is the answer of another command, cut to some rows; :mod:`kshell.report.page` renders them.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kshell.commands.as_of import complete_point
 from kshell.engine import plain, registry
 from kshell.engine.arguments import parse
-from kshell.engine.declaration import Command, Example, Flag, Task
+from kshell.engine.declaration import Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Rows, typed
 from kshell.engine.staging import demand_new_file
 from kshell.errors import CommandError, KshellError, UsageError
@@ -24,19 +27,19 @@ if TYPE_CHECKING:
 
 _COLUMNS = typed("section:string title:string rows:int64 error:string")
 _BEFORE = "end-1h"
-"""Where a report begins if nobody says so."""
+"""The point where a report begins if ``--since`` is not given: one hour before the last record."""
 _MOST_ROWS = 200
 _STORIES = 5
-"""Partitions whose story is told."""
+"""Partitions in trouble that get a chapter of their own, at most."""
 
 
 class Chapter(NamedTuple):
     """A section of the page: the answer of a command.
 
     Attributes:
-        name: its anchor.
-        lead: what a reader who was not there should know of it.
-        words: the command line; ``SINCE`` stands for where the report begins.
+        name: the HTML anchor of the section.
+        lead: a sentence that explains it to a reader who was not involved.
+        words: the command line; ``SINCE`` is replaced by the offset at which the report begins.
     """
 
     name: str
@@ -46,17 +49,17 @@ class Chapter(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """A chapter with its answer, or with why there is none."""
+    """A chapter with the result of its command, or with the error that the command raised."""
 
     chapter: Chapter
     result: Result | None
     error: KshellError | None
     left_out: int = 0
-    """Rows beyond those that the page has."""
+    """The number of rows that the page leaves out."""
 
     @property
     def rows(self) -> int | None:
-        """Rows in the page, where the answer is rows."""
+        """The number of rows in the page; ``None`` if the result is not rows."""
         return len(list(self.result.rows)) if isinstance(self.result, Rows) else None
 
 
@@ -87,7 +90,15 @@ CHAPTERS = (
 )
 
 
-def run(session: Session, args: Any) -> Result:
+class ReportArguments(Arguments):
+    """Arguments and options of ``report``."""
+
+    to: str | None
+    since: str | None
+    force: bool
+
+
+def run(session: Session, args: ReportArguments) -> Result:
     """Write the page.
 
     Returns:
@@ -95,7 +106,7 @@ def run(session: Session, args: Any) -> Result:
 
     Raises:
         CommandError: the file exists, or cannot be written.
-        UsageError: with ``--show-secrets``: a report is made to be passed on.
+        UsageError: no file is named, or ``--show-secrets`` is given: a report is made to be passed on.
     """
     if session.redaction.show_secrets:
         raise UsageError("report: never holds secrets", hint="leave out --show-secrets")
@@ -104,7 +115,7 @@ def run(session: Session, args: Any) -> Result:
     target = demand_new_file(session, args.to, force=args.force, example="report --to incident.html")
     begin = _begin(session, args.since)
     answers = [_answer(session, chapter, begin) for chapter in _chapters(session)]
-    # Rendering is above commands: what a command gives is rendered by whoever asked, but here a file is the answer.
+    # Late and by name: commands may not import rendering, which front ends do, but here the file is the result.
     pages = importlib.import_module("kshell.report.page")
     with replacing(target, args.to) as file:
         for line in pages.page(_title(session), _facts(session, begin), _notes(session), answers):
@@ -124,7 +135,7 @@ def run(session: Session, args: Any) -> Result:
 
 
 def _begin(session: Session, point: str | None) -> Since:
-    """Where the report begins. The default is the log's beginning where the log is shorter."""
+    """Where the report begins: the given point, else one hour before the end, or the log's start if it is shorter."""
     try:
         found = session.since(_BEFORE if point is None else point)
     except CommandError:
@@ -146,7 +157,7 @@ def _answer(session: Session, chapter: Chapter, begin: Since) -> Answered:
 
 
 def _bounded(chapter: Chapter, result: Result) -> Answered:
-    """The answer with so many rows as a page should have: they are read now, and what they raise is an error here."""
+    """Cut a result to the rows of a page. Rows that are made lazily are read here, so their errors are raised here."""
     if isinstance(result, Report):
         for section in result.sections:
             _keep(section.body)
@@ -155,7 +166,7 @@ def _bounded(chapter: Chapter, result: Result) -> Answered:
 
 
 def _keep(part: Any) -> int:
-    """Read the rows of a part, and keep the first; the number of others."""
+    """Keep the first rows of a part, in place, and return how many were left out; 0 if it is not rows."""
     if not isinstance(part, Rows):
         return 0
     part.rows, left_out, _ = plain.first_rows(part.rows, _MOST_ROWS)
@@ -163,7 +174,7 @@ def _keep(part: Any) -> int:
 
 
 def _chapters(session: Session) -> Iterator[Chapter]:
-    """All chapters, the stories behind the timeline."""
+    """All chapters; those on single partitions come after the timeline."""
     for chapter in CHAPTERS:
         yield chapter
         if chapter.name == "timeline":
@@ -171,7 +182,7 @@ def _chapters(session: Session) -> Iterator[Chapter]:
 
 
 def _stories(session: Session) -> Iterator[Chapter]:
-    """Why partitions in trouble are: those without a leader first."""
+    """One chapter with the answer of ``why`` for each of some partitions in trouble, offline ones first."""
     command = registry.get("partitions")
     try:
         rows = command.run(session, parse(command, ["--offline", "--under-min-isr", "--limit", "1000"]))
@@ -212,6 +223,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="what is wrong and what happened, as one HTML page to attach to a ticket",
     run=run,
+    arguments=ReportArguments,
     meant="--to",
     flags=(
         Flag(("--to",), "where the page goes", metavar="FILE.html", required=True),

@@ -1,4 +1,4 @@
-"""``save``: the metadata of any source as a directory that Kafka's own tools read."""
+"""``save``: write the metadata of a source as a directory that Kafka's own tools read; batches are copied unchanged."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from kshell.engine.declaration import Arg, Command, Example, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
 from kshell.engine.local_files import complete_file
 from kshell.engine.result import Report, Result, Section
 from kshell.engine.staging import demand_new_directory, new_directory
@@ -24,8 +24,14 @@ if TYPE_CHECKING:
 _HINT = "choose a new directory, or empty that one"
 
 
-def run(session: Session, args: Any) -> Result:
-    """Write what the source holds, up to the moment that is shown.
+class SaveArguments(Arguments):
+    """Arguments and options of ``save``."""
+
+    directory: str
+
+
+def run(session: Session, args: SaveArguments) -> Result:
+    """Write snapshots and log of the source, up to the point that is shown.
 
     Returns:
         The directory, the last record in it, its hash, and how many files and bytes it has.
@@ -42,7 +48,7 @@ def run(session: Session, args: Any) -> Result:
     with new_directory(args.directory, target) as place:
 
         def write(listing: Listing) -> tuple[MetadataWriter, Listing, list[str]]:
-            for name in os.listdir(place):  # of a listing whose files a running server has removed
+            for name in os.listdir(place):  # left by an earlier attempt, whose files a running server has removed
                 shutil.rmtree(os.path.join(place, name))
             writer = MetadataWriter(place)
             notes = writer.snapshots(listing, session.until, session.progress)
@@ -69,7 +75,7 @@ def _write_sidecars(session: Session, writer: MetadataWriter, listing: Listing, 
 
 
 def _read_back(place: str) -> Loaded:
-    """What was written, read as any other directory. Raises DataError where it cannot be."""
+    """Load what was written like any other directory. Raises DataError if it is damaged."""
     loaded = DirectorySource(os.path.join(place, METADATA_DIRECTORY)).load()
     if loaded.damage:
         raise loaded.damage[0]
@@ -95,6 +101,7 @@ COMMAND = Command(
     task=Task.LOG,
     summary="the metadata as a directory that Kafka's tools read, from a live cluster, too",
     run=run,
+    arguments=SaveArguments,
     args=(Arg("directory", "where it goes; made when it does not exist", complete=complete_file),),
     examples=(
         Example("save backup", "snapshots and log, up to the newest record"),

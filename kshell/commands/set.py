@@ -1,10 +1,8 @@
-"""``set``: how answers look in this session."""
+"""``set``: show or change the settings of the session, such as the output format (:mod:`kshell.engine.settings`)."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag
 from kshell.engine.result import Nothing, Result, Rows, typed
 from kshell.engine.session import Session
 from kshell.engine.settings import SETTINGS, assign, complete_name, setting, value_of, words_after
@@ -15,8 +13,16 @@ _COLUMNS = tuple(
 )
 
 
-def run(session: Session, args: Any) -> Result:
-    """Without a value it shows, with one it sets."""
+class SetArguments(Arguments):
+    """Arguments and options of ``set``."""
+
+    name: str | None
+    value: str | None
+    unset: bool
+
+
+def run(session: Session, args: SetArguments) -> Result:
+    """Show one or all settings, or set or unset one."""
     if args.name is None:
         return _setting_rows(session, list(SETTINGS))
     if args.unset:
@@ -45,6 +51,7 @@ COMMAND = Command(
     name="set",
     summary="how answers look, for the rest of the session",
     run=run,
+    arguments=SetArguments,
     args=(
         Arg("name", "a setting; all are shown when absent", arity="?", complete=complete_name),
         Arg("value", "what it becomes; it is shown when absent", arity="?", after=words_after),

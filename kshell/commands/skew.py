@@ -14,7 +14,7 @@ from kshell.metadata.image import Image
 from kshell.metadata.partitions import Partition
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.existing import BROKER_ID, note_unknown_names
-from kshell.tables.selection import row_flags, select
+from kshell.tables.selection import RowArguments, row_flags, select
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -43,7 +43,7 @@ _FIELDS = tuple(dict.fromkeys((*_BROKER, *_RACK)))
 
 
 class _Place:
-    """A broker or a rack: what is in it, and how much of the whole would be an even share."""
+    """A broker or rack; registered ``members`` decide its even share of replicas, unfenced (``active``) of leaders."""
 
     def __init__(self, facts: dict[str, Any]) -> None:
         self.facts = facts
@@ -56,8 +56,14 @@ class _Place:
             setattr(self.load, name, getattr(self.load, name) + getattr(load, name))
 
 
-def run(session: Session, args: Any) -> Result:
-    """A row a broker or a rack; people also see how far the fullest is from the mean."""
+class SkewArguments(RowArguments):
+    """Arguments and options of ``skew``."""
+
+    rack: bool
+
+
+def run(session: Session, args: SkewArguments) -> Result:
+    """Return one row per broker or rack; text output adds the spread over all of them."""
     image = image_for(session, "skew", ("topics", "brokers"))
     note_unknown_names(session, image, args.where)
     places = _places(image, by_rack=args.rack)
@@ -68,13 +74,17 @@ def run(session: Session, args: Any) -> Result:
     fields = _RACK if args.rack else _BROKER
     result = select(fields, rows, args)
     if args.columns is None and rows:
-        result.for_people = Report([Section("rows", "Racks" if args.rack else "Brokers", select(fields, rows, args)),
-                                    Section("spread", "Spread", _spread(rows))])  # fmt: skip
+        result.for_people = Report(
+            [
+                Section("rows", "Racks" if args.rack else "Brokers", select(fields, rows, args)),
+                Section("spread", "Spread", _spread(rows)),
+            ]
+        )
     return result
 
 
 def _places(image: Image, *, by_rack: bool) -> list[_Place]:
-    """Every registered broker, and every one that partitions name; or their racks."""
+    """Every broker that is registered or has replicas, with its load; or with ``by_rack`` their racks."""
     loads_by_broker = loads(image)
     brokers = {broker_id: entry.value for broker_id, entry in image["brokers"].items()}
     places: dict[Any, _Place] = {}
@@ -94,7 +104,7 @@ def _places(image: Image, *, by_rack: bool) -> list[_Place]:
 
 
 def _sole_racks(image: Image) -> Counter[str | None]:
-    """Rack -> partitions of several replicas that are all in it: one rack lost is all lost."""
+    """Per rack, the number of partitions with several replicas, all in this rack: they do not survive its loss."""
     racks = {broker_id: entry.value.rack for broker_id, entry in image["brokers"].items()}
     partitions_by_rack: Counter[str | None] = Counter()
     for topic in image[TOPICS].values():
@@ -119,7 +129,7 @@ def _by(count: int, share: float) -> float | None:
 
 
 def _spread(rows: Iterable[Row]) -> dict[str, Any]:
-    """Over the places that have an even share: the most, the least, and the deviation relative to the mean."""
+    """Least, mean, most and relative deviation of leaders and replicas over brokers or racks with an even share."""
     spread = {}
     for name in ("leaders", "replicas"):
         counted = [row[name] for row in rows if row[f"{name.removesuffix('s')}Skew"] is not None]
@@ -139,6 +149,7 @@ COMMAND = Command(
     task=Task.CLUSTER,
     summary="how evenly leaders and replicas are spread over brokers or racks",
     run=run,
+    arguments=SkewArguments,
     meant="broker",
     flags=(Flag(("--rack",), "by rack, with the partitions that one rack would take along"), *row_flags(_FIELDS)),
     examples=(

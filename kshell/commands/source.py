@@ -1,13 +1,12 @@
-"""``source``: the lines of a file, run on this session."""
+"""``source``: run the command lines of a file in this session, so that its ``cd``, ``set`` and ``alias`` stay."""
 
 from __future__ import annotations
 
 import os
 import stat
 from collections.abc import Iterator
-from typing import Any
 
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag
 from kshell.engine.execution import prepare
 from kshell.engine.language import quote
 from kshell.engine.local_files import complete_file
@@ -18,12 +17,19 @@ from kshell.errors import CommandError, KshellError
 from kshell.sources.directory.files import local_path
 
 _DEEPEST = 16
-"""Files that may source one another."""
+"""How deep files may source one another; a file that sources itself ends here."""
 _LARGEST = 1 << 20
 
 
-def run(session: Session, args: Any) -> Result:
-    """The file is read now; each line runs when its part is asked for."""
+class SourceArguments(Arguments):
+    """Arguments and options of ``source``."""
+
+    file: str
+    keep_going: bool
+
+
+def run(session: Session, args: SourceArguments) -> Result:
+    """Read the file now, and return a result whose parts are the results of its lines, each run when it is iterated."""
     path = local_path(args.file)
     keep_going = bool(args.keep_going or value_of(session, "keep-going"))
     return Many(_parts(session, path, _read(path), keep_going=keep_going), keep_going=keep_going)
@@ -43,15 +49,15 @@ def _read(path: str) -> list[str]:
 
 
 def _demand_own(path: str, status: os.stat_result) -> None:
-    """Raise CommandError for a file whose lines another user may have written: they run with this user's rights."""
+    """Raise CommandError if another user could have written the file: its lines would run with this user's rights."""
     if not stat.S_ISREG(status.st_mode):
-        return  # a pipe that the user names
+        return  # such as a pipe that the user names: <(...)
     if status.st_uid not in (os.geteuid(), 0):
         raise CommandError(
             f"{path}: belongs to another user, whose lines are not run", hint="copy it, and read it first"
         )
     others_write = status.st_mode & stat.S_IWOTH
-    group_writes = status.st_mode & stat.S_IWGRP and status.st_gid != status.st_uid  # the user's own group is no group
+    group_writes = status.st_mode & stat.S_IWGRP and status.st_gid != status.st_uid  # same ids: a user private group
     if others_write or group_writes:
         raise CommandError(f"{path}: others may write it, so its lines are not run", hint=f"chmod go-w {quote(path)}")
 
@@ -76,7 +82,7 @@ def _line(session: Session, line: str, place: str, *, keep_going: bool) -> Itera
             return
         result = call.run()
     except KshellError as error:
-        # The place comes first, and the class stays: it carries the exit code.
+        # Prefix file and line to the message, but keep the class of the error, which decides the exit code.
         error.message = f"{place}: {error.message}"
         error.args = (error.message,)
         if not keep_going:
@@ -85,13 +91,14 @@ def _line(session: Session, line: str, place: str, *, keep_going: bool) -> Itera
         return
     yield LineResult(call, result)
     if session.announce is not None:
-        session.announce()  # the next line forgets what this one leaves to say
+        session.announce()  # print this line's remarks now: the next line clears them
 
 
 COMMAND = Command(
     name="source",
     summary="run the lines of a file",
     run=run,
+    arguments=SourceArguments,
     args=(Arg("file", "a file of command lines", complete=complete_file),),
     flags=(Flag(("--keep-going",), "go on after a line that fails"),),
     examples=(

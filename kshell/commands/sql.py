@@ -1,12 +1,12 @@
-"""``sql``: a query over the tables."""
+"""``sql``: run one SELECT over the tables of state and history, with DuckDB (:mod:`kshell.tables.query`)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kshell.engine.declaration import Arg, Command, Example, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
 from kshell.engine.predicates import FAIL_IF_ANY, answers_by_rows
 from kshell.engine.result import Column, Result, Rows
 from kshell.errors import EXIT_FINDING, EXIT_OK
@@ -15,8 +15,15 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 
-def run(session: Session, args: Any) -> Result:
-    """The rows of one SELECT. Raises UsageError for anything else, CommandError with DuckDB's words."""
+class SqlArguments(Arguments):
+    """Arguments and options of ``sql``."""
+
+    query: str
+    fail_if_any: bool
+
+
+def run(session: Session, args: SqlArguments) -> Result:
+    """Return the rows of one SELECT. Raises UsageError for other statements, CommandError with DuckDB's message."""
     from kshell.history.catalog import catalog
     from kshell.tables.query import query
 
@@ -28,7 +35,7 @@ def run(session: Session, args: Any) -> Result:
 
 
 def complete_query(session: Session, typed: str) -> Iterable[str]:
-    """Tables after FROM and JOIN, fields of the tables that are named elsewhere: the query with its last word done."""
+    """Complete the last word of a query: tables after FROM and JOIN, else fields; a candidate is the whole query."""
     from kshell.history.catalog import catalog
     from kshell.tables.query import named
 
@@ -54,6 +61,7 @@ COMMAND = Command(
     task=Task.PROGRAMS,
     summary="a SELECT over the tables, run by DuckDB",
     run=run,
+    arguments=SqlArguments,
     meant="query",
     args=(Arg("query", "one SELECT, in quotes", complete=complete_query),),
     flags=(FAIL_IF_ANY,),

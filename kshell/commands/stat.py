@@ -1,10 +1,10 @@
-"""``stat``: where nodes come from."""
+"""``stat``: for paths of the tree, the record that last wrote each: its type, offset, epoch, time and file."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from kshell.engine.declaration import Arg, Command, Example, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
 from kshell.engine.result import Report, Result, Section
 from kshell.engine.session import Session
 from kshell.engine.walk import kind
@@ -16,8 +16,14 @@ from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join
 
 
-def run(session: Session, args: Any) -> Result:
-    """One path is one object, several are an object each, under their paths."""
+class StatArguments(Arguments):
+    """Arguments and options of ``stat``."""
+
+    path: list[str]
+
+
+def run(session: Session, args: StatArguments) -> Result:
+    """Return one object for one path; for several paths, an object with one object under each path."""
     matches = [hit for pattern in args.path for hit in session.find(pattern)]
     if len(matches) == 1:
         return Report([Section("", "", _facts(session, *matches[0]))])
@@ -41,7 +47,7 @@ def _facts(session: Session, segments: Segments, node: Node) -> dict[str, Any]:
         return facts | dict.fromkeys(_FIELDS) | {"written": written}
     facts |= _in_snapshot(session, origin) if place.in_snapshot else _in_log(origin)
     if session.source.is_live:
-        return facts | {"file": None, "position": None}  # its batch came over the wire
+        return facts | {"file": None, "position": None}  # the batch was fetched, so it is in no file
     return facts | {"file": place.file, "position": place.position}
 
 
@@ -60,7 +66,7 @@ def _in_log(origin: Origin) -> dict[str, Any]:
 
 
 def _in_snapshot(session: Session, origin: Origin) -> dict[str, Any]:
-    """A snapshot keeps what was written, not when: only the offset before its end is known to be no earlier."""
+    """Facts on a value of a snapshot, whose original offset is only known to be below the snapshot's end."""
     facts = session.loaded.snapshot
     name = snapshot_named_by(origin.place.file)
     last = "" if facts is None else f"at or before offset {facts.end_offset - 1}, "
@@ -78,6 +84,7 @@ COMMAND = Command(
     task=Task.TREE,
     summary="where nodes come from: the record, offset, epoch and time that last wrote them",
     run=run,
+    arguments=StatArguments,
     args=(Arg("path", "leaves or directories", kind="path", arity="+"),),
     examples=(
         Example("stat /image/topics/byName/legacy-import/0", "the record that last changed a partition"),

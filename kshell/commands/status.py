@@ -1,4 +1,4 @@
-"""``status``: the cluster on one screen."""
+"""``status``: the cluster on one screen: ids, versions, quorum, counts, and the findings of ``health`` by kind."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from kshell.client.inference import infer, registered_span, span
 from kshell.cluster.health import state_of
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
-from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
+from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrArguments, min_isr_of
 from kshell.commands.health import level_of
 from kshell.engine.declaration import Command, Example, Task
 from kshell.engine.result import Report, Result, Rows, Section, Toned, typed
@@ -30,11 +31,11 @@ if TYPE_CHECKING:
 _PROBLEMS = typed("level:string finding:string count:int64 first:string")
 _SHOWN = tuple(column._replace(spare=-1) for column in _PROBLEMS)
 _MOST = 8
-"""Kinds of problems that people see: one screen."""
+"""Kinds of problems in text output at most, to fit on one screen."""
 
 
-def run(session: Session, args: Any) -> Result:
-    """Ids, versions, quorum, counts, and findings of ``health`` from warning up, by kind. Raises KshellError."""
+def run(session: Session, args: MinIsrArguments) -> Result:
+    """Return the sections of the screen; problems are findings of level warning or worse. Raises KshellError."""
     state = state_of(session, min_isr_of(session, session.image, args))
     health = examine(state, session.progress)
     sections = [
@@ -67,11 +68,11 @@ def _cluster(session: Session, state: CheckedState) -> dict[str, Any]:
 
 
 def _versions(session: Session, state: CheckedState) -> dict[str, Any]:
-    level = state.standing.finalized.get(METADATA_VERSION)
+    level = state.features.finalized.get(METADATA_VERSION)
     lowest, highest, source = _release(session, state)
     return {
         "metadataVersion": None if level is None else level_name(METADATA_VERSION, level),
-        "kraftVersion": state.standing.finalized.get(KRAFT_VERSION),
+        "kraftVersion": state.features.finalized.get(KRAFT_VERSION),
         "lowestRelease": lowest,
         "highestRelease": highest,
         "releaseSource": source,
@@ -79,8 +80,7 @@ def _versions(session: Session, state: CheckedState) -> dict[str, Any]:
 
 
 def _release(session: Session, state: CheckedState) -> tuple[str | None, str | None, str]:
-    """The releases that nodes run: of a live source by all that they offer, else by the levels that they registered."""
-    from kshell.client.inference import registered_span, span
+    """(lowest release, highest, source): inferred from what live nodes offer, else by registered levels, or unknown."""
     from kshell.cluster.nodes import INFERRED
 
     nodes = session.source.nodes
@@ -88,13 +88,12 @@ def _release(session: Session, state: CheckedState) -> tuple[str | None, str | N
         inferred = span(_inferred(session, nodes))
         if inferred[0] is not None:
             return (*inferred, INFERRED)
-    registered = registered_span(node.supported for node in state.standing.nodes)
+    registered = registered_span(node.supported for node in state.features.nodes)
     return (*registered, "unknown" if registered[0] is None else "registered")
 
 
 def _inferred(session: Session, nodes: Nodes) -> list[tuple[str | None, str | None]]:
-    """The ends of each node's range of releases; none where no node answers."""
-    from kshell.client.inference import infer
+    """The (lowest, highest) release that each node may run, by what it offers; empty if no node answers."""
     from kshell.cluster.nodes import survey
 
     try:
@@ -179,7 +178,7 @@ def _facts_shown(
     quorum: Mapping[str, Any],
     counts: Mapping[str, Any],
 ) -> dict[str, str]:
-    """What is known besides, in as few lines as leave the problems on the screen."""
+    """All sections but the problems as a few lines of text, so that the problems fit on the same screen."""
     fenced, leaving = counts["brokersFenced"], counts["brokersShuttingDown"]
     nodes = (
         f"{counted(counts['brokers'], 'broker')} ({fenced} fenced, {leaving} shutting down),"
@@ -220,7 +219,7 @@ def _moment(offset: int | None, time: str | None) -> str:
 
 
 def _named(facts: Mapping[str, Any]) -> str:
-    """What is known of them."""
+    """The known facts as ``name value, name value``; ``not known`` if there are none."""
     known = {name: value for name, value in facts.items() if value is not None}
     texts = {name: " ".join(map(str, value)) if isinstance(value, list) else value for name, value in known.items()}
     return ", ".join(f"{name} {text}" for name, text in texts.items() if text != "") or "not known"
@@ -237,6 +236,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="the cluster on one screen: ids, versions, quorum, counts and problems",
     run=run,
+    arguments=MinIsrArguments,
     flags=(MIN_ISR_DEFAULT,),
     examples=(
         Example("status", "one screen"),

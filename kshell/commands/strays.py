@@ -1,4 +1,7 @@
-"""``strays``: what lies in brokers' log directories against what the image places there."""
+"""``strays``: compare the replicas on brokers' disks with those that the image places there.
+
+Input: output of ``kafka-log-dirs.sh --describe``, a listing by ``ls`` or ``find``, or a log directory itself.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from kshell.sources.directory.files import META, local_path, read_small
 from kshell.sources.directory.sidecar_files import node_id
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import row_flags, select
+from kshell.tables.selection import RowArguments, row_flags, select
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -32,15 +35,18 @@ _DIRECTORY = re.compile(
 )
 _TOPIC_ID = re.compile(r"(?P<path>.+)/partition\.metadata:\s*topic_id:\s*(?P<id>[\w-]{22})\s*")
 _LONG = re.compile(r"[-dlbcps][-rwxsStT]{9}[.+@]?\s")
-"""How a line of ``ls -l`` begins."""
+"""The beginning of a line of ``ls -l``."""
 _MOST = 1 << 30
-"""Bytes of a listing."""
+"""Characters of a listing that are read at most."""
 _SMALL = 1 << 16
-"""Bytes of ``partition.metadata`` and ``meta.properties``."""
+"""Bytes of ``partition.metadata`` and ``meta.properties`` that are read at most."""
 
 
 class LogDirReplica(NamedTuple):
-    """A replica of a partition in a log directory. ``state`` is ``""``, ``delete``, ``future`` or ``stray``."""
+    """A replica in a log directory; what the input does not have is ``None``, ``size`` is in bytes.
+
+    ``state``: ``""``, ``delete`` (being deleted), ``future`` (moving to this directory) or ``stray`` (set aside).
+    """
 
     broker: int
     log_dir: str | None
@@ -52,7 +58,7 @@ class LogDirReplica(NamedTuple):
 
 
 class LogDirContents(NamedTuple):
-    """What was found, of which brokers, and of which of them not everything could be seen: broker -> why."""
+    """The replicas found, the brokers whose directories were read, and (``partial``) why some are incomplete."""
 
     replicas: list[LogDirReplica]
     brokers: frozenset[int]
@@ -60,9 +66,10 @@ class LogDirContents(NamedTuple):
 
 
 def read(file: str, broker: int | None) -> LogDirContents:
-    """What a file (``-``: standard input) or log directory tells; ``broker`` is whose listing it is.
+    """Read replicas from a file (``-``: standard input) or a log directory.
 
-    Raises CommandError where it cannot be read, is none of those, or does not say whose it is.
+    ``broker``: whose it is, unless the input says so. Raises CommandError if it cannot be read, has no partitions, or
+    does not say whose it is.
     """
     path = local_path(file)
     if file != "-" and os.path.isdir(path):
@@ -79,7 +86,7 @@ def read(file: str, broker: int | None) -> LogDirContents:
             f"{file}: no partitions in it",
             hint="it should be kafka-log-dirs.sh's output, or list directories: orders-0",
         )
-    # The same directory may be there twice, of which one line has the id.
+    # Listings may have a directory twice, with and without its topic id: keep the line with the id.
     with_id = {(replica.topic, replica.partition, replica.state) for replica in replicas if replica.topic_id}
     distinct = [
         replica
@@ -97,7 +104,7 @@ def _text(file: str, path: str) -> str:
             return stream.read(_MOST)
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror or error}") from None
-    except ValueError:  # a path with a NUL is none
+    except ValueError:  # the path contains a NUL
         raise CommandError(f"{file}: no such file or directory") from None
 
 
@@ -105,7 +112,7 @@ def _text(file: str, path: str) -> str:
 
 
 def _parse_tool_output(file: str, text: str) -> LogDirContents:
-    """``kafka-log-dirs.sh --describe``: two lines for people, then one of JSON."""
+    """Parse the JSON line that ``kafka-log-dirs.sh --describe`` prints after two lines of text. Raises CommandError."""
     import json
 
     try:
@@ -135,7 +142,7 @@ def _of_tool(broker: int, log_dir: str, item: dict[str, Any]) -> LogDirReplica:
 
 
 def _listed(lines: Iterable[str], broker: int) -> Iterator[LogDirReplica]:
-    """Lines of ``ls``, ``ls -l``, ``ls -R``, ``find``, or ``grep -r topic_id``."""
+    """Parse lines as ``ls``, ``ls -l``, ``ls -R``, ``find`` or ``grep -r topic_id`` print them; skip all others."""
     below = None
     for raw_line in lines:
         line = raw_line.strip()
@@ -164,7 +171,7 @@ def _listed(lines: Iterable[str], broker: int) -> Iterator[LogDirReplica]:
 
 
 def _directory(file: str, path: str, broker: int | None) -> LogDirContents:
-    """A log directory of this machine, with the ids in its ``partition.metadata`` files."""
+    """Read a log directory of this machine, with the topic ids in its ``partition.metadata`` files."""
     owner = broker if broker is not None else _owner(path)
     if owner is None:
         raise CommandError(f"{file}: has no meta.properties that says whose it is", hint="--broker ID says so")
@@ -189,7 +196,7 @@ def _owner(path: str) -> int | None:
 
 
 def _properties(path: str, mark: str) -> dict[str, str]:
-    """Lines of a small file, ``name<mark>value``; nothing where it cannot be read."""
+    """Parse the lines ``name<mark>value`` of a small file; empty if it cannot be read."""
     try:
         text = read_small(path, _SMALL).decode("utf-8", "replace")
     except (FileNotFoundError, SourceError):
@@ -219,8 +226,15 @@ _FIELDS = (
 )
 
 
-def run(session: Session, args: Any) -> Result:
-    """A row a finding; exit code 1 when there is one. Raises CommandError for a file that tells nothing."""
+class StraysArguments(RowArguments):
+    """Arguments and options of ``strays``."""
+
+    log_dirs: str | None
+    broker: int | None
+
+
+def run(session: Session, args: StraysArguments) -> Result:
+    """Return one row per finding; exit code 1 if there is any. Raises CommandError if the input cannot be used."""
     if args.log_dirs is None:
         raise UsageError(
             "strays: --log-dirs FILE is missing",
@@ -235,7 +249,7 @@ def run(session: Session, args: Any) -> Result:
 
 
 def _strays(image: Image, replicas: Iterable[LogDirReplica]) -> Iterator[dict[str, Any]]:
-    """What is on disk and has no place in the image. What is being deleted is on its way already."""
+    """Rows of replicas on disk that the image does not place there, without those that are being deleted already."""
     for replica in replicas:
         if replica.state == "delete":
             continue
@@ -256,7 +270,7 @@ def _strays(image: Image, replicas: Iterable[LogDirReplica]) -> Iterator[dict[st
 
 
 def _of_image(image: Image, replica: LogDirReplica) -> tuple[Topic | None, list[int] | None]:
-    """(the topic of that name, the brokers that are to have the partition)."""
+    """(the topic with the replica's topic name, the brokers that are to have the partition); ``None`` if not in it."""
     topic: Topic | None = image[TOPICS].get(image[NAMES].get(replica.topic))
     entry = topic.partition(replica.partition) if topic is not None else None
     value = entry.value if entry is not None else None
@@ -274,7 +288,7 @@ def _finding(replica: LogDirReplica, topic: Topic | None, placed: list[int] | No
 
 
 def _missing(session: Session, image: Image, contents: LogDirContents) -> Iterator[dict[str, Any]]:
-    """What the image places on a broker of which everything was seen, and that is not there."""
+    """Rows of replicas that the image places on a broker and that are not there; only for brokers read completely."""
     for broker, why in sorted(contents.partial.items()):
         session.remarks.append(f"broker {broker}: what is missing there is not known: {why}")
     complete_brokers = contents.brokers.difference(contents.partial)
@@ -306,6 +320,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="partitions on brokers' disks that the image does not place there, and missing ones",
     run=run,
+    arguments=StraysArguments,
     meant="topic",
     flags=(
         Flag(

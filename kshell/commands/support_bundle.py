@@ -1,4 +1,4 @@
-"""``support-bundle``: what somebody who helps from afar needs to know, in one file, without secrets."""
+"""``support-bundle``: a ZIP file with the answers of many commands, for somebody who helps from afar; no secrets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine import plain, registry
 from kshell.engine.arguments import parse
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
 from kshell.engine.staging import demand_new_file
 from kshell.errors import KshellError, UsageError
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 _COLUMNS = typed("file:string bytes:int64 error:string", wide="sha256:string")
 _MOST_ROWS = 20_000
-"""Rows of one answer: a bundle is read by people, and mailed."""
+"""Rows of one answer at most: a bundle is read by people, and sent by mail."""
 _PACKAGES = (
-    "crc32c", "cramjam", "prompt-toolkit", "pygments", "pyyaml", "wcwidth", "markdown-it-py", "cryptography", "duckdb",
-    "pyarrow", "pandas", "polars", "ipython", "pyspark", "deltalake",
-)  # fmt: skip
+    "crc32c cramjam prompt-toolkit pygments pyyaml wcwidth markdown-it-py cryptography duckdb"
+    " pyarrow pandas polars ipython pyspark deltalake"
+).split()
 
 
 class Content(NamedTuple):
-    """A file of the bundle: the answer of a command line, and what it tells."""
+    """A file of the bundle: the answer of the command line ``words``; ``purpose`` is its line in the README."""
 
     file: str
     words: tuple[str, ...]
@@ -76,7 +76,14 @@ NAME.error.json stands in place of an answer that could not be given, and says w
 """
 
 
-def run(session: Session, args: Any) -> Result:
+class SupportBundleArguments(Arguments):
+    """Arguments and options of ``support-bundle``."""
+
+    file: str
+    force: bool
+
+
+def run(session: Session, args: SupportBundleArguments) -> Result:
     """Write the bundle.
 
     Returns:
@@ -100,7 +107,7 @@ def run(session: Session, args: Any) -> Result:
         about = _ABOUT.format(version=__version__, time=iso(int(time.time() * 1000)), contents=contents)
         rows.append(_add(archive, "README.txt", about))
         _add(archive, "manifest.json", to_json(_manifest(session, rows), 2))
-    session.remarks.clear()  # the answers have them
+    session.remarks.clear()  # each answer in the bundle has its own notes
     session.remarks.append(f"{args.file} has names of topics and hosts, no secrets: read it before you send it")
     return Rows(_COLUMNS, rows)
 
@@ -115,7 +122,7 @@ def _add_answer(archive: zipfile.ZipFile, session: Session, content: Content) ->
 
 
 def _answer(session: Session, words: tuple[str, ...]) -> dict[str, Any]:
-    """The answer of a command with its notes; of many rows the first, and how many there are beyond those."""
+    """The answer of a command with exit code and notes; of many rows only the first, and the number of the others."""
     session.remarks.clear()
     command = registry.get(words[0])
     result = command.run(session, parse(command, list(words[1:])))
@@ -140,7 +147,7 @@ def _add(archive: zipfile.ZipFile, name: str, text: str) -> dict[str, Any]:
 
 
 def _environment() -> dict[str, Any]:
-    """The program and the machine. Of environment variables only names: values may be secrets."""
+    """Facts on kshell, Python, packages and machine; of environment variables only names, as values may be secret."""
     from importlib.metadata import PackageNotFoundError, version
 
     packages = {}
@@ -175,6 +182,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="what somebody who helps needs to know, in one ZIP file, without secrets",
     run=run,
+    arguments=SupportBundleArguments,
     args=(Arg("file", "where the ZIP file goes"),),
     flags=(Flag(("--force",), "replace the file if it exists"),),
     examples=(

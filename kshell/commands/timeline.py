@@ -1,4 +1,4 @@
-"""``timeline``: leadership and ISR size over time."""
+"""``timeline``: who led partitions, and how large their ISR was, over time: drawn as text, or as rows of intervals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.commands.as_of import complete_point
 from kshell.commands.why import since, until
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Drawing, Result, Row, Rows, typed
 from kshell.errors import CommandError, UsageError
 from kshell.history.plot import LeadershipSpan, PartitionLane, draw
@@ -27,12 +27,23 @@ COLUMNS = typed(
     " toTimeMs:int64 leader:int32 isrSize:int32 isr:[int32] replicas:[int32]"
 )
 _MOST = 40
-"""Partitions that are drawn; the rows have all."""
+"""Partitions that are drawn at most; the rows have all."""
 PartitionPast = tuple[str, int, Partitions]
+"""(topic, partition number, its revisions, oldest first)."""
 
 
-def run(session: Session, args: Any) -> Result:
-    """A row a stretch of time in which leader, ISR and replicas stayed; for people, a plot. Raises KshellError."""
+class TimelineArguments(Arguments):
+    """Arguments and options of ``timeline``."""
+
+    target: str | None
+    all: bool
+    since: str | None
+    until: str | None
+    ascii: bool
+
+
+def run(session: Session, args: TimelineArguments) -> Result:
+    """Return one row per interval without a change of leader, ISR or replicas; as text, a plot. Raises KshellError."""
     if args.all and args.target is not None:
         raise UsageError(
             "timeline: --all, or one topic or partition; not both", hint="`help timeline` shows how it is used"
@@ -49,7 +60,7 @@ def run(session: Session, args: Any) -> Result:
         return (row for past in _chosen(then, story, args) for row in _rows(past, first, last))
 
     if args.target is not None:
-        target(then, story, args.target)  # a word that means nothing is said before anything is printed
+        target(then, story, args.target)  # rows are read lazily: report an unknown topic before anything is printed
     result = Rows(COLUMNS, read_rows())
     result.for_people = Drawing(
         lambda width: _plot(session, story, read_rows(), first, width, plain=args.ascii or _is_plain())
@@ -60,8 +71,8 @@ def run(session: Session, args: Any) -> Result:
     return result
 
 
-def _chosen(session: Session, story: Story, args: Any) -> Iterator[PartitionPast]:
-    """The partitions that were asked for; without a word, those whose leader or ISR changed."""
+def _chosen(session: Session, story: Story, args: TimelineArguments) -> Iterator[PartitionPast]:
+    """The partitions of the given topic, or the given one; without an argument, those whose leader or ISR changed."""
     if args.target is None:
         for name in sorted(story.names(), key=sort_key):
             yield from (past for past in _of(story, name) if args.all or _moved(past[2]))
@@ -77,7 +88,7 @@ def _of(story: Story, name: str) -> Iterator[PartitionPast]:
 
 
 def _moved(revisions: Partitions) -> bool:
-    """Whether a leader or an ISR ever changed: what was only created is left out."""
+    """Whether leader, ISR or replicas ever changed after the partition was created."""
     return len({_shape(revision.value) for revision in revisions if revision.value is not None}) > 1
 
 
@@ -86,7 +97,7 @@ def _shape(value: Partition | None) -> tuple[Any, ...] | None:
 
 
 def _rows(past: PartitionPast, first: Since | None, last: int) -> Iterator[Row]:
-    """One partition's stretches, oldest first; the last one is open: its end is null unless the topic was deleted."""
+    """The intervals of one partition from ``first`` on, oldest first; the last is open unless the topic was deleted."""
     topic, number, revisions = past
     start: Revision[Partition] | None = None
     for change in revisions:
@@ -150,7 +161,7 @@ def _plot(
 
 
 def _is_plain() -> bool:
-    """Whether the terminal has nothing but ASCII."""
+    """Whether the terminal can only show ASCII."""
     return os.environ.get("TERM") == "dumb"
 
 
@@ -159,6 +170,7 @@ COMMAND = Command(
     task=Task.PAST,
     summary="leadership and ISR size over time, drawn",
     run=run,
+    arguments=TimelineArguments,
     args=(
         Arg("target", "TOPIC-PARTITION or a topic; without it, all that changed", arity="?", complete=complete_target),
     ),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Command, Example, Task
 from kshell.engine.result import Result, Row
 from kshell.tables.answer import table_answer
-from kshell.tables.selection import row_flags
+from kshell.tables.selection import RowArguments, row_flags
 from kshell.tables.state.access import TOKENS_TABLE as TABLE
 from kshell.tree.image import iso
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _TIMES = ("issueTimestamp", "expiryTimestamp", "maxTimestamp")
 
 
-def run(session: Session, args: Any) -> Result:
-    """A row a token; people read times."""
+def run(session: Session, args: RowArguments) -> Result:
+    """Return one row per token; text output has times instead of milliseconds."""
     return table_answer(session, args, TABLE, people=_for_people)
 
 
@@ -31,6 +31,7 @@ COMMAND = Command(
     task=Task.ACCESS,
     summary="the delegation tokens, and when they end",
     run=run,
+    arguments=RowArguments,
     meant="owner",
     flags=row_flags(TABLE.fields),
     examples=(

@@ -1,13 +1,13 @@
-"""``top``: the cluster as a full screen, at any moment of its log."""
+"""``top``: start the full-screen view of the cluster (:mod:`kshell.top`), which can move to any point of its log."""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.commands.diff import source_named
-from kshell.engine.declaration import Arg, Command, Example, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
 from kshell.engine.result import Nothing, Result
 from kshell.errors import UsageError
 from kshell.extras import require
@@ -18,14 +18,20 @@ if TYPE_CHECKING:
 _INSTEAD = "`status` prints one screen, `watch status` prints it again and again"
 
 
-def run(session: Session, args: Any) -> Result:
+class TopArguments(Arguments):
+    """Arguments and options of ``top``."""
+
+    source: str | None
+
+
+def run(session: Session, args: TopArguments) -> Result:
     """Show the screen until the user leaves.
 
     Raises:
-        UsageError: nobody is at a terminal, or the library is not installed.
+        UsageError: there is no terminal, or the package that draws the screen is not installed.
         KshellError: the source cannot be read.
     """
-    # Whoever asks questions has a terminal: notebooks and Python have none of their own to give away.
+    # Only a front end that can ask questions has a terminal; notebooks and Python have none, even if stdin is one.
     if session.ask is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("top: needs a terminal for its full screen", hint=_INSTEAD)
     require("top", "tui", "textual")
@@ -34,15 +40,15 @@ def run(session: Session, args: Any) -> Result:
         named.settings = session.settings
     screen_session = session if named is None else named
     try:
-        # Read before the screen is taken: progress, Ctrl-C and errors are those of every command.
+        # Load before the screen is drawn, so that progress, Ctrl-C and errors work as for every command.
         _ = screen_session.image
-        # A front end is above commands: it is started by whoever asked, but here the screen is the answer.
+        # Late and by name: commands may not import a front end, but here the screen is the result.
         importlib.import_module("kshell.top.screen").run(screen_session)
     finally:
         if named is not None:
             named.source.close()
         elif session.source.is_live:
-            session.reload()  # the screen has taken the news that this session would wait for
+            session.reload()  # the screen has consumed the changes that this session would have noticed
     return Nothing()
 
 
@@ -51,6 +57,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="the cluster as a full screen: problems, topics, brokers, quorum and events, at any moment of the log",
     run=run,
+    arguments=TopArguments,
     args=(Arg("source", "a directory, a file or context:NAME; the session's source if absent", arity="?"),),
     examples=(
         Example("top", "needs a terminal; in a script it says what to use instead", 2),

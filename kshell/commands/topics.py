@@ -1,11 +1,11 @@
-"""``topics``: a row a topic, with what is wrong with its partitions."""
+"""``topics``: list the topics, each with how many of its partitions are offline, under-replicated or under min ISR."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
-from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_answer
+from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrRowArguments, min_isr_answer
 from kshell.engine.declaration import Command, Example, Task
 from kshell.engine.result import Result
 from kshell.tables.selection import asked_for, row_flags
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _OF_MIN_ISR = frozenset(("minIsr", "underMinIsr"))
 
 
-def run(session: Session, args: Any) -> Result:
-    """Partitions are decoded only where a field needs them: ``--columns name,partitions`` does without."""
+def run(session: Session, args: MinIsrRowArguments) -> Result:
+    """Return one row per topic; partitions are decoded only if a field needs them."""
 
     needs_min_isr = args.where is not None and not _OF_MIN_ISR.isdisjoint(asked_for(TABLE.fields, args.where))
     return min_isr_answer(session, args, TABLE, topic_rows, needs_min_isr=needs_min_isr)
@@ -30,6 +30,7 @@ COMMAND = Command(
     task=Task.CLUSTER,
     summary="the topics, and how many of their partitions are in trouble",
     run=run,
+    arguments=MinIsrRowArguments,
     meant="name",
     flags=(MIN_ISR_DEFAULT, *row_flags(TABLE.fields)),
     examples=(

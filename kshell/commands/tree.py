@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kshell.engine.arguments import count
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Branch, Result, Tree
 from kshell.engine.session import Session
 from kshell.engine.walk import branch
 from kshell.tree.paths import join
 
 
-def run(session: Session, args: Any) -> Result:
-    """One path is the root; several become trees below each other."""
+class TreeArguments(Arguments):
+    """Arguments and options of ``tree``."""
+
+    path: list[str]
+    level: int | None
+    values: bool
+
+
+def run(session: Session, args: TreeArguments) -> Result:
+    """Return a tree with the path as its root; several paths become trees below one unnamed root."""
     matches = [hit for pattern in args.path or ["."] for hit in session.find(pattern)]
     trees = [branch(join(at), node, values=args.values, depth=args.level) for at, node in matches]
     root = trees[0] if len(trees) == 1 else Branch("", children=trees)
@@ -25,6 +31,7 @@ COMMAND = Command(
     task=Task.TREE,
     summary="directories with everything below them, drawn",
     run=run,
+    arguments=TreeArguments,
     args=(Arg("path", "where to begin; the working directory when absent", kind="path", arity="*"),),
     flags=(
         Flag(("-L", "--level"), "go down N levels at most", metavar="N", convert=count),

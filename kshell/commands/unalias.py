@@ -1,18 +1,23 @@
-"""``unalias``: takes aliases back."""
+"""``unalias``: remove aliases."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.declaration import Arg, Arguments, Command, Example
 from kshell.engine.result import Nothing, Result
 from kshell.engine.session import Session
 from kshell.errors import CommandError
 
 
-def run(session: Session, args: Any) -> Result:
-    """All of them, or none when one does not exist."""
+class UnaliasArguments(Arguments):
+    """Arguments and options of ``unalias``."""
+
+    name: list[str]
+
+
+def run(session: Session, args: UnaliasArguments) -> Result:
+    """Remove all given aliases, or none if one of them does not exist."""
     missing = [name for name in args.name if name not in session.aliases]
     if missing:
         raise CommandError(f"{missing[0]}: no such alias", hint="`alias` lists them")
@@ -29,6 +34,7 @@ COMMAND = Command(
     name="unalias",
     summary="take aliases back",
     run=run,
+    arguments=UnaliasArguments,
     args=(Arg("name", "aliases", arity="+", complete=_complete),),
     examples=(
         Example("unalias ll", "forget ll"),

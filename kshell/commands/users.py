@@ -1,21 +1,21 @@
-"""``users``: who can log in with SCRAM, and how well the password is hashed."""
+"""``users``: list the SCRAM credentials of users: mechanism and number of iterations, without keys."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Command, Example, Task
 from kshell.engine.result import Result
 from kshell.tables.answer import table_answer
-from kshell.tables.selection import row_flags
+from kshell.tables.selection import RowArguments, row_flags
 from kshell.tables.state.access import USERS_TABLE as TABLE
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 
-def run(session: Session, args: Any) -> Result:
-    """A row a credential."""
+def run(session: Session, args: RowArguments) -> Result:
+    """Return one row per credential, which is one mechanism of one user."""
     return table_answer(session, args, TABLE)
 
 
@@ -24,6 +24,7 @@ COMMAND = Command(
     task=Task.ACCESS,
     summary="the users with SCRAM credentials, their mechanisms and iterations",
     run=run,
+    arguments=RowArguments,
     meant="name",
     flags=row_flags(TABLE.fields),
     examples=(

@@ -1,9 +1,12 @@
-"""``verify``: whether every file of the source is whole, and how sure that is."""
+"""``verify``: check every file of the source, and say whether it is whole and how certain that is.
+
+:mod:`kshell.sources.directory.verification` checks; ``--deep`` compares snapshots with a replay of the log, too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.cluster.snapshot_slips import Slip, kafkas_own, slips_of_listing
 from kshell.engine import tones
@@ -25,14 +28,14 @@ from kshell.sources.directory.verification import (
 )
 from kshell.tables.declaration import Field, columns
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import is_given, row_flags, select
+from kshell.tables.selection import RowArguments, is_given, row_flags, select
 from kshell.tree.paths import join
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 _MOST_PATHS = 20
-"""Differing paths of a snapshot that are named."""
+"""Differing paths of a snapshot that are named at most."""
 
 _FIELDS = (
     Field("file", "string", "the file's name", spare=-1),
@@ -56,15 +59,21 @@ _FIELDS = (
 )
 
 
-def run(session: Session, args: Any) -> Result:
+class VerifyArguments(RowArguments):
+    """Arguments and options of ``verify``."""
+
+    deep: bool
+
+
+def run(session: Session, args: VerifyArguments) -> Result:
     """Check every file; one row per file.
 
     Returns:
-        The rows. Exit code 1 where a file is damaged or something is missing; else 3 or 4 where a file could not be
-        read, so that nobody can tell.
+        The rows. Exit code 1 if a file is damaged or records are missing; else 3 or 4 if a file could not be read, so
+        that its state is unknown.
 
     Raises:
-        SourceError: brokers have no files, or the log cannot be read.
+        SourceError: the source is brokers, which have no files, or the log cannot be read.
     """
     session.source.demand_log("verify")
     source, until, progress = session.source, session.until, session.progress
@@ -90,11 +99,11 @@ def _exit_code(checks: list[FileCheck]) -> int:
 def _replayed(
     session: Session, listing: Listing, checks: list[FileCheck], names: frozenset[str]
 ) -> Iterator[FileCheck]:
-    """The checks, with those of whole snapshots completed by a replay of the log before them."""
+    """The checks; to those of whole snapshots is added whether a replay of the log before them gives the same."""
     try:
         compared = slips_of_listing(listing, session.until, session.progress) if checkpoints.log_before(listing) else {}
     except DataError:
-        compared = {}  # the segment's own row says what is wrong with it
+        compared = {}  # the log cannot be replayed; the row of the damaged segment says why
     files = {file.path.rpartition("/")[2]: file for file in listing.snapshots}
     for check in checks:
         if check.kind != SNAPSHOT or check.verdict != WHOLE or check.file not in files:
@@ -103,7 +112,7 @@ def _replayed(
             try:
                 yield _with_slips(check, files[check.file], compared[check.file], names)
             except FileNotFoundError:
-                yield check  # a running server removed it: whose slip it was, nobody can tell any more
+                yield check  # a running server has deleted the snapshot meanwhile, so its slips cannot be explained
         elif files[check.file].is_bootstrap:
             yield check
         else:
@@ -144,7 +153,7 @@ def _row(check: FileCheck) -> Row:
 
 
 def _page(rows: list[Row]) -> Report:
-    """What is wrong, the table, and below it what a cell is too narrow for."""
+    """The text output: findings first, then the table, then what is missing to confirm verdicts, in full."""
     sections = [Section("files", "", Rows(columns(_FIELDS), rows))]
     found = {row["file"]: row["reason"] for row in rows if row["reason"] and row["certainty"] is not None}
     if found:
@@ -160,6 +169,7 @@ COMMAND = Command(
     task=Task.LOG,
     summary="whether every file of the source is whole, and how sure that is",
     run=run,
+    arguments=VerifyArguments,
     flags=(
         Flag(("--deep",), "decode every record, and replay the log up to each snapshot"),
         *row_flags(_FIELDS),

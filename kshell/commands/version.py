@@ -1,10 +1,10 @@
-"""``version``: this kshell, and the metadata that it knows."""
+"""``version``: the version of kshell, and the range of metadata.version that it knows."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kshell.engine.declaration import Command, Example
+from kshell.engine.declaration import Arguments, Command, Example
 from kshell.engine.result import Report, Result, Section
 from kshell.metadata.metadata_version import NEWEST_NAMED, version_name
 from kshell.version import __version__
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 
-def run(session: Session, args: Any) -> Result:
+def run(session: Session, args: Arguments) -> Result:
     """Return kshell's version, and the lowest and highest metadata.version that it knows."""
     facts = {
         "kshell": __version__,

@@ -1,4 +1,7 @@
-"""``watch``: a command that runs again and again, until something is so."""
+"""``watch``: run a command again and again, until a row of its answer fulfils ``--until``.
+
+A run starts when the source changes or the interval is over, and only when the front end asks for the next frame.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kshell.engine.arguments import count, seconds
-from kshell.engine.declaration import CONDITION, Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import CONDITION, Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.execution import Call, prepare_words
 from kshell.engine.language import quote
 from kshell.engine.result import Branch, Frames, LineResult, Many, Nothing, Report, Result, Row, Rows, Tree, Value
@@ -18,12 +21,21 @@ from kshell.tables.where import Predicate, compile_where
 from kshell.tables.where_kinds import Kind, fields_of, kind_of
 
 _LOOK = 0.1
-"""Seconds between two looks at whether the source changed."""
+"""Seconds between two checks whether the source has changed."""
 _UNWATCHED = ("alias", "cd", "exit", "reload", "set", "source", "unalias", "watch")
 
 
-def run(session: Session, args: Any) -> Result:
-    """A line that is not understood is refused now; everything else happens when its frame is asked for."""
+class WatchArguments(Arguments):
+    """Arguments and options of ``watch``."""
+
+    command: list[str]
+    interval: float
+    until: Predicate | None
+    times: int | None
+
+
+def run(session: Session, args: WatchArguments) -> Result:
+    """Check the command line now, and return frames, each of which runs it once when iterated. Raises UsageError."""
     call = prepare_words(session, args.command)
     if call.command.name in _UNWATCHED:
         raise UsageError(f"watch: {call.command.name} gives no answer that could change")
@@ -35,7 +47,7 @@ def run(session: Session, args: Any) -> Result:
     return frames
 
 
-def _frames(session: Session, args: Any, frames: Frames) -> Iterator[LineResult]:
+def _frames(session: Session, args: WatchArguments, frames: Frames) -> Iterator[LineResult]:
     source, ends, number = _Source(session), _End(), 0
     while True:
         started = time.monotonic()
@@ -58,12 +70,12 @@ def _frames(session: Session, args: Any, frames: Frames) -> Iterator[LineResult]
 
 
 def _is_first_contact(error: KshellError, number: int) -> bool:
-    """A source that could never be read is told at once; one that is away for a while comes back."""
+    """Whether an error of the source comes at the first run. Then it ends the watch; later ones may be temporary."""
     return number == 1 and isinstance(error, SourceError)
 
 
 def _run(session: Session, tokens: list[str]) -> LineResult:
-    """One run, to its end. The line is prepared anew each time: its own session is made from what is there now."""
+    """Run the command once, and return any error but DeadlineError. It is parsed anew: ``--as-of -1h`` moves on."""
     call: Call | None = None
     try:
         call = prepare_words(session, tokens)
@@ -75,7 +87,7 @@ def _run(session: Session, tokens: list[str]) -> LineResult:
 
 
 def _materialize(call: Call, result: Result) -> Result:
-    """The result with all its rows read, so that errors come here, and each row can be looked at twice."""
+    """Read all rows of a result, so that errors are raised here; UsageError for one that cannot change."""
     if isinstance(result, Many | Nothing) or (isinstance(result, Rows) and result.live):
         raise UsageError(f"watch: {call.command.name} gives no answer that could change")
     if getattr(call.arguments, "action", None) is not None:
@@ -97,27 +109,27 @@ def _exit_code(part: LineResult) -> int:
 
 
 class _End:
-    """When ``--timeout`` of the watched line ends the watch; the one of ``watch`` itself is the front end's."""
+    """The deadline by ``--timeout`` of the watched command, for the whole watch; ``limit`` is in seconds."""
 
     def __init__(self) -> None:
         self.limit: float | None = None
         self._begun = time.monotonic()
 
     def check(self) -> None:
-        """Raises DeadlineError."""
+        """Raise DeadlineError if the deadline has passed."""
         if self.limit is not None and time.monotonic() - self._begun >= self.limit:
             raise DeadlineError(f"gave up after {self.limit:g} s", hint="--timeout sets how long a command may take")
 
 
 class _Source:
-    """Tells whether the session's source changed, and sees to it that the next command sees that."""
+    """Watches the session's source: :meth:`changed` is called between runs, and reloads the session after a change."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._seen: Any = None
 
     def changed(self) -> bool:
-        """Whether there is something new since the last time. Raises KshellError when the source cannot be asked."""
+        """Whether the source has changed since the last call; reloads the session then. Raises KshellError."""
         session = self._session
         if session.refresh():
             return True
@@ -137,9 +149,12 @@ class _Source:
 
 
 def _wait(source: _Source, ends: _End, every: float, *, spent: float) -> KshellError | None:
-    """Until the source changed, or the time is over. What costs long is not run more than half of the time.
+    """Wait until the source has changed, or ``every`` seconds are over. Raises DeadlineError.
 
-    Returns why the source could not be asked in all that time.
+    A change counts only after ``spent`` seconds, the time of the last run, so that a slow command runs half the time.
+
+    Returns:
+        The error of the last check of the source, if it failed; else ``None``.
     """
     now = time.monotonic()
     due, soonest = now + every, now + min(spent, every)
@@ -161,24 +176,24 @@ def _wait(source: _Source, ends: _End, every: float, *, spent: float) -> KshellE
     return failed
 
 
-# --- until something is so -------------------------------------------------------------------------------------------
+# --- the condition of --until ----------------------------------------------------------------------------------------
 
 
 def _fulfils(until: Predicate, result: Result) -> bool:
-    """Whether any row of an answer does; an answer that is no rows is one object. Raises UsageError."""
+    """Whether any row of an answer fulfils the condition. Raises UsageError if the condition does not fit the rows."""
     rows, names = _objects(result)
     kinds = fields_of(rows, names) | (_declared(result) if isinstance(result, Rows) else {})
     return any(map(compile_where(until.text, kinds), rows))
 
 
 def _declared(rows: Rows) -> dict[str, Kind]:
-    """The columns that declare which values they can have: what can never be is not waited for."""
+    """The kinds of columns that declare their possible values, so that waiting for any other value is an error."""
     kinds = {column.name: kind_of(where_type(column.type)) for column in rows.columns if column.type is not None}
     return {name: kind for name, kind in kinds.items() if (kind.of or kind).values is not None}
 
 
 def _objects(result: Result) -> tuple[list[Row], list[str]]:
-    """(the answer as objects, as ``-o json`` has them; the names they have in any case)."""
+    """(the answer as objects, as ``-o json`` has them; the names of fields that they have even without rows)."""
     if isinstance(result, Rows):
         names = [column.name for column in result.columns] + ([result.group] if result.group else [])
         return [{name: row.get(name) for name in names} for row in result], names
@@ -210,7 +225,7 @@ def _report(report: Report) -> dict[str, Any]:
 
 
 def _times(text: str) -> int:
-    """A whole number, 1 or more."""
+    """Parse the value of ``--times``, a whole number of 1 or more."""
     number = count(text)
     if not number:
         raise ValueError("a number of 1 or more")
@@ -222,6 +237,7 @@ COMMAND = Command(
     task=Task.PAST,
     summary="run a command again and again, and show what changes",
     run=run,
+    arguments=WatchArguments,
     args=(Arg("command", "the command, with its arguments and options", kind="line", arity="+"),),
     flags=(
         Flag(

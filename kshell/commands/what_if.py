@@ -1,4 +1,7 @@
-"""``what-if``: who would lead, and what would be offline, if brokers died or an unclean election were held."""
+"""``what-if``: who would lead, and what would be offline, if brokers died or an unclean election were held.
+
+The controller's rules for one partition are in :mod:`kshell.metadata.failover`; here they are applied to all.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.cluster.broker_arguments import broker_id, complete_brokers, refuse_unknown
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
-from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
+from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrRowArguments, min_isr_of
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import TIMESTAMP, Report, Result, Row, Rows, Section, Toned
 from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError, did_you_mean
@@ -70,8 +73,17 @@ _VERBS = {
 }
 
 
-def run(session: Session, args: Any) -> Result:
-    """A row per partition that changes for clients, or of all. Raises KshellError."""
+class WhatIfArguments(MinIsrRowArguments):
+    """Arguments and options of ``what-if``."""
+
+    kill: tuple[int, ...] | None
+    rack: str | None
+    unclean: str | None
+    all: bool
+
+
+def run(session: Session, args: WhatIfArguments) -> Result:
+    """Return one row per partition whose clients would notice something; with ``--all``, of all. Raises KshellError."""
     scenarios = [name for name in ("kill", "rack", "unclean") if getattr(args, name) is not None]
     if len(scenarios) != 1:
         raise UsageError(
@@ -80,9 +92,9 @@ def run(session: Session, args: Any) -> Result:
             hint="such as `what-if --kill 2`, `what-if --rack r1` or `what-if --unclean orders-0`",
         )
     if args.unclean is not None:
-        return _unclean(session, args)
+        return _unclean(session, args, args.unclean)
     image = image_for(session, "what-if", _PARTS)
-    dying = args.kill if args.kill is not None else _brokers_of_rack(image, args.rack)
+    dying = args.kill or () if args.rack is None else _brokers_of_rack(image, args.rack)
     refuse_unknown(image, dying)
     note_unknown_names(session, image, args.where)
     crash = _Crash(session, image, dying, min_isr_of(session, image, args))
@@ -92,7 +104,7 @@ def run(session: Session, args: Any) -> Result:
 
 
 class _Case(NamedTuple):
-    """A partition of a topic before, with what decides elections."""
+    """A partition before the scenario, with all that decides who may become its leader."""
 
     topic: Topic
     number: int
@@ -100,7 +112,7 @@ class _Case(NamedTuple):
     least: MinIsr
 
     def row(self, outcome: Outcome) -> dict[str, Any]:
-        """What becomes of it."""
+        """The row that compares the partition before with its outcome."""
         value, after = self.before.partition, outcome.partition
         leader = after.leader if after.leader >= 0 else value.leader
         enough = self.least.of(self.topic.name, leader if isinstance(leader, int) else None)
@@ -142,7 +154,7 @@ def _effect(before: Partition, outcome: Outcome, state_after: str) -> str:
 class _Crash:
     """Brokers of an image that die, one after another.
 
-    While the rows are read ``counts`` grows, and ``offline_already`` by the partitions without a leader that get none.
+    Iterate :meth:`rows` first: that fills ``counts`` (by effect) and ``offline_already`` (had no leader, and get none).
     """
 
     def __init__(self, session: Session, image: Image, dying: Sequence[int], least: MinIsr) -> None:
@@ -154,7 +166,7 @@ class _Crash:
         self.offline_already = 0
 
     def rows(self, *, every: bool) -> Iterator[Row]:
-        """The partitions for whose clients something changes, or all."""
+        """Rows of the partitions whose clients would notice something; with ``every``, of all."""
         dying = frozenset(self._dying)
         for topic in by_name(self._image):
             rules: Leaderless | None = None
@@ -178,7 +190,7 @@ class _Crash:
         self.offline_already += effect == NO_WORSE and before.leader == -1
 
     def without_effect(self) -> dict[str, str]:
-        """What to say of brokers that are down already."""
+        """A note on brokers that are down already, whose crash changes nothing; empty if there are none."""
         down = [broker for broker in self._dying if self._status(broker) in (FENCED, UNREGISTERED)]
         if not down:
             return {}
@@ -195,7 +207,7 @@ class _Crash:
 
 
 def _brokers_of_rack(image: Image, rack: str) -> list[int]:
-    """The registered brokers of a rack, by id. Raises CommandError where there is none."""
+    """The registered brokers of a rack, sorted by id. Raises CommandError if it has none."""
     racks = {broker_id: entry.value.rack for broker_id, entry in sorted(image["brokers"].items())}
     brokers = [broker for broker, name in racks.items() if name == rack]
     if not brokers:
@@ -208,10 +220,10 @@ def _brokers_of_rack(image: Image, rack: str) -> list[int]:
 # --- an unclean election ---------------------------------------------------------------------------------------------
 
 
-def _unclean(session: Session, args: Any) -> Result:
-    """The row of one partition, and what its records in the log say of the loss."""
+def _unclean(session: Session, args: WhatIfArguments, target: str) -> Result:
+    """Answer ``--unclean``: the row of one partition, and which records the log says may be lost."""
     story = story_of(session, "what-if")
-    name, number = partition_or_topic(session, story, args.unclean)
+    name, number = partition_or_topic(session, story, target)
     image = image_for(session, "what-if", _PARTS)
     topic = image[TOPICS].get(image[NAMES].get(name))
     if topic is None:
@@ -249,7 +261,7 @@ def _unclean(session: Session, args: Any) -> Result:
 
 
 def _loss(row: dict[str, Any], before: Leaderless, elected: int, revisions: Partitions) -> str:
-    """Who has all committed records, and since when the new leader need not. Writes the latter into the row."""
+    """Say which brokers have all committed records, and since when the elected one may not (also put into the row)."""
     complete = before.isr or before.elr or _last_in_sync(revisions)
     holders = (
         f"{_named(complete)} had all committed records last" if complete else "who had all records is not in the log"
@@ -281,11 +293,11 @@ def _last_in_sync(revisions: Partitions) -> tuple[int, ...]:
     return next((complete for value in values if (complete := _complete(value))), ())
 
 
-# --- for users -------------------------------------------------------------------------------------------------------
+# --- text output -----------------------------------------------------------------------------------------------------
 
 
-def _answer(rows: list[Row], args: Any, closing: dict[str, str]) -> Rows:
-    """The rows, and for users a page that begins with sentences, and has what is worst first."""
+def _answer(rows: list[Row], args: WhatIfArguments, closing: dict[str, str]) -> Rows:
+    """Make the result; text output begins with the sentences of ``closing``, and has the worst rows first."""
     is_harmful = any(row["what"] in _HARMFUL for row in rows)
     result = select(_FIELDS, rows, args, exit_code=EXIT_FINDING if is_harmful else EXIT_OK)
     if args.columns is None:
@@ -297,7 +309,7 @@ def _answer(rows: list[Row], args: Any, closing: dict[str, str]) -> Rows:
 
 
 def _format_row(row: Row) -> Row:
-    """With what is bad in colour."""
+    """A row for text output, with harmful effects in colour."""
     effect = Toned(row["what"], "error") if row["what"] in _HARMFUL else row["what"]
     return {**row, "what": effect}
 
@@ -329,6 +341,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="who would lead, and what would be offline, if brokers died or an unclean election were held",
     run=run,
+    arguments=WhatIfArguments,
     meant="--kill",
     flags=(
         Flag(

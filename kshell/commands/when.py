@@ -1,11 +1,11 @@
-"""``when``: the stretches of the log in which some row of a table fulfilled a condition."""
+"""``when``: the intervals of the log ("stretches") in which at least one row of a table fulfilled a condition."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT
+from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrArguments
 from kshell.commands.as_of import complete_point
 from kshell.commands.why import since, until
 from kshell.engine.declaration import CONDITION, Arg, Command, Example, Flag, Task
@@ -36,8 +36,17 @@ _SHOWN = (
 )
 
 
-def run(session: Session, args: Any) -> Result:
-    """One row per stretch; exit code 1 where there is none.
+class WhenArguments(MinIsrArguments):
+    """Arguments and options of ``when``."""
+
+    table: str
+    where: str | None
+    since: str | None
+    until: str | None
+
+
+def run(session: Session, args: WhenArguments) -> Result:
+    """Return one row per stretch; exit code 1 if there is none.
 
     Raises:
         CommandError: the log cannot be replayed from its start.
@@ -101,7 +110,7 @@ def _row(stretch: Stretch, chronicle: Chronicle) -> Row:
 
 
 def _format_row(row: Row, end: int) -> Row:
-    """With how long it lasted, which of one that goes on is up to the last record."""
+    """A row for text output, with how long the stretch lasted; ``end`` (ms) is the end of one that is still open."""
     is_open = row["toOffset"] is None
     lasted = lasting(max((end if is_open else row["toTimeMs"]) - row["fromTimeMs"], 0))
     return {**row, "toTime": "still" if is_open else row["toTime"], "lasted": f"{lasted} so far" if is_open else lasted}
@@ -121,6 +130,7 @@ COMMAND = Command(
     task=Task.PAST,
     summary="the stretches of the log in which a row of a table fulfilled a condition",
     run=run,
+    arguments=WhenArguments,
     args=(Arg("table", "partitions, topics, brokers, configs, acls, …", complete=_complete_table),),
     flags=(
         Flag(

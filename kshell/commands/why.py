@@ -1,4 +1,8 @@
-"""``why``: how a partition came to its leader, or to none; the story of a topic, a broker or a controller."""
+"""``why``: how a partition got its leader, or lost it; and the history of a topic, a broker or a controller.
+
+An answer has events, the present state, and a sentence with the next step, all derived from the log's *story*
+(:mod:`kshell.history.story`): the past of all objects up to a point.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,12 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.broker_load import loads
-from kshell.cluster.features import standing
+from kshell.cluster.features import cluster_features
 from kshell.cluster.health import steps_of
 from kshell.cluster.kafka_tools import kafka_tools
 from kshell.commands.as_of import complete_point
 from kshell.engine import tones
-from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section, Toned, typed
 from kshell.errors import EXIT_OK, CommandError
 from kshell.history.explain import COLUMNS, broker_status, event_rows, everyone, sentence, trailing
@@ -63,18 +67,27 @@ _BROKERS = typed(
 )
 _SPARED = {"sinceOffset": 1, "state": -1}
 _BROKER_SPARED = {"sinceTime": 1, "inReplicas": 2, "status": -1}
-"""What became of a broker, and whether it may lead without loss, is why people look: that is spared last."""
+"""Columns that a narrow terminal drops, from first (2) to last (-1): the status is what users look for."""
 _TONE = {"state": tones.state}
 _TITLES = {"sentence": "now", "nextStep": "next", "lastResort": "last resort"}
-"""Sentences for users, which have the commands in them already."""
+"""Keys of the closing section whose text goes first in text output -> their titles there."""
 _TONES = frozenset(("leader-lost", "unclean-election", "deleted"))
 
 
 _NODE = re.compile(r"(broker|controller)-([0-9]{1,9})")
 
 
-def run(session: Session, args: Any) -> Result:
-    """Events, state, and a sentence: of a partition with its brokers, of a topic, a broker or a controller.
+class WhyArguments(Arguments):
+    """Arguments and options of ``why``."""
+
+    target: str
+    number: str | None
+    since: str | None
+    until: str | None
+
+
+def run(session: Session, args: WhyArguments) -> Result:
+    """Return events, state and a closing sentence about a partition (with its brokers), topic, broker or controller.
 
     Raises:
         CommandError: there is no such partition, topic or node, now or in the log.
@@ -99,21 +112,21 @@ def run(session: Session, args: Any) -> Result:
     return result
 
 
-def _refuse_parted_node(story: Story, args: Any) -> None:
-    """Raises CommandError for `broker 3`, unless a topic has that name."""
+def _refuse_parted_node(story: Story, args: WhyArguments) -> None:
+    """Raise CommandError for ``broker 3``, which should be ``broker-3``, unless there is a topic ``broker``."""
     if args.number is not None and args.target in ("broker", "controller") and args.target not in story.names():
         node = f"{args.target}-{args.number}"
         raise CommandError(f"{args.target}/{args.number}: no such partition", hint=f"the {args.target} is `why {node}`")
 
 
-def _partition_word(args: Any) -> str:
+def _partition_word(args: WhyArguments) -> str:
     return args.target if args.number is None else f"{args.target}/{args.number}"
 
 
 def _partition(session: Session, story: Story, topic: str, number: int, first: Since | None) -> Report:
     topic_id = story.topic_id(topic)
     if topic_id is None:
-        raise CommandError(f"{topic}: no such topic")  # partition_or_topic has seen it
+        raise CommandError(f"{topic}: no such topic")  # not reached: partition_or_topic() has found it
     held = story.partition(topic_id, number)
     if not held:
         raise CommandError(f"{topic}-{number}: the partition's record cannot be read", hint="`cat` shows its bytes")
@@ -186,7 +199,7 @@ def _controller(session: Session, story: Story, node_id: int, first: Since | Non
 def _no_node(
     session: Session, kind: str, node_id: int, registered: Iterable[int], *, is_replica: bool = False
 ) -> CommandError:
-    """The error for a node that was never registered; partitions may name it as a replica all the same."""
+    """The error for a node that is not and never was registered; ``is_replica``: whether partitions still name it."""
     hint = f"registered: {', '.join(f'{kind}-{one}' for one in sorted(registered)) or 'none'}"
     if is_replica:
         hint += f"; partitions name it as a replica: `partitions --where '{node_id} in replicas'`"
@@ -209,7 +222,7 @@ def _of_node(
 
 
 def _answer_first(key: str, title: str, about: dict[str, Any], story: list[Section], closing: dict[str, Any]) -> Report:
-    """A story for users: how things are and what to do, then how it came about, then where it is in the tree."""
+    """The text output: the present state and what to do, then the events, then the path in the tree."""
     answer = {title: closing[name] for name, title in _TITLES.items() if name in closing}
     place: dict[str, Any] = {name: about[name] for name in ("path", "topicId") if name in about}
     rest = [*story, Section("place", "", {**place, "history": closing["history"]})]
@@ -222,7 +235,7 @@ _BAD = frozenset(
 
 
 def _events_shown(events: Rows) -> Section:
-    """Events for users: of the columns those that read well, what happened last."""
+    """The events for text output: columns for programs are wide, and what happened is the last of the others."""
     rows = [
         {**row, "what": Toned(row["what"], "error") if row["event"] in _BAD else row["what"]} for row in events.rows
     ]
@@ -241,7 +254,7 @@ def _events_shown(events: Rows) -> Section:
 def _topic(session: Session, story: Story, name: str, first: Since | None) -> Report:
     topic_id = story.topic_id(name)
     if topic_id is None:
-        raise CommandError(f"{name}: no such topic")  # partition_or_topic has seen it
+        raise CommandError(f"{name}: no such topic")  # not reached: partition_or_topic() has found it
     found = topic_story(story, name, topic_id)
     least = MinIsr(story.image)
     states = partition_states(found, least)
@@ -259,15 +272,16 @@ def _topic(session: Session, story: Story, name: str, first: Since | None) -> Re
     )
     columns = _fitted(PARTITION_COLUMNS, _SPARED)
     partitions_shown = (
-        Section("partitions", "Partitions", Rows(columns, states)) if states
+        Section("partitions", "Partitions", Rows(columns, states))
+        if states
         else Section("partitions", "Partitions: none", {})
-    )  # fmt: skip
+    )
     result.for_people = _answer_first("topic", name, about, [_events_shown(events), partitions_shown], closing)
     return result
 
 
 def _fitted(columns: Iterable[Column], spares: Mapping[str, int]) -> tuple[Column, ...]:
-    """Columns for users: which of them are left out first where a terminal has no room for all."""
+    """Columns for text output; ``spares`` gives the order in which a narrow terminal drops them, highest first."""
     return tuple(
         column._replace(
             wide=column.name == "sinceTimeMs", spare=spares.get(column.name, 0), tone=_TONE.get(column.name)
@@ -277,7 +291,7 @@ def _fitted(columns: Iterable[Column], spares: Mapping[str, int]) -> tuple[Colum
 
 
 def until(session: Session, point: str | None) -> Session:
-    """The session as of a point, unless it shows an older moment already."""
+    """The session as of the point of ``--until``, or the session itself if it shows that point or an older one."""
     if point is None:
         return session
     then = session.reshape(point=point)
@@ -286,7 +300,7 @@ def until(session: Session, point: str | None) -> Session:
 
 
 def since(session: Session, story: Story, point: str | None) -> Since | None:
-    """Where to begin; now is after the end."""
+    """The point of ``--since``, ``None`` for the start of the log; ``now`` is after the last record of the story."""
     if point is None:
         return None
     begin = session.since(point)
@@ -302,7 +316,7 @@ def _earlier(story: Story, topic: str) -> str:
 
 
 def _min_isr(story: Story, topic: str, held: Partitions) -> int | None:
-    """What is needed now, as far as the log knows it; ``None`` for a topic that is gone as well."""
+    """The min.insync.replicas in effect now; ``None`` if it is not in the log, or the topic was deleted."""
     present = held[-1].value
     if present is None:
         return None
@@ -311,12 +325,12 @@ def _min_isr(story: Story, topic: str, held: Partitions) -> int | None:
 
 
 def _next_steps(session: Session, story: Story, topic: str, number: int, held: Partitions) -> dict[str, Any]:
-    """What to do about a partition without a leader, and what is left if that fails; nothing for any other."""
+    """The next step for a partition without a leader, and the last resort if that fails; empty if it has a leader."""
     present = held[-1].value
     if present is None or present.leader != -1:
         return {}
     case = leaderless(story.image, topic, present, is_partial=not session.source.has_log)
-    tools = kafka_tools(session, standing(session))
+    tools = kafka_tools(session, cluster_features(session))
     first, fallback, if_never = steps(case, topic, number, tools)
     found: dict[str, Any] = {"nextStep": first.text, "commands": list(first.commands)}
     if fallback is not None:
@@ -325,7 +339,7 @@ def _next_steps(session: Session, story: Story, topic: str, number: int, held: P
 
 
 def _node_steps(session: Session, name: str | None, **places: Any) -> dict[str, Any]:
-    """What ``health`` says about a finding of a node; nothing where there is none."""
+    """The next step that ``health`` has for a finding on a node; empty if there is no finding."""
     if name is None:
         return {}
     step = steps_of(session)(name, places)
@@ -346,7 +360,7 @@ def _as_of(story: Story) -> dict[str, Any]:
 
 
 def _brokers(story: Story, held: Partitions) -> list[Row]:
-    """The brokers that have the partition, or had it last."""
+    """One row per broker that the partition names (replicas, ISR, ELR); of a deleted one, in its last state."""
     last = next((one.value for one in reversed(held) if one.value is not None), None)
     if last is None:
         return []
@@ -372,14 +386,14 @@ def _brokers(story: Story, held: Partitions) -> list[Row]:
 
 
 def _last_run(known: list[Revision[Any]], status: str) -> Revision[Any] | None:
-    """The first of the last registrations that all stand so."""
+    """The revision since which a broker has had its present status without interruption."""
     return trailing(known, lambda one: broker_status(one) == status)
 
 
 def _for_people(
     title: str, about: dict[str, Any], rows: list[Row], brokers: list[Row], closing: dict[str, Any]
 ) -> Report:
-    """Lists of brokers as one word, what happened at the lines' ends."""
+    """The text output for a partition: in each line of the events, what happened comes last."""
     columns = (
         *(Column(name, prose=name == "what") for name in _PEOPLE),
         *(Column(name, wide=True) for name, *_ in COLUMNS if name in _WIDE),
@@ -399,7 +413,7 @@ def _shown(row: Row) -> Row:
 
 
 def _complete(session: Session, typed: str) -> Iterable[str]:
-    """Nodes, topics and partitions."""
+    """Complete a target: nodes, topics and partitions."""
     nodes = [f"{kind}-{one}" for kind in ("broker", "controller") for one in sorted(session.image[f"{kind}s"])]
     return dict.fromkeys([*(node for node in nodes if node.startswith(typed)), *complete_target(session, typed)])
 
@@ -409,6 +423,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="how a partition came to its leader, or to none; the story of a topic, a broker or a controller",
     run=run,
+    arguments=WhyArguments,
     args=(
         Arg(
             "target",

@@ -1,6 +1,7 @@
-"""A command's words into typed arguments, by what the command declares.
+"""Parse the words of a command into typed arguments, as its declaration describes them.
 
-A parser of our own: the declarations hold all there is to know (docs/decisions/0010).
+kshell has its own parser, because completion and help use the same declarations (docs/decisions/0010). The module also
+has the options of every command (:data:`SHAPING`) and the converters of common values.
 """
 
 from __future__ import annotations
@@ -10,20 +11,20 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from kshell.engine.declaration import CONDITION, Command, Flag
+from kshell.engine.declaration import CONDITION, Arguments, Command, Flag
 from kshell.engine.formats import FORMATS
 from kshell.engine.language import quote
 from kshell.errors import UsageError, did_you_mean
 
 COLORS = ("auto", "always", "never")
 _LONGEST = 1e8
-"""Seconds: some years, and as many as the system's timer takes."""
+"""Seconds (about three years); the timer of the operating system takes no more."""
 _DIGITS = 18
-"""Of a number: what fits into 64 bits."""
+"""The most digits of a number, so that it fits into 64 bits."""
 
 
 def seconds(text: str) -> float:
-    """A positive number of seconds."""
+    """Convert a word to a positive number of seconds. Raises ValueError."""
     try:
         value = float(text)
     except ValueError:
@@ -34,7 +35,7 @@ def seconds(text: str) -> float:
 
 
 def count(text: str) -> int:
-    """A whole number that is not negative: a depth, an offset."""
+    """Convert a word to a whole number of 0 or more, such as a depth or an offset. Raises ValueError."""
     if not (text.isascii() and text.isdigit()):
         raise ValueError("a whole number of 0 or more")
     if len(text) > _DIGITS:
@@ -43,7 +44,7 @@ def count(text: str) -> int:
 
 
 def regex(text: str) -> re.Pattern[str]:
-    """A regular expression, compiled. Raises UsageError with the place of the fault."""
+    """Compile a regular expression. Raises UsageError with the position of the fault."""
     try:
         return re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
@@ -51,7 +52,7 @@ def regex(text: str) -> re.Pattern[str]:
 
 
 def timezone(text: str) -> str:
-    """The name of a time zone. Raises ValueError."""
+    """Check the name of a time zone and return it. Raises ValueError."""
     from kshell.engine.zones import zone_name  # late: few lines name one
 
     return zone_name(text)
@@ -66,18 +67,18 @@ SHAPING = (
     Flag(("--tz",), "time zone of text and of times that name none: Europe/Berlin, local", "ZONE", convert=timezone),
     Flag(("--timeout",), "give up after so many seconds", metavar="SECONDS", convert=seconds),
 )
-"""Options that shape an answer: accepted before the command and after it."""
+"""The options of every command, which shape its answer. A front end also accepts them before the command."""
 
 _HELP = Flag(("-h", "--help"), "help on this command")
 
 
 def shaping_of(command: Command) -> list[Flag]:
-    """The options of every command, but for those whose names the command uses itself."""
+    """Return :data:`SHAPING` without the options whose names the command uses for its own."""
     return _untaken(command, SHAPING)
 
 
 def flags_of(command: Command) -> list[Flag]:
-    """All that a command understands: its own flags, the shaping ones, and help; its own win."""
+    """Return all options that a command accepts: its own, then those of :data:`SHAPING` and help with other names."""
     return [*command.flags, *_untaken(command, (*SHAPING, _HELP))]
 
 
@@ -87,9 +88,9 @@ def _untaken(command: Command, flags: Iterable[Flag]) -> list[Flag]:
 
 
 def option_words(command: Command, options: Mapping[str, object]) -> Iterator[str]:
-    """Options by name (``as_of``), as a program gives them, in words of the command line, which :func:`parse` reads.
+    """Convert options that a program gives by name (``as_of``) to words of a command line for :func:`parse`.
 
-    A switch is ``True``; a list is for what may be given several times, or takes several names. ``None`` is not given.
+    A switch is ``True``; a list is for options that may be repeated or take several names; ``None`` means not given.
 
     Raises:
         UsageError: the command has no such option.
@@ -113,18 +114,18 @@ def option_words(command: Command, options: Mapping[str, object]) -> Iterator[st
 
 
 def take_out(flags: Iterable[Flag], command: Command, tokens: list[str]) -> tuple[SimpleNamespace, list[str]]:
-    """Options of the whole program out of the tokens of a command, which may have other options of the same names.
+    """Separate the options of the whole program from the tokens of a command.
 
     Args:
-        flags: the options to take; those whose names the command uses itself are left to it.
-        command: what the tokens are for.
+        flags: the options to take out, except those whose names the command uses for its own.
+        command: the command that the tokens are for.
         tokens: its arguments and options.
 
     Returns:
-        What the options say, and the tokens without them.
+        A namespace with an attribute for each option that was looked for, and the tokens without these options.
 
     Raises:
-        UsageError: an option is not understood.
+        UsageError: an option is unknown or has a wrong value.
     """
     taken = _untaken(command, flags)
     reader = _Reader(command, [*flags_of(command), *taken], f"`help {command.name}` shows how it is used")
@@ -135,11 +136,12 @@ def take_out(flags: Iterable[Flag], command: Command, tokens: list[str]) -> tupl
     return SimpleNamespace(**{flag.dest: getattr(reader.namespace, flag.dest) for flag in taken}), rest
 
 
-def parse(command: Command, tokens: list[str], *, explains: bool = True) -> SimpleNamespace:
-    """The typed arguments in ``tokens``, flags and others in any order. Raises UsageError.
+def parse(command: Command, tokens: list[str], *, explains: bool = True) -> Arguments:
+    """Parse the tokens after a command's name into typed arguments; options may stand anywhere. Raises UsageError.
 
-    ``explains``: an error proposes a line that works. Whoever tries proposals needs none.
-    Where the last argument is a command line (``watch``), its first token ends the flags: the rest are that line's.
+    If the last argument is a command line (``watch``), the first positional token ends the options, as the rest belongs
+    to that line. ``explains``: the hint of an error proposes a correct line; ``False`` while such proposals are
+    checked.
     """
     hint = f"`help {command.name}` shows how it is used"
     reader = _Reader(command, flags_of(command), hint, explains=explains)
@@ -169,7 +171,7 @@ def parse(command: Command, tokens: list[str], *, explains: bool = True) -> Simp
 
 
 def _with_example(command: Command, hint: str, given: Sequence[str | None] = ()) -> str:
-    """The hint behind a line that works: the command's first example, and in it what was given already."""
+    """Put a correct line before a hint: the command's first example, with the arguments that the user gave already."""
     if not (command.args and command.examples):
         return hint
     words = command.examples[0].line.split()
@@ -180,24 +182,24 @@ def _with_example(command: Command, hint: str, given: Sequence[str | None] = ())
 
 
 def parse_options(program: str, flags: Iterable[Flag], tokens: list[str]) -> tuple[SimpleNamespace, list[str]]:
-    """(what the flags at the front say, the first token that is none with all that follow it). Raises UsageError."""
+    """Parse the options at the front of tokens; return their values, and the rest of the tokens. Raises UsageError."""
     reader = _Reader(None, flags, f"`{program} --help` lists the options")
     return reader.namespace, reader.read(tokens, intermixed=False)
 
 
 def _joined(flag: Flag, name: str) -> str:
-    """How several values of an option that is given once are written."""
+    """Say how several values are written for an option that may be given only once."""
     if flag.metavar == CONDITION:
         return "join conditions: --where 'A and B'"
     return f"join them: {name} {flag.metavar}" if "," in (flag.metavar or "") else f"{name} takes one value"
 
 
 class _Reader:
-    """One pass over the tokens. ``namespace`` has an attribute for every flag, given or not."""
+    """Reads options out of tokens, once; their values, given or not, are then the attributes of ``namespace``."""
 
     def __init__(self, command: Command | None, flags: Iterable[Flag], hint: str, *, explains: bool = True) -> None:
-        """``command``: whose tokens they are; ``None`` for those before a command."""
-        self.namespace = SimpleNamespace()
+        """``command``: the command that the tokens belong to; ``None`` for options that stand before a command."""
+        self.namespace = Arguments() if command is None else command.arguments()
         self._explains = explains
         self._command = command
         self._hint = hint
@@ -208,7 +210,7 @@ class _Reader:
                 self._flags[name] = flag
 
     def read(self, tokens: Iterable[str], *, intermixed: bool) -> list[str]:
-        """Takes the flags, and returns the other tokens; the first of those ends the flags unless ``intermixed``."""
+        """Take the options, and return the other tokens. Unless ``intermixed``, the first of these ends the options."""
         queue, rest = iter(tokens), list[str]()
         for token in queue:
             if token == "--":
@@ -222,7 +224,7 @@ class _Reader:
         return rest
 
     def rest_without(self, names: Collection[str], tokens: list[str], *, intermixed: bool) -> list[str]:
-        """Takes the flags, and returns the tokens without the flags of those names and their values."""
+        """Take the options, and return all tokens but the options of these names with their values."""
         rest: list[str] = []
         at = 0
         while at < len(tokens):
@@ -240,7 +242,7 @@ class _Reader:
         return rest
 
     def _is_flag(self, token: str) -> bool:
-        """What begins with a dash, but for a number, a while ago or several words: those are names or values."""
+        """Whether a token is an option: it begins with a dash, and is no number, duration (``-15m``) or longer text."""
         if len(token) < 2 or token[0] != "-":
             return False
         if _is_one_of(token, self._flags):
@@ -260,7 +262,7 @@ class _Reader:
             self._set(flag, name, value)
 
     def _take_bundle(self, token: str, queue: Iterator[str]) -> None:
-        """``-lR``, ``-ojson``, ``-lo json``."""
+        """Take short options that share a token, the last perhaps with its value: ``-lR``, ``-ojson``, ``-lo json``."""
         if token[:2] not in self._flags:
             raise self._unknown(token, queue)
         for at, char in enumerate(token[1:], 1):
@@ -274,7 +276,7 @@ class _Reader:
             self._set(flag, name, self._next(flag, name, queue))
 
     def _next(self, flag: Flag, name: str, queue: Iterator[str]) -> str:
-        """The token that is the flag's value; none for a switch."""
+        """Take the next token as the value of an option; return ``""`` for a switch, which has no value."""
         if flag.metavar is None:
             return ""
         value = next(queue, None)
@@ -308,7 +310,7 @@ class _Reader:
         return self._fault(f"there is no option {name}{where}", self._meant(name, value or next(queue, None)))
 
     def _meant(self, name: str, value: str | None) -> str | None:
-        """What an option that is not there may be meant to be. ``value``: the word after it."""
+        """Return a hint for an unknown option: what the user may have meant. ``value``: the word after it."""
         if not self._explains:
             return None
         if self._command is not None:
@@ -326,7 +328,7 @@ class _Reader:
 
 
 def _is_one_of(token: str, names: Collection[str]) -> bool:
-    """Whether a token is one of some options, alone or with its value (``--name=VALUE``, ``-nVALUE``)."""
+    """Whether a token is one of these options, alone or with its value (``--name=VALUE``, ``-nVALUE``)."""
     return token.partition("=")[0] in names or token[:2] in names
 
 
@@ -335,5 +337,5 @@ def _is_number(token: str) -> bool:
 
 
 def is_negative(token: str) -> bool:
-    """Whether a token that begins with a dash is a number, or a while ago: ``-15m``."""
+    """Whether a token that begins with a dash is a number or a duration before now (``-15m``), so not an option."""
     return _is_number(token) or re.fullmatch(r"-[0-9]+(ms|[smhdw])", token) is not None

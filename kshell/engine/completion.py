@@ -1,6 +1,6 @@
-"""What the word under the cursor may become. Pure: a session and the text before the cursor in, candidates out.
+"""Completion of the word before the cursor: a session and the text before the cursor come in, candidates go out.
 
-It never waits for data: while the image is not loaded, paths below ``/`` have no candidates.
+Completion never waits for data: while the image is not loaded, paths below ``/`` have no candidates.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from kshell.tree.node import Directory, Leaf
 from kshell.tree.paths import split
 
 LIMIT = 500
-"""More candidates than this help nobody."""
+"""The most candidates of one completion; a longer menu would not help."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """``text`` is what the line gets, quoted as need be; ``display`` what a menu shows; ``meta`` a word about it.
+    """A candidate: ``text`` is inserted, quoted if necessary; a menu shows ``display`` and the description ``meta``.
 
-    Neither is escaped for a terminal.
+    The latter two are not escaped for a terminal.
     """
 
     text: str
@@ -39,7 +39,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Completions:
-    """The candidates replace the line from ``start`` to the cursor. ``total`` counts those beyond the limit, too."""
+    """The candidates for the text from column ``start`` to the cursor; ``total`` also counts those beyond the limit."""
 
     start: int
     candidates: tuple[Candidate, ...] = ()
@@ -47,7 +47,7 @@ class Completions:
 
 
 def complete(session: Session, before: str, more: Mapping[str, Command] = MappingProxyType({})) -> Completions:
-    """The candidates for the word that ends at the end of ``before``; ``more`` are commands of a front end's own."""
+    """Return the candidates for the word at the end of ``before``; ``more`` are commands of this front end alone."""
     last = parts(before)[-1]
     if last.start:
         completions = complete(session, last.text, more)
@@ -68,7 +68,7 @@ def complete(session: Session, before: str, more: Mapping[str, Command] = Mappin
 
 
 def _line_in(command: Command, tokens: list[str]) -> list[str]:
-    """The words that belong to a line which is an argument of the command (``watch``)."""
+    """Return the words of the command line that is the last argument of the command (``watch``); else an empty list."""
     state = State(command, [])
     for number, token in enumerate(tokens):
         state.take(token)
@@ -78,7 +78,7 @@ def _line_in(command: Command, tokens: list[str]) -> list[str]:
 
 
 def _under_cursor(before: str) -> tuple[Token, list[Token], TokenKind]:
-    """The word that is being typed (perhaps empty), the words before it, and what kind of word it is."""
+    """Return the word that is being typed (perhaps empty), the words before it, and the kind of the typed word."""
     tokens = scan(before)
     word_tokens = [token for token in tokens if token.kind is TokenKind.WORD]
     last = tokens[-1] if tokens else None
@@ -101,7 +101,7 @@ def _under_cursor(before: str) -> tuple[Token, list[Token], TokenKind]:
 def resolve(
     session: Session, tokens: list[Token], more: Mapping[str, Command] = MappingProxyType({})
 ) -> tuple[Command, list[str]] | None:
-    """The command that the line's words name, through aliases, and the words after its name."""
+    """Return the command that the first word names, after aliases, and the texts after its name; else ``None``."""
     name, rest, expanded = tokens[0].text, [token.text for token in tokens[1:]], set[str]()
     while not tokens[0].quoted and name in session.aliases and name not in expanded:
         expanded.add(name)
@@ -121,7 +121,7 @@ def resolve(
 
 
 def _offer(token: Token, cut: int, candidates: Iterable[Candidate]) -> Completions:
-    """Candidates for the literal text of ``token`` from ``cut`` on, each a whole word."""
+    """Quote candidates that complete the word ``token``; they replace its text from index ``cut`` on."""
     place = Insertion(token, cut)
     offered = [
         Candidate(place.written(candidate.text, ends_word=True), candidate.display, candidate.meta)
@@ -163,7 +163,11 @@ def _arguments(session: Session, command: Command, earlier: list[str], token: To
 
 
 class State:
-    """What the words before the cursor mean: flags that were given, one that waits for its value, arguments so far."""
+    """How far a command's words are typed; :meth:`take` takes them one by one, and does not raise for wrong words.
+
+    ``used`` are the options that were given and may not be repeated, ``pending`` is the option whose value comes next,
+    and ``ended`` is set after ``--``, when no more options follow. Completion and highlighting use it.
+    """
 
     def __init__(self, command: Command, tokens: list[str]) -> None:
         self.command = command
@@ -172,13 +176,13 @@ class State:
         self.pending: Flag | None = None
         self.ended = False
         self.in_line = False
-        """Whether the words are those of a line which is the command's last argument."""
+        """Whether the words now belong to another command's line, which is this command's last argument."""
         self._arguments = 0
         for token in tokens:
             self.take(token)
 
     def take(self, token: str) -> None:
-        """The next word."""
+        """Process the next word."""
         if self.pending is not None:
             self.pending = None
         elif self.ended or not token.startswith("-") or token == "-" or is_negative(token):
@@ -195,7 +199,7 @@ class State:
             self._bundle(token)
 
     def _bundle(self, token: str) -> None:
-        """``-lR``, ``-ojson``."""
+        """Process short options that share a word: ``-lR``, ``-ojson``."""
         for at, char in enumerate(token[1:], 1):
             flag = self.flags.get(f"-{char}")
             if flag is None:
@@ -212,7 +216,7 @@ class State:
             self.pending = flag
 
     def arg(self) -> Arg | None:
-        """The argument that a word here would be."""
+        """Return the positional argument that the next word would be; ``None`` if the command takes no more."""
         remaining = self._arguments
         for arg in self.command.args:
             if remaining == 0 or arg.arity in "*+":
@@ -240,7 +244,7 @@ def _values(session: Session, flag: Flag, earlier: list[str], typed: str, ready:
 
 
 def _proposals(session: Session, ask: Complete, typed: str, ready: bool) -> list[Candidate]:
-    """What a command's own completion says; it may look at the image, so not before there is one."""
+    """Return the candidates of a command's own completion; none until ``ready``, because it may need the image."""
     if not ready:
         return []
     try:
@@ -258,7 +262,7 @@ def _matching(proposals: Iterable[str], typed: str) -> list[Candidate]:
 
 
 def _paths(session: Session, token: Token) -> Completions:
-    """The names at the level of the tree that the cursor is in."""
+    """Return the names in the directory of the tree in which the typed path ends."""
     cut = token.text.rfind("/") + 1
     head, tail = token.text[:cut], token.text[cut:]
     place = Insertion(token, cut)
@@ -281,7 +285,7 @@ def _paths(session: Session, token: Token) -> Completions:
 
 
 def _guarded(name: str) -> str:
-    """A relative name that would read as a flag, or as home."""
+    """Put ``./`` before a relative name that would be read as an option or as the home directory ``~``."""
     return f"./{name}" if name.startswith("-") or name == "~" else name
 
 
@@ -293,7 +297,7 @@ def _named(place: Insertion, listing: list[tuple[str, str, str]], total: int | N
 
 
 def _files(token: Token) -> Completions:
-    """Names in a directory of this machine."""
+    """Return the names in the local directory in which the typed path ends, for a redirection."""
     cut = token.text.rfind("/") + 1
     head, tail = token.text[:cut], token.text[cut:]
     try:

@@ -1,9 +1,13 @@
-"""How a command declares itself. Parser, completion, help, man, the reference and the magics derive from it."""
+"""The classes with which the module of each command declares its name, arguments and options (:class:`Command`).
+
+Parser, completion, help, man, the reference and the magics of notebooks derive from these declarations.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from enum import StrEnum
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.result import Result
@@ -12,7 +16,7 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 Complete = Callable[["Session", str], Iterable[str]]
-"""(session, what was typed of the word) -> whole words that it may become."""
+"""Completion of a word: (session, the part of the word that is typed) -> candidates for the whole word."""
 
 
 CONDITION = "EXPR"
@@ -20,13 +24,12 @@ CONDITION = "EXPR"
 
 
 class Flag(NamedTuple):
-    """An option. Without ``metavar`` it is a switch; with ``convert`` its word becomes a typed value.
+    """An option of a command; a switch if it has no ``metavar``. Of several values the last one counts.
 
-    ``convert`` raises ValueError with what the word should have been ("a whole number"), or UsageError. With
-    ``dashed``, the value may look like an option (``--as-of -1h``). Of an option that is given more than once the last
-    counts, of one that may ``repeat`` all do; one that means something only ``once`` is refused. ``after`` completes a
-    value whose candidates depend on the words before it: (those words, what was typed of the value). Usage shows one
-    that is ``required`` without brackets; the command itself refuses.
+    ``convert`` converts the typed value; it raises ValueError whose text says what is expected ("a whole number"), or
+    UsageError. A ``dashed`` value may look like an option (``--as-of -1h``). With ``repeat`` the value is a list of all
+    that are given; with ``once`` a second one is an error. ``after`` completes a value that depends on the words before
+    it: (these words, the typed part) -> candidates. ``required`` only changes the usage: the command itself refuses.
     """
 
     names: tuple[str, ...]
@@ -44,17 +47,17 @@ class Flag(NamedTuple):
 
     @property
     def dest(self) -> str:
-        """The attribute on the parsed arguments: the first long name, or the first name."""
+        """The attribute of the parsed arguments that gets the value: the first long name, or the first name."""
         name = next((n for n in self.names if n.startswith("--")), self.names[0])
         return name.lstrip("-").replace("-", "_") if not name.lstrip("-").isdigit() else f"n{name.lstrip('-')}"
 
 
 class Arg(NamedTuple):
-    """A positional argument. ``kind``: ``path`` (globs are expanded, paths are completed), ``text``, ``command`` or
-    ``line`` (a command with its arguments and options; the last argument of all).
+    """A positional argument of a command.
 
-    ``arity``: ``1``, ``?`` (optional), ``*`` (any number) or ``+`` (at least one). ``after`` completes a word whose
-    candidates depend on the words before it.
+    ``kind``: ``path`` (may hold globs, and is completed), ``text``, ``command`` (the name of one) or ``line`` (another
+    command with its arguments; only as the last argument). ``arity``: ``1``, ``?`` (optional), ``*`` (any number) or
+    ``+`` (at least one). ``after`` completes a word that depends on the words before it.
     """
 
     name: str
@@ -65,8 +68,25 @@ class Arg(NamedTuple):
     after: Callable[[list[str]], Iterable[str]] | None = None
 
 
+class Arguments(SimpleNamespace):
+    """The parsed arguments of a line: an attribute for every argument and option of the command, given or not.
+
+    A command annotates its own attributes in a subclass and names that in its declaration, so that mypy can check the
+    command's code. The attributes here are the options of every command.
+    """
+
+    output: str | None
+    as_of: str | None
+    show_secrets: bool
+    color: str | None
+    no_header: bool
+    tz: str | None
+    timeout: float | None
+    help: bool
+
+
 class Example(NamedTuple):
-    """A line that runs on the sample, what it is for, and the exit code that it ends with there."""
+    """An example line of a command, with its purpose and the exit code that it has on kshell's sample data."""
 
     line: str
     purpose: str
@@ -74,7 +94,7 @@ class Example(NamedTuple):
 
 
 class Task(StrEnum):
-    """What somebody wants who looks for a command; `help` lists commands by it, in this order."""
+    """The question or subject under which `help` lists a command, in this order."""
 
     PROBLEMS = "What is wrong, and what to do next"
     CLUSTER = "Topics, partitions, brokers, configs"
@@ -87,11 +107,12 @@ class Task(StrEnum):
 
 
 class Command(NamedTuple):
-    """A command. ``run`` gets the session and the parsed arguments (attributes by name) and returns a result.
+    """The declaration of a command. ``run`` gets the session and the parsed ``arguments``, and returns a result.
 
-    ``says_no`` is for predicates: when the exit code is 1. A command without it never ends with 1. ``meant``: what a
-    word too many is taken to be meant for, in the hint: a column to compare with it (``topic``), an option,
-    or its argument, which was to be quoted. ``asks_state``: its yes or no is about the state that the log holds.
+    ``says_no`` is for predicates, and says when the exit code is 1; a command without it never ends with 1.
+    ``asks_state``: its yes or no is about the state of the cluster, which an empty log cannot answer. ``meant`` is what
+    a hint assumes that an extra word was meant for: a column to compare with it (``topic``), an option, or part of the
+    argument before it.
     """
 
     name: str
@@ -101,6 +122,7 @@ class Command(NamedTuple):
     flags: tuple[Flag, ...] = ()
     examples: tuple[Example, ...] = ()
     description: str = ""
+    arguments: type[Arguments] = Arguments
     needs_source: bool = True
     aliases: tuple[str, ...] = ()
     says_no: str = ""

@@ -1,13 +1,15 @@
-"""From a line to an answer: aliases, arguments, the session to run on, and what every front end does around a command.
+"""Turn a line of the command language into a :class:`Call`, and run the call for a front end.
 
-A front end makes a call of a line or of words, and gives it to its :class:`Engine`: deadline, the end of progress, and
-notes that are told once are the same everywhere.
+A front end calls :func:`prepare` (a line) or :func:`prepare_words` (separate words), which resolve aliases, arguments
+and the session, and passes the call to its :class:`Engine`. The engine sets the deadline, ends the progress display
+and reports each problem or note only once, in the same way for every front end.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any, Final, NamedTuple, Protocol
 
 from kshell.engine import registry
@@ -23,7 +25,7 @@ _ALARM_INTERVAL: Final = 1.0  # seconds
 
 
 class Typed(str):
-    """A word's literal text that still knows its pattern: a path argument may hold a glob, any other may not."""
+    """The literal text of a word, with its glob pattern: path arguments use the pattern, all others the text."""
 
     __slots__ = ("pattern",)
     pattern: str
@@ -36,7 +38,7 @@ class Typed(str):
 
 
 class Shape(NamedTuple):
-    """The options of one answer; ``None`` where the front end's own setting counts."""
+    """The options that shape one answer (``timeout``: seconds); ``None`` leaves the choice to the front end."""
 
     output: str | None = None
     color: str | None = None
@@ -47,7 +49,10 @@ class Shape(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A line that was understood: the command, its arguments, the session to run it on, and where the answer goes."""
+    """A parsed line: the command, its arguments, the session to run it on, and the shape of its answer.
+
+    ``line`` is the line as typed; its redirection or pipe says where the answer goes.
+    """
 
     command: Command
     arguments: Any
@@ -56,7 +61,10 @@ class Call(NamedTuple):
     line: Line
 
     def run(self) -> Result:
-        """Runs the command. What the command before it remarked and met is forgotten. Raises KshellError."""
+        """Run the command, and return its result, or for ``--help`` that of ``help``. Raises KshellError.
+
+        The session's remarks and damage of the previous command are cleared first.
+        """
         self.session.remarks.clear()
         self.session.found_damage.clear()
         if getattr(self.arguments, "help", False):
@@ -67,23 +75,24 @@ class Call(NamedTuple):
 
 
 def prepare(session: Session, text: str) -> Call | None:
-    """A line of the command language; ``None`` when it is empty or only a comment. Raises UsageError."""
+    """Parse a line, or an SQL query, into a call; ``None`` for an empty line or a comment. Raises UsageError."""
     query = _query(text)
     line = Line([Word("sql", "sql", 0), Word(query, query, 0, quoted=True)]) if query else parse_line(text)
     return _call(session, line) if line.words else None
 
 
 def commands(text: str) -> list[LineCommand]:
-    """The commands of a line. A query is one command, whatever is in it."""
+    """Split a line at ``;`` and ``&&`` into commands. An SQL query stays one command, even if it has a semicolon."""
     if _query(text):
         return [LineCommand(text, 0, if_done=False)]
     return [part for part in parts(text) if part.text.strip()]
 
 
 def run_commands(text: str, run: Callable[[str], int]) -> int:
-    """Run the commands of a line, and return the highest exit code. One that is interrupted is the last.
+    """Run the commands of a line, and return the highest exit code. An interrupted command ends the line.
 
-    ``a; b`` runs both, ``a && b`` runs ``b`` only if what ran before it ended with 0.
+    ``a; b`` runs both, ``a && b`` runs ``b`` only if the last command that ran ended with 0. ``run`` runs the text of
+    one command and returns its exit code.
     """
     highest = code = EXIT_OK
     for part in commands(text):
@@ -99,20 +108,20 @@ _QUERIES = ("select", "with")
 
 
 def _query(text: str) -> str:
-    """The text, if it is a query in SQL that somebody typed without ``sql``; else nothing."""
+    """Return the SQL query that the user typed without ``sql`` before it; an empty string for any other text."""
     first, *rest = text.split(None, 1) or [""]
     return text.strip().rstrip("; ") if rest and first.lower() in _QUERIES else ""
 
 
 def prepare_line(session: Session, line: Line, *, point: str | None = None) -> Call:
-    """A line that was parsed. ``point`` is the moment it is asked for where the line itself says none."""
+    """Make a call of a parsed line. ``point`` is the point in time to show if the line has no ``--as-of``."""
     return _call(session, line, point)
 
 
 def prepare_words(session: Session, tokens: list[str]) -> Call:
-    """A command whose words the operating system's shell has split; pipes and redirections are its business.
+    """Make a call of words that the operating system's shell has split already, without pipe and redirection.
 
-    A word of a line that was parsed (:class:`Typed`) keeps its pattern.
+    A :class:`Typed` word keeps its glob pattern; any other word is its own pattern.
     """
     return _call(session, Line([Word(token, getattr(token, "pattern", token), 0) for token in tokens]))
 
@@ -128,7 +137,7 @@ def _call(session: Session, line: Line, point: str | None = None) -> Call:
 
 
 def _unalias(session: Session, shell_words: list[Word]) -> list[Word]:
-    """An alias stands for words; it is not looked up again in its own meaning, so it may wrap a command's name."""
+    """Replace an alias by its words, repeatedly. No alias is expanded twice, so it may wrap a command's own name."""
     expanded: set[str] = set()
     while not shell_words[0].quoted and shell_words[0].text in session.aliases and shell_words[0].text not in expanded:
         expanded.add(shell_words[0].text)
@@ -140,7 +149,7 @@ def _unalias(session: Session, shell_words: list[Word]) -> list[Word]:
 
 
 def _named(session: Session, shell_words: list[Word]) -> list[Word]:
-    """A path where a command should be is shown: the directory is listed, the value printed."""
+    """Put ``ls`` or ``cat`` before a line that begins with a path in place of a command."""
     path = shell_words[0]
     if not path.text.startswith("/") or (len(shell_words) > 1 and not shell_words[1].text.startswith("-")):
         return shell_words
@@ -150,12 +159,14 @@ def _named(session: Session, shell_words: list[Word]) -> list[Word]:
 
 
 def _patterns(value: Any) -> Any:
+    """Replace each :class:`Typed` word in the value of a path argument by its glob pattern."""
     if isinstance(value, list):
         return [_patterns(element) for element in value]
     return value.pattern if isinstance(value, Typed) else value
 
 
 def _session(session: Session, arguments: Any, point: str | None) -> Session:
+    """Return the session to run on: the given one, or a copy with ``--show-secrets``, ``--as-of`` and ``--tz``."""
     show = True if getattr(arguments, "show_secrets", False) else None
     asked = getattr(arguments, "as_of", None)
     point = point if asked is None else asked
@@ -166,7 +177,7 @@ def _session(session: Session, arguments: Any, point: str | None) -> Session:
 
 
 def _shape(arguments: Any, settings: dict[str, Any]) -> Shape:
-    """What the line says, else what the session's settings (``set``) say."""
+    """Take each option of the answer from the line, else from the session's settings (``set``)."""
     return Shape(
         output=getattr(arguments, "output", None) or settings.get("output"),
         color=getattr(arguments, "color", None) or settings.get("color"),
@@ -178,20 +189,20 @@ def _shape(arguments: Any, settings: dict[str, Any]) -> Shape:
 
 
 class FrontEnd(Protocol):
-    """What an :class:`Engine` needs of the place where answers are shown."""
+    """What an :class:`Engine` needs: for each call ``answer``, then always ``finish``; ``tell`` for problems, notes."""
 
     def answer(self, call: Call) -> int:
         """Run the call, show its answer, and return the exit code. Raises KshellError."""
 
     def finish(self) -> None:
-        """The answer is complete, or there is none: progress goes away, and paging ends."""
+        """Remove the progress display and end paging. Called after every call, also after one that failed."""
 
     def tell(self, label: str, sentences: list[str]) -> None:
-        """Show sentences about the data; ``label`` is ``error`` or ``note``."""
+        """Show sentences about the data to the user; ``label`` is ``error`` or ``note``."""
 
 
 class Engine:
-    """Runs calls for one front end, and tells once what is wrong with the data and what the user should know of it."""
+    """Runs calls for one front end, and reports each problem and note of the data only once in its lifetime."""
 
     def __init__(self, session: Session, front_end: FrontEnd, ask: Callable[[str], bool] | None) -> None:
         """``ask`` asks the user a yes-or-no question; ``None`` where there is no user."""
@@ -210,7 +221,7 @@ class Engine:
             self.announce(call.session)
 
     def announce(self, session: Session) -> None:
-        """Tell what has not been told yet."""
+        """Pass the session's problems and notes to the front end, without those that were reported before."""
         for label, sentences in (("error", session.problems()), ("note", session.notes())):
             news = [sentence for sentence in sentences if sentence not in self._told]
             self._told.update(news)
@@ -220,7 +231,7 @@ class Engine:
 
 @contextlib.contextmanager
 def time_limit(call: Call) -> Iterator[None]:
-    """The call's ``--timeout``; where it was spent on a source that does not answer, the error says so."""
+    """Apply the call's ``--timeout``. If the source did not answer in that time, the error names the source."""
     try:
         with deadline(call.shape.timeout):
             yield
@@ -230,13 +241,12 @@ def time_limit(call: Call) -> Iterator[None]:
 
 @contextlib.contextmanager
 def deadline(seconds: float | None) -> Iterator[None]:
-    """Ends what runs inside after ``seconds`` with a DeadlineError; ``None`` waits for ever."""
+    """Raise DeadlineError in the block after ``seconds``; ``None`` means no limit. Uses SIGALRM: main thread only."""
     if seconds is None:
         yield
         return
     import signal
     import weakref
-    from types import FrameType
 
     raised: list[weakref.ref[DeadlineError]] = []
 
@@ -248,10 +258,10 @@ def deadline(seconds: float | None) -> Iterator[None]:
         try:
             raise error
         finally:
-            del error  # its traceback holds this frame: without the name nothing but whoever handles it keeps it
+            del error  # its traceback refers to this frame: without this, the two would keep each other alive
 
     before = signal.signal(signal.SIGALRM, expired)
-    # Python drops what is raised inside a finalizer or a callback of its own: then it is raised again, a second later.
+    # Python drops an exception raised inside a finalizer or a callback. The timer repeats, so it is raised again.
     signal.setitimer(signal.ITIMER_REAL, seconds, _ALARM_INTERVAL)
     try:
         yield

@@ -1,6 +1,6 @@
-"""The formats of answers: each is declared once, here and rendered by the module of :mod:`kshell.render` that it names.
+"""The declarations of all output formats (``-o``). The module of :mod:`kshell.render` that a format names renders it.
 
-Options (``kshell-pipeline``'s, too), completion, settings, help, the renderers and ``watch`` take them from here.
+The options (also those of ``kshell-pipeline``), completion, settings, help, the renderers and ``watch`` use this list.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 
 class Format(NamedTuple):
-    """How answers can be printed.
+    """The declaration of an output format.
 
     Attributes:
-        name: what ``-o`` takes.
-        about: what `help formats` says of it.
-        module: the module of :mod:`kshell.render` whose ``FORMATS`` has it.
-        between: what separates an answer from the one before it, where a command gives several (``watch``).
-        one_header: whether several answers have one header together.
-        is_text: whether it is made to be read at a terminal: times are of the user's zone there.
+        name: the value of ``-o``.
+        about: its description in `help formats`.
+        module: the module of :mod:`kshell.render` whose ``FORMATS`` has the renderers.
+        between: the text between two answers of one command (``watch``).
+        one_header: whether only the first of several answers has a header line.
+        is_text: whether it is for reading at a terminal, so that times are in the user's time zone.
     """
 
     name: str

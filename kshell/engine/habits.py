@@ -1,7 +1,7 @@
-"""What users of other tools type out of habit, and the line that does it here. Only hints: nothing of it is accepted.
+"""Hints for users who type the options and commands of other tools: Kafka's own, kubectl, jq, psql.
 
-Kafka's own tools, kubectl, jq and psql have words for what kshell does with others. A wrong line is answered with one
-that works: each proposal is understood by the parser before it is made.
+A line that failed to parse comes in; the hint for its error message goes out. Nothing here makes such a line work. Each
+proposed line is parsed first, so that the hint never proposes a wrong line.
 """
 
 from __future__ import annotations
@@ -73,8 +73,9 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "-f": ("follow", "watch {name}"),
     "--file": ("{name} --to {value}",),
 }
-"""An option, perhaps behind the command that it is for -> lines in its place, the best first. The first one that the
-command understands is proposed. ``{name}`` is the command, ``{value}`` what was given."""
+"""An unknown option, perhaps after the name of the only command that it is meant for -> lines to use in its place, the
+best first. The first line that the parser accepts is proposed. ``{name}`` is the command, ``{value}`` the option's
+value."""
 
 _ALERT = "`partitions --under-min-isr --fail-if-any` ends with 1 where a row is left, and so does `health`"
 _CHANGES = "`diff end-10m now` says what changed, `log --since end-10m` in which order"
@@ -135,22 +136,22 @@ COMMANDS: Mapping[str, str] = {
     "kafka-cluster": "`status` has the cluster's id",
     "kafka-storage": "`info` has what a directory was formatted with",
 }
-"""A word where a command should be, without ``.sh`` -> what there is in its place."""
+"""A word that was typed as a command, without ``.sh`` -> the hint that names kshell's commands for it."""
 _HOST = re.compile(r"[\w.-]+:\d{2,5}", re.ASCII)
 _PRINCIPALS = ("principal", "owner")
 """Columns whose values are of the form ``User:alice``."""
 _UNKNOWN = "…"
 _EXAMPLES = ("1", "json")
-"""Values that a proposal is tried with where none was given."""
+"""Values with which a proposal is parsed if the user gave none."""
 
 
 def option_hint(command: Command, option: str, value: str | None) -> str | None:
-    """The line for an option that the command does not have.
+    """Return a hint for an option that the command does not have; ``None`` if none is known.
 
     Args:
-        command: the one that was asked.
+        command: the command of the line.
         option: as it was typed, ``--json``.
-        value: what was given with it, if anything was.
+        value: the value that was typed with it, if any.
     """
     for template in (*OPTIONS.get(f"{command.name} {option}", ()), *OPTIONS.get(option, ())):
         for tried in (value, *_EXAMPLES):
@@ -161,7 +162,7 @@ def option_hint(command: Command, option: str, value: str | None) -> str | None:
 
 
 def command_hint(word: str) -> str | None:
-    """What to say where a word stands in a command's place: another tool's, a source's."""
+    """Return a hint for a word that is no command, such as another tool, a directory or a host; else ``None``."""
     known = COMMANDS.get(word.removesuffix(".sh").lower())
     if known is not None:
         return known
@@ -173,12 +174,12 @@ def command_hint(word: str) -> str | None:
 
 
 def excess_hint(command: Command, found: SimpleNamespace, excess: Sequence[str]) -> str | None:
-    """The line for words that the command does not take: what it declares them to be meant for, or a source.
+    """Return a hint for extra words: what ``Command.meant`` says they are for, or that a source comes first.
 
     Args:
-        command: the one that was asked.
-        found: the options that were given.
-        excess: the words too many.
+        command: the command of the line.
+        found: its arguments as far as they were parsed.
+        excess: the extra words.
     """
     for line in _lines_for(command, found, list(map(str, excess))):
         if _is_understood(line):
@@ -193,6 +194,7 @@ def excess_hint(command: Command, found: SimpleNamespace, excess: Sequence[str])
 
 
 def _lines_for(command: Command, found: SimpleNamespace, excess: list[str]) -> list[str]:
+    """Return the lines that the user may have meant with the extra words, the most likely first."""
     if not command.meant:
         return _typed_names(command, found, excess)
     if any(arg.name == command.meant for arg in command.args):
@@ -211,7 +213,7 @@ def _lines_for(command: Command, found: SimpleNamespace, excess: list[str]) -> l
 
 
 def _typed_names(command: Command, found: SimpleNamespace, excess: list[str]) -> list[str]:
-    """``can alice read topic orders``: the words with their types before them, as Kafka's resources are written."""
+    """Correct a line such as ``can alice read topic orders`` to ``can User:alice READ TOPIC:orders``."""
     given = [str(getattr(found, arg.name)) for arg in command.args]
     if [arg.name for arg in command.args] != ["principal", "operation", "resource"] or len(excess) != 1:
         return []
@@ -225,7 +227,7 @@ def _is_understood(line: str) -> bool:
         name, *words = [word.text for word in parse_line(line).words]
         command = registry.get(name)
         found = parse(command, words, explains=False)
-        # A condition may be converted later than the line is parsed (`when`): then nobody knows yet.
+        # Some commands convert the condition after parsing (`when`): then it is not known whether it is valid.
         return "--where" not in words or callable(found.where)
     except UsageError:
         return False

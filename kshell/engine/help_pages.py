@@ -1,4 +1,4 @@
-"""What ``help`` and ``man`` explain besides commands: a page a subject."""
+"""The help topics that are not commands, such as points in time and exit codes: one page of Markdown each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class HelpTopic(NamedTuple):
-    """A topic: what ``help`` lists it with, and what makes its page, in Markdown."""
+    """A help topic: its summary in the list of ``help``, and a function that returns its page in Markdown."""
 
     summary: str
     text: Callable[[], str]
@@ -99,11 +99,11 @@ PAGES: dict[str, HelpTopic] = {
     "environment": HelpTopic("variables that kshell reads", lambda: ENVIRONMENT),
     "files": HelpTopic("the files that kshell keeps for itself", lambda: FILES),
 }
-"""Topics by name, in the order in which `help` lists them. No command has such a name."""
+"""Topics by name, in the order in which `help` lists them. No topic has the name of a command."""
 
 
 def unknown(name: str) -> UsageError:
-    """The error for a word that is neither a command nor a subject; it proposes some of both."""
+    """Return the error for a word that is neither a command nor a help topic, with a hint of similar names."""
     from kshell.engine.habits import command_hint  # late: only mistakes need it
 
     subjects = (*registry.names(), *PAGES)
@@ -112,5 +112,5 @@ def unknown(name: str) -> UsageError:
 
 
 def complete_subject(session: Session, typed: str) -> Iterable[str]:
-    """The commands and the subjects that begin like what was typed."""
+    """Return the names of commands and help topics that begin with the typed text."""
     return sorted([*registry.complete_name(session, typed), *(name for name in PAGES if name.startswith(typed))])

@@ -1,15 +1,16 @@
-"""The command language: words with quotes, globs, comments, redirection and a pipe into a program.
+"""The grammar of the command language: words with quotes, globs, comments, redirection and a pipe into a program.
 
 ::
 
     cat '/image/configs/TOPIC:a b' -o json > out.json     # a comment
     dump --type TOPIC_RECORD -o jsonl | jq .data.name
 
-Quotes are a POSIX shell's: single quotes keep everything, double quotes let a backslash escape ``"`` and ``\\``, a bare
-backslash takes the meaning from what follows. Everything after an unquoted ``|`` is one command line for ``sh -c``.
+Quotes work as in a POSIX shell: single quotes keep everything literal, double quotes let a backslash escape ``"`` and
+``\\``, and an unquoted backslash makes the next character literal. Everything after an unquoted ``|`` is one command
+line for ``sh -c``.
 
-:func:`scan` is the only reader of this grammar. It never complains, so completion and highlighting can use it on a line
-that is still being typed; :func:`parse_line` raises for what such a line must not have when it is run.
+:func:`scan` is the only reader of this grammar. It never raises, so completion and highlighting can use it on a line
+that is still being typed; :func:`parse_line`, for a line to run, raises for an open quote and other faults.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from kshell.tree.globs import escape
 
 
 class TokenKind(Enum):
-    """What a token is."""
+    """The kind of a token: a word, an operator, or what follows an operator."""
 
     WORD = "word"
     PIPE = "|"
@@ -41,10 +42,11 @@ class Token(NamedTuple):
 
     Attributes:
         text: its literal meaning, without quotes and backslashes.
-        pattern: the same with quoted characters escaped, so that only unquoted ones are a glob's.
-        columns: for each character of ``text``, where it begins in the line.
-        open: the quote that is not closed, or a backslash with nothing behind it, or empty.
+        pattern: ``text`` with quoted characters escaped, so that only unquoted ``*?[]{}`` work as a glob.
+        columns: for each character of ``text``, the column of the line where it begins.
+        open: the quote that is not closed, or a backslash at the end of the line; empty if there is neither.
         last_mark: the column of the last quote mark; -1 without one.
+        quoted: whether any part of it is quoted.
     """
 
     kind: TokenKind
@@ -59,7 +61,7 @@ class Token(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A word: its literal ``text``, and as a ``pattern`` in which quoted characters are escaped."""
+    """A word of a parsed line; its fields are those of its :class:`Token`, and ``column`` is where it begins."""
 
     text: str
     pattern: str
@@ -68,7 +70,7 @@ class Word(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A parsed line: its words, where the output goes, and the program it is piped through."""
+    """A parsed line: its words, and the file (``target``) or the ``program`` that gets the output, if any."""
 
     words: list[Word]
     target: str | None = None
@@ -77,7 +79,7 @@ class Line(NamedTuple):
 
 
 def scan(line: str, *, several: bool = False) -> list[Token]:
-    """The tokens of a line, in order; blanks are left out. ``several``: it may have several commands."""
+    """Return the tokens of a line, without the blanks between them. ``several``: ``;`` and ``&&`` separate commands."""
     tokens: list[Token] = []
     kind = TokenKind.WORD
     at = _after_blanks(line, 0)
@@ -107,7 +109,7 @@ def scan(line: str, *, several: bool = False) -> list[Token]:
 
 
 class LineCommand(NamedTuple):
-    """A command of a line of several; ``if_done``: it runs only if the one before it ended with 0 (``&&``)."""
+    """A command of a line, and the column where it starts; ``if_done``: runs only after exit code 0 (``&&``)."""
 
     text: str
     start: int
@@ -115,9 +117,9 @@ class LineCommand(NamedTuple):
 
 
 def parts(line: str) -> list[LineCommand]:
-    """The commands of a line, which ``;`` and ``&&`` separate outside quotes; there is always one.
+    """Split a line into commands at ``;`` and ``&&`` outside quotes; return at least one, perhaps empty.
 
-    A pipe's program is one command line of ``sh``, with its own semicolons, and so is what stands in a comment.
+    The program after a pipe, and a comment, reach to the end of the line with all their semicolons.
     """
     commands: list[LineCommand] = []
     start, if_done = 0, False
@@ -129,17 +131,17 @@ def parts(line: str) -> list[LineCommand]:
 
 
 def _separator(line: str, at: int) -> str:
-    """What separates two commands there; empty where nothing does."""
+    """Return the separator of commands at a column, ``;`` or ``&&``; empty if there is none."""
     return next((mark for mark in (";", "&&") if line.startswith(mark, at)), "")
 
 
 def words(line: str) -> list[Token]:
-    """The tokens that are words."""
+    """Return the tokens of a line that are words: the command and its arguments."""
     return [token for token in scan(line) if token.kind is TokenKind.WORD]
 
 
 def parse_line(text: str) -> Line:
-    """A line that is to be run. Raises UsageError with the column of the fault."""
+    """Parse a line with one command in order to run it. Raises UsageError with the column of the fault."""
     shell_words: list[Word] = []
     tokens = iter(scan(text))
     for token in tokens:
@@ -184,7 +186,7 @@ def _rest(line: str, at: int, kind: TokenKind) -> Token:
 
 
 class _WordReader:
-    """Reads one word, from ``at`` on."""
+    """Reads one word of a line from column ``at`` on; :meth:`token` is called once and returns it."""
 
     def __init__(self, line: str, at: int, *, several: bool = False) -> None:
         self._line = line
@@ -219,7 +221,7 @@ class _WordReader:
         return Token(kind, self._start, self._at, text, pattern, columns, self._open, self._last_mark, quoted)
 
     def _add(self, char: str, pattern: str, *, width: int = 1) -> None:
-        """``width``: columns that the character takes; two where a backslash stands before it."""
+        """Add a character to the word. ``width``: its columns in the line, two if a backslash escapes it."""
         self._text.append(char)
         self._pattern.append(pattern)
         self._columns.append(self._at)
@@ -246,21 +248,21 @@ _SPECIAL = frozenset("'\"\\|>#*?[]{}")
 
 
 def quote(text: str) -> str:
-    """The text as it must be typed to mean itself."""
+    """Quote a text, if necessary, so that it is one literal word of a line."""
     if text and not any(char.isspace() or char in _SPECIAL for char in text):
         return text
     return "'" + text.replace("'", "'\\''") + "'"
 
 
 class Insertion:
-    """Where completion replaces the end of a word, and how the new text must be written to mean itself there.
+    """The position at which completion replaces the end of a word, and the quoting of the new text there.
 
-    What was typed stays unchanged, and an open quote stays open, unless a quote mark stands in what is replaced: then
-    the whole word is written again.
+    The text before ``start`` stays as typed, and an open quote stays open. Only if a quote mark is in the replaced
+    part, the whole word is written again.
     """
 
     def __init__(self, token: Token, cut: int) -> None:
-        """``cut`` is where in ``token.text`` the replaced text begins."""
+        """``cut`` is the index in ``token.text`` at which the replaced part begins."""
         end = token.end - (token.open == "\\")
         self.start = token.columns[cut] if cut < len(token.columns) else end
         self._quote = token.open.strip("\\")
@@ -272,12 +274,12 @@ class Insertion:
             self.start, self._before = token.columns[cut - 1], "\\"
 
     def written(self, text: str, *, ends_word: bool) -> str:
-        """``text`` as it must be typed; ``ends_word``: an open quote is closed after it."""
+        """Return ``text`` quoted for that position. ``ends_word``: close an open quote after it."""
         return self._opening + _inside(self._before + text, self._quote) + (self._quote if ends_word else "")
 
 
 def _inside(text: str, mark: str) -> str:
-    """The text as it must be typed inside an open quote, or outside of any."""
+    """Escape a text for a position inside the open quote ``mark``, or outside quotes if that is empty."""
     if mark == "'":
         return text.replace("'", "'\\''")
     if mark:

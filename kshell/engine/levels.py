@@ -1,6 +1,7 @@
-"""The names at one level of the tree, fast enough to be asked for at every key: sorted once as long as the image stays.
+"""Look up names and nodes of the tree for completion and highlighting, fast enough for every key press.
 
-Nothing here ever loads an image: before it is there, only the names of ``/`` are known.
+The sorted names of a directory are cached per session until its image changes. Nothing here loads an image: before it
+is loaded, only the names in ``/`` are known.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ from kshell.tree.node import Directory, Node
 from kshell.tree.paths import Segments
 
 _MOST_LEVELS = 32
-"""Levels whose names are remembered."""
+"""The most directories per session whose names are cached."""
 
 
 class Level:
-    """One directory of the tree and its children's names."""
+    """One directory of the tree, with the sorted names of its children."""
 
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
         self._names: list[str] | None = None
 
     def starting(self, prefix: str, limit: int) -> tuple[list[str], int]:
-        """The names that start with ``prefix``, in the tree's order: at most ``limit``, and how many there are."""
+        """Return the names that start with ``prefix``, at most ``limit`` of them, and how many there are in all."""
         if self._names is None:
             self._names = sorted(self._directory.segments())
         low = bisect_left(self._names, prefix)
@@ -35,18 +36,18 @@ class Level:
         return sorted(self._names[low : min(high, low + limit)], key=sort_key), high - low
 
     def child(self, name: str) -> Node | None:
-        """The node of that name."""
+        """Return the child node of that name; ``None`` if there is none."""
         return self._directory.child(name)
 
 
 def _after(prefix: str) -> str:
-    """The least text that sorts after everything that starts with ``prefix``."""
+    """Return a text that sorts after every text that starts with ``prefix``."""
     stem = prefix.rstrip("\U0010ffff")
     return stem[:-1] + chr(ord(stem[-1]) + 1) if stem else prefix + "\U0010ffff"
 
 
 class _Levels:
-    """What is remembered for one session: the levels under one root, the last used at the end."""
+    """The cached levels of one session, which are valid for one root, that is, for one image."""
 
     def __init__(self, root: Directory) -> None:
         self.root = root
@@ -75,7 +76,7 @@ _remembered: WeakKeyDictionary[Session, _Levels] = WeakKeyDictionary()
 
 
 def level_at(session: Session, segments: Segments) -> Level | None:
-    """The directory at ``segments``; ``None`` where there is none, or none can be known before the image is loaded."""
+    """Return the directory at a path; ``None`` if it does not exist or the image is not loaded yet."""
     if not session.is_loaded:
         return None
     levels = _remembered.get(session)
@@ -85,7 +86,7 @@ def level_at(session: Session, segments: Segments) -> Level | None:
 
 
 def node_at(session: Session, segments: Segments) -> Node | None:
-    """The node at ``segments``, or ``None``; as quick as a look into a table, once its level was asked for."""
+    """Return the node at a path; ``None`` if it does not exist or the image is not loaded yet."""
     if not segments:
         return session.root
     level = level_at(session, segments[:-1])
@@ -93,5 +94,5 @@ def node_at(session: Session, segments: Segments) -> Node | None:
 
 
 def top_names(session: Session) -> Sequence[str]:
-    """The names in ``/``, which are known without reading anything."""
+    """Return the names in ``/``, which are known before the image is loaded."""
     return session.root.segments()

@@ -1,4 +1,4 @@
-"""Files of this machine, as words of a line."""
+"""Paths of the local file system as arguments of commands: completion, and a note about the session's own source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def complete_file(session: Session, typed: str) -> Iterable[str]:
-    """The files and directories whose paths may be meant; directories end with a slash."""
+    """Return the paths in the directory that is typed so far, for completion; directories end with a slash."""
     folder = typed[: typed.rfind("/") + 1]
     try:
         with os.scandir(os.path.expanduser(folder) or ".") as entries:
@@ -25,7 +25,7 @@ def complete_file(session: Session, typed: str) -> Iterable[str]:
 
 
 def note_source_beside(session: Session, paths: Iterable[str]) -> None:
-    """Say that the session's source is not among the copies that a line names, and so is not looked at."""
+    """Add a remark if the session's source is not among the copies that a line names, as it is then not read."""
     place = session.source.path if isinstance(session.source, DirectorySource) else session.source.name
     if isinstance(session.source, NoSource) or session.source.is_sample:
         return
@@ -34,6 +34,6 @@ def note_source_beside(session: Session, paths: Iterable[str]) -> None:
 
 
 def _log_directory(path: str) -> str:
-    """The directory around ``__cluster_metadata-0``, whichever of the two is named."""
+    """Return the log directory of a path, which may name the log directory or ``__cluster_metadata-0`` in it."""
     whole = os.path.realpath(local_path(path))
     return os.path.dirname(whole) if os.path.basename(whole) == METADATA_DIRECTORY else whole

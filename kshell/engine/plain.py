@@ -1,4 +1,4 @@
-"""Results as plain values (what JSON knows): what exact formats print, and what `support-bundle` stores."""
+"""Convert results to plain values (the types of JSON), for exact formats such as ``json``, and for `support-bundle`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ LEFT_OUT = "…"
 
 
 def columns(rows: Rows) -> tuple[str, ...]:
-    """All columns' names; first the one that only ``text`` shows as headings, which would be lost otherwise."""
+    """Return the names of all columns. A ``group`` column, which ``text`` shows as headings, is added first."""
     names = tuple(column.name for column in rows.columns)
     return names if rows.group is None or rows.group in names else (rows.group, *names)
 
 
 def objects(rows: Rows) -> Iterator[Any]:
-    """Each row as an object of the columns, ``null`` where a row lacks one; or as its ``bare`` column's value."""
+    """Yield each row as an object with all columns (missing: ``None``), or only the value of the ``bare`` column."""
     if rows.bare is not None:
         bare = rows.bare
         return (row.get(bare) for row in rows)
@@ -32,8 +32,8 @@ class FirstRows(NamedTuple, Generic[T]):
     """The first of many rows.
 
     Attributes:
-        left_out: how many rows there are beyond those; at least, where counting was given up.
-        is_counted: whether all of them were counted.
+        left_out: the number of further rows; a lower bound if counting was given up.
+        is_counted: whether all further rows were counted.
     """
 
     rows: list[T]
@@ -49,13 +49,13 @@ def first_rows(
     most_counted: int | None = None,
     seconds: float | None = None,
 ) -> FirstRows[T]:
-    """The first rows of an answer, for what has room for so many; the others are read, too, to be counted.
+    """Take the first rows of an answer, and read the further ones only to count them.
 
     Args:
-        limit: the most rows.
-        fits: whether there is room for one more row. The first row always fits.
-        most_counted: the most rows beyond those that are counted.
-        seconds: the longest that counting may take.
+        limit: the most rows to return.
+        fits: whether there is still room for a row; it is called for each. The first row is always taken.
+        most_counted: the most further rows to count; ``None`` for no limit.
+        seconds: the longest time to count; ``None`` for no limit.
     """
     waiting, first, left_out = iter(rows), list[T](), 0
     for row in waiting:
@@ -73,12 +73,12 @@ def first_rows(
 
 
 def trees(root: Branch) -> list[Branch]:
-    """The root; or, where it has no name and only holds several trees, those."""
+    """Return the trees of a result: its root, or the root's children if the root has no name (several paths)."""
     return [root] if root.name or root.children is None else root.children
 
 
 def tree(branch: Branch) -> Any:
-    """A branch without its own name: its value, or an object name -> branch."""
+    """Return a branch without its own name: the value of a leaf, or an object name -> branch."""
     if branch.children is None and not branch.left_out:
         return branch.value
     below = {child.name: tree(child) for child in branch.children or ()}
@@ -88,7 +88,7 @@ def tree(branch: Branch) -> Any:
 
 
 def leaves(root: Branch) -> Iterator[Row]:
-    """The leaves of a tree as rows ``path``, ``value``; paths start with the root's own name."""
+    """Yield the leaves of a tree as rows with ``path`` and ``value``; a path starts with the name of its root."""
     for branch in trees(root):
         yield from _leaves(branch, branch.name)
 
@@ -104,7 +104,7 @@ def _leaves(branch: Branch, path: str) -> Iterator[Row]:
 
 
 def report(result: Report) -> dict[str, Any]:
-    """Section key -> body; the section of key ``""`` is part of the object itself."""
+    """Return a report as an object: section key -> body. The items of a section with key ``""`` are put in directly."""
     out: dict[str, Any] = {}
     for section in result.sections:
         body = list(objects(section.body)) if isinstance(section.body, Rows) else dict(section.body)
@@ -116,7 +116,7 @@ def report(result: Report) -> dict[str, Any]:
 
 
 def items(section: Section) -> Iterator[tuple[str, Any]]:
-    """A section's values with their keys; a row's are ``<number of the row>.<column>``."""
+    """Yield a section's values with their keys; in a section with rows a key is ``<number of the row>.<column>``."""
     if not isinstance(section.body, Rows):
         yield from ((str(key), value) for key, value in section.body.items())
         return
@@ -128,14 +128,14 @@ def items(section: Section) -> Iterator[tuple[str, Any]]:
 
 
 def flat(sections: Iterable[Section]) -> Iterator[Row]:
-    """Every value of a report as a row ``section``, ``key``, ``value``."""
+    """Yield every value of a report as a row with ``section``, ``key`` and ``value``."""
     for section in sections:
         for key, value in items(section):
             yield {"section": section.key, "key": key, "value": value}
 
 
 def value(result: Result) -> Any:
-    """Any result as one value. Rows become a list: only for answers that fit in memory."""
+    """Convert any result to one value, ``None`` if it has none. Rows become a list, so they must fit in memory."""
     if isinstance(result, Text):
         return result.text
     if isinstance(result, Value):

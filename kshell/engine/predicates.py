@@ -1,6 +1,7 @@
-"""Answers yes or no as exit codes: which end with 1, and when.
+"""Exit codes of commands that answer yes or no: predicates, and tables with ``--fail-if-any``.
 
-1 says no, and nothing else says 1: what could not be found out has another code (:data:`kshell.errors.EXIT_CODES`).
+Exit code 1 always means no (or: a row is left). If the answer could not be found out, the code is another one
+(:data:`kshell.errors.EXIT_CODES`), so that a script can tell the two apart.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ FAIL_IF_ANY = Flag(("--fail-if-any",), "exit code 1 when a row is left, 0 when n
 
 
 def code_of(verdicts: Iterable[bool | None]) -> int:
-    """The exit code of several verdicts: 1 if one is no, else 3 if one is unknown (``None``), else 0."""
+    """Return the exit code of several verdicts: 1 if one is ``False``, else 3 if one is unknown (``None``), else 0."""
     answers = set(verdicts)
     return EXIT_FINDING if False in answers else EXIT_SOURCE if None in answers else EXIT_OK
 
 
 def exit_code_of(result: Result, session: Session) -> int:
-    """The exit code of an answer: the command's own, or that of the data that was loaded for it.
+    """Return the exit code of an answer: the higher one of the command's own and that of damage in the loaded data.
 
-    Nobody can tell yes or no from a log without a record, so that no alert is silent about it.
+    A question about the state of the cluster has at least code 3 if the log is empty, so that no alert stays silent.
     """
     if result.judges_data:
         return result.exit_code
@@ -36,21 +37,24 @@ def exit_code_of(result: Result, session: Session) -> int:
 
 
 def answers_by_rows(result: Rows, *, some: int, none: int) -> None:
-    """Make the result's exit code hang on whether its rows, once they are read, are any: ``some``, or ``none``.
+    """Set the result's exit code by its rows, when they are read: ``some`` if there is a row, else ``none``.
 
-    A code above 1 that the result has by then (damage) stays.
+    If the result has another code above 1 by then (damage), it stays.
     """
     result.rows = _Answering(result, result.rows, some, none)
 
 
 def answers_unknown_without_rows(result: Rows) -> None:
-    """Where it could not be told of all rows whether they are to be there, none is no good news: 3, not 0."""
+    """Make the exit code 3, not 0, if no row is left, because it is unknown for some rows whether they belong there.
+
+    Call it after :func:`answers_by_rows`.
+    """
     assert isinstance(result.rows, _Answering)
     result.rows.none = EXIT_SOURCE
 
 
 class _Answering:
-    """Rows that set the exit code of the result they belong to, each time they are read."""
+    """Rows that set the exit code of their result while they are read."""
 
     def __init__(self, result: Rows, rows: Iterable[Row], some: int, none: int) -> None:
         self._result = result
@@ -67,7 +71,7 @@ class _Answering:
             yield row
 
     def settle(self) -> None:
-        """Look for a row, if none has been read so far."""
+        """Read the first row if none was read yet, so that the exit code is known."""
         if not self._has_row:
             next(iter(self), None)
 
@@ -77,13 +81,13 @@ class _Answering:
 
 
 def settle(result: Result) -> None:
-    """Find out the exit code of an answer whose rows are no longer written: nobody reads them any more."""
+    """Determine the exit code of an answer by rows after its output was closed (``| head``) before they were read."""
     if isinstance(result, Rows) and isinstance(result.rows, _Answering):
         result.rows.settle()
 
 
 def meaning_of_no(command: Command) -> str:
-    """When the command ends with 1; empty for one that never does."""
+    """Return when the command ends with exit code 1, as a phrase; empty if it never does."""
     alone = command.says_no
     if FAIL_IF_ANY not in command.flags:
         return alone

@@ -1,4 +1,4 @@
-"""The commands there are: the modules of :mod:`kshell.commands`. Names are listed without importing any of them."""
+"""Find commands by name: the modules of :mod:`kshell.commands`. Listing the names imports none of them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _PACKAGE = "kshell.commands"
 
 @cache
 def names() -> tuple[str, ...]:
-    """Every command's name, sorted. A module ``as_of`` is the command ``as-of``."""
+    """Return the names of all commands, sorted. The module ``as_of`` is the command ``as-of``."""
     package = importlib.import_module(_PACKAGE)
     return tuple(name.replace("_", "-") for name in module_names(package.__path__))
 
 
 def get(name: str) -> Command:
-    """The command, imported now. Raises UsageError, which proposes names that exist."""
+    """Import and return the command of that name. Raises UsageError with a hint of similar commands."""
     if name not in names():
         from kshell.engine.habits import command_hint  # late: only mistakes need it
 
@@ -35,10 +35,10 @@ def get(name: str) -> Command:
 
 
 def complete_name(session: Session, typed: str) -> list[str]:
-    """The commands that begin like what was typed; aliases are no commands."""
+    """Return the names of commands that begin with the typed text, without aliases."""
     return [name for name in names() if name.startswith(typed)]
 
 
 def commands() -> list[Command]:
-    """All of them, by name."""
+    """Import and return all commands, sorted by name."""
     return [get(name) for name in names()]

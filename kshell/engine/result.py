@@ -1,8 +1,8 @@
-"""What commands return. A command never prints: a renderer turns a result into text, JSON, a table, a page.
+"""The results that commands return. A command never prints: a renderer turns its result into text, JSON or HTML.
 
-Five kinds that are rendered: :class:`Text`, :class:`Value`, :class:`Rows`, :class:`Tree`, :class:`Report`. Values in
-them are plain (what JSON knows), redacted, and not yet escaped: escaping belongs to the format. A front end renders the
-parts of a :class:`Many` one by one, and :class:`Nothing` not at all.
+Five kinds are rendered: :class:`Text`, :class:`Value`, :class:`Rows`, :class:`Tree`, :class:`Report`. Their values are
+plain (the types of JSON), redacted, and not yet escaped: escaping belongs to the format. A front end renders the parts
+of a :class:`Many` one by one, and :class:`Nothing` not at all.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ Row = Mapping[str, Any]
 
 
 class Result:
-    """Base of the kinds. ``exit_code`` is the command's own (a predicate's finding: 1).
+    """Base class of all kinds of result. ``exit_code`` is the command's own: 1 if a predicate says no.
 
-    ``for_people`` is what ``text`` and ``wide`` show instead, where the exact answer does not read well (ages beside
-    times, a column a node); every other format shows the result itself.
+    ``for_people`` is another result, which ``text`` and ``wide`` show in place of this one because it reads better
+    (ages beside times, one column per node). Every other format shows this result.
     """
 
     exit_code: int
     for_people: Result | None = None
     judges_data = False
-    """Whether the exit code says all there is to say of the data (``verify``), whatever the session has loaded."""
+    """Whether this exit code counts alone, without the damage that the session found while it loaded (``verify``)."""
     asks_state = False
-    """Whether the exit code answers a question about the state: a log without a record has no answer."""
+    """Whether the exit code answers a question about the state of the cluster, which an empty log cannot answer."""
 
     def __init__(self, *, exit_code: int = 0) -> None:
         self.exit_code = exit_code
@@ -41,22 +41,22 @@ class Result:
 
 
 class Nothing(Result):
-    """A command that only does something (``cd``)."""
+    """The result of a command that has no answer, only an effect (``cd``)."""
 
 
 class Toned(str):
-    """A text with a tone, a name of the renderer's styles (``error``, ``warning``): for eyes only, plain elsewhere."""
+    """A text with a tone (``error``, ``warning``), which renderers with colours show; elsewhere a plain string."""
 
     tone: str
 
     def __new__(cls, text: str, tone: str = "") -> Toned:
         toned = super().__new__(cls, text)
-        toned.tone = tone  # pickle sets it itself
+        toned.tone = tone  # unpickling restores this attribute by itself
         return toned
 
 
 class Difference(NamedTuple):
-    """What became of one field of a value (``""``: of the value itself); only a :class:`PageLayout` has such."""
+    """The old and new value of a field, or of the whole value if the name is ``""``; for a :class:`PageLayout` only."""
 
     name: str
     old: Any
@@ -64,7 +64,7 @@ class Difference(NamedTuple):
 
 
 class Text(Result):
-    """Words for people: help, man, pwd. ``json`` gives one string; ``man`` and ``help`` are Markdown."""
+    """Text for the user, such as help or a path; one string in JSON. ``markdown``: whether it is Markdown (``man``)."""
 
     def __init__(self, text: str, markdown: bool = False, *, exit_code: int = 0) -> None:
         super().__init__(exit_code=exit_code)
@@ -73,9 +73,9 @@ class Text(Result):
 
 
 class Drawing(Text):
-    """A plot in characters, for people alone (``for_people``): ``draw`` makes it when a width (columns) is known.
+    """A plot drawn with characters, used as ``for_people`` of an exact result.
 
-    It gives lines of parts; those that are :class:`Toned` have a colour.
+    ``draw`` takes the width in columns and returns lines, each a list of texts; a :class:`Toned` text has a colour.
     """
 
     def __init__(self, draw: Callable[[int], list[list[str]]], *, exit_code: int = 0) -> None:
@@ -94,9 +94,9 @@ class Value(Result):
 
 
 class Timestamp(str):
-    """The column type ``string``, of times (ISO-8601 in UTC), which are real timestamps in data frames.
+    """The type of a column of times: ISO 8601 text in UTC, which becomes real timestamps in data frames.
 
-    Wherever types are compared it is a ``string``: rows, JSON, conditions and SQL have text.
+    It equals the type ``string``, because times are text in rows, JSON, conditions and SQL.
     """
 
 
@@ -104,16 +104,14 @@ TIMESTAMP = Timestamp("string")
 
 
 class Column(NamedTuple):
-    """A column: its key in the rows, in Kafka's lowerCamelCase; shown in ``wide`` only where ``wide`` is set.
+    """A column of rows; ``name`` is its key, in Kafka's lowerCamelCase. A ``wide`` one is not shown by ``text``.
 
-    ``type`` is one of :mod:`kshell.tables.declaration`; ``None`` where only the values can tell (``sql``).
-
-    Where a terminal has no room for all columns, those with the highest ``spare`` are left out first, of equal ones the
-    last; what a row is about, with -1, is neither left out nor cut while anything else can be. ``prose`` is a sentence:
-    where there is no room it stands below its row, broken between words. ``tone`` gives a value's tone (``error``,
-    ``warning``; ``""`` for none), as colours show it; a function of a module, so that columns can be pickled.
-    ``usual`` is what most rows have in a column without which the others would mislead: where it is left out, their
-    values stand below their rows.
+    ``type`` is one of :mod:`kshell.tables.declaration`; ``None`` where only the values can tell (``sql``). A narrow
+    terminal leaves out the columns with the highest ``spare`` first, of equal ones the last; -1 is for what identifies
+    the row, which is kept as long as possible. ``prose``: values are sentences, which a narrow terminal shows below
+    their row. ``tone`` returns the tone of a value (``error``, ``warning``, ``""``) for its colour; a function of a
+    module, so that columns can be pickled. ``usual`` is the value of most rows: where the column is left out, rows with
+    another one show it below them.
     """
 
     name: str
@@ -126,8 +124,9 @@ class Column(NamedTuple):
 
 
 def typed(declarations: str, wide: str = "") -> tuple[Column, ...]:
-    """Columns out of words ``name:type`` (``[type]`` for a list of it, ``timestamp`` for :data:`TIMESTAMP`); the
-    ``wide`` ones come last.
+    """Make columns of words ``name:type``: ``[type]`` is a list, ``timestamp`` is :data:`TIMESTAMP`.
+
+    The ``wide`` ones are shown in ``wide`` only, and come last.
     """
     columns = []
     for declaration in (*declarations.split(), *wide.split()):
@@ -138,11 +137,11 @@ def typed(declarations: str, wide: str = "") -> tuple[Column, ...]:
 
 
 class PageLayout(NamedTuple):
-    """How a page (``html``) shows rows that read badly as a table of their columns: by other ``columns``.
+    """How an HTML page shows rows whose own columns would read badly there: with other ``columns``.
 
-    ``row`` makes a row of those out of a row; a value may be a list of :class:`Difference`. Rows that a ``double`` is
-    true of say again what others say: they are left out, and counted. ``fold`` are columns whose changes start a new
-    block, which folds. Functions are those of a module, so that rows can be pickled.
+    ``row`` makes a row of the page out of a row; a value may be a list of :class:`Difference`. Rows for which
+    ``double`` is true only repeat others: they are counted, not shown. The values of ``fold`` columns group adjacent
+    rows into blocks that can be folded. Functions must be those of a module, so that rows can be pickled.
     """
 
     columns: tuple[Column, ...]
@@ -152,33 +151,35 @@ class PageLayout(NamedTuple):
 
 
 class TextRows(Iterable[Row]):
-    """Rows that can be had as text without being made. Either is read once."""
+    """Rows that are also available as JSON text, without making row objects. Read either the rows or the text, once."""
 
     def json_lines(self) -> Iterator[str]:
-        """The rows as ``jsonl`` prints them, escaped; perhaps several lines at once."""
+        """Yield the rows as ``jsonl`` prints them, escaped; a chunk may hold several lines."""
         raise NotImplementedError
 
 
 class Rows(Result):
-    """Rows of one shape, perhaps made while they are read (``dump`` of a long log).
+    """Rows with the same columns; the rows may be made while they are read (``dump`` of a long log).
 
-    ``style`` only matters to ``text``: ``table`` is a table; ``names`` prints the column ``name`` alone, in columns as
-    ``ls`` does (``one_per_line``: one a line); ``lines`` prints each row's column ``line_column``, or what ``line``
-    makes of the row, as a line (``find``, ``dump``); ``prose`` does so with sentences, which are broken between words
-    where the terminal is narrow (``health``); ``values`` prints each row's ``path`` as a heading and its
-    ``value`` as a :class:`Value` is printed (``cat`` of several).
-
-    ``hanging`` is for lines that may be broken at a terminal: the columns by which the rest of one is indented. Without
-    it a line stays one, whatever it holds: a command to paste, for example.
-
-    ``group`` is a column whose changes start a new block with a heading (``ls`` of several directories). With ``json``
-    and ``jsonl``, the column ``bare`` stands for the whole row (``ls``: names). Rows may hold more keys than there are
-    columns; only columns are shown, in their order. ``live`` rows come as things happen, perhaps for ever: each is
-    printed at once, and no pager stands between.
-
-    Three are for pages: ``tone`` gives a row's tone (``critical`` to ``info``, ``added``, ``removed``, ``changed``;
-    ``""`` for none), and is a function of a module, as those of ``page`` are; ``order`` are the fields that the line
-    sorted by, with whether they fall, and ``None`` where it could not choose rows.
+    Attributes:
+        columns: what is shown, in this order; rows may hold more keys.
+        style: how ``text`` prints the rows. ``table``: as a table. ``names``: only the column ``name``, side by side as
+            ``ls`` does. ``lines``: each row as one line (``find``, ``dump``). ``prose``: each row as a sentence, broken
+            between words on a narrow terminal (``health``). ``values``: each row's ``path`` as a heading, and below it
+            its ``value`` (``cat`` of several paths).
+        line_column: for ``lines`` and ``prose``, the column that is printed.
+        line: for ``lines``, makes the line out of the row in place of ``line_column``.
+        one_per_line: for ``names``, one name per line.
+        group: a column whose changes start a new block with a heading (``ls`` of several directories).
+        bare: the column whose value stands for the whole row in ``json`` and ``jsonl`` (``ls``: names).
+        live: whether rows come as things happen, perhaps without end: each is printed immediately, without a pager.
+        tone: for pages, returns a row's tone (``critical`` to ``info``, ``added``, ``removed``, ``changed``; ``""`` for
+            none). A function of a module, so that rows can be pickled.
+        page: another layout for pages.
+        order: for pages, the (field, whether descending) pairs by which the line sorted; ``None`` if the command has no
+            options that choose rows.
+        hanging: for ``lines``, the columns by which the rest of a broken line is indented; ``None``: lines are never
+            broken, because a user may paste them.
     """
 
     def __init__(
@@ -225,14 +226,14 @@ class Branch(NamedTuple):
     value: Any = None
     children: list[Branch] | None = None
     left_out: int = 0
-    """Children that a limit cut off."""
+    """The number of children that a limit cut off."""
 
 
 class Tree(Result):
-    """A part of the tree. ``json`` gives nested objects: name -> value, or name -> object.
+    """A part of the metadata tree; nested objects in JSON: name -> value, or name -> object.
 
-    A root without a name is no node: it only holds several trees, each named by its path. ``values``: whether ``text``
-    shows leaves' values (``cat DIR``) or only names (``tree``).
+    A root with an empty name is not a node: it only holds several trees, each named by its path. ``values``: whether
+    ``text`` shows the values of leaves (``cat DIR``) or only names (``tree``).
     """
 
     def __init__(self, root: Branch, values: bool = False, *, exit_code: int = 0) -> None:
@@ -250,20 +251,20 @@ class Section(NamedTuple):
 
 
 class Report(Result):
-    """A page about one thing (``info``, ``stat``). ``json`` gives one object: section key -> body.
+    """Several titled sections about one thing (``info``, ``stat``); one object in JSON: section key -> body.
 
-    A report with a single section of key ``""`` is that section's object.
+    The items of a section with key ``""`` become part of that object itself.
     """
 
     def __init__(self, sections: list[Section], *, exit_code: int = 0, is_answer_first: bool = False) -> None:
-        """``is_answer_first``: the first section says what matters, the others how it came to be."""
+        """``is_answer_first``: the first section is the answer, the others explain it; a terminal may reverse them."""
         super().__init__(exit_code=exit_code)
         self.sections = sections
         self.is_answer_first = is_answer_first
 
 
 class LineResult(NamedTuple):
-    """One line of several: what it called and what that gave, or why it failed. The answer's shape is the call's."""
+    """The outcome of one line of several: its call and result, or its error. ``call.shape`` says how to show it."""
 
     call: Call | None
     result: Result | None
@@ -271,10 +272,10 @@ class LineResult(NamedTuple):
 
 
 class Many(Result):
-    """What the lines of a file gave (``source``), each run when its part is asked for.
+    """The results of the lines of a file (``source``). A line runs when the iteration over ``parts`` reaches it.
 
-    Without ``keep_going`` the first line that fails ends the parts with its error raised; a front end ends there too
-    when rendering a part fails. With it, such a line is a part with an ``error``, and the highest exit code counts.
+    Without ``keep_going``, the iteration raises the error of the first line that fails, and a front end stops if
+    rendering a part fails. With it, a failed line is a part with an ``error``, and the highest exit code counts.
     """
 
     def __init__(self, parts: Iterable[LineResult], keep_going: bool = False, *, exit_code: int = 0) -> None:
@@ -284,10 +285,10 @@ class Many(Result):
 
 
 class Frames(Many):
-    """What one command gives whenever it is run again (``watch``): a part for each run, made when it is due.
+    """The results of one command that runs again and again (``watch``): one part per run, when the run is due.
 
-    At a terminal the newest stands in the place of the one before, below a header with ``title`` (the command) and how
-    often it runs; anywhere else those that differ from the one before are printed. ``exit_code`` counts at the end.
+    A terminal shows the newest part in place of the previous one, below a header with ``title`` (the command) and
+    ``every`` (seconds between runs). Other outputs get a part only if it differs from the previous one.
     """
 
     def __init__(self, parts: Iterable[LineResult], title: str, every: float, *, exit_code: int = 0) -> None:

@@ -1,6 +1,7 @@
-"""A session: the only mutable state. Its source, the image it shows, the working directory.
+"""The session that commands run on: its source, the image that it shows, the working directory, settings and aliases.
 
-Loading is lazy (``dump`` needs no image) but never partial: the first command that needs the image waits for all of it.
+A session is the only mutable state of a front end. Loading is lazy (``dump`` needs no image) but never partial: the
+first command that needs the image waits for all of it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kshell.errors import EXIT_DATA, EXIT_OK, DataError, DeadlineError, KshellError, SourceTimeoutError
+from kshell.errors import EXIT_DATA, EXIT_OK, DataError, DeadlineError, KshellError, NoSuchPathError, SourceTimeoutError
 from kshell.metadata.image import Image
 from kshell.metadata.partial import NOT_AVAILABLE
 from kshell.metadata.redaction import Redaction
@@ -27,16 +28,21 @@ from kshell.tree.image import iso
 from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join, resolve, split, walk
 from kshell.tree.root import Fact, Facts, root_directory
+from kshell.version import __version__
 
 if TYPE_CHECKING:
     from kshell.sources.points import Since
 
 OLD_AFTER = 300.0
-"""Seconds after which a copy's last record is worth a word."""
+"""Seconds. If the last record of a copy is older, a note says how old it is."""
 
 
 class Session(SourceView):
-    """What commands run on. ``until`` is an offset, or ``None`` for the newest state."""
+    """One source at one point in time (``until``), with the user's working directory, settings and aliases.
+
+    A front end makes one session. :meth:`reshape` derives others for a single answer (``--as-of``), which share aliases
+    and history with it and know it as ``front``.
+    """
 
     def __init__(
         self,
@@ -49,7 +55,7 @@ class Session(SourceView):
         super().__init__(source, until, progress)
         self.front: Session = self
         self.is_confined = False
-        """Whether commands see this source alone: whoever asks must not choose what else this process reads."""
+        """Whether commands may read only this source: a remote client must not choose what else this process reads."""
         self.redaction = Redaction(show_secrets=show_secrets)
         self.cwd: Segments = ()
         self.previous: Segments = ()
@@ -59,22 +65,22 @@ class Session(SourceView):
         self.sourcing: list[str] = []
         """The files whose lines are being run (``source``), the outermost first."""
         self.announce: Callable[[], None] | None = None
-        """Says notes at once, while a command runs for long; front ends that can, set it."""
+        """Reports problems and notes immediately, while a command still runs; an ``Engine`` sets it."""
         self.ask: Callable[[str], bool] | None = None
-        """Asks the person who is there a question that is answered with yes or no; ``None`` where nobody is."""
+        """Asks the user a yes-or-no question and returns the answer; ``None`` where there is no user."""
         self.remarks: list[str] = []
         """Notes about the answer of the last command; :meth:`kshell.engine.execution.Call.run` empties the list."""
         self.found_damage: list[DataError] = []
-        """Damage of the log that the last command met beside what was loaded; emptied in the same way."""
+        """Damage that the last command found in the log, in addition to that of loading; emptied in the same way."""
 
     @property
     def image(self) -> Image:
-        """The metadata image. Loads it when need be."""
+        """The metadata image. Loads it on first use."""
         return self.loaded.image
 
     @cached_property
     def root(self) -> Directory:
-        """``/``. Children are made when walked to."""
+        """The root directory ``/`` of the tree. Child nodes are created when somebody walks to them."""
         facts = {
             "local": self._local,
             "quorum": self._quorum,
@@ -85,11 +91,9 @@ class Session(SourceView):
 
     def _local(self) -> Facts:
         """``/local``: this program's version. No commit is recorded in a release."""
-        from kshell.version import __version__
-
         return {"version": Fact("version", __version__), "commitId": Fact("version", None)}
 
-    # What describes a source is imported late: most commands look at the image alone.
+    # The modules that describe a source are imported late: most commands need only the image.
 
     def _quorum(self) -> Facts:
         return _facts(self.source.quorum(self.loaded))
@@ -109,9 +113,10 @@ class Session(SourceView):
         return _facts(log(self.loaded, self.redaction))
 
     def origin(self, segments: Segments, node: Directory | Leaf, *, most: int | None = None) -> Origin | None:
-        """The record that last wrote a node. A snapshot does not know: then the log before it is asked, if it is there.
+        """Return the record that last wrote a node; ``None`` if unknown. Raises DataError.
 
-        That replays the log from its start, once a session, unless it has more than ``most`` bytes. Raises DataError.
+        For a value of the snapshot, the log before the snapshot is replayed, once per session, if it is still there and
+        the segments have at most ``most`` bytes.
         """
         origin = node.origin()
         if origin is None or not origin.place.in_snapshot or not self.knows_more:
@@ -126,7 +131,7 @@ class Session(SourceView):
 
     @property
     def knows_more(self) -> bool:
-        """Whether the directory still has log from before the snapshot that was loaded."""
+        """Whether the directory still has records of the log from before the snapshot that was loaded."""
         loaded = self.loaded
         segments, first = loaded.listing.segments, loaded.listing.log_start
         if first is None and segments:
@@ -135,13 +140,14 @@ class Session(SourceView):
 
     @cached_property
     def _from_oldest(self) -> Session:
+        """A session with the same state, replayed from the oldest record of the log in place of the newest snapshot."""
         twin = Session(self.source, until=self.until, progress=self.progress)
         twin.__dict__["loaded"] = self.source.load(until=self.until, progress=self.progress, from_oldest=True)
         return twin
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """Files and directories that nothing may be written to: the source's, and the log directory around it."""
+        """Paths that kshell must not write to: the source itself, and the Kafka log directory that holds it, if any."""
         if not self.source.path:
             return ()
         path = os.path.realpath(self.source.path)
@@ -154,10 +160,10 @@ class Session(SourceView):
     def reshape(
         self, *, show_secrets: bool | None = None, point: str | None = None, zone: str | None = None
     ) -> Session:
-        """A session over the same source with other options for one answer; the working directory is kept.
+        """Return a session over the same source and directory with other options, for one answer.
 
-        ``point`` is an offset, a time, ``@mark`` or ``now``. Raises UsageError for anything else, DataError for what is
-        out of reach.
+        ``point`` is an offset, a time, ``@mark`` or ``now``; ``zone`` is the time zone of times without one. Raises
+        UsageError if ``point`` is not a point in time, DataError if the log does not go back to it.
         """
         twin = Session(
             self.source,
@@ -178,13 +184,13 @@ class Session(SourceView):
         return twin
 
     def offset_of(self, point: str) -> int | None:
-        """As the base; a time that names no zone is one of the setting ``timezone``."""
+        """As in the base class; a time without a zone is in the zone of the setting ``timezone``."""
         return super().offset_of(self._in_zone(point))
 
     def since(self, point: str) -> Since | None:
-        """As the base; a time that names no zone is one of the setting ``timezone``.
+        """As in the base class; a time without a zone is in the zone of the setting ``timezone``.
 
-        A time after the last record is remarked on: nothing is newer, and of a copy that is old nobody expects that.
+        If the time is after the last record of a copy, a remark says so: users forget that a copy may be old.
         """
         begin = super().since(self._in_zone(point))
         if begin is not None and begin.last_ms is not None and not self.source.is_live:
@@ -219,14 +225,13 @@ class Session(SourceView):
             return [self.node(unescape(pattern))]
         matches = list(expand(self.root, self.cwd, pattern))
         if not matches:
-            from kshell.errors import NoSuchPathError
-
             raise NoSuchPathError(f"{pattern}: nothing matches")
         return matches
 
     def change_directory(self, segments: Segments) -> None:
-        """Makes ``segments`` the working directory; the caller has seen that it is one. It outlives a session that was
-        made for one answer.
+        """Make ``segments`` the working directory, also of the front end's session if this one is for a single answer.
+
+        The caller has checked that it is a directory.
         """
         for session in {self, self.front}:
             session.previous, session.cwd = session.cwd, segments
@@ -236,10 +241,10 @@ class Session(SourceView):
         """The working directory as a path."""
         return join(self.cwd)
 
-    # --- what there is to say ------------------------------------------------------------------------------------
+    # --- problems and notes --------------------------------------------------------------------------------------
 
     def problems(self) -> list[str]:
-        """What is wrong with the data that was loaded, one sentence each; empty when all is well."""
+        """Return what is wrong with the loaded data, one sentence each: damage, and records that were skipped."""
         if not self.is_loaded:
             return []
         loaded = self.loaded
@@ -256,7 +261,7 @@ class Session(SourceView):
         return messages
 
     def notes(self) -> list[str]:
-        """What a person should know though nothing is wrong: a torn tail, unknown records, an old copy."""
+        """Return what the user should know though nothing is wrong: a torn tail, unknown records, an old copy."""
         damage_messages = [error.message for error in self.loaded.damage] if self.is_loaded else []
         notes = self.source.notes()
         if checksum.was_in_python():
@@ -278,7 +283,7 @@ class Session(SourceView):
         return notes
 
     def _state_notes(self) -> list[str]:
-        """What the image is worth where it is not what was asked for: damaged, or not written yet."""
+        """Name the offset that the answers show where it is not the requested one: damage, or not written yet."""
         offset = self.image.provenance.offset
         if self.loaded.damage:
             return [
@@ -287,7 +292,7 @@ class Session(SourceView):
         return self.unwritten()
 
     def unwritten(self) -> list[str]:
-        """That the offset that was asked for is after the end, if it is."""
+        """Return a sentence if the requested offset is after the end of the log or snapshot, else an empty list."""
         offset = self.image.provenance.offset
         if self.until is not None and self.until > max(offset, (self.loaded.log_end_offset or 0) - 1):
             reason = "is not written yet" if self.loaded.listing.has_log else "is after the end of the snapshot"
@@ -295,29 +300,29 @@ class Session(SourceView):
         return []
 
     def age(self) -> float | None:
-        """Seconds since the last record was written, by this machine's clock; ``None`` when there is none."""
+        """Seconds since the last record was written, by this machine's clock; ``None`` without a timestamp."""
         timestamp = self.loaded.last_timestamp
         return None if timestamp <= 0 else time.time() - timestamp / 1000
 
     def why(self, error: DeadlineError) -> KshellError:
-        """The error to tell when time is over: that the source cannot be reached, if that is what it went into."""
+        """Return the error to report after a deadline; SourceTimeoutError if a live source is in trouble."""
         following = self.source.following()
         if following is None or following.trouble is None:
             return error
         return SourceTimeoutError(self.source.name, f"{error.message}: {following.trouble}", hint=error.hint)
 
     def note_damage(self, damage: Iterable[DataError]) -> None:
-        """Damage of the log that the command met: it is said and counts for the exit code, each once."""
+        """Record damage that a command found in the log, for the notes and the exit code; the same damage only once."""
         self.found_damage += [error for error in damage if error not in self.found_damage]
 
     def is_empty(self) -> bool:
-        """Whether a log was loaded, and has no record: a server has yet to write one, or somebody emptied it."""
+        """Whether a log was loaded that has no record at all."""
         if not self.is_loaded or not self.source.has_log:
             return False
         return self.loaded.image.provenance.offset < 0 and not self.loaded.log_end_offset
 
     def exit_code(self) -> int:
-        """4 when what was loaded or met is damaged or incomplete, else 0."""
+        """4 if the data that was loaded, or that the last command read, is damaged or incomplete; else 0."""
         return EXIT_DATA if self.found_damage or self.problems() else EXIT_OK
 
 
@@ -330,5 +335,5 @@ def ago(seconds: float) -> str:
 
 
 def _facts(described: dict[str, Any]) -> Facts:
-    """The nested (type, value, origin) tuples of a source's own description as the tree's facts."""
+    """Convert the nested (type, value, origin) tuples with which a source describes itself to facts of the tree."""
     return {name: _facts(below) if isinstance(below, dict) else Fact(*below) for name, below in described.items()}

@@ -1,6 +1,6 @@
-"""The settings of a session: what ``set`` knows. What they hold is in ``Session.settings``, under their names.
+"""The settings that the command ``set`` can change. Their values are in ``Session.settings``, by name.
 
-Showing secrets is no setting: it is asked for anew each time.
+Whether secrets are shown is deliberately not a setting: each line has to ask for it with ``--show-secrets``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _columns(text: str) -> int:
 
 
 class Setting(NamedTuple):
-    """A setting. ``convert`` makes its value of a word, or raises ValueError with what the word may be."""
+    """A setting. ``convert`` converts a word to its value, or raises ValueError whose text says what is allowed."""
 
     name: str
     help: str
@@ -56,7 +56,7 @@ class Setting(NamedTuple):
     choices: Collection[str] = ()
 
     def format_value(self, value: Any) -> Any:
-        """A value as it would be typed."""
+        """Return a value as the user would type it: ``on`` and ``off`` for booleans."""
         return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
 
 
@@ -77,7 +77,7 @@ SETTINGS = {
 
 
 def setting(name: str) -> Setting:
-    """The setting of that name. Raises UsageError, which proposes names that exist."""
+    """Return the setting of that name. Raises UsageError with a hint of similar names."""
     match = SETTINGS.get(name)
     if match is None:
         hint = did_you_mean(name, SETTINGS, f"settings: {', '.join(SETTINGS)}")
@@ -86,7 +86,7 @@ def setting(name: str) -> Setting:
 
 
 def assign(session: Session, name: str, text: str) -> None:
-    """Sets one. Raises UsageError for a name or a word that is not right."""
+    """Set a setting of the session to a typed value. Raises UsageError for an unknown name or a wrong value."""
     chosen = setting(name)
     try:
         session.settings[name] = chosen.convert(text)
@@ -95,16 +95,16 @@ def assign(session: Session, name: str, text: str) -> None:
 
 
 def value_of(session: Session, name: str) -> Any:
-    """What holds now."""
+    """Return the current value of a setting, or its default."""
     return session.settings.get(name, SETTINGS[name].default)
 
 
 def complete_name(session: Session, typed: str) -> Iterable[str]:
-    """The settings that begin like what was typed."""
+    """Return the names of settings that begin with the typed text."""
     return [name for name in SETTINGS if name.startswith(typed)]
 
 
 def words_after(tokens: list[str]) -> Iterable[str]:
-    """What the setting that was named last may become."""
+    """Return the values that completion proposes after the name of a setting, the last of ``tokens``."""
     named = SETTINGS.get(tokens[-1]) if tokens else None
     return tuple(named.choices) if named else ()

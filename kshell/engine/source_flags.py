@@ -1,4 +1,4 @@
-"""The options that name a source, and how to connect to it: the same on the command line and in a notebook."""
+"""The options that name a source and say how to read it or connect to it, for the command line and for notebooks."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ PROPERTIES = (
     Flag(("-X",), "one client property, key=value", "KEY=VALUE", repeat=True),
 )
 NAMING = (*SOURCES, *PROPERTIES, *READING)
-"""Those that name a source, and how to read it or connect to it."""
+"""All options of this module together."""
 
 
 def given_sources(options: SimpleNamespace) -> dict[str, str | None]:
-    """What the options name, as :func:`kshell.sources.choose.choose` takes it. Raises UsageError for two of a kind."""
+    """Return the source that options name, as :func:`kshell.sources.choose.choose` takes it. Raises UsageError."""
     return {
         "directory": _only(options.directory, "--directory", options.snapshot, "--snapshot"),
         "bootstrap_controllers": _only(options.bootstrap_controllers, "--bootstrap-controllers"),
@@ -49,7 +49,7 @@ def given_sources(options: SimpleNamespace) -> dict[str, str | None]:
 
 
 def _only(*values_and_flags: list[str] | str | None) -> str | None:
-    """The one value in (values, name of the flag) pairs. Raises UsageError for two: they are two sources."""
+    """Return the only value among alternating values and flag names. Raises UsageError for several values."""
     pairs = [
         (values_and_flags[at + 1], value)
         for at in range(0, len(values_and_flags), 2)
@@ -63,7 +63,7 @@ def _only(*values_and_flags: list[str] | str | None) -> str | None:
 
 
 def sources_of(options: SimpleNamespace) -> list[tuple[str, str]]:
-    """(kind, value) of every source that the options name, for a front end with several."""
+    """Return (kind, value) for every source that the options name, for a front end that opens several sources."""
     kinds = {
         "directory": [*(options.directory or ()), *(options.snapshot or ())],
         "bootstrap_controllers": options.bootstrap_controllers or (),

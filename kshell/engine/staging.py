@@ -1,4 +1,7 @@
-"""A new directory that is seen when it is complete, and not before: it is made beside its place, and moved there."""
+"""Write the user's new directories and files so that they appear only when they are complete.
+
+:func:`new_directory` gives a temporary directory to fill; the ``demand_`` functions check the target before that.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +19,20 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 _MODE = 0o700
-"""Metadata holds names, ACLs and hashes of passwords: others have no business with it."""
+"""Owner only, because metadata holds names, ACLs and hashes of passwords."""
 
 
 @contextmanager
 def new_directory(typed: str, target: str, lone_file: str | None = None) -> Iterator[str]:
-    """A directory beside the target, whose files go there at the end; it is gone if anything fails.
+    """Give a temporary directory to write to; at the end of the block it becomes ``target``. Removed if anything fails.
 
     Args:
         typed: the target as the user typed it, for errors.
-        target: an absolute path; its parents are made.
-        lone_file: the file that becomes the target itself, where that is to be no directory.
+        target: an absolute path; missing parent directories are created.
+        lone_file: the name of the file that is moved to ``target`` in place of the directory, if the target is a file.
 
     Raises:
-        CommandError: the operating system refuses; nothing is left behind.
+        CommandError: the operating system refuses; the temporary directory is removed.
     """
     parent, name = os.path.split(target)
     place = os.path.join(parent, f".{name}.{os.getpid()}.part")
@@ -60,7 +63,7 @@ def _close_to_others(place: str) -> None:
 
 
 def _publish(place: str, target: str) -> None:
-    """The whole directory at once where the target does not exist or is empty, else file by file."""
+    """Rename the whole directory if the target does not exist or is empty; else move its files one by one."""
     with suppress(OSError):
         os.rmdir(target)
     if not os.path.lexists(target):
@@ -71,25 +74,25 @@ def _publish(place: str, target: str) -> None:
 
 
 def not_written(typed: str, error: OSError) -> CommandError:
-    """The error for what the operating system refuses."""
+    """Convert an error of the operating system to a CommandError about the path that the user typed."""
     return CommandError(f"{typed}: {error.strerror or error}")
 
 
 def demand_outside(session: Session, typed: str, target: str) -> None:
-    """Raise CommandError for a place in the source's own directory, or in another one of Kafka's."""
+    """Raise CommandError if the target is in the source's own directory, or in another directory of Kafka."""
     files.demand_outside(typed, target, session.protected, "choose another directory")
 
 
 def demand_new_file(session: Session, typed: str, *, force: bool, example: str) -> str:
-    """The absolute path of a file that is to be written.
+    """Check that a file may be written, and return its absolute path.
 
     Args:
         typed: the path as the user typed it.
-        force: whether a file that exists may be replaced.
-        example: a command line that is right, for an error.
+        force: whether an existing file may be replaced.
+        example: a correct command line, for the error message.
 
     Raises:
-        CommandError: it is in the source's own directory, a directory, or exists.
+        CommandError: the path is in the source's own directory, is a directory, or exists.
     """
     target = os.path.realpath(local_path(typed))
     demand_outside(session, typed, target)
@@ -103,15 +106,15 @@ def demand_new_file(session: Session, typed: str, *, force: bool, example: str) 
 
 
 def demand_new_directory(session: Session, typed: str, hint: str, *, force: bool = False) -> str:
-    """The absolute path of a directory that is to be written.
+    """Check that a directory may be written, and return its absolute path.
 
     Args:
         typed: the path as the user typed it.
-        hint: what to do where something is there.
-        force: whether something may be there.
+        hint: what the user can do if the path exists.
+        force: whether the path may exist already.
 
     Raises:
-        CommandError: it is in the source's own directory, or something is there.
+        CommandError: the path is in the source's own directory, or exists and is not an empty directory.
     """
     target = os.path.realpath(local_path(typed))
     demand_outside(session, typed, target)
@@ -121,7 +124,7 @@ def demand_new_directory(session: Session, typed: str, hint: str, *, force: bool
 
 
 def demand_empty(typed: str, target: str, hint: str) -> None:
-    """Raise CommandError for a place where something is, an empty directory excepted."""
+    """Raise CommandError if the target exists, unless it is an empty directory."""
     try:
         if os.path.lexists(target) and (not os.path.isdir(target) or os.listdir(target)):
             raise CommandError(f"{typed}: exists, and is not an empty directory", hint=hint)

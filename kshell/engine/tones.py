@@ -1,4 +1,4 @@
-"""The tone of a value that a column shows: what is wrong stands out (``Column.tone``)."""
+"""Functions for ``Column.tone``, which make values that mean trouble stand out in colour."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _OF_STATES = {
 
 
 def state(value: Any) -> str:
-    """The tone of a partition's state, of a verdict on a file or a copy, of a finding's level."""
+    """Return the tone of a partition's state, of a verdict on a file or copy, or of a finding's level."""
     return _OF_STATES.get(value, "") if isinstance(value, str) else ""
 
 
 def harm(value: Any) -> str:
-    """``error`` where something is true, or where there is any of what is counted."""
+    """Return ``error`` for true, and for a count above 0."""
     return "error" if value else ""
 
 
 def doubt(value: Any) -> str:
-    """``warning`` likewise."""
+    """Return ``warning`` for true, and for a count above 0."""
     return "warning" if value else ""

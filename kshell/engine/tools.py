@@ -1,8 +1,8 @@
-"""Commands as tools of a program, such as a language model's: what it may call, with which arguments, as JSON schema.
+"""Commands as tools that a program, such as a language model, may call (used by :mod:`kshell.mcp`).
 
-Everything derives from a command's declaration; only :data:`TOOLS` is said here: which commands are offered, and when
-each is the right one. What is offered is read-only. An option that names a file, shapes text or never ends is not
-offered at all (:func:`is_offered`), and what is not offered cannot be given.
+:data:`TOOLS` lists the commands that are offered and says when to call each; the JSON schema of the arguments and the
+descriptions derive from the commands' declarations. All offered commands are read-only. Options that name a file, shape
+text or never end are not offered (:func:`is_offered`), and a call that uses one is refused.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from kshell.engine.declaration import CONDITION, Arg, Command, Flag
 from kshell.errors import UsageError, did_you_mean
 
 ROWS = 200
-"""Rows of an answer where the caller asks for no other number."""
+"""The most rows of an answer, unless the caller gives ``limit``."""
 MOST_ROWS = 2000
 SOURCE, AS_OF, LIMIT = "source", "as_of", "limit"
-"""The arguments of every tool; ``source`` only where there are several."""
+"""The arguments of every tool; ``source`` only if the server has several sources."""
 
 TOOLS: Mapping[str, str] = {
     "status": "Call this first: one look at a cluster before any other question.",
@@ -50,17 +50,17 @@ TOOLS: Mapping[str, str] = {
     "find": "Call this to find paths in the metadata tree, such as /image/topics/byName/orders/0."
     " Rows have a path and its type; with `values`, every leaf with its value.",
 }
-"""Command -> when a model should call it. One that this release does not have is left out."""
+"""Command -> when a model should call it. A name that is not a command of this release is ignored."""
 
 _FILES = ("FILE", "DIR", "DIRECTORY")
 _NOT_OFFERED = ("watch", "interval", "ascii", "fail_if_any")
-"""Options of a person at a terminal, or of a script: answers without end, how plots are drawn, an exit code."""
+"""Options that are useful only at a terminal or in a script: endless answers, the drawing of plots, an exit code."""
 _ROW_LIMITS = ("limit", "count")
-"""Options whose place the tool's own ``limit`` takes: it knows what was left out."""
+"""Options that are replaced by the tool's own ``limit``, which also reports how many rows were left out."""
 _NOT_HERE = re.compile(
     r"\bText\b|\btext shows\b|(?<!\w)-o\b|✗|\bplot\b|\bcolour\b|\bOther formats\b|existing path of|findings:$|^- "
 )
-"""Sentences about terminals, formats and what a tool cannot reach; and long lists, which answers name anyway."""
+"""Matches sentences of a description that do not apply to tools: about terminals, formats, files, and long lists."""
 _SENTENCE = re.compile(r"(?<=[.:])\s+(?=[A-Z-])")
 
 _POINT = (
@@ -76,7 +76,7 @@ _PATH = "A path of the metadata tree, such as /image/topics/byName/orders; * ? [
 
 @runtime_checkable
 class OnFields(Protocol):
-    """A conversion that knows the fields of the rows it is about (``--where``)."""
+    """A converter of an option's value that knows the fields of the rows, as that of ``--where``."""
 
     @property
     def fields(self) -> Iterable[Any]:
@@ -84,12 +84,12 @@ class OnFields(Protocol):
 
 
 def offered() -> list[Command]:
-    """The commands that are offered, of those that exist."""
+    """Return the commands that are offered as tools."""
     return [registry.get(name) for name in TOOLS if name in registry.names()]
 
 
 def get(name: str) -> Command:
-    """The command behind a tool. Raises UsageError, which proposes tools that exist."""
+    """Return the command of a tool. Raises UsageError with a hint of similar names if the tool does not exist."""
     names = [command.name for command in offered()]
     if name not in names:
         raise UsageError(f"{name}: no such tool", hint=did_you_mean(name, names, f"tools: {', '.join(names)}"))
@@ -97,12 +97,12 @@ def get(name: str) -> Command:
 
 
 def is_offered(flag: Flag) -> bool:
-    """Whether a caller may give this option of a command."""
+    """Whether the caller of a tool may give this option of the command."""
     return flag.metavar not in _FILES and flag.dest not in (*_NOT_OFFERED, *_ROW_LIMITS)
 
 
 def description(command: Command) -> str:
-    """What a tool is for, what it gives, what to know: for a reader that sees no terminal."""
+    """Return the description of a tool: summary, when to call it, and what applies outside a terminal."""
     sentences = [
         sentence
         for paragraph in command.description.split("\n\n")
@@ -113,11 +113,11 @@ def description(command: Command) -> str:
 
 
 def input_schema(command: Command, sources: Iterable[str]) -> dict[str, Any]:
-    """The JSON schema of a tool's arguments.
+    """Return the JSON schema of a tool's arguments.
 
     Args:
-        command: the tool's.
-        sources: the names of the sources; with more than one, the caller must choose.
+        command: the command of the tool.
+        sources: the names of the open sources; with more than one, the argument ``source`` is required.
     """
     properties: dict[str, Any] = {}
     required: list[str] = []
@@ -171,15 +171,15 @@ def _of_flag(flag: Flag) -> dict[str, Any]:
 
 
 def takes_several(flag: Flag) -> bool:
-    """Whether an option takes a list: it may be repeated, or its one value is a list of names."""
+    """Whether an option takes a list: it may be repeated, or its value is a comma-separated list of names."""
     return flag.repeat or (flag.metavar or "").endswith(",…")
 
 
 def command_tokens(command: Command, arguments: Mapping[str, Any]) -> list[str]:
-    """A call of a tool as the tokens of its command, without ``source``, ``limit``.
+    """Convert the arguments of a tool's call to the tokens of its command; ``source`` and ``limit`` are left out.
 
     Raises:
-        UsageError: an argument that is not offered, or is no text, number, truth value or list of those.
+        UsageError: an argument is not offered, or its value is no text, number, boolean or list of these.
     """
     flags = {flag.dest: flag for flag in command.flags if is_offered(flag)}
     names = {arg.name for arg in command.args} | set(flags) | {SOURCE, AS_OF, LIMIT}
@@ -191,7 +191,7 @@ def command_tokens(command: Command, arguments: Mapping[str, Any]) -> list[str]:
             if item is not None and not isinstance(item, str | int | float):
                 raise UsageError(f"{command.name}: {name}: give text, a number, true or false, or a list of those")
     options = {name: value for name, value in arguments.items() if name in flags or name == AS_OF}
-    # A command with a limit of its own ends there without telling how much there is.
+    # A command's own limit would hide how many rows there are, so it is set to the highest number.
     options |= {flag.dest: MOST_ROWS for flag in command.flags if flag.dest in _ROW_LIMITS and flag.default is not None}
     return [*option_words(command, options), "--", *_positional(command, arguments)]
 
@@ -211,7 +211,7 @@ def _positional(command: Command, arguments: Mapping[str, Any]) -> list[str]:
 
 
 def limit_of(arguments: Mapping[str, Any]) -> int:
-    """The rows that a call asks for. Raises UsageError for no number of rows."""
+    """Return the most rows that a call asks for. Raises UsageError if ``limit`` is not a number of rows."""
     value = arguments.get(LIMIT)
     if value is None:
         return ROWS

@@ -1,4 +1,4 @@
-"""Words about commands, made of their declarations: what ``help``, ``man`` and the reference show. All is Markdown."""
+"""Texts about commands for ``help``, ``man`` and the reference, generated from the declarations as Markdown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ null is a value: `rack == null` is true where there is none, and so is `rack != 
 
 
 def synopsis(command: Command) -> str:
-    """One line: ``find [-name GLOB] [--values] [PATH …]``."""
+    """Return the usage of a command on one line: ``find [-name GLOB] [--values] [PATH …]``."""
     flags = [_flag(flag) for flag in command.flags]
     return " ".join([command.name, *flags, *map(_placed, command.args)])
 
@@ -53,7 +53,7 @@ def _named(flag: Flag, *, shortest: bool = False) -> str:
 
 
 def _sentence(phrase: str) -> str:
-    """A phrase as a sentence."""
+    """Make a sentence of a phrase: capital letter and full stop."""
     return phrase[:1].upper() + phrase[1:] + ("" if phrase.endswith(".") else ".")
 
 
@@ -62,12 +62,12 @@ def _items(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def arguments(command: Command) -> str:
-    """A list of what the command takes; empty when that is nothing."""
+    """Return a list of the positional arguments; empty if there are none."""
     return _items((arg.name.upper(), arg.help) for arg in command.args)
 
 
 def options(flags: Iterable[Flag]) -> str:
-    """A list of flags; empty when there are none."""
+    """Return a list of options; empty if there are none."""
     return _items((_named(flag), flag.help + _choices(flag)) for flag in flags)
 
 
@@ -77,22 +77,22 @@ def _choices(flag: Flag) -> str:
 
 
 def examples(command: Command) -> str:
-    """The examples as lines to copy, each below what it is for."""
+    """Return a code block with the examples, each below a comment that says what it is for."""
     return "```\n" + "\n".join(f"# {purpose(example)}\n{example.line}" for example in command.examples) + "\n```"
 
 
 def purpose(example: Example) -> str:
-    """What an example is for, and the exit code that it ends with on the sample unless that is 0."""
+    """Return what an example is for, and its exit code on the sample unless that is 0."""
     return example.purpose + (f" (exit code {example.exit_code})" if example.exit_code else "")
 
 
 def conditions(command: Command) -> str:
-    """The grammar of conditions, for commands that take one."""
+    """Return the grammar of conditions if the command has an option that takes one; else an empty text."""
     return CONDITIONS.removesuffix("\n") if any(flag.metavar == CONDITION for flag in command.flags) else ""
 
 
 def exit_codes(command: Command | None = None) -> str:
-    """What the exit codes mean; of a command with its own meaning of 1, and without 1 where it never says no."""
+    """Return a list of the exit codes; for a command with its own meaning of 1, or without 1 if it never says no."""
     if command is None:
         return _items((str(code), meaning) for code, meaning in EXIT_CODES)
     own = meaning_of_no(command)
@@ -101,7 +101,7 @@ def exit_codes(command: Command | None = None) -> str:
 
 
 def exit_codes_page(commands: Iterable[Command]) -> str:
-    """All codes, what the commands that answer yes or no mean by 1, and what the code of several lines is."""
+    """Return the page about exit codes: all codes, when each predicate ends with 1, and the code of several lines."""
     own = [(command.name, command.says_no) for command in commands if command.says_no]
     return "\n\n".join(
         [
@@ -117,7 +117,7 @@ def exit_codes_page(commands: Iterable[Command]) -> str:
 
 
 def help_text(command: Command) -> str:
-    """On one screen: how it is used, what it does, its options, examples."""
+    """Return the page of ``help COMMAND``, which fits on one screen: usage, summary, options, examples."""
     short = " ".join(f"`{flag.names[0]}`" for flag in shaping_of(command))
     parts = [
         f"`{synopsis(command)}`",
@@ -131,7 +131,7 @@ def help_text(command: Command) -> str:
 
 
 def man_text(command: Command) -> str:
-    """All there is to say."""
+    """Return the page of ``man COMMAND``, with everything that the declaration says."""
     sections = [
         ("NAME", f"{command.name} - {command.summary}"),
         ("SYNOPSIS", f"`{synopsis(command)}`"),

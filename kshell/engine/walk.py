@@ -1,4 +1,4 @@
-"""Walks over a part of the tree, and values as one line of text; shared by the commands that show many nodes."""
+"""Helpers of the commands that show many nodes: walk over a part of the tree, and write a value on one line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kshell.tree.paths import Segments
 
 
 def walk(segments: Segments, node: Node, depth: int | None = None) -> Iterator[tuple[Segments, Node]]:
-    """A node and everything below it, depth first, in the tree's order; ``depth`` levels below it at most."""
+    """Yield a node and everything below it, depth first, in the tree's order; at most ``depth`` levels below it."""
     yield segments, node
     if not isinstance(node, Directory) or depth == 0:
         return
@@ -23,7 +23,7 @@ def walk(segments: Segments, node: Node, depth: int | None = None) -> Iterator[t
 
 
 def branch(name: str, node: Node, *, values: bool, depth: int | None = None) -> Branch:
-    """A node and everything below it as a result's tree."""
+    """Convert a node, and at most ``depth`` levels below it, to a :class:`Branch`, perhaps without values."""
     if not isinstance(node, Directory):
         return Branch(name, node.value() if values and isinstance(node, Leaf) else None)
     names = node.segments()
@@ -37,7 +37,7 @@ def branch(name: str, node: Node, *, values: bool, depth: int | None = None) -> 
 
 
 def nested(node: Node) -> Any:
-    """A leaf's value, or a directory as nested objects."""
+    """Return a leaf's value, or a directory as nested objects, name -> value."""
     if isinstance(node, Directory):
         children = [(name, node.child(name)) for name in node.segments()]
         return {name: nested(child) for name, child in children if child is not None}
@@ -45,7 +45,7 @@ def nested(node: Node) -> Any:
 
 
 def one_line(value: Any) -> str:
-    """A plain value as one line: a string as it is, all else as compact JSON."""
+    """Write a plain value on one line: a string unchanged, anything else as compact JSON."""
     if isinstance(value, str):
         return value
     return _encode()(value)
@@ -57,9 +57,9 @@ def counted(number: int, noun: str) -> str:
 
 
 def names_and_values(value: Any) -> str:
-    """A plain value as one line for users: an object as ``name=value, name=value``, a list as ``[1,2]``.
+    """Write a plain value on one line for users: an object as ``name=value, name=value``, a list as ``[1,2]``.
 
-    Text inside of one is quoted where it could be taken for several; ``5`` may be a number or a text. JSON is exact.
+    Text inside an object or list is quoted if it holds blanks or punctuation. Not exact: ``5`` may be number or text.
     """
     if isinstance(value, Mapping) and value:
         return ", ".join(f"{name}={_inner(item)}" for name, item in value.items())
@@ -87,5 +87,5 @@ def _encode() -> Callable[[Any], str]:
 
 
 def kind(node: Node) -> str:
-    """The type of a node: a leaf's own, or ``directory``."""
+    """Return the type of a node, such as ``partition`` or ``directory``."""
     return node.type if isinstance(node, Leaf | Directory) else ""

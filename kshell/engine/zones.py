@@ -1,7 +1,7 @@
-"""Time zones of users: times that they type, and times in answers that they read.
+"""The user's time zone (``set timezone``, ``--tz``): apply it to times that the user types, and to times in answers.
 
-Kafka's records have epoch milliseconds, and every format for programs says UTC. ``set timezone`` and ``--tz`` change
-what ``text`` shows and what a time without a zone means.
+Kafka's records have epoch milliseconds, and all formats for programs print UTC. The zone only changes the formats for
+reading (``text``) and the meaning of a typed time without a zone.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", re.ASCII)
 
 
 def zone(name: str) -> tzinfo:
-    """The time zone of an IANA name (``Europe/Berlin``), or of this machine (``local``).
+    """Return the time zone of an IANA name (``Europe/Berlin``), or that of this machine (``local``).
 
     Raises:
-        ValueError: there is no such zone, with what it may be.
+        ValueError: there is no such zone; its text says what is expected.
     """
     if name == LOCAL:
         return _local()
@@ -37,7 +37,7 @@ def zone(name: str) -> tzinfo:
 
 
 def _local() -> tzinfo:
-    """The zone of ``TZ`` or ``/etc/localtime``; where neither has a name, the offset from UTC that counts today."""
+    """Return the zone that ``TZ`` or ``/etc/localtime`` names; if neither does, the present offset from UTC."""
     name = os.environ.get("TZ") or os.path.realpath("/etc/localtime").partition("zoneinfo/")[2]
     try:
         return ZoneInfo(name)
@@ -48,13 +48,13 @@ def _local() -> tzinfo:
 
 
 def zone_name(name: str) -> str:
-    """The word, if it names a zone. Raises ValueError."""
+    """Return the name unchanged if it is a zone. Raises ValueError if not."""
     zone(name)
     return name
 
 
 def absolute(point: str, name: str) -> str:
-    """A point whose time, if it names no zone, is one of that zone. What is no point stays unchanged."""
+    """Convert a typed time to UTC; a time without a zone is read in the zone ``name``. Other points stay unchanged."""
     try:
         moment = parse_point(point, zone=zone(name), from_end=True)
     except UsageError:
@@ -65,7 +65,7 @@ def absolute(point: str, name: str) -> str:
 
 
 def in_zone(result: Result, name: str) -> Result:
-    """A copy of an answer whose times, in text too, are of that zone: ``2026-11-21T16:11:22.506+01:00``."""
+    """Return a copy of an answer with all UTC times, also inside texts, in the zone: ``2026-11-21T16:11:22+01:00``."""
     here = zone(name)
     localized = copy.copy(result)
     if isinstance(localized, Text):
@@ -87,7 +87,7 @@ def in_zone(result: Result, name: str) -> Result:
 
 
 class _Rows(Iterable[Row]):
-    """Rows that are read as they come, as often as those below can be read."""
+    """Rows whose times are converted while they are read, without materializing them."""
 
     def __init__(self, rows: Iterable[Row], here: tzinfo) -> None:
         self._rows = rows
@@ -122,6 +122,7 @@ def _value(value: Any, here: tzinfo) -> Any:
 
 
 def _in_words(time: str, here: tzinfo) -> str:
+    """Convert an ISO 8601 time to the zone; return it unchanged if that is impossible."""
     try:
         return datetime.fromisoformat(time).astimezone(here).isoformat(timespec="milliseconds")
     except (ValueError, OverflowError):

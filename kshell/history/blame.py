@@ -1,7 +1,8 @@
-"""Who wrote each value: for each value, and each field of one, the record that last changed it.
+"""``blame``: for each value of the image, and each field of a value, the log record that last changed it.
 
-The last *change*, as in ``git blame``: a record that sets what was set already is not it. What the oldest snapshot
-holds was there before the log begins: then only an offset is known that it is not later than.
+Like ``git blame``, it names the last *change*: a record that sets a value to what it already was is passed over. A
+value that comes from the oldest snapshot was set before the log begins: instead of an offset, its row has
+``notLaterThan``, the last offset that the snapshot covers. A history comes in; rows (:data:`FIELDS`) go out.
 """
 
 from __future__ import annotations
@@ -53,21 +54,26 @@ FIELDS = (
 _NAMES = tuple(field.name for field in FIELDS)
 _TOPIC_FACTS = ("id", "name")
 Version = tuple[int, Any, Origin]
-"""The offset from which it holds, the plain value (not redacted), the record that wrote it."""
+"""A version of a value: the offset at which it took effect (-1: before the log), the plain value with its secrets,
+and the origin of the record that wrote it."""
 
 
 class _Setter(NamedTuple):
-    """The oldest version of a run of equal ones, and the value before them (``None`` for nothing, or unknown)."""
+    """The version that last changed a value (``effective`` -1: before the log), and the value that it replaced."""
 
     effective: int
     origin: Origin
     old: Any = None
     was_there: bool = False
-    """Whether there was a value before; of one that was there, a field may be null."""
+    """Whether there was a value before the change. A field of such a value may itself be null, so ``old`` does not
+    tell."""
 
 
 class Removed(NamedTuple):
-    """A removed entry: the offset of its removal, its last value, and the snapshot that did not have it."""
+    """A removed entry: its path, the offset at which the removal took effect, and its last value, with secrets hidden.
+
+    ``snapshot`` is the file of the snapshot without the entry, if no record removed it.
+    """
 
     path: Segments
     effective: int
@@ -76,7 +82,11 @@ class Removed(NamedTuple):
 
 
 class Blame:
-    """Finds the records behind the leaves of one image."""
+    """Finds the records that last changed the leaves of the image at offset ``until``.
+
+    Of a leaf (:meth:`leaf`), ask for its :meth:`fields`; of a directory, for its :meth:`leaves` and the
+    :meth:`leaf_row` of each. :meth:`removed` lists what is no longer there.
+    """
 
     def __init__(self, history: History, until: int, redaction: Redaction) -> None:
         self._history = history
@@ -89,21 +99,21 @@ class Blame:
         return StaticDirectory({"image": lambda: image_directory(self._image, self._redaction)})
 
     def exists(self, place: Segments) -> bool:
-        """Whether anything is at a place."""
+        """Whether the tree has a node at the path."""
         return node_at(self._root(), place) is not None
 
     def leaf(self, place: Segments) -> Leaf | None:
-        """The leaf at a place; ``None`` for a directory, and where nothing is."""
+        """Return the leaf at a path; ``None`` if a directory or nothing is there."""
         node = node_at(self._root(), place)
         return node if isinstance(node, Leaf) else None
 
     def leaves(self, place: Segments) -> Iterator[tuple[Segments, Leaf]]:
-        """The leaves at a place or below it. Raises NoSuchPathError."""
+        """Return the leaves at a path or below it, each with its own path. Raises NoSuchPathError."""
         nodes = walk(place, resolve(self._root(), place))
         return ((path, leaf) for path, leaf in nodes if isinstance(leaf, Leaf))
 
     def fields(self, path: Segments, leaf: Leaf) -> Iterator[Row]:
-        """Yield one row per field of a leaf; of a value without fields, one row."""
+        """Yield one row per field of a leaf, or a single row if the leaf's value has no fields."""
         content = leaf.value()
         if not isinstance(content, dict):
             yield self.leaf_row(path, leaf)
@@ -116,7 +126,7 @@ class Blame:
                 yield self._row(path, name, value, setter)
 
     def leaf_row(self, path: Segments, leaf: Leaf) -> Row:
-        """One row: the record that last changed anything in a leaf."""
+        """Return one row for a leaf as a whole, with the record that last changed any part of its value."""
         if path == PROVENANCE:
             return {**self._provenance("offset", leaf.value()["offset"]), "field": None, "value": leaf.value()}
         return self._row(path, None, leaf.value(), _last_change(self._versions(path)))
@@ -124,7 +134,7 @@ class Blame:
     # --- versions ------------------------------------------------------------------------------------------------
 
     def _versions(self, path: Segments) -> Iterator[Version]:
-        """Yield the versions of a leaf, newest first, back to its creation."""
+        """Yield the versions of a leaf, newest first, back to its creation or to the state before the log."""
         if path[:2] == ("image", "topics"):
             yield from self._topic_versions(*path[2:5])
             return
@@ -133,7 +143,7 @@ class Blame:
             yield from self._entry_versions(family, keys)
 
     def _entry(self, path: Segments) -> tuple[Family | None, tuple[Any, ...]]:
-        """The family and the keys of the entry at a path; no family for what is in none, such as topics."""
+        """Return the family and the keys of the entry at a path; ``(None, ())`` for a path of no family."""
         for family in families().values():
             if path[: 1 + len(family.path)] == ("image", *family.path):
                 keys = self._keys(family).get(path)
@@ -141,12 +151,12 @@ class Blame:
                     return family, keys
         return None, ()
 
-    # --- what is gone --------------------------------------------------------------------------------------------
+    # --- removed entries -----------------------------------------------------------------------------------------
 
     def removed(self, place: Segments) -> list[Removed]:
-        """The entries at a place or below it that the log had and that were removed, the last removed last.
+        """Return the entries at a path or below it that were removed, in the order of their removal.
 
-        Topics are no entries: `log` tells of them.
+        Topics are not entries of a family and are left out: `log` shows their removal.
         """
         removals: list[Removed] = []
         for family in families().values():
@@ -161,6 +171,7 @@ class Blame:
         return sorted(removals, key=lambda entry: (entry.effective, entry.path))
 
     def _removal(self, family: Family, keys: tuple[Any, ...], path: Segments) -> Iterator[Removed]:
+        """Yield the removal of the entry at some keys, if its newest version is one and an earlier value is known."""
         versions = self._history.versions(family.name, keys, self._until)
         effective, present = next(versions, (-1, None))
         if effective < 0 or present is not None:
@@ -174,13 +185,13 @@ class Blame:
             yield Removed(path, effective, self._displayed(family, keys, family.plain(old.value)), snapshot)
 
     def _passed(self, touch: Touch, offset: int) -> str | None:
-        """The file of the snapshot that ends with an offset, if it lacked what the log before it had."""
+        """Return the file of the snapshot that ends at ``offset`` without a value that the log before has, if any."""
         missing = Disagreement(touch, ONLY_LOG)
         checkpoints = (checkpoint for checkpoint in self._history.checkpoints if checkpoint.provenance.offset == offset)
         return next((checkpoint.file for checkpoint in checkpoints if missing in checkpoint.disagreements), None)
 
     def row_of_removal(self, removed: Removed, record: LogRecord | None) -> Row:
-        """One row; ``record`` is the one at the offset at which it took effect."""
+        """Return the row of a removed entry; ``record`` is the log record at the offset of the removal, if any."""
         row = dict.fromkeys(_NAMES) | {"path": join(removed.path), "change": REMOVED, "old": removed.old}
         if removed.snapshot is not None:
             return row | {"notLaterThan": removed.effective, "snapshot": snapshot_named_by(removed.snapshot)}
@@ -197,6 +208,7 @@ class Blame:
         }
 
     def _keys(self, family: Family) -> dict[Segments, tuple[Any, ...]]:
+        """Return path -> keys of every entry that a family has in the image. Kept for the next call."""
         if family.name not in self._places:
             keys_by_path: dict[Segments, tuple[Any, ...]] = {}
             for key, entries in self._image[family.name].items():
@@ -217,6 +229,7 @@ class Blame:
             yield -1, family.plain(base.value), base.origin
 
     def _topic_versions(self, view: str, name: str, leaf: str) -> Iterator[Version]:
+        """Yield the versions of a topic's leaf: ``leaf`` is ``id``, ``name`` or a partition's number."""
         topic_id = self._image[NAMES][decode_name(name)] if view == "byName" else Uuid.parse(name)
         topic: Topic = self._image[TOPICS][topic_id]
         if leaf in _TOPIC_FACTS:
@@ -233,10 +246,11 @@ class Blame:
             yield -1, plain(first.value), first.origin
 
     def _effective(self, topic_id: Uuid, origin: Origin) -> int:
-        """Since when a topic is there: of one of the snapshot, nothing was noted until it was changed."""
+        """Return the offset of a topic's creation; -1 if the oldest snapshot already has the topic."""
         return -1 if origin.place.in_snapshot else self._newest(topic_id)[0]
 
     def _newest(self, topic_id: Uuid) -> tuple[int, Topic | None]:
+        """Return offset and value of a topic's newest version; ``(-1, None)`` if the log has no record of it."""
         return next(self._history.versions(TOPICS, (topic_id,), self._until), (-1, None))
 
     def _recorded(self, topic_id: Uuid) -> RecordedTopic | None:
@@ -268,7 +282,7 @@ class Blame:
         }
 
     def _redacted(self, path: Segments, field: str | None, old: Any) -> Any:
-        """A value from before, with what is secret in it hidden."""
+        """Return the value before a change with its secrets hidden."""
         family, keys = self._entry(path)
         if family is None or old is None:
             return old
@@ -277,7 +291,7 @@ class Blame:
         return self._displayed(family, keys, old)
 
     def _displayed(self, family: Family, keys: tuple[Any, ...], value: Any) -> Any:
-        """A plain value of a family as the tree shows it."""
+        """Return a plain value of a family as the tree shows it, with its secrets hidden."""
         if (family.name, keys) == ("features", (FEATURE,)):
             return version_name(value)
         if family.config_key is not None:
@@ -285,11 +299,11 @@ class Blame:
         return self._redaction.fields(value, family.secret)
 
     def _provenance(self, field: str, value: Any) -> Row:
-        """The first offset from where on the field of the provenance is what it is."""
+        """Return the row of a field of the provenance, with the first offset that gave it its present value."""
         row = dict.fromkeys(_NAMES) | {"path": join(PROVENANCE), "field": field, "value": value}
         log, at = self._history.log, self._history.provenance
         first = min(self._until, log.end - 1)
-        if field == "epoch":  # it never falls
+        if field == "epoch":  # leader epochs never decrease along the log: a binary search finds the first offset
             base = self._history.base.provenance
             if base.epoch == value and base.offset >= 0:
                 return row | {"notLaterThan": base.offset}
@@ -311,10 +325,11 @@ class Blame:
 
 
 def _last_change(versions: Iterator[Version] | list[Version]) -> _Setter | None:
-    """The oldest of the newest versions that are equal.
+    """Return the last change of a value, given its versions, newest first; ``None`` if there are none.
 
-    Versions that take effect together, of one metadata transaction, count by what they come to: a value that is set
-    and set back in it never changed.
+    Equal versions in a row count as one, from the oldest of them on. Versions that took effect at the same offset
+    belong to one metadata transaction and count by their result: a value that the transaction sets and sets back is
+    unchanged.
     """
     setter: _Setter | None = None
     present: Any = None

@@ -1,11 +1,11 @@
-"""Each byte of a batch, with the field that it belongs to: what ``explain`` prints, and Wireshark's pane of bytes.
+"""The bytes of a record batch, each with its field: what ``explain`` prints, like the byte pane of Wireshark.
 
-The bytes of a batch are covered once and in order, by :class:`ByteRange`. What cannot be taken apart is a range, too,
-with the reason. Positions are those of the file; those of a compressed batch's records count within the decompressed
-data.
+A batch comes in; :class:`ByteRange` objects go out, in order and without gaps or overlaps. Bytes that cannot be decoded
+are a range, too, with the reason as its note. Positions count from the start of the file, but those of a compressed
+batch's records from the start of the decompressed data.
 
-The generated decoders (:mod:`kshell.protocol.decoder`) decide what is well formed. The walk along a declaration here
-only finds where each field is (docs/decisions/0043).
+The generated decoders (:mod:`kshell.protocol.decoder`) decide what is well formed. The code here walks along a
+message's schema only to find where each field is (docs/decisions/0043).
 """
 
 from __future__ import annotations
@@ -53,13 +53,17 @@ _HEADER = (
 """Fields of a batch's header (``org.apache.kafka.common.record.DefaultRecordBatch``)."""
 _BYTES = "bytes"
 TYPES = (*FIXED, "bool", "uuid", "string", _BYTES, "varint", "varlong", "uvarint")
-"""How the value of a piece is written: every ``type`` of one."""
+"""Every value that :attr:`ByteRange.type` can have: how the bytes of a range are encoded."""
 _Read = Callable[[Buffer, int], tuple[int, int]]
 _MAY_BE_SECRET = "not understood, and it may hold secrets: --show-secrets"
 
 
 class ByteRange(NamedTuple):
-    """Neighbouring bytes with one meaning."""
+    """Neighbouring bytes that encode one value: from ``start`` up to ``end`` (exclusive).
+
+    ``value`` is ``None`` for null and for undecoded bytes; ``note`` is for users. ``raw`` has secrets: show
+    :attr:`hex`.
+    """
 
     start: int
     end: int
@@ -69,38 +73,38 @@ class ByteRange(NamedTuple):
     value: Any = None
     note: str | None = None
     hidden: bool = False
-    """Whether the bytes and the value are not shown."""
+    """Whether the bytes and the value are secret and must not be shown."""
     is_decompressed: bool = False
     """Whether ``start`` and ``end`` count within the decompressed records of the batch."""
     raw: bytes = b""
 
     @property
     def hex(self) -> str:
-        """The bytes, in hexadecimal digits."""
+        """The bytes as hexadecimal digits; ``[redacted]`` if they are hidden."""
         return REDACTED if self.hidden else self.raw.hex(" ")
 
     @property
     def shown(self) -> Any:
-        """The value, as it may be shown."""
+        """The value; ``[redacted]`` if it is hidden."""
         return REDACTED if self.hidden and self.value is not None else self.value
 
 
 class _Cursor:
-    """Reads one value after another, and leaves a piece for each."""
+    """Reads a buffer value by value, and adds a :class:`ByteRange` to ``pieces`` for each value it passes."""
 
     def __init__(self, buf: Buffer, position: int, end: int, origin: int, *, is_decompressed: bool = False) -> None:
-        """``origin``: what a position in ``buf`` is in the file, minus that position."""
+        """``position`` and ``end`` count in ``buf``; adding ``origin`` gives the position that is reported."""
         self.buf = buf
         self.position = position
         self.end = end
         self.pieces: list[ByteRange] = []
         self.is_hidden = False
-        """Whether pieces are hidden from here on."""
+        """Whether the ranges added from now on are hidden."""
         self._origin = origin
         self._is_decompressed = is_decompressed
 
     def take(self, end: int, field: str, kind: str, value: Any = None, note: str | None = None) -> None:
-        """Leave a piece up to a position in the buffer. Raises DecodeError behind the end."""
+        """Add a range from the present position up to ``end``. Raises DecodeError if the buffer ends before."""
         if end > self.end:
             raise DecodeError(f"{field} runs past the end", self.position)
         raw = bytes(self.buf[self.position : end])
@@ -109,14 +113,14 @@ class _Cursor:
         self.position = end
 
     def rest(self, end: int, field: str, note: str, *, hidden: bool) -> None:
-        """Leave a piece of what is not understood up to a position, if there is any."""
+        """Add a range for the undecoded bytes up to ``end``, if any; ``note`` says why they are not decoded."""
         if self.position < end:
             was_hidden, self.is_hidden = self.is_hidden, self.is_hidden or hidden
             self.take(end, field, _BYTES, None, note)
             self.is_hidden = was_hidden
 
     def number(self, field: str, kind: str, code: str, note: Callable[[int], str | None] | None = None) -> int:
-        """Read a number of fixed size."""
+        """Read a number of fixed size; ``code`` is its :mod:`struct` format, ``note`` makes the note on a value."""
         size = struct.calcsize(code)
         if self.position + size > self.end:
             raise DecodeError(f"{field} runs past the end", self.position)
@@ -125,13 +129,13 @@ class _Cursor:
         return int(value)
 
     def varint(self, field: str, read: _Read = read_varint, note: str | None = None) -> int:
-        """Read a number of variable size."""
+        """Read a number of variable size with one of the ``read_…`` functions of :mod:`kshell.protocol.primitives`."""
         value, end = read(self.buf, self.position)
         self.take(end, field, read.__name__.removeprefix("read_"), value, note)
         return value
 
     def blob(self, field: str, kind: str, size: int, value: Callable[[bytes], Any]) -> bytes:
-        """Read so many bytes."""
+        """Read ``size`` bytes; ``value`` turns them into the value that is shown. No bytes, no range."""
         end = self.position + size
         if size < 0 or end > self.end:
             raise DecodeError(f"{field}: {size} bytes run past the end", self.position)
@@ -142,13 +146,13 @@ class _Cursor:
 
 
 def batch_pieces(batch: Batch, redaction: Redaction, *, end: int | None = None) -> Iterator[ByteRange]:
-    """All bytes of a batch, header first.
+    """Yield all bytes of a batch as ranges, header first.
 
     Args:
-        batch: whose header is there; it need not be whole.
-        redaction: what is hidden. Of a batch whose checksum is wrong, nothing in the values of records is shown
-            without secrets: what is secret depends on bytes that are not right.
-        end: where the bytes in ``batch.buf`` end that belong to it, if that is not where it says.
+        batch: one whose header is complete; the records need not be.
+        redaction: which values are hidden. If the checksum of the batch is wrong, all values of its records are hidden
+            unless secrets are shown: which bytes are secret depends on bytes that may be wrong.
+        end: where in ``batch.buf`` the bytes of the batch end, if that is not where its length field says.
     """
     until = batch.after if end is None else end
     cursor = _Cursor(batch.buf, batch.at, until, batch.start)
@@ -160,7 +164,7 @@ def batch_pieces(batch: Batch, redaction: Redaction, *, end: int | None = None) 
 
 
 def record_pieces(batch: Batch, offset: int, redaction: Redaction) -> Iterator[ByteRange]:
-    """The bytes of one record of a whole batch."""
+    """Yield the ranges of one record of a complete batch."""
     prefix = f"{_name(offset - batch.base_offset)}."
     for piece in batch_pieces(batch, redaction):
         if piece.field.startswith(prefix):
@@ -168,7 +172,7 @@ def record_pieces(batch: Batch, offset: int, redaction: Redaction) -> Iterator[B
 
 
 def unreadable_pieces(raw: Buffer, start: int, redaction: Redaction) -> Iterator[ByteRange]:
-    """Bytes of a file, from byte ``start`` on, that are no batch."""
+    """Yield bytes of a file that are not a batch as one range; ``start`` is their position in the file."""
     cursor = _Cursor(raw, 0, len(raw), start)
     cursor.rest(len(raw), "rest", "too few bytes for a batch's header", hidden=not redaction.show_secrets)
     yield from cursor.pieces
@@ -179,6 +183,7 @@ def _name(index: int) -> str:
 
 
 def _header_note(batch: Batch, until: int, name: str, value: int) -> str | None:
+    """Return the note on a field of the batch header; ``until`` is where the bytes of the batch end in its buffer."""
     if name == "batchLength" and batch.after != until:
         return f"wrong: {until - batch.at - LENGTH_END} bytes follow"
     if name == "crc":
@@ -229,7 +234,7 @@ def _records(batch: Batch, redaction: Redaction, start: int, until: int, *, is_r
 
 
 def _each_record(batch: Batch, cursor: _Cursor, redaction: Redaction, *, is_right: bool) -> Iterator[ByteRange]:
-    """The records; where one cannot be taken apart, the rest of the batch is one piece."""
+    """Yield the ranges of every record. If a record cannot be decoded, the rest of the batch is one range."""
     given = 0
     for index in range(max(batch.records, 0)):
         try:
@@ -281,7 +286,7 @@ def _record(batch: Batch, index: int, cursor: _Cursor, redaction: Redaction, *, 
 
 
 def _blob(cursor: _Cursor, name: str, *, is_hidden: bool, as_key: bool = False) -> bytes | None:
-    """Bytes with their length; of a control record's key, its two numbers."""
+    """Read a length and as many bytes; a control record's key as version and type. ``None`` for null."""
     size = cursor.varint(f"{name}Length")
     if size < 0:
         return None
@@ -304,7 +309,7 @@ def _control_type(number: int) -> str:
 def _value(
     batch: Batch, cursor: _Cursor, name: str, key: bytes | None, size: int, redaction: Redaction, *, is_right: bool
 ) -> None:
-    """The value of a record, field by field, as far as its declaration is known."""
+    """Read a record's value field by field, as far as its schema is known and fits; the rest of it is one range."""
     start, end, outer = cursor.position, cursor.position + size, cursor.end
     raw = bytes(cursor.buf[start:end])
     decoded = decode_record(RawRecord(0, 0, key, raw), control=batch.is_control)
@@ -337,7 +342,7 @@ def _value(
 
 
 def _schema(decoded: Decoded, key: bytes | None, *, is_control: bool) -> Schema | None:
-    """The declaration of a value; ``None`` where its type or version is not known."""
+    """Return the schema of a record's value; ``None`` if its type or version is not known."""
     if not is_control:
         kind = decoded.type
         return kind.schema if kind is not None and decoded.version in kind.schema.versions else None
@@ -346,7 +351,7 @@ def _schema(decoded: Decoded, key: bytes | None, *, is_control: bool) -> Schema 
 
 
 class _Walk:
-    """Walks along a declaration at one version, and leaves a piece for each field."""
+    """Walks along a schema at one version, and lets the cursor add a range for each field."""
 
     def __init__(self, cursor: _Cursor, schema: Schema, version: int, redaction: Redaction) -> None:
         self._cursor = cursor
@@ -355,10 +360,10 @@ class _Walk:
         self._is_flexible = version >= schema.flexible
         self._redaction = redaction
         self._top: Message = {}
-        """The values of the record's own fields so far: they decide whether a config is secret."""
+        """The values of the record's top-level fields so far: they decide whether a config is secret."""
 
     def fields(self, fields: tuple[Field, ...], path: str, *, is_top: bool = True) -> None:
-        """The fields of a struct, and behind them its tagged ones."""
+        """Read the fields of a struct, then its tagged fields. ``is_top``: the struct is the record itself."""
         mine = [field for field in fields if self._version in field.versions]
         for field in mine:
             if field.tag is None or not self._is_flexible:
@@ -423,7 +428,7 @@ class _Walk:
             self._value(field._replace(array=False, nullable=False), f"{path}[{index}]")
 
     def _length(self, path: str, kind: str) -> int:
-        """A length or a count; -1 for null. Compact ones are one more than they say (KIP-482)."""
+        """Read a length or a count; -1 for null. A flexible version stores it plus one, 0 for null (KIP-482)."""
         cursor = self._cursor
         if not self._is_flexible:
             return cursor.number(path, "int16" if kind == "string" else "int32", ">h" if kind == "string" else ">i")

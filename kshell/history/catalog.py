@@ -1,4 +1,4 @@
-"""What a query can name: the tables of state, their versions, what happened, and functions that take points in time."""
+"""All that a query of ``sql`` can name: tables of state, their versions, the log's events, functions of points."""
 
 from __future__ import annotations
 
@@ -20,22 +20,24 @@ AT = "_at"
 
 
 def past_tables() -> dict[str, Table]:
-    """Every table that looks at the whole past, by name, sorted."""
+    """Return every table that covers the whole past of the log, by name, sorted."""
     return {table.name: table for table in (CONFIG_CHANGES_TABLE, EVENTS_TABLE, *history_tables().values())}
 
 
 def past_macros() -> dict[str, TableMacro]:
-    """Every function of points in time, by name, sorted."""
+    """Return every table macro whose arguments are points in time, by name, sorted."""
     macros = [*map(_at, tables().values()), _CHANGES]
     return {macro.name: macro for macro in sorted(macros, key=lambda macro: macro.name)}
 
 
 def catalog() -> Catalog:
-    """All that ``sql`` knows."""
+    """Return all tables and macros that ``sql`` knows."""
     return Catalog(tables(), past_tables(), past_macros())
 
 
 def _at(table: Table) -> TableMacro:
+    """Return the macro ``NAME_at(point)``: the rows of a table of state at a point in time."""
+
     def rows(sessions: Sequence[Session], wanted: Wanted) -> Iterable[Row]:
         (session,) = sessions
         return table.rows(session, image_for(session, table.name, table.parts), wanted)

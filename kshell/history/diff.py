@@ -1,6 +1,6 @@
-"""What differs between two images: places of the tree, the rows of ``diff``, its counts, and its JSON patch.
+"""What differs between two images: paths of the tree, the rows of ``diff``, its counts, and its JSON patch.
 
-What both images share is not looked into, let alone decoded.
+Parts that both images share (the same objects) are skipped without being decoded.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ PROVENANCE: Segments = ("image", "provenance")
 
 
 def changed_places(old: Image, new: Image, place: Segments = ()) -> list[Segments]:
-    """The leaves that differ, and the topics that are in one image only, in the tree's order.
+    """Return the paths that differ, in the tree's order: leaves, and topics that only one of the images has.
 
-    Below ``place`` or around it; what one of both does not have (:func:`unknown_subtrees`) is left out.
+    Args:
+        place: only paths below it, or above it. Subtrees that one source does not report (:func:`unknown_subtrees`) are
+            left out.
     """
     differing: list[Segments] = [PROVENANCE] if old.provenance != new.provenance else []
     for family in families().values():
@@ -51,11 +53,12 @@ def changed_places(old: Image, new: Image, place: Segments = ()) -> list[Segment
 
 
 def unknown_subtrees(old: Image, new: Image) -> list[Segments]:
-    """Return the subtrees that one of both sources does not report."""
+    """Return the paths of the subtrees that at least one of the two sources does not report."""
     return sorted({("image", *path) for image in (old, new) for path in image[MISSING]})
 
 
 def _changed_keys(old: Table, new: Table) -> Iterator[tuple[Any, ...]]:
+    """Yield the keys of the entries that differ between two tables of a family; of a two-level table, both keys."""
     if old is new:
         return
     for key in keys_of_both(old, new):
@@ -71,7 +74,7 @@ def _changed_keys(old: Table, new: Table) -> Iterator[tuple[Any, ...]]:
 def _changed_topics(old: Image, new: Image) -> Iterator[Segments]:
     before, after = old[TOPICS], new[TOPICS]
     by_id: dict[Uuid, list[str]] = {}
-    """What differs below topics that are in both."""
+    """Topic id -> the names of the leaves that differ, for topics that both images have."""
     for topic_id in keys_of_both(before, after):
         mine, theirs = before.get(topic_id), after.get(topic_id)
         if mine is None or theirs is None:
@@ -93,6 +96,7 @@ def _changed_topics(old: Image, new: Image) -> Iterator[Segments]:
 
 
 def _below(old: Topic, new: Topic) -> list[str]:
+    """Return the names of a topic's leaves that differ: partition numbers, ``id``, ``name``."""
     facts = [segment for segment, same in (("id", old.id == new.id), ("name", old.name == new.name)) if not same]
     return [*map(str, old.differing(new)), *facts]
 
@@ -111,7 +115,10 @@ FIELDS = (
 
 
 class Change(NamedTuple):
-    """One leaf that is not the same: old and new value, and the fields that differ (of a value that has fields)."""
+    """A leaf that differs: its type, whether it was added, removed or changed, its value before and after.
+
+    ``fields`` are the fields that differ, for a changed leaf whose value has fields; else empty.
+    """
 
     path: Segments
     type: str
@@ -121,12 +128,12 @@ class Change(NamedTuple):
     new: Any
 
     def row(self) -> Row:
-        """As the row of an answer."""
+        """Return the change as a row with the columns :data:`FIELDS`."""
         return self._asdict() | {"path": join(self.path)}
 
 
 class TreeComparison:
-    """Two sessions, compared below one place of the tree."""
+    """The comparison of two sessions' images below one path; ``ignore_epochs`` leaves out epochs and the provenance."""
 
     def __init__(self, old: Session, new: Session, place: Segments, *, ignore_epochs: bool = False) -> None:
         self._old, self._new, self._place = old, new, place
@@ -135,11 +142,11 @@ class TreeComparison:
         self._around: tuple[Segments, list[Node | None]] = (), [None, None]
 
     def exists(self) -> bool:
-        """Whether the place is in either image."""
+        """Whether the path exists in at least one of the images."""
         return any(node_at(root, self._place) is not None for root in self._roots)
 
     def changes(self) -> Iterator[Change]:
-        """Every leaf that differs, in the tree's order."""
+        """Yield every leaf that differs, in the tree's order."""
         for path in changed_places(self._old.image, self._new.image, self._place):
             if path == PROVENANCE and self._ignored:
                 continue
@@ -148,6 +155,7 @@ class TreeComparison:
                     yield change
 
     def _at(self, path: Segments) -> Iterator[Change]:
+        """Yield the changes at or below a path that differs."""
         old, new = self._nodes(path)
         if isinstance(old, Leaf) and isinstance(new, Leaf):
             change = self._changed(path, old, new)
@@ -158,7 +166,7 @@ class TreeComparison:
             yield from (Change(at, leaf.type, ADDED, [], None, leaf.value()) for at, leaf in _leaves(path, new))
 
     def _nodes(self, path: Segments) -> list[Node | None]:
-        """What is at a path in both; neighbours are mostly in the same directory."""
+        """Return the nodes at a path in the old and the new tree; the last parent is remembered."""
         if self._around[0] != path[:-1]:
             self._around = path[:-1], [node_at(root, path[:-1]) for root in self._roots]
         return [node.child(path[-1]) if isinstance(node, Directory) else None for node in self._around[1]]
@@ -170,13 +178,13 @@ class TreeComparison:
         names = [*before, *(name for name in after if name not in before)]
         comparable = [name for name in names if NOT_AVAILABLE not in (before.get(name), after.get(name))]
         fields = [name for name in comparable if name not in before or name not in after or before[name] != after[name]]
-        if not fields:  # what differs is not shown
+        if not fields:  # only redacted values differ
             fields = [name for name in comparable if before.get(name) == REDACTED]
         fields = [name for name in fields if name not in self._ignored]
         return Change(path, new.type, CHANGED, fields, before, after) if fields else None
 
     def patch(self) -> list[dict[str, Any]]:
-        """The operations (RFC 6902) that make what ``cat PLACE -o json`` prints of the old image that of the new."""
+        """Return the JSON patch (RFC 6902) that turns the old image's ``cat PATH -o json`` into the new image's."""
         operations: list[dict[str, Any]] = []
         replaced: set[Segments] = set()
         for change in self.changes():
@@ -192,13 +200,14 @@ class TreeComparison:
         return operations
 
     def _top(self, path: Segments, without: Directory) -> Segments:
-        """The highest place on the way to a path that one of the images does not have."""
+        """Return the shortest prefix of a path that does not exist in the tree ``without``."""
         for depth in range(len(self._place), len(path)):
             if node_at(without, path[:depth]) is None:
                 return path[:depth]
         return path
 
     def _subtree(self, change: str, path: Segments) -> dict[str, Any]:
+        """Return the operation that adds or removes the subtree at a path."""
         pointer = self._pointer(path)
         if change == REMOVED:
             return {"op": "remove", "path": pointer} if pointer else {"op": "add", "path": "", "value": None}
@@ -217,6 +226,7 @@ class TreeComparison:
 
 
 def _shows(change: Change, name: str) -> bool:
+    """Whether the shown values of a field differ; those of a changed secret do not."""
     return name not in change.old or name not in change.new or change.old[name] != change.new[name]
 
 
@@ -230,7 +240,7 @@ def _leaves(path: Segments, node: Node | None) -> Iterator[tuple[Segments, Leaf]
 
 
 def counts(changes: Iterator[Change], place: Segments) -> list[Row]:
-    """How many leaves of each type were added, removed and changed; topics count once, under their names."""
+    """Return one row per leaf type: how many were added, removed and changed. Topics count once, below ``byName``."""
     table: dict[str, dict[str, int]] = {}
     for change in changes:
         if is_double(change.path, place) or (change.type == "topicId" and change.change != CHANGED):
@@ -241,5 +251,5 @@ def counts(changes: Iterator[Change], place: Segments) -> list[Row]:
 
 
 def is_double(path: Segments, place: Segments) -> bool:
-    """Whether a leaf is shown under its topic's name as well, unless ids were asked for."""
+    """Whether a path below ``byId`` repeats one below ``byName``: true unless ``place`` itself is below ``byId``."""
     return path[: len(TOPICS_BY_ID)] == TOPICS_BY_ID and place[: len(TOPICS_BY_ID)] != TOPICS_BY_ID

@@ -1,8 +1,8 @@
-"""Which differences between two clusters are differences in what they are for.
+"""Reduces the differences between two clusters to those in content: what users configured, not what Kafka generated.
 
-Two clusters that were made by the same script differ in everything that Kafka makes up, counts or is told by the
-machine: topic ids and ACL ids, epochs, incarnations, log directories, hosts and ports, times, the salt of a password.
-None of that counts here. An ACL or a delegation token, whose key is an id, is the same as one with the same content.
+Two clusters that the same script created differ in everything that Kafka generates, counts or reads from the machine:
+topic ids and ACL ids, epochs, incarnation ids, log directories, hosts and ports, times, the salt of a password. All of
+that is ignored. ACLs and delegation tokens, whose keys are ids, are compared by what they contain.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _LEFT_OUT: dict[str, frozenset[str]] = {
     "scram": frozenset(("salt", "storedKey", "serverKey")),
     "delegationToken": frozenset(("tokenId", "issueTimestamp", "maxTimestamp", "expiryTimestamp")),
 }
-"""Type of a leaf -> its fields that do not count."""
+"""Leaf type -> the fields that are ignored."""
 _SETS = frozenset(("isr", "elr", "lastKnownElr"))
-"""Fields whose order means nothing."""
+"""Fields whose elements are compared without their order."""
 _KEYED_BY_ID = frozenset(("acl", "delegationToken"))
 _NEVER = frozenset(("topicId", "producerId"))
-"""Types of leaves that do not count at all."""
+"""Leaf types that are ignored altogether."""
 
 
 def by_content(changes: Iterable[Change]) -> Iterator[Change]:
-    """Those of the changes that are differences in content, in the tree's order; ACLs by what they say."""
+    """Yield the changes that are differences in content, in the tree's order; ACLs are ordered by content."""
     for is_keyed_by_id, group in groupby(filter(_may_count, changes), lambda change: change.type in _KEYED_BY_ID):
         if is_keyed_by_id:
             yield from _without_twins(list(group))
@@ -42,12 +42,12 @@ def by_content(changes: Iterable[Change]) -> Iterator[Change]:
 
 
 def for_people(choices: Iterable[tuple[Change, bool]]) -> Iterator[Change]:
-    """The changes that were chosen, without what does not count in their values.
+    """Yield the chosen changes for users, without the ignored fields in their values.
 
-    A topic that only one side has is one of them where all of its leaves are chosen.
+    If all leaves of a topic that only one side has were chosen, they become one change of type ``topic``.
 
     Args:
-        choices: Every change, and whether it was chosen.
+        choices: every change, and whether it was chosen.
     """
     for topic, group in groupby(choices, lambda choice: _topic(choice[0])):
         every = list(group)
@@ -61,13 +61,13 @@ def _told(change: Change) -> Change:
 
 
 def _topic(change: Change) -> Segments | None:
-    """The place of the topic that the change is below, if it is below one."""
+    """Return the path of the topic that a change is below; ``None`` if it is not below a topic's name."""
     is_below = change.path[: len(TOPICS_BY_NAME)] == TOPICS_BY_NAME and len(change.path) > len(TOPICS_BY_NAME) + 1
     return change.path[: len(TOPICS_BY_NAME) + 1] if is_below else None
 
 
 def _whole_topic(topic: Segments | None, changes: Sequence[Change]) -> Change | None:
-    """A topic that is there or gone with all of its leaves; ``None`` where only some of them are."""
+    """Return one change for a whole topic that was added or removed; ``None`` if only some of its leaves were."""
     first = changes[0]
     is_whole = any(change.path[-1] == "name" for change in changes)
     if topic is None or not is_whole or any(change.change != first.change for change in changes):
@@ -85,7 +85,7 @@ def _may_count(change: Change) -> bool:
 
 
 def _content_change(change: Change) -> Change | None:
-    """The change with those of its fields that count; ``None`` where none of them does."""
+    """Return the change with only the fields that differ in content; ``None`` if there are none."""
     if change.change != CHANGED or not change.fields:
         return change
     old, new = (_content(change.type, value) for value in (change.old, change.new))
@@ -108,7 +108,7 @@ def _content(kind: str, value: Any) -> Any:
 
 
 def _without_twins(changes: list[Change]) -> Iterator[Change]:
-    """Changes of leaves whose keys are ids, without those that are on both sides under different ids."""
+    """Yield the changes of leaves keyed by id, without pairs that have the same content under different ids."""
     contents = sorted(
         ((change.type, _text(change), change) for change in changes if _content_change(change) is not None),
         key=lambda item: item[:2],
@@ -125,5 +125,5 @@ def _without_twins(changes: list[Change]) -> Iterator[Change]:
 
 
 def _text(change: Change) -> str:
-    """What a leaf says, to be sorted and compared by."""
+    """Return the content of a leaf as JSON text, to sort and compare by."""
     return to_json(_content(change.type, change.old if change.change == REMOVED else change.new))

@@ -1,4 +1,4 @@
-"""The tables ``events`` and ``config_changes``: what happened, a row a record, and a row a config that it changed."""
+"""The SQL tables ``events`` (one row per log record) and ``config_changes`` (one row per change of a config)."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ _CONFIG_CHANGE_FIELDS = (
 
 
 def event_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
-    """One row a record of the log, control records and NoOps included, oldest first.
+    """Yield one row per record of the log, oldest first, control records and NoOps included.
 
-    What cannot be read is left out, and becomes damage that the session found.
+    Records that cannot be read are left out and noted as damage. ``image`` is not used: the rows come from the log.
     """
     records = log_records(session.source, until=session.until, progress=session.progress)
     found: Found = ((record, []) for record in records)
@@ -73,7 +73,7 @@ def event_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
 
 
 class _ConfigChange(NamedTuple):
-    """Values as they are, secrets among them."""
+    """One change of a config. The values are not redacted."""
 
     offset: int
     resource: Resource
@@ -83,7 +83,7 @@ class _ConfigChange(NamedTuple):
 
 
 def config_change_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
-    """One row per change of a config, oldest first. A secret that is set again is a change, whatever it is."""
+    """Yield one row per change of a config, oldest first. A secret that is set again counts as changed."""
     past = recorded_past(session, "config_changes")
     log, redact = past.history.log, session.redaction.config
     changes: list[_ConfigChange] = []

@@ -1,7 +1,7 @@
-"""``why``: the events of a partition and of the brokers that hold it, one row per record, and its state in a sentence.
+"""``why``: the events of a partition and of its replicas' brokers, one row per record, and its state in a sentence.
 
-The sentence says who leads since when, who does not and since when, and why. Only what records say: the cause of an
-outage outside the cluster is not among it.
+:func:`event_rows` gives the rows; :func:`sentence` says which broker leads and since when, or which replicas are out of
+sync, since when and why. Both know only what records say, not what made a broker fail.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _STATE = tuple(column.name for column in COLUMNS[7:])
 
 
 class Event(NamedTuple):
-    """What a record did: a stable name (``leader-lost``), a description for users, and the broker concerned, if any."""
+    """What a record did to a partition, or to ``broker``: a stable name (``leader-lost``), and words for users."""
 
     at: Revision[Any]
     event: str
     description: str
     broker: int | None = None
     lost: tuple[Uuid, ...] = ()
-    """The log directories that a broker lost, where that is all that happened."""
+    """The log directories that a broker lost, if the event is nothing else; empty otherwise."""
 
 
 def partition_events(revisions: Partitions) -> Iterator[Event]:
-    """What happened to a partition, oldest first."""
+    """Yield one event per revision of a partition, oldest first."""
     for before, revision in successive(revisions):
         if revision.value is None:
             yield Event(revision, "deleted", "the topic is deleted")
@@ -72,7 +72,7 @@ def _change(at: Revision[Partition], old: Partition, new: Partition) -> Event:
 
 
 def is_unclean(old: Partition, new: Partition) -> bool:
-    """Whether a leader was elected that may lack records: Kafka marks it RECOVERING (KIP-704)."""
+    """Whether the new leader was elected uncleanly and may lack records; Kafka marks it RECOVERING (KIP-704)."""
     if new.leader < 0 or new.leader == old.leader:
         return False
     if new.leader_recovery_state == "RECOVERING" and (old.leader_recovery_state != "RECOVERING"):
@@ -107,6 +107,7 @@ def _replicas(old: Partition, new: Partition) -> Iterator[tuple[str, str]]:
 
 
 def _set(name: str, title: str, old: tuple[int, ...], new: tuple[int, ...]) -> Iterator[tuple[str, str]]:
+    """Yield the change of the ISR or ELR: ``name`` is for the event name, ``title`` for the description."""
     lost, gained = [broker for broker in old if broker not in new], [broker for broker in new if broker not in old]
     if not lost and not gained:
         return
@@ -124,7 +125,7 @@ def _recovery(old: Partition, new: Partition) -> Iterator[tuple[str, str]]:
 
 
 def broker_events(broker_id: int, revisions: list[Revision[Broker]]) -> Iterator[Event]:
-    """What happened to a broker, oldest first; states that a snapshot gives are no events."""
+    """Yield the events of a broker, oldest first. A state that comes from a snapshot is not an event."""
     for before, revision in successive(revisions):
         if revision.since < 0:
             continue
@@ -137,7 +138,7 @@ def broker_events(broker_id: int, revisions: list[Revision[Broker]]) -> Iterator
 
 
 def broker_change(old: Broker | None, new: Broker | None) -> Iterator[tuple[str, str]]:
-    """What became of a registration: a stable name, and a description without the broker."""
+    """Yield what changed in a registration (``None``: not registered): event name, description without the broker."""
     if new is None:
         yield "broker-unregistered", "unregistered"
         return
@@ -163,30 +164,30 @@ def broker_change(old: Broker | None, new: Broker | None) -> Iterator[tuple[str,
 
 
 def _lost(old: Broker | None, new: Broker | None) -> tuple[Uuid, ...]:
-    """The log directories that a broker does not have any more, while its registration stays."""
+    """Return the log directories that a broker lost within one registration (one broker epoch)."""
     if old is None or new is None or old.epoch != new.epoch:
         return ()
     return tuple(directory for directory in reported_directories(old) if directory not in reported_directories(new))
 
 
 def reported_directories(broker: Broker) -> tuple[Uuid, ...]:
-    """Return the log directories of a registration; none where the source does not report them."""
+    """Return the log directories of a registration; an empty tuple if the source does not report them."""
     return () if is_unreported(broker.directories) else broker.directories
 
 
-# --- together --------------------------------------------------------------------------------------------------------
+# --- rows ------------------------------------------------------------------------------------------------------------
 
 
 def is_from(event: Event, first: Since | None) -> bool:
-    """Whether the record behind an event is not from before a point: by the offset and the time that its row shows.
+    """Whether the record of an event is at or after the point ``first``, by the offset and the time that its row shows.
 
-    Inside a metadata transaction the record took effect later.
+    A record inside a metadata transaction took effect later than its own offset; its own offset decides here.
     """
     return first is None or event.at.since == STATE or first.includes(event.at.offset, event.at.time)
 
 
 def event_rows(story: Story, revisions: Partitions, since: Since | None) -> list[Row]:
-    """The events of a partition and of the brokers that had it then, with the partition's state after each."""
+    """Return one row per event of a partition and of the brokers it had then, with the partition's state after it."""
     brokers = sorted(
         {broker for revision in revisions if revision.value is not None for broker in everyone(revision.value)}
     )
@@ -211,12 +212,12 @@ def _order(revision: Revision[Any]) -> tuple[int, int]:
 
 
 def everyone(partition: Partition) -> set[int]:
-    """Return the brokers that have a replica of the partition, or had one when last known."""
+    """Return every broker that a partition names: its replicas, its ELR and its last known ELR."""
     return {*partition.replicas, *reported_ids(partition.elr), *reported_ids(partition.last_known_elr)}
 
 
 def _concerns(event: Event, partition: Partition | None) -> bool:
-    """Whether what happened to a broker is about the partition: its disk is, where the replica was on it."""
+    """Whether a broker's event matters to a partition; lost log directories do if the replica was in one of them."""
     if partition is None or event.broker not in everyone(partition):
         return False
     places = () if is_unreported(partition.directories) else partition.directories
@@ -224,7 +225,7 @@ def _concerns(event: Event, partition: Partition | None) -> bool:
 
 
 def event_row(event: Event) -> dict[str, Any]:
-    """The columns that the events of partitions, topics and nodes have."""
+    """Return the columns that the event rows of partitions, topics and nodes have in common."""
     at = event.at
     return {
         "offset": None if at.offset < 0 else at.offset,
@@ -244,7 +245,7 @@ def _row(event: Event, state: Partition | None) -> dict[str, Any]:
 
 
 def ids(brokers: tuple[int, ...] | list[int]) -> str:
-    """Broker ids in a row: ``0,1,2``; ``none``."""
+    """Return broker ids as text: ``0,1,2``; ``none`` if there are none."""
     return ",".join(map(str, brokers)) or "none"
 
 
@@ -253,7 +254,7 @@ _REGISTERED = "registered"
 
 
 def broker_status(broker: Broker | None) -> str:
-    """Describe in one to three words whether a broker can lead."""
+    """Describe a registration in one to three words: unfenced, fenced, in controlled shutdown, not registered."""
     if broker is None:
         return UNREGISTERED
     if is_unreported(broker.fenced):
@@ -264,7 +265,7 @@ def broker_status(broker: Broker | None) -> str:
 
 
 def trailing(revisions: list[Revision[Any]], holds: Callable[[Any], bool]) -> Revision[Any] | None:
-    """The first of the last values in a row for which something holds."""
+    """Return the first of the newest revisions in a row that fulfil ``holds``: since when something is so."""
     first = None
     for revision in reversed(revisions):
         if not holds(revision.value):
@@ -274,7 +275,7 @@ def trailing(revisions: list[Revision[Any]], holds: Callable[[Any], bool]) -> Re
 
 
 def since(revision: Revision[Any] | None) -> str:
-    """``since 2026-… (offset 70)``; where a state is all there is, how long at least."""
+    """Write ``since 2026-… (offset 70)``; for a state from a snapshot, ``at the latest``; else that it is unknown."""
     if revision is None or revision.since == STATE:
         return "(since when is not known)"
     when = f"{iso(revision.time) or 'a time not known'} (offset {revision.offset})"
@@ -282,7 +283,10 @@ def since(revision: Revision[Any] | None) -> str:
 
 
 def sentence(story: Story, topic: str, revisions: Partitions, min_isr: int | None = None) -> str:
-    """Summarize the partition's present state. ``min_isr`` is ``min.insync.replicas``, if it is known."""
+    """Summarize a partition's present state.
+
+    ``min_isr`` is its ``min.insync.replicas``, ``None`` if it is not known.
+    """
     last = revisions[-1]
     if last.value is None:
         return f"The topic {topic} was deleted at offset {last.offset}, {iso(last.time) or 'at a time not known'}."
@@ -317,13 +321,17 @@ def _leaderless(story: Story, revisions: Partitions) -> list[str]:
 
 
 def _before(revisions: Partitions, at: Revision[Any] | None) -> Partition | None:
+    """Return the state just before a revision; ``None`` if it is the first."""
     return next(
         (before.value for before, revision in successive(revisions) if revision is at and before is not None), None
     )
 
 
 def _candidates(story: Story, present: Partition) -> list[str]:
-    """Who may lead without loss, and who may not: Kafka elects among the replicas, and reads the ELR without an ISR."""
+    """Return which replicas may lead without data loss.
+
+    Kafka elects only replicas, and reads the ELR without an ISR.
+    """
     case = leaderless(story.image, "", present)
     sentences = []
     if case.complete:
@@ -358,7 +366,7 @@ def _candidates(story: Story, present: Partition) -> list[str]:
 
 
 def _was(story: Story, broker: int, effect: Revision[Any] | None) -> str:
-    """``broker 2, which was fenced at offset 71 (…) and unregistered at offset 77 (…)``."""
+    """Write what happened to an in-sync replica: ``broker 2, which was fenced at offset 71 (…)``."""
     fell = fall(broker, story.broker(broker), effect)
     status = _status(story, broker)
     if status == UNFENCED:
@@ -369,10 +377,10 @@ def _was(story: Story, broker: int, effect: Revision[Any] | None) -> str:
 
 
 def fall(broker: int, revisions: Brokers, effect: Revision[Any] | None = None) -> list[str]:
-    """How a broker went away, from the end of its history: ``fenced at offset 71 (…)``.
+    """Describe how a broker went away, oldest event first: ``fenced at offset 71 (…)``. Empty if it is unfenced.
 
-    A controller writes the partitions that change before the broker that is fenced, in one batch: where the ``effect``
-    has the lower offset, that is said in the place of the time, which both have.
+    ``effect`` is the change of a partition that followed. The controller writes both in one batch, the partition first:
+    an effect with the lower offset and the same time is mentioned in place of the time.
     """
     down = trailing(revisions, lambda revision: broker_status(revision) != UNFENCED)
     at = revisions.index(down) if down is not None else len(revisions)
@@ -390,6 +398,7 @@ def fall(broker: int, revisions: Brokers, effect: Revision[Any] | None = None) -
 
 
 def _moment(cause: Revision[Any], effect: Revision[Any] | None) -> str:
+    """Write when a broker's change happened, or that Kafka wrote it after its effect."""
     is_behind = effect is not None and effect.time == cause.time and effect.offset < cause.offset
     return "Kafka writes the cause after its effects" if is_behind else str(iso(cause.time))
 
@@ -411,7 +420,7 @@ def _state(story: Story, broker: int) -> str:
     return f"broker {broker}: {' and '.join(fell)}" if fell else f"broker {broker} is {_status(story, broker)}"
 
 
-# --- with one --------------------------------------------------------------------------------------------------------
+# --- with a leader ---------------------------------------------------------------------------------------------------
 
 
 def _led(story: Story, revisions: Partitions) -> list[str]:
@@ -441,7 +450,7 @@ def _alone(revisions: Partitions) -> str:
 
 
 def _out(story: Story, revisions: Partitions, broker: int) -> str:
-    """Why a replica is not in sync, as far as records show."""
+    """Return the sentences on why a replica is not in sync, as far as records show."""
     start = trailing(
         revisions,
         lambda partition: (
@@ -460,7 +469,7 @@ def _out(story: Story, revisions: Partitions, broker: int) -> str:
 
 
 def _is_stored(story: Story, present: Partition, broker: int) -> bool:
-    """Whether a broker that is registered has the log directory of its replica, as far as it is reported."""
+    """Whether a registered broker has the log directory of its replica; true where that is not reported."""
     registered = story.broker(broker)[-1].value
     if registered is None or is_unreported(present.directories):
         return True
@@ -469,7 +478,7 @@ def _is_stored(story: Story, present: Partition, broker: int) -> bool:
 
 
 def _refused(revisions: Partitions, min_isr: int | None) -> list[str]:
-    """A partition that is led may refuse writes all the same."""
+    """Return the sentence on a partition with a leader whose ISR is smaller than ``min.insync.replicas``."""
     present = revisions[-1].value
     assert present is not None
     in_sync = reported_ids(present.isr)
@@ -504,7 +513,7 @@ def _moving(story: Story, revisions: Partitions) -> list[str]:
 
 
 def _lossy(revisions: Partitions) -> list[str]:
-    """The last unclean election: records may have been lost, whatever the state is now."""
+    """Return the sentence on the last unclean election, whatever the state is now: records may have been lost."""
     elections = [
         revision
         for before, revision in successive(revisions)

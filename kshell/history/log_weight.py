@@ -1,7 +1,7 @@
-"""What fills the log: its records and bytes by type, by topic and by hour, as rows and as bars.
+"""What fills the log: the number and bytes of its records by type, by topic and by hour, as rows and as bars.
 
-The bytes of a batch are shared among its records by their size, so that the bytes of all records are those of all
-batches: header, framing and compression included.
+The bytes of a batch, with its header, framing and compression, are shared among its records in proportion to their
+size, so that the bytes of all records add up to those of all batches.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ FIELDS = (
 )
 _HOUR = 3_600_000
 _FRAMING = 7
-"""Bytes of a small record beside key and value."""
+"""Bytes of a small record in addition to its key and value."""
 _TOPIC, _CONFIG, _REMOVE_TOPIC, _CLEAR_ELR = 2, 4, 9, 28
-"""Api keys of the other records that are about one topic."""
+"""API keys of the record types, beside the two for partitions, that are about one topic."""
 
 
 class Weight:
-    """Records, and their bytes."""
+    """A number of records, and their bytes."""
 
     __slots__ = ("bytes", "records")
 
@@ -56,7 +56,11 @@ class Weight:
 
 
 class LogWeight:
-    """Counts records. ``topics`` are names by id of topics that the log may not name."""
+    """Counts the records of ``types`` (empty: all) from ``since`` to ``until``, and their bytes.
+
+    Call :meth:`count` for each batch in the order of the log, then :meth:`rows` or :func:`draw`. ``topics`` (id ->
+    name) names those that the log does not name.
+    """
 
     def __init__(self, topics: Mapping[bytes, str], since: Since, until: int | None, types: frozenset[str]) -> None:
         self.total = Weight()
@@ -100,7 +104,7 @@ class LogWeight:
         self.total.bytes += share
 
     def _topic(self, record: RawRecord) -> str | None:
-        """The topic that a record is about: its name, else its id."""
+        """Return the name of the topic that a record is about, or its id if it has no known name; else ``None``."""
         value = record.value or b""
         if len(value) < HEAD_SIZE or value[0] != 1 or value[2] > 0x7F:
             return None
@@ -122,7 +126,7 @@ class LogWeight:
         return data["topicName"] or None
 
     def rows(self) -> Iterator[Row]:
-        """Types and topics with the most bytes first, then the hours in their order."""
+        """Yield the rows of all groups: types and topics with the most bytes first, then hours in order."""
         for group, weights in self.groups.items():
             for key, weight in self.ordered(group, weights):
                 is_hour = isinstance(key, int)
@@ -136,25 +140,25 @@ class LogWeight:
                 }
 
     def ordered(self, group: str, weights: Mapping[str | int | None, Weight]) -> list[tuple[str | int | None, Weight]]:
-        """The weights of a group in the order in which they are shown."""
+        """Return the weights of a group in the order in which they are shown."""
         if group == BY_HOUR:
             return sorted(weights.items(), key=lambda item: -1 if item[0] is None else int(item[0]))
         return sorted(weights.items(), key=lambda item: (-item[1].bytes, str(item[0] or "")))
 
 
 def topic_names(image: Image) -> dict[bytes, str]:
-    """The names of an image's topics, by id."""
+    """Return topic id -> name of an image's topics."""
     return {bytes(topic_id): topic.name for topic_id, topic in image[TOPICS].items()}
 
 
-# --- drawn -----------------------------------------------------------------------------------------------------------
+# --- bars ------------------------------------------------------------------------------------------------------------
 
 _MOST = 15
 _STEPS = (1, 2, 3, 6, 12, 24, 48, 96, 168, 336, 672)
-"""Hours of a bar, so that there are no more bars than these."""
+"""Possible numbers of hours per bar; the smallest that needs no more than ``_MOST_BARS`` bars is used."""
 _MOST_BARS = 24
 _NUMBERS = 28
-"""Columns for records, bytes and share."""
+"""Characters of a line for records, bytes and share."""
 _LEAST_BAR = 10
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
@@ -166,7 +170,10 @@ class _Bar(NamedTuple):
 
 
 def draw(weight: LogWeight, width: int, *, plain: bool) -> list[Parts]:
-    """Lines of parts, at most ``width`` columns wide unless that is very little. ``plain``: ASCII only."""
+    """Draw bars: lines of parts, at most ``width`` characters wide unless that is very little.
+
+    ``plain``: ASCII only.
+    """
     total = weight.total
     if weight.first is None:
         return [["no records"]]
@@ -188,7 +195,7 @@ def draw(weight: LogWeight, width: int, *, plain: bool) -> list[Parts]:
 
 
 def _by_time(weight: LogWeight) -> tuple[list[_Bar], int]:
-    """A bar for each stretch of time, empty ones as well, and how many hours that is."""
+    """Return one bar per period, empty ones included, and how many hours a period has."""
     hours = {key: one for key, one in weight.groups[BY_HOUR].items() if isinstance(key, int)}
     if not hours:
         return [], 1
@@ -218,7 +225,7 @@ def _bars(title: str, bars: list[_Bar], total: int, width: int, plain: bool) -> 
 
 
 def _filled(length: float, plain: bool) -> str:
-    """A bar of so many columns."""
+    """Draw a bar of ``length`` characters, in eighths of a character unless it is plain."""
     if plain:
         return "#" * max(round(length), length > 0)
     eighths = max(round(length * 8), int(length > 0))
@@ -226,7 +233,7 @@ def _filled(length: float, plain: bool) -> str:
 
 
 def _size(count: int) -> str:
-    """Bytes in the largest unit of which there is at least one, with one decimal."""
+    """Write bytes in the largest unit of which there is at least one, with one decimal: ``1.5 KiB``."""
     for size, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if count >= size:
             return f"{count / size:.1f} {unit}"

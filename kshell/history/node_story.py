@@ -1,8 +1,8 @@
-"""The story of one broker or controller: its registrations, what became of them, and what it is now, in a sentence.
+"""``why`` for a node: the events of one broker or controller, one row per record, and its present state in a sentence.
 
-Only what records say. A fenced broker is one that the active controller no longer counts on; whether the process died,
-hung or was cut off, no record says. Controllers register from metadata.version 3.7 on; who was the active one, the
-LeaderChange records of the quorum say in every release.
+The answers know only what records say. A fenced broker is one that the active controller no longer counts on: no record
+says whether its process died, hung or was cut off. Controllers register from metadata.version 3.7 on; which controller
+was active, the quorum's LeaderChange records say in every release.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ CONTROLLER_COLUMNS = typed("offset:int64 time:timestamp timeMs:int64 type:string
 
 
 def broker_rows(revisions: Brokers, first: Since | None) -> list[Row]:
-    """A row per record that changed a broker's registration, with the registration after it."""
+    """Return one row per record (from ``first`` on) that changed a registration, with the registration after it."""
     rows: list[Row] = []
     for before, revision in successive(revisions):
         event = _broker_event(before, revision)
@@ -73,17 +73,18 @@ def _broker_event(before: Revision[Broker] | None, revision: Revision[Broker]) -
 
 
 def _known_state(revision: Revision[Any], status: str) -> Event:
+    """Return the event for a state that no record of the log explains; ``status`` describes it."""
     if revision.since == STATE:
         return Event(revision, "state", f"as it stands: {status}; the records between are not known")
     return Event(revision, "snapshot", f"as the log begins: {status}")
 
 
 def _detail(event: str, old: Broker | None, new: Broker | None) -> str:
-    """What else the record and the one before it show."""
+    """Return more on a broker's event, from the registrations before and after it, to append to its description."""
     if new is None or old is None:
         return ""
     if event == "broker-fenced":
-        # Kafka fences at the end of a controlled shutdown, too; and one that never ends looks the same.
+        # Kafka also fences a broker at the end of a controlled shutdown; one that never ended looks the same.
         return ", in its controlled shutdown" if old.in_controlled_shutdown else ", without a controlled shutdown"
     if event == "broker-registered":
         return "".join(f", {text}" for text in _registered_otherwise(old, new))
@@ -109,7 +110,7 @@ def _addresses(listeners: tuple[Listener, ...]) -> str:
 
 
 def broker_sentence(story: Story, broker_id: int, revisions: Brokers) -> str:
-    """What a broker is since when and why, and what depends on it."""
+    """Summarize a broker: its state, since when and why, and how many replicas and partitions depend on it."""
     present = revisions[-1].value
     status = broker_status(present)
     start = trailing(revisions, lambda broker: broker_status(broker) == status)
@@ -134,6 +135,7 @@ def broker_sentence(story: Story, broker_id: int, revisions: Brokers) -> str:
 
 
 def _burden(story: Story, broker_id: int) -> Iterator[str]:
+    """Yield sentences on the replicas of a broker, and on the partitions that wait for it."""
     leads = replicas = out_of_sync = waiting = 0
     for topic in story.image[TOPICS].values():
         for _, value in topic.scan():
@@ -165,23 +167,23 @@ def _count(number: int, one: str, more: str) -> str:
 
 
 class ControllerStory(NamedTuple):
-    """What the log has of one controller."""
+    """What the log has on one controller, each list oldest first."""
 
     registrations: list[Revision[Controller]]
     leaders: list[Revision[Any]]
-    """The LeaderChange records of the quorum."""
+    """The quorum's LeaderChange records; the value is the record's fields."""
     voters: list[Revision[Any]]
-    """Its KRaftVoters records; none where the voters are configured in files."""
+    """The quorum's KRaftVoters records (the value is the list of voters); empty if voters are configured statically."""
 
     def is_known(self, node_id: int) -> bool:
-        """Whether there is anything to tell."""
+        """Whether the log says anything about the node as a controller."""
         changes = [revision.value for revision in self.leaders if revision.value is not None]
         named = any(node_id in _voter_ids(change) or change["leaderId"] == node_id for change in changes)
         return bool(self.registrations) or named or any(_votes(node_id, revision) for revision in self.voters)
 
     @property
     def voter_ids(self) -> frozenset[int] | None:
-        """Who votes now; ``None``: not known."""
+        """Ids of the present voters; ``None`` if they are not known."""
         voters = self.voters[-1].value if self.voters else None
         if voters is None and self.leaders and self.leaders[-1].value is not None:
             voters = self.leaders[-1].value["voters"]
@@ -189,7 +191,7 @@ class ControllerStory(NamedTuple):
 
 
 def controller_story(story: Story, node_id: int) -> ControllerStory:
-    """Look up what the log has of a controller."""
+    """Return what the log has on a controller."""
     return ControllerStory(
         story.values(CONTROLLERS.name, (node_id,), "UNREGISTER_CONTROLLER_RECORD"),
         story.values(QUORUM, (LEADER,), ""),
@@ -198,7 +200,7 @@ def controller_story(story: Story, node_id: int) -> ControllerStory:
 
 
 def controller_rows(found: ControllerStory, node_id: int, first: Since | None) -> list[Row]:
-    """A row per record that registered the controller, made it active or another one, or changed its vote."""
+    """Return one row per record that registered the controller, or changed whether it is active or a voter."""
     events = [*_registered(found.registrations), *_led(found.leaders, node_id), *_voted(found.voters, node_id)]
     rows: list[Row] = []
     for event in sorted(events, key=lambda event: (event.at.offset, event.at.since)):
@@ -249,7 +251,7 @@ def _voted(revisions: list[Revision[Any]], node_id: int) -> Iterator[Event]:
 
 
 def _leader(revision: Revision[Any]) -> int | None:
-    """Who becomes the active controller by a LeaderChange record."""
+    """Return the id of the controller that a LeaderChange record makes active."""
     return None if revision.value is None else revision.value["leaderId"]
 
 
@@ -262,7 +264,7 @@ def _voter_ids(change: Any) -> list[int]:
 
 
 def controller_sentence(found: ControllerStory, node_id: int) -> str:
-    """Whether a controller is the active one, a voter, and registered, and since when."""
+    """Summarize a controller: whether it is active, a voter and registered, and since when."""
     sentences = []
     last = found.leaders[-1] if found.leaders else None
     if last is None:

@@ -1,7 +1,7 @@
-"""Leadership and ISR size over time, drawn in characters: two lines a partition, time from left to right.
+"""``timeline``: leaders and ISR sizes over time, drawn in characters: two lines per partition, time from left to right.
 
-A column stands for a stretch of time. Where several states fall into one, it shows the worst: no leader before any
-leader (of those the last), the smallest ISR.
+Each character position is a period. If several states fall into one, it shows the worst: no leader rather than any
+leader (of several leaders the last), and the smallest ISR.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _LEVELS = "▁▂▃▄▅▆▇█"
 _SERIES = 7
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LEAST = 20
-"""Columns of time at least."""
+"""Character positions that the time axis has at least."""
 Parts = list[str]
 
 
 class LeadershipSpan(NamedTuple):
-    """From ``start`` on (epoch milliseconds) up to ``end``. ``leader`` -1: none."""
+    """A period without a change of leader (-1: none) or ISR size: from ``start`` up to ``end``, epoch milliseconds."""
 
     start: int
     end: int
@@ -31,31 +31,33 @@ class LeadershipSpan(NamedTuple):
 
 
 class PartitionLane(NamedTuple):
-    """A partition's spans, oldest first; gaps are times when it did not exist, or is not known."""
+    """A partition's spans, oldest first; a gap is a time when the partition did not exist or is not known."""
 
     label: str
     spans: list[LeadershipSpan]
 
 
 class _Cell(NamedTuple):
+    """What one character position of a partition shows."""
+
     leader: int
     isr_size: int
     replicas: int
 
 
 class Signs(NamedTuple):
-    """Which character represents a broker, for no leader, and for a share of the replicas."""
+    """The characters of a drawing: that of each broker's leadership, of no leader, and of the ISR's size."""
 
     brokers: dict[int, str]
     ascii: bool
 
     @property
     def none(self) -> str:
-        """No leader."""
+        """The character for no leader."""
         return "!" if self.ascii else "✗"
 
     def level(self, cell: _Cell) -> str:
-        """How many replicas are in sync: a digit, or a block that is full when all are."""
+        """Return the character for the ISR: its size as a digit in ASCII, else a block as high as its share."""
         if self.ascii:
             return str(cell.isr_size) if cell.isr_size < 10 else "+"
         if cell.isr_size == 0:
@@ -65,14 +67,17 @@ class Signs(NamedTuple):
 
 
 def signs(lanes: Sequence[PartitionLane], *, plain: bool) -> Signs:
-    """Brokers below 10 are their own digit; others get letters, and ``?`` when there are more than letters."""
+    """Choose the characters: a broker below 10 is its own digit, others get letters, or ``?`` once letters run out."""
     brokers = sorted({span.leader for lane in lanes for span in lane.spans if span.leader >= 0})
     letters = iter(_LETTERS)
     return Signs({broker: str(broker) if broker < 10 else next(letters, "?") for broker in brokers}, plain)
 
 
 def draw(lanes: Sequence[PartitionLane], start: int, end: int, width: int, *, plain: bool) -> list[Parts]:
-    """Lines of parts, at most ``width`` columns wide unless that is very little. ``plain``: ASCII only."""
+    """Draw partitions from ``start`` to ``end`` (epoch milliseconds) as lines of parts.
+
+    Lines are at most ``width`` characters wide unless that is very little. ``plain``: ASCII only.
+    """
     marks = signs(lanes, plain=plain)
     widest = max(8, width - _LEAST - 9)
     labels = [clip_label(lane.label, widest, plain) for lane in lanes]
@@ -87,7 +92,7 @@ def draw(lanes: Sequence[PartitionLane], start: int, end: int, width: int, *, pl
 
 
 def clip_label(label: str, widest: int, plain: bool) -> str:
-    """A label that fits: cut in its middle, since its end distinguishes the partitions of a topic."""
+    """Cut a label to ``widest`` characters in its middle, since its end distinguishes the partitions of a topic."""
     label = "".join(char if char.isprintable() and (char.isascii() or not plain) else "?" for char in label)
     if len(label) <= widest:
         return label
@@ -96,7 +101,7 @@ def clip_label(label: str, widest: int, plain: bool) -> str:
 
 
 def _cells(spans: Sequence[LeadershipSpan], start: int, end: int, columns: int) -> list[_Cell | None]:
-    """A cell a column; ``None`` where there is nothing."""
+    """Return one cell per character position; ``None`` where no span is."""
     cells: list[_Cell | None] = [None] * columns
     length = max(end - start, 1)
     for span in spans:
@@ -110,6 +115,7 @@ def _cells(spans: Sequence[LeadershipSpan], start: int, end: int, columns: int) 
 
 
 def _worst(old: _Cell | None, new: _Cell) -> _Cell:
+    """Return the worse of two states in the same position: no leader if either has none, and the smaller ISR."""
     if old is None:
         return new
     leader = -1 if -1 in (old.leader, new.leader) else new.leader
@@ -136,7 +142,7 @@ def _isr(cell: _Cell | None, marks: Signs) -> str:
 
 
 def _joined(chars: list[str]) -> Parts:
-    """Neighbours of one tone as one part."""
+    """Join neighbouring characters of the same tone into one part."""
     parts: Parts = []
     for char in chars:
         tone = char.tone if isinstance(char, Toned) else ""
@@ -149,7 +155,7 @@ def _joined(chars: list[str]) -> Parts:
 
 
 def _axis(start: int, end: int, indent: int, columns: int, plain: bool) -> list[Parts]:
-    """A rule, and below it the times at both ends (the last one alone where there is little room)."""
+    """Return the time axis and the times at its ends: on one line, or on two where there is little room."""
     first_label, last_label = iso(start) or "", iso(end) or ""
     rule = ("+" + "-" * (columns - 2) + "+") if plain else "└" + "─" * (columns - 2) + "┘"
     gap = columns - len(first_label) - len(last_label)
@@ -159,7 +165,7 @@ def _axis(start: int, end: int, indent: int, columns: int, plain: bool) -> list[
 
 
 def _legend(marks: Signs, start: int, end: int, columns: int, width: int) -> list[Parts]:
-    """What the characters mean, broken to the width."""
+    """Return the lines that explain the characters, broken to fit the width."""
     entries: Parts = [
         Toned(sign if sign == str(broker) else f"{sign} = {broker}", _tone(broker, marks))
         for broker, sign in marks.brokers.items()
@@ -175,7 +181,7 @@ def _legend(marks: Signs, start: int, end: int, columns: int, width: int) -> lis
 
 
 def _broken(line: Parts, width: int) -> list[Parts]:
-    """A line as several, cut at blanks."""
+    """Break a line at blanks into lines of at most ``width`` characters."""
     lines: list[Parts] = [[]]
     used = 0
     for part in line:

@@ -1,4 +1,4 @@
-"""The recorded past of a session's source, for whoever asks about all of it."""
+"""The history of a session's log, for commands and tables that ask about the whole past."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class RecordedPast(NamedTuple):
-    """What a log made, up to the offset that the session shows.
+    """The history of a log up to the offset that the session shows.
 
     Attributes:
-        history: every value with the offset from which it held.
+        history: every value with the offset at which it took effect.
         until: the last offset that counts.
     """
 
@@ -24,25 +24,27 @@ class RecordedPast(NamedTuple):
 
     @property
     def start(self) -> int:
-        """The offset at which the state before the log's first record is so: -1 for an empty one."""
+        """The offset of the state before the log's first record; -1 if that state is empty."""
         return self.history.base.provenance.offset
 
     def timestamp(self, offset: int) -> int:
-        """When the record at an offset was written, in epoch milliseconds; of the start, the snapshot's last record."""
+        """Return an offset's time in epoch milliseconds; of :attr:`start`, the time of the snapshot's last record."""
         log = self.history.log
         return log.timestamp(offset) if offset >= log.start else self.history.base.provenance.timestamp
 
 
 def recorded_past(session: Session, name: str) -> RecordedPast:
-    """The past of the session's source. The log is read once for all who ask. Damage in it becomes the session's.
+    """Return the history of the session's log. The log is read once, however often this is called.
+
+    Damage in the log is noted in the session.
 
     Args:
-        session: what asks.
-        name: what it is asked for, for errors.
+        session: its source is read, up to the offset that it shows.
+        name: the command or table that asks, for error messages.
 
     Raises:
-        SourceError: the source does not know the log.
-        CommandError: the log cannot be replayed, or the session shows an offset before it.
+        SourceError: the source has no log.
+        CommandError: the log cannot be replayed, or the session shows an offset before the log.
     """
     session.source.demand_log(name)
     session.travels()
@@ -50,7 +52,7 @@ def recorded_past(session: Session, name: str) -> RecordedPast:
     assert past is not None
     known = past.history(session.progress)
     if known is None:
-        _ = session.loaded  # which says what is wrong, if anything is
+        _ = session.loaded  # loading raises the error that explains it, if there is one
         raise CommandError(
             "the log cannot be replayed from its start", hint="`info` says why; `stat` knows the last record of a value"
         )

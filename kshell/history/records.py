@@ -1,6 +1,8 @@
-"""Records of the log as rows, with the paths that they touch: ``dump``, ``log`` and ``follow`` have the same rows.
+"""Log records as rows, with the paths of the tree that they touch: shared by ``dump``, ``log`` and ``follow``.
 
-Also record types as users name them, and which records cannot touch a path, so that most are not even decoded.
+Decoded records come in; rows with the columns :data:`FIELDS` go out. The module also has what goes with them: the names
+of record types as users type them, and :class:`Concern`, which finds records that cannot touch a path, so that most of
+a log need not be decoded.
 """
 
 from __future__ import annotations
@@ -45,16 +47,16 @@ _HEAD = 3
 
 
 def type_names() -> list[str]:
-    """Every type's name as ``dump`` prints it, control records included."""
+    """Return the name of every record type as ``dump`` prints it, control records included, sorted."""
     return sorted([kind.name for kind in record_types().values()] + [kind.name for kind in CONTROL_TYPES.values()])
 
 
 RECORD_TYPE = Enumeration(type_names, ("UNKNOWN", "UNKNOWN_{}", "UNKNOWN_CONTROL", "UNKNOWN_CONTROL_{}"))
-"""The column type of a record's type; a type that is not known has a number for its name."""
+"""The column type of record types. A type that kshell does not know is named by its number."""
 
 
 def record_type(text: str) -> str:
-    """The type that was meant: in any case, with or without ``_RECORD``. Raises UsageError, which proposes some."""
+    """Return the type that a user typed, in any case, with or without ``_RECORD``. Raises UsageError."""
     name = text.upper().replace("-", "_")
     names = type_names()
     for candidate in (name, f"{name}_RECORD"):
@@ -72,19 +74,18 @@ def record_type(text: str) -> str:
 
 
 def complete_record_type(session: Session, typed: str) -> Iterable[str]:
-    """The types that begin like what was typed."""
+    """Complete a record type."""
     return [name for name in type_names() if name.startswith(typed.upper())]
 
 
 def snapshot_to_read(listing: Listing, name: str | None) -> SnapshotFile | None:
-    """The snapshot that a line names; the newest one where there is no log.
+    """Return the snapshot whose records a command shows, or ``None`` if it shows those of the log.
+
+    Without a name that is the log if there is one, else the newest snapshot.
 
     Args:
-        listing: what the source has.
-        name: ``END_OFFSET-EPOCH``; ``None`` where the line names none.
-
-    Returns:
-        The snapshot, or ``None`` for the log.
+        listing: the snapshots and segments of the source.
+        name: ``END_OFFSET-EPOCH`` as typed; ``None`` if none was typed.
 
     Raises:
         CommandError: there is no such snapshot.
@@ -119,26 +120,26 @@ TYPE_FLAG = Flag(
 
 
 class TypeNames:
-    """The names of records' types, found by looking at no more than a record's head."""
+    """Names the types of records by their first bytes alone, without decoding them. Names are remembered."""
 
     def __init__(self) -> None:
         self._names: dict[bytes, str] = {}
 
     def of(self, raw: RawRecord, control: bool) -> str:
-        """The type of a record."""
+        """Return the name of a record's type; ``control``: whether it is a control record."""
         if control:
             return control_name(raw.key)
         value = raw.value or b""
         name = self._names.get(value[:_HEAD])
         if name is None:
             name = decode_value(value).name
-            if value[:_HEAD].isascii():  # three whole varints: the name hangs on nothing else
+            if value[:_HEAD].isascii():  # three varints of one byte each: the name depends on nothing else
                 self._names[value[:_HEAD]] = name
         return name
 
 
 def only(names: frozenset[str]) -> Wanted:
-    """A test for records of these types."""
+    """Return a test that is true for records of these types."""
     type_names = TypeNames()
     return lambda raw, control: type_names.of(raw, control) in names
 
@@ -157,17 +158,19 @@ ONE_FAMILY = {
     20: None,
     22: "scram",
 }
-"""Api keys of the types that a log can be full of -> the one family that they read and write; none for NoOps."""
+"""API key -> the one family that its records read and write, for types that a log can be full of; none for NoOps."""
 _TOPICS: Segments = ("image", "topics")
 
 
 class Concern:
-    """Whether a record must be looked at to know what touches a place. Never says no without cause.
+    """Decides whether a record must be decoded to know if it touches a path. If in doubt, the answer is yes.
 
-    Must be asked about each record before the ``tracker`` that the answers are for is given it.
+    Ask about each record before the :attr:`tracker` is given it: the tracker's topic names must be those before the
+    record. Call it for a single record, or :meth:`select` for all records of a batch.
     """
 
     def __init__(self, place: Segments) -> None:
+        """Prepare for records that touch ``place``, paths below it or paths above it."""
         self._needless = {key for key, family in ONE_FAMILY.items() if not _is_near(family, place)}
         self._name: str | None = None
         self._id: bytes | None = None
@@ -176,14 +179,14 @@ class Concern:
             self._watch(place[2], place[3])
 
     def _watch(self, view: str, segment: str) -> None:
-        """One topic alone, by id or by name."""
+        """Only records of one topic matter: the one with this id, or with this name."""
         if view == "byName":
             self._name = decode_name(segment)
         else:
             try:
                 self._id = bytes(Uuid.parse(segment))
             except ValueError:
-                self._id = b""  # no topic has it
+                self._id = b""  # matches no topic
 
     def __call__(self, raw: RawRecord, control: bool) -> bool:
         value = raw.value or b""
@@ -199,14 +202,14 @@ class Concern:
         return self._name is None or self.tracker is None or self.tracker.topic_name(topic_id) == self._name
 
     def select(self, region: Buffer, values: array[int]) -> Iterator[int]:
-        """The records of a batch that must be looked at, found without making them.
+        """Yield which records of a batch must be decoded, without creating an object for each record.
 
         Args:
-            region: the records, back to back.
-            values: the first byte and the end of each value, in turn.
+            region: the records of the batch, one after another.
+            values: start and end of each record's value in ``region``, alternating.
 
-        Returns:
-            The indexes of the values' first bytes.
+        Yields:
+            The index in ``values`` of the start of each such value.
         """
         needless, wanted_id, name, tracker = self._needless, self._id, self._name, self.tracker
         name_of = None if tracker is None else tracker.topic_name
@@ -224,11 +227,12 @@ class Concern:
                     elif name is not None and name_of is not None and name_of(topic_id) not in (name, None):
                         continue
                 elif kind == TOPIC:
-                    name_of = None  # what follows may be of the topic that is made here
+                    name_of = None  # later records of the batch may belong to the topic that this record creates
             yield 2 * index
 
 
 def _is_near(family: str | None, place: Segments) -> bool:
+    """Whether the part of the tree that a family has is at, below or above a path."""
     if family is None:
         return False
     return is_under(_TOPICS if family == TOPICS else ("image", *families()[family].path), place)
@@ -245,12 +249,12 @@ FIELDS = (
 COLUMNS = columns(FIELDS)
 TIME = Field("time", TIMESTAMP, "the same, ISO-8601 in UTC")
 LOG_FIELDS = (*FIELDS[:3], TIME, *FIELDS[3:])
-"""Those of `log`, which people read; `dump` and `follow` are for programs, and as short as can be."""
+"""The columns of `log`, for users. ``dump`` and ``follow`` are for programs: their rows have only :data:`FIELDS`."""
 NO_OP = "NO_OP_RECORD"
 
 
 def row_of(session: Session, record: LogRecord) -> Row:
-    """A record as the row of an answer, secrets hidden."""
+    """Return the row of a record, with secrets hidden."""
     decoded = record.decoded
     return {
         "offset": record.offset,
@@ -263,7 +267,7 @@ def row_of(session: Session, record: LogRecord) -> Row:
 
 
 class Touched(NamedTuple):
-    """A place of the tree that a record touches, and the values there before and after it; ``None`` for nothing."""
+    """A path of the tree that a record touches, and the values before and after it; ``None`` for no value."""
 
     path: Segments
     touch: Touch
@@ -272,7 +276,7 @@ class Touched(NamedTuple):
 
 
 def row_at(session: Session, record: LogRecord, touched: Touched | None) -> Row:
-    """The same with where the tree shows what the record touches and what changed there, for users."""
+    """Return the row of a record for users, with the touched path and what changed there."""
     row = {**row_of(session, record), "time": iso(record.timestamp)}
     if touched is None:
         return {**row, "path": None, "change": ""}
@@ -280,7 +284,7 @@ def row_at(session: Session, record: LogRecord, touched: Touched | None) -> Row:
 
 
 def _change(session: Session, touched: Touched) -> str:
-    """``1000 -> 2000``, or the fields that changed; nothing where only the record's own fields say all."""
+    """Describe a change: ``1000 -> 2000``, or fields that changed; empty if the record's own fields say it all."""
     if touched.old == touched.new:
         return ""
     old, new = (_displayed(session, touched.touch, value) for value in (touched.old, touched.new))
@@ -292,7 +296,7 @@ def _change(session: Session, touched: Touched) -> str:
 
 
 def _displayed(session: Session, touch: Touch, value: Any) -> Any:
-    """A value as the tree shows it, secrets hidden."""
+    """Return a value as the tree shows it, with secrets hidden."""
     family = families().get(touch.family)
     if value is None:
         return None
@@ -306,10 +310,10 @@ def _displayed(session: Session, touch: Touch, value: Any) -> Any:
 
 
 def changed_parts(old: Any, new: Any) -> Iterator[str]:
-    """``field old -> new`` for each field that differs; of a value without fields, ``old -> new``.
+    """Yield ``field old -> new`` for each field that differs; for a value without fields, ``old -> new``.
 
-    Of a field that is an object on both sides only the keys that differ: ``supportedFeatures.metadata.version``. A time
-    in milliseconds is left out beside its twin (``time``, ``timeMs``).
+    If a field is an object on both sides, only its keys that differ are named: ``supportedFeatures.metadata.version``.
+    A time in milliseconds is left out if the same time is there in readable form (``timeMs`` beside ``time``).
     """
     if not (isinstance(old, dict) and isinstance(new, dict)):
         yield f"{_field(old)} -> {_field(new)}"
@@ -326,18 +330,18 @@ def changed_parts(old: Any, new: Any) -> Iterator[str]:
 
 
 def _field(value: Any) -> str:
-    """An object in braces: what follows it is not its own."""
+    """Write a field's value; an object stands in braces, to separate its fields from those that follow."""
     text = names_and_values(value)
     return f"{{{text}}}" if isinstance(value, dict) and value else text
 
 
 def when(row: Row) -> str:
-    """Return a row's time in readable form."""
+    """Return the time of a row as ISO-8601, or as the number if it is no valid time."""
     return str(iso(row["timestampMs"]) or row["timestampMs"])
 
 
 def summary(row: Row) -> str:
-    """Summarize a row for users: type, path, and what changed, else the record's fields with Kafka's names."""
+    """Summarize a row for users: type, path and change; else the record's fields with Kafka's names for values."""
     where = f" {row['path']}" if row["path"] else ""
     if row["change"]:
         return f"{row['type']}{where}: {row['change']}"
@@ -345,7 +349,7 @@ def summary(row: Row) -> str:
 
 
 def place_of(session: Session, path: str | None, command: str, hint: str) -> Segments | None:
-    """The one place of the tree that a command was asked about. Raises UsageError for a glob, with the hint."""
+    """Return the one path that a command was asked about. Raises UsageError with ``hint`` for a glob."""
     if path is None:
         return None
     if is_glob(path):
@@ -354,20 +358,19 @@ def place_of(session: Session, path: str | None, command: str, hint: str) -> Seg
 
 
 Found = Iterator[tuple[LogRecord, list[Touched]]]
-"""Records with the places of the tree that each touches."""
+"""Records, each with the paths of the tree that it touches."""
 
 
 def with_paths(
     session: Session, records: DecodedRecords, start: int, concern: Concern | None = None, *, values: bool = False
 ) -> Found:
-    """Each record with the places of the tree that it touches, and (``values``) what stood there.
+    """Yield each record with the paths that it touches and, if ``values`` is set, the values there before and after it.
 
-    Raises DataError where what came before is not known; without a ``concern``, places that only an image can tell are
-    left out then.
+    ``records`` must hold every record from ``start`` on, or every one for which ``concern`` is true. Those before the
+    oldest snapshot inside the log are named by that snapshot: their topics have names only if they exist in it.
 
-    ``records`` must hold every record from ``start`` on, or every one that ``concern`` says yes to. Those before the
-    oldest snapshot that the log joins are told by what that snapshot knows: their topics have names only if they are
-    still there.
+    Raises DataError where the image before ``start`` is not known; without a ``concern``, paths that need it are left
+    out.
     """
     try:
         tracker, again_at = _tracker(session, start, values=values)
@@ -386,7 +389,7 @@ def with_paths(
 
 
 def touched_paths(tracker: Tracker, record: LogRecord) -> list[Touched]:
-    """The places of the tree that the next record touches, the most relevant first."""
+    """Return the paths that a record touches, the most relevant first. The tracker must get every record in order."""
     decoded = record.decoded
     place = BatchPosition(record.file, record.position, record.epoch, False)
     touched = tracker.touched(decoded, Origin(record.offset, record.timestamp, decoded.name, decoded.version, place))
@@ -395,29 +398,29 @@ def touched_paths(tracker: Tracker, record: LogRecord) -> list[Touched]:
 
 
 def _tracker(session: Session, start: int, *, values: bool) -> tuple[Tracker, int | None]:
-    """A tracker for records from ``start`` on, and where it must be created from scratch."""
+    """Return a tracker for records from ``start`` on, and the offset at which a new one must replace it, if any."""
     listing = session.source.listing(full_log=True)
     first = listing.segments[0].base_offset or 0 if listing.segments else 0
     if max(start, first) <= listing.unseen:
         return Tracker(EMPTY, keeps_old=values), None
     joined = next((file.end_offset for file in listing.snapshots if file.end_offset and file.end_offset >= first), None)
     if joined is None and listing.directory is None:
-        return Tracker(EMPTY, keeps_old=values), None  # a lone segment: names of what came before are not known
+        return Tracker(EMPTY, keeps_old=values), None  # a single segment file: the image before it is not known
     begin = max(start, 0 if first <= listing.unseen else joined or first)
     before = session.reshape(point=str(begin - 1)).loaded
     tracker = Tracker(before.image, keeps_old=values)
-    if before.open_transaction is not None:  # left out of the image, and yet what comes next builds on it
+    if before.open_transaction is not None:  # the image leaves its records out, but the next records build on them
         for record in log_records(session.source, start=before.open_transaction, until=begin - 1):
             touched_paths(tracker, record)
     return tracker, begin if begin > max(start, first) else None
 
 
 def conclude(session: Session, records: DecodedRecords, result: Result) -> None:
-    """After the last record: notes for the user, and damage. Raises DataError for that."""
+    """Finish a result after its last record: note what the user should know. Raises DataError for damage."""
     session.remarks += end_notes(records)
     malformed = malformed_records(records)
     if malformed is not None:
-        # Not raised: a format that prints only what it has whole would then show nothing.
+        # Not raised: a format that prints only complete results would then show nothing.
         session.remarks.append(malformed.message)
         result.exit_code = EXIT_DATA
     if records.damage:
@@ -425,7 +428,7 @@ def conclude(session: Session, records: DecodedRecords, result: Result) -> None:
 
 
 def end_notes(records: DecodedRecords) -> list[str]:
-    """After the last record: what the user should know though nothing is wrong."""
+    """Return what the user should know after the last record although nothing is wrong, such as a torn end."""
     if records.torn is None:
         return records.notes
     path, torn = records.torn
@@ -433,7 +436,7 @@ def end_notes(records: DecodedRecords) -> list[str]:
 
 
 def malformed_records(records: DecodedRecords) -> DataError | None:
-    """After the last record: those that break their declaration; ``None`` if there are none."""
+    """Return the error for records that do not match their schema, if there are any. Ask after the last record."""
     if records.first_malformed is None:
         return None
     more = f" (and {records.malformed - 1} more malformed)" if records.malformed > 1 else ""
@@ -441,7 +444,7 @@ def malformed_records(records: DecodedRecords) -> DataError | None:
 
 
 def _all_of(damage: list[DataError]) -> DataError:
-    """One error for all damage that was met."""
+    """Return one error for all damage that was found."""
     if len(damage) == 1:
         return damage[0]
     return DataError("\n".join(error.message for error in damage), hint=damage[0].hint)

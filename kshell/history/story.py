@@ -1,7 +1,8 @@
-"""What a partition, a broker and a topic's name were over time, from the log's history, and which partition is meant.
+"""The past of topics, partitions, brokers and other values as lists of revisions, and what an argument names.
 
-Records say what and when, never who. Where the log does not begin with its first record, the image of a snapshot says
-what was known when it begins.
+:func:`story_of` reads a session's source into a :class:`Story`: the present image, and a :class:`Chronicle` if there is
+a log. :func:`target` finds the topic or partition that a user typed. If the log does not begin with its first record, a
+snapshot gives the state before it. Records never say who changed something.
 """
 
 from __future__ import annotations
@@ -33,10 +34,14 @@ IN_SNAPSHOT = -1
 
 
 class Revision(NamedTuple, Generic[T]):
-    """A value (``None``: deleted) and the record that set it.
+    """A value (``None``: deleted), and the record that set it.
 
-    ``since`` is the offset at which it took effect, ``IN_SNAPSHOT`` for what the log begins with; ``offset`` and
-    ``time`` (epoch milliseconds) are those of the record, or of the last record of the snapshot.
+    Attributes:
+        since: the offset at which the value took effect; :data:`IN_SNAPSHOT` if it was there before the log,
+            :data:`STATE` if only the present state is known.
+        offset: that of the record; for a value from a snapshot, that of the snapshot's last record.
+        time: that record's time, in epoch milliseconds.
+        record_type: the type of the record; ``None`` where no record is known.
     """
 
     value: T | None
@@ -45,7 +50,7 @@ class Revision(NamedTuple, Generic[T]):
     time: int
     record_type: str | None
     epoch: int | None = None
-    """The leader's, when the record was written."""
+    """The leader epoch in which the record was written, if it is known."""
 
 
 Partitions = list[Revision[Partition]]
@@ -53,7 +58,7 @@ Brokers = list[Revision[Broker]]
 
 
 class Chronicle:
-    """The history of a log up to offset ``until``."""
+    """The history of a log up to offset ``until``, as lists of revisions, oldest first."""
 
     def __init__(self, history: History, until: int) -> None:
         self.until = min(until, history.log.end - 1)
@@ -61,7 +66,7 @@ class Chronicle:
 
     @property
     def starts_with_snapshot(self) -> bool:
-        """Whether there was something before the log's first record."""
+        """Whether the log no longer has its first records, so that a snapshot gives the state before them."""
         return self.history.log.start > 0
 
     @property
@@ -70,11 +75,11 @@ class Chronicle:
         return self.history.log.start
 
     def names(self) -> set[str]:
-        """Every topic there ever was, up to now."""
+        """Return the name of every topic that existed up to ``until``."""
         return {*self.history.base[NAMES], *(name for (name,) in self.history.keys(NAMES, self.until))}
 
     def topic_ids(self, name: str) -> list[Uuid]:
-        """The ids that a topic of that name had, oldest first: one that is created again gets a new one."""
+        """Return the ids of all topics with that name, oldest first: a topic that is created again gets a new id."""
         base: Uuid | None = self.history.base[NAMES].get(name)
         ids = [] if base is None else [base]
         versions = reversed(list(self.history.versions(NAMES, (name,), self.until)))
@@ -88,7 +93,7 @@ class Chronicle:
         return [] if topic is None else topic.partition_ids()
 
     def partitions(self, topic_id: Uuid, only: int | None = None) -> dict[int, Partitions]:
-        """Partition (all, or ``only`` one) -> what it was, oldest first; ``None`` where its topic was deleted."""
+        """Return partition number -> its revisions, oldest first; ``None`` is the value after the topic's deletion."""
         base, recorded, deleted_at = self._topic(topic_id)
         revisions: dict[int, Partitions] = {}
         for number in () if base is None else base.partition_ids() if only is None else (only,):
@@ -103,7 +108,7 @@ class Chronicle:
         return revisions
 
     def _topic(self, topic_id: Uuid) -> tuple[Topic | None, RecordedTopic | None, int | None]:
-        """(what a snapshot began it with, what was recorded since, the offset at which it was deleted)."""
+        """Return a topic as it was before the log, as the log recorded it, and the offset of its deletion."""
         versions = list(self.history.versions(TOPICS, (topic_id,), self.until))
         recorded = next(
             (recorded_topic for _, recorded_topic in versions if isinstance(recorded_topic, RecordedTopic)), None
@@ -118,7 +123,7 @@ class Chronicle:
         return iter([(only, since, entry) for since, entry in reversed(newest_first)])
 
     def values(self, family: str, keys: Keys, removal: str) -> list[Revision[Any]]:
-        """What a value was, oldest first; ``None`` from where it was removed, by a record of the type ``removal``."""
+        """Return the revisions of a value, oldest first; ``removal`` is the type of the records that remove it."""
         base = entry_at(self.history.base, family, keys)
         revisions: list[Revision[Any]] = [] if base is None else [self._in_snapshot(base)]
         for since, entry in reversed(list(self.history.versions(family, keys, self.until))):
@@ -126,7 +131,7 @@ class Chronicle:
         return revisions
 
     def topic(self, topic_id: Uuid) -> list[Revision[str]]:
-        """The creation of a topic, with its name, and its deletion, as far as the log has them."""
+        """Return the creation of a topic (the value is its name) and its deletion, as far as the log has them."""
         base, recorded, deleted_at = self._topic(topic_id)
         topic = recorded if base is None else base
         revisions: list[Revision[str]] = []
@@ -139,12 +144,12 @@ class Chronicle:
         return revisions
 
     def config_keys(self, topic: str) -> list[str]:
-        """The keys of all configs that topics of a name had of their own."""
+        """Return the keys of all configs that were ever set on topics of that name, sorted."""
         keys = self.history.every_key("configs", self.until)
         return sorted(key for resource, key in keys if resource == ("TOPIC", topic))
 
     def end(self) -> tuple[int, int]:
-        """Offset and time of the last record."""
+        """Return offset and time of the last record up to ``until``."""
         log = self.history.log
         if self.until < log.start:
             last = self.history.base.provenance
@@ -152,7 +157,7 @@ class Chronicle:
         return self.until, log.timestamp(self.until)
 
     def time_of(self, offset: int) -> int:
-        """When the record at an offset was written; of one before the log, when the log begins."""
+        """Return the time at an offset in epoch milliseconds; outside the log, that of its nearest record."""
         log = self.history.log
         return log.timestamp(max(log.start, min(offset, log.end - 1))) if log.end > log.start else self.end()[1]
 
@@ -162,7 +167,7 @@ class Chronicle:
 
     def _written(self, entry: Entry[T], since: int) -> Revision[T]:
         origin = entry.origin
-        if origin.place.in_snapshot:  # no record says it: a snapshot that was passed
+        if origin.place.in_snapshot:  # a snapshot inside the log set the value: no record of the log did
             return self._in_snapshot(entry, since)
         return Revision(entry.value, since, origin.offset, origin.timestamp, origin.record_type, origin.place.epoch)
 
@@ -171,7 +176,7 @@ class Chronicle:
 
 
 def entry_at(image: Image, family: str, keys: Keys) -> Entry[Any] | None:
-    """The entry of an image at some keys."""
+    """Return an image's entry at some keys of a family; ``None`` if there is none."""
     entry: Any = image[family]
     for key in keys:
         entry = None if entry is None else entry.get(key)
@@ -179,7 +184,7 @@ def entry_at(image: Image, family: str, keys: Keys) -> Entry[Any] | None:
 
 
 def successive(revisions: list[Revision[T]]) -> Iterator[tuple[Revision[T] | None, Revision[T]]]:
-    """Yield each revision with the one before it."""
+    """Yield each revision with the one before it, which is ``None`` for the first."""
     before = None
     for revision in revisions:
         yield before, revision
@@ -187,22 +192,25 @@ def successive(revisions: list[Revision[T]]) -> Iterator[tuple[Revision[T] | Non
 
 
 STATE = -2
-"""``since`` of a state that only an image has: its beginning is not known."""
+""":attr:`Revision.since` of a state that only the present image has: since when it is so is not known."""
 
 
 class Story(NamedTuple):
-    """``chronicle`` is ``None`` where there is no log to ask; ``reach`` says what is known of the past."""
+    """What is known of a source's past: the image, its log's chronicle if there is one, and how far back it reaches.
+
+    ``reach`` is a sentence for users. The newest revision of a value is always that of the image.
+    """
 
     image: Image
     chronicle: Chronicle | None
     reach: str
 
     def names(self) -> set[str]:
-        """Every topic there is, or ever was in the log."""
+        """Return the name of every topic that exists or ever existed in the log."""
         return {*self.image[NAMES], *(self.chronicle.names() if self.chronicle else ())}
 
     def topic_id(self, name: str) -> Uuid | None:
-        """The newest topic of that name."""
+        """Return the id of the newest topic of that name; ``None`` if there never was one."""
         present: Uuid | None = self.image[NAMES].get(name)
         if present is None and self.chronicle is not None:
             past = self.chronicle.topic_ids(name)
@@ -210,7 +218,7 @@ class Story(NamedTuple):
         return present
 
     def older_ids(self, name: str) -> list[Uuid]:
-        """The topics that had the name before, and were deleted."""
+        """Return the ids of the deleted topics that had the name before."""
         past = self.chronicle.topic_ids(name) if self.chronicle else []
         return [topic_id for topic_id in past if topic_id != self.topic_id(name)]
 
@@ -223,11 +231,11 @@ class Story(NamedTuple):
         return self.chronicle.numbers(topic_id) if self.chronicle else []
 
     def partition(self, topic_id: Uuid, number: int) -> Partitions:
-        """All that is known of one partition, oldest first."""
+        """Return all known revisions of one partition, oldest first; empty if there is no such partition."""
         return self.partitions(topic_id, number).get(number, [])
 
     def partitions(self, topic_id: Uuid, only: int | None = None) -> dict[int, Partitions]:
-        """Partition (all, or ``only`` one) -> what is known of it, oldest first."""
+        """Return partition number -> all its known revisions, oldest first; ``only`` limits it to one partition."""
         revisions = self.chronicle.partitions(topic_id, only) if self.chronicle else {}
         topic = self.image[TOPICS].get(topic_id)
         for number in () if topic is None else topic.partition_ids() if only is None else (only,):
@@ -239,11 +247,11 @@ class Story(NamedTuple):
         return revisions
 
     def broker(self, broker_id: int) -> Brokers:
-        """A broker's registrations, oldest first; ``None`` from where it was unregistered."""
+        """Return the registrations of a broker, oldest first; the value is ``None`` where it was unregistered."""
         return self.values(BROKERS.name, (broker_id,), "UNREGISTER_BROKER_RECORD")
 
     def values(self, family: str, keys: Keys, removal: str) -> list[Revision[Any]]:
-        """All that is known of a value, oldest first, as :meth:`Chronicle.values` has it."""
+        """Return all known revisions of a value, oldest first, as :meth:`Chronicle.values` does."""
         revisions = self.chronicle.values(family, keys, removal) if self.chronicle else []
         entry = entry_at(self.image, family, keys)
         value = None if entry is None else entry.value
@@ -252,7 +260,7 @@ class Story(NamedTuple):
         return revisions
 
     def end(self) -> tuple[int, int]:
-        """Offset and time of the last record that counts; (-1, -1) where the source reports neither."""
+        """Return offset and time of the last record that the story covers; (-1, -1) if the source reports neither."""
         last = self.image.provenance
         return max(self.chronicle.end(), (last.offset, last.timestamp)) if self.chronicle else last[::2]
 
@@ -262,15 +270,15 @@ class Story(NamedTuple):
 
 
 def story_of(session: Session, name: str) -> Story:
-    """The story of a session's source up to the moment that it shows; ``name`` is the command. Raises KshellError."""
+    """Return the story of a session's source up to the shown point; ``name`` is the command. Raises KshellError."""
     if not session.source.has_log:
         image = image_for(session, name, ("topics", "brokers"))
         return Story(image, None, f"{NO_LOG}: {WHERE_LOGS_ARE}")
-    from kshell.sources.past import Past  # late: it brings all that replays
+    from kshell.sources.past import Past  # late: it imports everything that a replay needs
 
     session.travels()
     past = session.past or Past(session.source)
-    if not session.source.is_live:  # first, so that the image need not be made of the same log once more
+    if not session.source.is_live:  # first: the session's image then comes from this history, without a second replay
         past.history(session.progress)
     image = session.image
     replayed = past.history(session.progress)
@@ -295,7 +303,7 @@ def reported_ids(values: tuple[int, ...] | str) -> tuple[int, ...]:
 
 
 _MOST = 200
-"""How many completions are offered."""
+"""At most so many completions are offered."""
 
 
 class PartitionTarget(NamedTuple):
@@ -306,9 +314,10 @@ class PartitionTarget(NamedTuple):
 
 
 def target(session: Session, story: Story, text: str) -> PartitionTarget:
-    """What an argument means: TOPIC-PARTITION, TOPIC/PARTITION, a path, or a topic's name. Raises CommandError.
+    """Return the topic or partition that an argument names. Raises CommandError.
 
-    A topic's name may end in a dash and digits: a topic of the whole name comes first.
+    The argument is TOPIC-PARTITION, TOPIC/PARTITION, a path, or a topic's name. As a topic's name may itself end in a
+    dash and digits, a topic with the whole name is preferred.
     """
     names = story.names()
     readings = [reading for reading in _readings(session, story, text) if reading.topic in names]
@@ -319,11 +328,7 @@ def target(session: Session, story: Story, text: str) -> PartitionTarget:
 
 
 def partition_or_topic(session: Session, story: Story, text: str) -> PartitionTarget:
-    """What an argument means, a partition rather than a topic whose name ends in a dash and digits.
-
-    Raises:
-        CommandError: there is no such topic or partition.
-    """
+    """Return what an argument names, as :func:`target`, but prefer a partition to a topic whose name looks like one."""
     names = story.names()
     readings = [reading for reading in _readings(session, story, text) if reading.topic in names]
     for reading in readings:
@@ -336,6 +341,7 @@ def partition_or_topic(session: Session, story: Story, text: str) -> PartitionTa
 
 
 def _readings(session: Session, story: Story, text: str) -> list[PartitionTarget]:
+    """Return every possible meaning of an argument: a topic's name, TOPIC-PARTITION, TOPIC/PARTITION, a path."""
     targets = [PartitionTarget(text, None)]
     for mark in "-/":
         topic, _, number = text.rpartition(mark)
@@ -358,11 +364,12 @@ def _numbers(story: Story, topic: str) -> list[int]:
 
 
 def now_or_before(session: Session) -> str:
-    """When the state is of that a story ends with, and that the log before it counts, too: for errors."""
+    """Return the words of error messages for the time that a story covers."""
     return "now or in the log" if session.until is None else f"at offset {session.until} or before"
 
 
 def _nothing(session: Session, story: Story, text: str, readings: list[PartitionTarget]) -> CommandError:
+    """Return the error for an argument that names no topic or partition."""
     for reading in readings:
         numbers = _numbers(story, reading.topic)
         if numbers:
@@ -388,7 +395,7 @@ def _split(text: str) -> list[PartitionTarget]:
 
 
 def complete_partition(session: Session, typed: str) -> Iterable[str]:
-    """Topics with their first partition; all partitions of one whose name and dash were typed."""
+    """Complete a partition: topics with their first partition; all of them once a topic's name and dash are typed."""
     completions: list[str] = []
     for name in sorted(session.image[NAMES]):
         if len(completions) >= _MOST:
@@ -403,6 +410,6 @@ def complete_partition(session: Session, typed: str) -> Iterable[str]:
 
 
 def complete_target(session: Session, typed: str) -> Iterable[str]:
-    """Topics, and partitions as above."""
+    """Complete a topic's name or a partition."""
     names = [name for name in sorted(session.image[NAMES]) if name.startswith(typed)]
     return [*names[:_MOST], *complete_partition(session, typed)]

@@ -1,7 +1,7 @@
-"""The story of a topic as a whole: its creation, its configs, and what happened to its partitions, in a sentence.
+"""``why`` for a topic: its creation, its configs and the main events of its partitions, and its state in a sentence.
 
-Of the partitions only what an operator would call an event: a leader lost or found again, an unclean election, a
-reassignment. ISRs and ordinary changes of leaders are in the story of each partition.
+Only events of partitions that matter to an operator are included: a leader lost or elected again, an unclean election,
+a recovery, a reassignment. Changes of the ISR and ordinary changes of leader are in the story of each partition.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ _EVENTS = frozenset(
 
 
 class TopicStory(NamedTuple):
-    """What is known of a topic: its creation and deletion, its partitions, and its own configs by key."""
+    """What is known of a topic: its creation and deletion, its partitions by number, and its own configs by key.
+
+    Revisions are oldest first. Those of ``configs`` include configs of earlier topics of the same name.
+    """
 
     name: str
     topic_id: Uuid
@@ -42,13 +45,13 @@ class TopicStory(NamedTuple):
 
     @property
     def deleted(self) -> Revision[str] | None:
-        """Its deletion, if it is deleted."""
+        """The topic's deletion; ``None`` if it exists."""
         last = self.lifetime[-1] if self.lifetime else None
         return last if last is not None and last.value is None else None
 
 
 def topic_story(story: Story, name: str, topic_id: Uuid) -> TopicStory:
-    """Look up all of a topic's past."""
+    """Return all that is known of a topic."""
     chronicle = story.chronicle
     lifetime = [] if chronicle is None else chronicle.topic(topic_id)
     keys = [] if chronicle is None else chronicle.config_keys(name)
@@ -57,7 +60,7 @@ def topic_story(story: Story, name: str, topic_id: Uuid) -> TopicStory:
 
 
 def topic_rows(found: TopicStory, redaction: Redaction, first: Since | None) -> list[Row]:
-    """A row per event, oldest first."""
+    """Return one row per event, oldest first; ``first``: only events from this point on."""
     start = found.lifetime[0].offset if found.lifetime else -1
     end = None if found.deleted is None else found.deleted.since
     events: list[tuple[Event, int | None]] = [(event, None) for event in _lifetime(found)]
@@ -73,6 +76,7 @@ def topic_rows(found: TopicStory, redaction: Redaction, first: Since | None) -> 
 
 
 def _lifetime(found: TopicStory) -> Iterator[Event]:
+    """Yield the topic's creation, the addition of partitions, and the topic's deletion."""
     created = found.lifetime[0] if found.lifetime else None
     if created is not None and created.value is not None:
         initial = [number for number, revisions in found.partitions.items() if revisions[0].time == created.time]
@@ -108,7 +112,10 @@ def _config_events(key: str, revisions: list[Revision[str]], redaction: Redactio
 
 
 def partition_states(found: TopicStory, least: MinIsr) -> list[Row]:
-    """Each partition's state now, and since when it is that."""
+    """Return each partition's present state and since when it has it.
+
+    Past states are judged by ``least``, today's minimum.
+    """
     rows: list[Row] = []
     for number, revisions in found.partitions.items():
         value = revisions[-1].value
@@ -137,7 +144,7 @@ def _state(value: Partition, name: str, least: MinIsr) -> str:
 
 
 def _since(revisions: Partitions, name: str, least: MinIsr) -> Revision[Any] | None:
-    """Since when a partition is in its present state, by today's min.insync.replicas."""
+    """Return the revision from which on a partition is in its present state, by the present min.insync.replicas."""
     last = revisions[-1].value
     if last is None:
         return None
@@ -146,7 +153,7 @@ def _since(revisions: Partitions, name: str, least: MinIsr) -> Revision[Any] | N
 
 
 def topic_sentence(found: TopicStory, rows: list[Row], least: MinIsr) -> str:
-    """What state the topic is in, the worst first, and where to read on."""
+    """Summarize a topic's state from the rows of :func:`partition_states`, and name the commands that say more."""
     if found.deleted is not None:
         at = found.deleted
         return f"The topic {found.name} was deleted at offset {at.offset}, {iso(at.time) or 'at a time not known'}."

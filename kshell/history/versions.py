@@ -1,8 +1,8 @@
-"""The tables ``history_NAME``: every version of every row of a table of state, and from when to when it was so.
+"""The SQL tables ``history_NAME``: every version of every row of a table of state, and the offsets where it held.
 
-They come out of what a replay noted (:class:`~kshell.metadata.history.History`): the versions of each key are its
-history, so no state is made for an offset. The rows are those of the pipeline's silver tables, without ``clusterId``;
-one at a time: what is in memory beside the log is one topic.
+They are made from the :class:`~kshell.metadata.history.History` of one replay, which has the versions of each key; no
+image is built per offset. The rows are those of the pipeline's silver tables, without ``clusterId``. They are yielded
+one by one: beside the log, one topic at a time is in memory.
 """
 
 from __future__ import annotations
@@ -35,29 +35,30 @@ if TYPE_CHECKING:
 
 PREFIX = "history_"
 State = tuple[int, Any]
-"""(the offset from which a key is so, what it is; ``None``: it is not there)."""
+"""(offset, value): what a key was from that offset on; ``None`` if it did not exist."""
 Period = tuple[Any, int, int | None]
-"""(what a key is, from which offset on, up to before which offset; ``None``: it lasts)."""
+"""(value, since, until): what a key was from one offset up to another (exclusive); ``None``: it still is."""
 
 
 def history_name(name: str) -> str:
-    """The table of the versions of a table of state."""
+    """Return the name of the table with the versions of a table of state."""
     return f"{PREFIX}{name}"
 
 
 def history_tables() -> dict[str, Table]:
-    """Every table of versions, by name, sorted."""
+    """Return every table of versions, by name, sorted."""
     return {history_name(name): _declared(table) for name, table in tables().items()}
 
 
 def periods(states: Iterable[State], begins: Callable[[Any], bool] | None = None) -> Iterator[Period]:
-    """The versions that the states of a key make.
+    """Yield the periods of a key, oldest first.
 
-    Of states at one offset the last counts, and one that says the same as the one before begins nothing.
+    Of several states at one offset the last counts; a state equal to the one before it does not begin a new period.
 
     Args:
-        states: in the order in which they took effect.
-        begins: whether a state begins a version even where it says the same, because what differs is not shown.
+        states: the states of one key, in the order in which they took effect.
+        begins: whether a state begins a period even if it looks equal to the one before, because what differs (a
+            secret) is not shown.
     """
     current: Any = None
     since = -1
@@ -71,7 +72,7 @@ def periods(states: Iterable[State], begins: Callable[[Any], bool] | None = None
 
 
 def settled(states: Iterable[State]) -> Iterator[State]:
-    """The last state at each offset."""
+    """Yield the last state at each offset."""
     last: State | None = None
     for state in states:
         if last is not None and state[0] != last[0]:
@@ -82,7 +83,7 @@ def settled(states: Iterable[State]) -> Iterator[State]:
 
 
 def _validity(past: RecordedPast, since: int, until: int | None) -> dict[str, Any]:
-    """The columns of a version that was so from one offset to before another."""
+    """Return the columns for a period: from ``since`` up to ``until`` (exclusive; ``None``: it is current)."""
     return {
         "validFromOffset": since,
         "validFromMs": past.timestamp(since),
@@ -96,10 +97,11 @@ def _validity(past: RecordedPast, since: int, until: int | None) -> dict[str, An
 
 
 class _Family(NamedTuple):
-    """Of which family's values a table's rows are made, a row each.
+    """The family whose values are the rows of a table, one row per value.
 
-    ``begins``: which begin a version even if they look like the one before. When a secret is set again, nobody can see
-    whether it changed.
+    Attributes:
+        begins: which rows begin a period even if they look like the one before: when a secret is set again, the rows do
+            not show whether it changed. ``None``: none of them.
     """
 
     name: str
@@ -115,11 +117,11 @@ _FAMILIES = {
     "tokens": _Family("delegationToken"),
     "users": _Family("scram", lambda row: True),  # all but the iterations is secret
 }
-"""Table -> family."""
+"""Name of the table -> its family."""
 
 
 def states_of(past: RecordedPast, family: str) -> Iterator[tuple[Keys, list[Version]]]:
-    """Every key that a family ever had, in order, and what it was: its states, oldest first."""
+    """Yield every key that a family ever had, sorted, with its states, oldest first."""
     history, until = past.history, past.until
     base = history.base[family]
     two_levels = history.has_levels(family) or any(isinstance(value, Mapping) for value in base.values())
@@ -142,7 +144,7 @@ def _order(keys: Keys) -> list[tuple[int, int, str]]:
 
 
 def _family_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row]:
-    """The rows of a table whose rows are values of one family: each is made as the table itself makes it."""
+    """Yield the versions of a table whose rows are values of one family, each row made by the table of state itself."""
     family, past = _FAMILIES[table.name], recorded_past(session, history_name(table.name))
     names = [field.name for field in recorded_fields(table.name)]
     provenance = past.history.base.provenance
@@ -163,7 +165,7 @@ def _family_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row
 
 
 def _topics(past: RecordedPast) -> Iterator[tuple[str, str, list[Version]]]:
-    """Name and id of every topic that ever was, and what was noted of it, oldest first."""
+    """Yield every topic that ever existed: name, id, and its versions, oldest first."""
     for (topic_id,), states in states_of(past, TOPICS):
         named = next((topic for _, topic in states if topic is not None), None)
         if named is not None:
@@ -179,7 +181,7 @@ def _topic_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row]
 
 
 def _partition_states(past: RecordedPast, states: list[Version]) -> dict[int, list[State]]:
-    """The states of each partition of one topic, by number: a waypoint each, or what could not be decoded."""
+    """Return partition number -> its states: waypoints, ``None``, or what could not be decoded."""
     found: defaultdict[int, list[State]] = defaultdict(list)
     before: set[int] = set()
     for index, (since, topic) in enumerate(states):
@@ -187,14 +189,14 @@ def _partition_states(past: RecordedPast, states: list[Version]) -> dict[int, li
         base = topic.base if isinstance(topic, RecordedTopic) else topic
         values = dict(base.scan()) if isinstance(base, Topic) else {}
         for number in before:
-            found[number].append((since, None))  # unless the topic says otherwise at the same offset
+            found[number].append((since, None))  # the last state at an offset counts: a later one here replaces it
         for number, value in values.items():
             found[number].append((since, waypoint_of(value) if isinstance(value, Partition) else value))
         there = set(values)
         if isinstance(topic, RecordedTopic):
             for number, recorded in topic.states(past.until, values):
                 there.add(number)
-                # A topic that was made again has other records.
+                # A topic that was created again has records of its own.
                 found[number] += recorded if following is None else (one for one in recorded if one[0] < following)
         before = there
     return dict(sorted(found.items()))
@@ -203,11 +205,11 @@ def _partition_states(past: RecordedPast, states: list[Version]) -> dict[int, li
 _EPOCHS = frozenset(("leaderEpoch", "partitionEpoch"))
 _OFFSETS = frozenset(("validFromOffset", "validToOffset", "isCurrent"))
 _MOST_FACTS = 1 << 14
-"""States of partitions whose columns are remembered."""
+"""At most so many partition states have their columns cached."""
 
 
 class _PartitionFacts:
-    """The columns of a partition but for its epochs, made once for all that are in the same state."""
+    """The columns of a partition except its epochs, made once for all partitions in the same state."""
 
     def __init__(self, wanted: Wanted) -> None:
         self._make = [
@@ -216,10 +218,10 @@ class _PartitionFacts:
             if name not in _EPOCHS and (wanted is None or name in wanted)
         ]
         self._known: dict[int, tuple[Row, Partition]] = {}
-        """By identity; with the state, so that no other gets its identity."""
+        """Identity of a state -> its columns and the state, which is kept so that no other object gets its identity."""
 
     def of(self, state: Partition) -> Row:
-        """The columns; they must not be changed."""
+        """Return the columns of a state; the caller must not change them."""
         known = self._known.get(id(state))
         if known is None:
             if len(self._known) >= _MOST_FACTS:
@@ -256,10 +258,10 @@ def _partition_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[
 
 
 def _controller_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row]:
-    """Who is registered, who is a voter, and who leads, as far as the log tells.
+    """Yield the versions of controllers: which are registered, which are voters, and which is the leader.
 
     A voter's addresses are those of its registration, else those of the voter set. Without a voter set (kraft.version
-    0) the voters are those that the last LeaderChange names. A snapshot names no leader.
+    0) the voters are those that the last LeaderChange record names. A snapshot names no leader.
     """
     past = recorded_past(session, history_name(table.name))
     quorum = {keys[0]: states for keys, states in states_of(past, QUORUM)}
@@ -283,7 +285,7 @@ def _controller_rows(session: Session, table: Table, wanted: Wanted) -> Iterator
 
 
 def _controller(session: Session, table: Table, node_id: int, own: Any, voters: Any, leader: Any) -> Row | None:
-    """One controller; ``None`` where the log does not name it. What is not known is ``None``."""
+    """Return a controller's row from the entries that hold at an offset; ``None`` where the log does not name it."""
     change = {} if leader is None else leader.value
     leads = change.get("leaderId") == node_id
     voter = next((voter for voter in voters.value if voter["voterId"] == node_id), None) if voters is not None else None
@@ -301,13 +303,13 @@ def _controller(session: Session, table: Table, node_id: int, own: Any, voters: 
 
 
 def _at(states: list[Version], offset: int) -> Any:
-    """What was noted last by an offset; ``None`` for nothing."""
+    """Return the newest value at an offset; ``None`` if there is none."""
     index = bisect_right(states, offset, key=lambda state: state[0])
     return states[index - 1][1] if index else None
 
 
 def _provenance_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row]:
-    """A row per offset at which the state became another: all but control records, and what a transaction holds."""
+    """Yield one row per offset at which the state changed: not for control records, nor inside an open transaction."""
     past = recorded_past(session, history_name(table.name))
     history = past.history
     features = {keys[0]: states for keys, states in states_of(past, "features")}

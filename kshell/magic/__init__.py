@@ -1,7 +1,7 @@
-"""``%kafka`` and ``%%kafka``: the shell in IPython and Jupyter (``%load_ext kshell``).
+"""The magics ``%kafka`` and ``%%kafka``: kshell in IPython and Jupyter (``%load_ext kshell``).
 
-A line of a cell comes in (``lines``, ``interpolate``), ``notebook`` runs it on one of its ``sessions``, and a
-:class:`kshell.result.Result` goes out, shown by ``display`` or, where it has no end, by ``live``. Only this package
+A line of a cell comes in (parsed by ``lines`` and ``interpolate``), ``notebook`` runs it on one of its ``sessions``,
+and a :class:`kshell.result.Result` goes out, shown by ``display`` or, if it has no end, by ``live``. Only this package
 imports IPython.
 """
 
@@ -17,7 +17,7 @@ _WIDGET = ("kshell.result.widget", "TableWidget")
 
 
 def load(ip: InteractiveShell) -> None:
-    """Register the magics, completion in their lines, and how results show themselves. Sessions outlive a reload."""
+    """Register the magics, their completion, and the display of results. After a reload, sessions stay open."""
     from kshell.magic.display import install, show_widget
     from kshell.magic.matcher import matcher
     from kshell.magic.notebook import KafkaMagics, Notebook
@@ -33,13 +33,13 @@ def load(ip: InteractiveShell) -> None:
     if ip.display_formatter is not None:
         displays = ip.display_formatter.ipython_display_formatter
         displays.for_type(Result, notebook.show)
-        displays.for_type_by_name(*_WIDGET, show_widget)  # not imported before there is one
+        displays.for_type_by_name(*_WIDGET, show_widget)  # by name, so that the module is not imported yet
     ip.events.register("pre_run_cell", notebook.begin)
     install()
 
 
 def unload(ip: InteractiveShell) -> None:
-    """Take back what :func:`load` did; sessions stay open until the kernel ends."""
+    """Undo :func:`load`; sessions stay open until the kernel ends."""
     from kshell.magic.display import remove
     from kshell.magic.notebook import KafkaMagics
     from kshell.result import Result

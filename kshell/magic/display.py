@@ -1,4 +1,4 @@
-"""The output below a cell: answers, progress and errors. The only module that uses IPython's displays."""
+"""Show results, progress and errors below a cell. This is the only module that uses IPython's display functions."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from kshell.result.widget import TableWidget
 
 Forms = Mapping[str, Any]
-"""MIME type -> the same thing in that form; the front end shows the richest that it can."""
+"""MIME type -> the same output in that form; the notebook shows the richest form that it can."""
 
 
 def show(result: Result, *, in_terminal: bool = False) -> None:
-    """Show a result. In a terminal it begins on a line of its own, below the prompt that IPython wrote."""
+    """Show a result. In a terminal, several lines begin on a new line, below the prompt that IPython wrote."""
     if result.as_widget and not in_terminal and is_table(result):
         show_widget(result.widget())
         return
@@ -39,17 +39,17 @@ def show(result: Result, *, in_terminal: bool = False) -> None:
 
 
 def put(forms: Forms) -> None:
-    """Show an output in one of its forms; without forms, nothing."""
+    """Show an output, given in all its forms; without forms, show nothing."""
     if forms:
         show_raw: Any = display
         show_raw(dict(forms), raw=True)
 
 
 def show_widget(widget: TableWidget) -> None:
-    """Show a widget, behind the static table that it hides while it is alive: a saved notebook has that one.
+    """Show a widget after its static table, which it hides while the kernel runs and which a saved notebook shows.
 
-    JupyterLab shows an error for a widget of a kernel that has ended, not the other forms of the same output. VS Code
-    and Colab lay outputs out in another way, and get one output.
+    Two outputs are needed, because for a widget without a kernel JupyterLab shows an error, not the other forms of the
+    same output. VS Code and Colab arrange outputs differently, and get one output with all forms.
     """
     ip = get_ipython()
     if "__vsc_ipynb_file__" in (ip.user_ns if ip is not None else {}) or "google.colab" in sys.modules:
@@ -60,7 +60,7 @@ def show_widget(widget: TableWidget) -> None:
 
 
 class LiveOutput:
-    """Something that is shown once and then replaced in its place."""
+    """An output that is shown once and then updated in place."""
 
     def __init__(self) -> None:
         self._handle: Any = None
@@ -82,10 +82,11 @@ class LiveOutput:
 
 
 _EVERY = 0.2
+"""Seconds between two drawings of the progress."""
 
 
 class CellProgress:
-    """Callable as the sources' ``Progress``; ``clear`` ends it."""
+    """The progress callback of sources that shows a line below the cell; :meth:`clear` removes it."""
 
     def __init__(self) -> None:
         self._pace = Pace(_EVERY)
@@ -105,30 +106,30 @@ class CellProgress:
 
 
 _HOOK = "_render_traceback_"
-"""The name by which IPython asks an exception for its own looks."""
+"""The method of an exception that IPython calls for the lines to show in place of a traceback."""
 
 
 def short(error: BaseException, line: str | None = None, place: str = "") -> KshellError:
-    """The error as a KshellError that shows itself in a few lines: ``line`` with a caret where it knows the column.
+    """Return the error as a KshellError that IPython shows in a few lines: ``line`` with a caret, after ``place``.
 
-    What nobody foresaw becomes one as well: its text, and the values in its traceback, may be of records.
+    An unexpected exception is replaced, too, because its text and traceback may hold values of records.
     """
     failure = _typed(error)
     text = describe_error(failure, line=line)
     head = f"{type(failure).__name__}: {f'{place}: ' if place else ''}"
-    failure.args = (escape.terminal(failure.message),)  # str() of it: a notebook saves that as well
+    failure.args = (escape.terminal(failure.message),)  # escaped, because a notebook also saves str() of the error
     failure.__dict__[_HOOK] = partial(list, (head + text).split("\n"))
     return failure
 
 
 def rendered(error: KshellError) -> list[str]:
-    """What IPython shows of one that no line of ours raised (``x.plot()``)."""
+    """Return the lines that IPython shows for an error that no magic raised (``x.plot()``)."""
     lines: list[str] = short(error).__dict__[_HOOK]()
     return lines
 
 
 def install() -> None:
-    """Install :func:`rendered` for all errors of kshell, wherever they come from."""
+    """Make IPython use :func:`rendered` for all errors of kshell, also those raised outside the magics."""
     setattr(KshellError, _HOOK, rendered)
 
 
@@ -147,5 +148,5 @@ def _typed(error: BaseException) -> KshellError:
 
 
 def tell(error: KshellError) -> None:
-    """Show an error that does not end the cell."""
+    """Show an error that does not end the cell. It must come from :func:`short`."""
     put({"text/plain": "\n".join(error.__dict__[_HOOK]())})

@@ -1,7 +1,7 @@
-"""``{{expr}}`` in a line of a magic: the value of a Python expression, as one quoted argument.
+"""Replace ``{{expr}}`` in a line of a magic by the value of the Python expression, quoted as one argument.
 
-Nothing else of a line is Python's: ``$``, single braces and globs go to the shell's grammar as they are. Inside double
-quotes the value becomes a part of what is quoted; inside single quotes, and in comments, nothing is replaced.
+Nothing else in a line is Python: ``$``, single braces and globs stay for kshell's grammar. Inside double quotes the
+value becomes part of the quoted text; inside single quotes, and in comments, nothing is replaced.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OPEN, _CLOSE = "{{", "}}"
 
 
 def interpolate(line: str, evaluate: Evaluate) -> str:
-    """The line with every ``{{expr}}`` replaced. Raises UsageError with the column of what cannot be."""
+    """Replace every ``{{expr}}`` of a line. Raises UsageError with the column of an expression that fails."""
     return _Line(line, evaluate).replaced() if _OPEN in line else line
 
 
@@ -45,7 +45,7 @@ class _Line:
         return "".join(self._out)
 
     def _step(self) -> None:
-        """One character (two, where a backslash is the first) that stays as it is."""
+        """Copy the next character, or a backslash with the character after it, and track quotes, pipe and comment."""
         char, before = self._text[self._at], self._text[self._at - 1 : self._at]
         if char == "#" and not self._mark and not self._in_program and (not before or before.isspace()):
             self._take(len(self._text) - self._at)
@@ -64,12 +64,12 @@ class _Line:
         self._at += count
 
     def _expression(self) -> bool:
-        """Replace what begins here, unless these are braces of a glob."""
+        """Replace the expression that begins here and return true; return false if the braces belong to a glob."""
         begin = self._at + len(_OPEN)
         end = self._text.find(_CLOSE, begin)
         while end >= 0:
             expression = self._text[begin:end].strip()
-            # One more brace behind belongs to the expression ({{d[{}]}} would be cut short).
+            # A third closing brace belongs to the expression, which would be cut short otherwise: {{d[{}]}}.
             if _is_expression(expression) and self._text[end + len(_CLOSE) : end + len(_CLOSE) + 1] != "}":
                 self._out.append(self._written(expression))
                 self._at = end + len(_CLOSE)
@@ -105,7 +105,7 @@ class _Line:
         return text.replace("\\", "\\\\").replace('"', '\\"') if self._mark else quote(text)
 
     def _for_sh(self, text: str, expression: str) -> str:
-        """One argument for ``sh``. Where that shell itself quotes or substitutes, no quoting of ours would hold."""
+        """Quote a value for ``sh``. Raises UsageError inside quotes or substitutions of sh, where that is unsafe."""
         program = "".join(self._out).partition("|")[2]
         if self._mark or "`" in program or "$(" in program:
             raise UsageError(
@@ -129,7 +129,7 @@ def _is_expression(text: str) -> bool:
 
 
 def _is_glob(text: str) -> bool:
-    """Whether alternatives follow, as in ``{{a,b},c}``: at every depth braces close, and there is a comma."""
+    """Whether the text begins with a glob of alternatives such as ``{{a,b},c}``: balanced braces with a comma."""
     depth, commas = 0, False
     for char in text:
         depth += (char == "{") - (char == "}")
@@ -140,7 +140,7 @@ def _is_glob(text: str) -> bool:
 
 
 def _text(value: Any) -> str | None:
-    """The value as an argument; ``None`` for what is none (a list, ``None``)."""
+    """Convert a value to the text of an argument; ``None`` if it cannot be one (a list, ``None``)."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | int | float | uuid.UUID):
@@ -150,7 +150,7 @@ def _text(value: Any) -> str | None:
     if isinstance(value, os.PathLike):
         path = os.fspath(value)
         return path if isinstance(path, str) else None
-    item = getattr(value, "item", None)  # numpy's and pandas' numbers
+    item = getattr(value, "item", None)  # scalars of numpy and pandas
     return _text(item()) if callable(item) and getattr(value, "shape", None) == () else None
 
 

@@ -1,4 +1,4 @@
-"""A line of a cell, taken apart: ``{{…}}`` replaced, a ``;`` at its end understood, the magic's options set apart."""
+"""Parse a line of a cell: replace ``{{…}}``, handle a ``;`` at its end, and separate the magic's options."""
 
 from __future__ import annotations
 
@@ -32,14 +32,13 @@ CONNECT_FLAGS = (
 )
 _OWN = {name: flag for flag in OPTIONS for name in flag.names}
 _ALONE = ("--list", "--close", "--help", "-l", "-h")
-"""Only before a command: ``ls -l`` and ``topics --help`` are the commands' own."""
+"""Options of the magic only before a command: in ``ls -l`` and ``topics --help`` they are those of the command."""
 _LEADING = {name: flag for flag in SHAPING for name in flag.names}
 
 
 class Split(NamedTuple):
-    """``own``: the magic's options, an attribute each. ``shaping``: options of an answer that stand in front.
-
-    ``command``: the words of the command, its name first; none if there is no command.
+    """The words of a line, separated: the magic's options (``own``), options of every command before it (``shaping``),
+    and the ``command`` itself, its name first, which is empty if there is none.
     """
 
     own: SimpleNamespace
@@ -48,9 +47,9 @@ class Split(NamedTuple):
 
 
 def split(tokens: list[Word]) -> Split:
-    """Take the options of the magic out of a line, wherever they are. Raises UsageError.
+    """Separate the options of the magic from a line; they may stand before and after the command. Raises UsageError.
 
-    A quoted token is no option; neither is what follows ``--``, nor an option that the command has itself.
+    A quoted token is no option, nor is anything after ``--``. An option that the command also has is the command's.
     """
     return _Splitter(tokens).split()
 
@@ -62,7 +61,7 @@ class _Splitter:
         self._shaping: list[Word] = []
         self._command: list[Word] = []
         self._flags: dict[str, Flag] = {}
-        """The command's."""
+        """The options of the command, by name; empty until its name was read."""
 
     def split(self) -> Split:
         for token in self._tokens:
@@ -99,7 +98,7 @@ class _Splitter:
         setattr(self.own, flag.dest, value)
 
     def _keep(self, token: Word, taken: list[Word], flags: dict[str, Flag]) -> None:
-        """Take a token of the command, with the token of its value, which may look like an option of the magic."""
+        """Append a token of the command, with the next token if that is the value of its option."""
         taken.append(token)
         flag = flags.get(token.text)
         if flag is not None and flag.metavar is not None and not token.quoted:
@@ -121,12 +120,12 @@ class _Splitter:
         elif token.text in registry.names():
             flags = flags_of(registry.get(token.text))
         else:
-            flags = []  # an alias, or a mistake: the shell says which
+            flags = []  # an alias, or a mistake that running the line will report
         self._flags = {name: flag for flag in flags for name in flag.names}
 
 
 class CellLine(NamedTuple):
-    """A line as it was understood. ``quiet``: it ends with ``;``, and is not shown."""
+    """A parsed line of a cell; ``quiet``: it ends with ``;``, so that its result is not shown."""
 
     split: Split
     line: Line
@@ -135,8 +134,9 @@ class CellLine(NamedTuple):
 
 
 def parse_cell_line(text: str, evaluate: Evaluate | None) -> CellLine:
-    """The line, taken apart. ``evaluate`` gives the value of an expression in ``{{…}}``; without it those stay as they
-    are. Raises UsageError.
+    """Parse a line. ``evaluate`` returns the value of an expression in ``{{…}}``; with ``None`` these are not replaced.
+
+    Raises UsageError.
     """
     text, quiet = _without_semicolon(text)
     if evaluate is not None and not any(token.text == "--no-interp" for token in _tokens_of(text)):
@@ -146,7 +146,7 @@ def parse_cell_line(text: str, evaluate: Evaluate | None) -> CellLine:
 
 
 def check_name(name: str) -> None:
-    """Raises UsageError for what no variable can be called."""
+    """Raise UsageError if ``--into`` names no valid Python variable."""
     if not name.isidentifier() or keyword.iskeyword(name):
         raise UsageError(f"--into {name}: no Python name", hint="letters, digits and _, as a variable has them")
 
@@ -155,11 +155,11 @@ def _tokens_of(text: str) -> list[Word]:
     try:
         return parse_line(text).words
     except UsageError:
-        return []  # said by the parse that counts
+        return []  # the parse that follows reports the error
 
 
 def _without_semicolon(text: str) -> tuple[str, bool]:
-    """IPython's way to say that an answer is not to be shown; the shell knows no such character."""
+    """Remove a ``;`` at the end, which in IPython means that the result is not shown; return whether there was one."""
     stripped = text.rstrip()
     if not stripped.endswith(";") or stripped.endswith("\\;"):
         return text, False
@@ -168,12 +168,12 @@ def _without_semicolon(text: str) -> tuple[str, bool]:
 
 
 def typed_line(text: str) -> str | None:
-    """The line in which an error's column is shown; none where it was another one by then."""
+    """Return the line for showing the column of an error; ``None`` if ``{{…}}`` was replaced, so columns differ."""
     return None if "{{" in text else text
 
 
 def take_option(shaping: Sequence[Word], name: str) -> tuple[str | None, list[Word]]:
-    """(the value of an option, ``None`` if it has none; the other tokens)."""
+    """Take an option out of tokens; return its value (``None`` if it is not given) and the other tokens."""
     value: str | None = None
     rest: list[Word] = []
     tokens = iter(shaping)

@@ -1,4 +1,4 @@
-"""Answers without end in a cell: ``follow`` and ``watch``, drawn in their place until they end or are interrupted."""
+"""Show answers without an end (``follow``, ``watch``) below a cell, updated in place until Ctrl-C or ``--timeout``."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 _LAST = 20
-"""How many of the newest rows of ``follow`` are displayed."""
+"""The number of newest rows of ``follow`` that are displayed."""
 _MOST_ROWS = 100_000
-"""How many of the newest rows of ``follow`` its result retains."""
+"""The number of newest rows of ``follow`` that its result retains."""
 _EVERY = 0.1
 """Seconds between two drawings."""
 _COLUMNS = tuple(map(Column, ("time", "offset", "type", "path", "data")))
 
 
 def show_live(ip: InteractiveShell, call: Call, answer: Frames | Rows) -> Result:
-    """Show the answer while it comes. If Ctrl-C ends it, the exit code is 130, and the result is what came so far.
+    """Show an answer while it comes, and return what came until its end as the result.
 
-    Raises KshellError, after the last state was drawn.
+    If Ctrl-C ends it, the exit code is 130. Raises KshellError, after the last state was drawn.
     """
     if not hasattr(ip, "kernel"):
         return _printed(call, answer)
@@ -45,7 +45,7 @@ def show_live(ip: InteractiveShell, call: Call, answer: Frames | Rows) -> Result
 
 
 class _Paced:
-    """A display that is redrawn at a limited rate; the last state is always drawn in the end."""
+    """A display that is redrawn at a limited rate (:meth:`draw`); :meth:`finish` always draws the last state."""
 
     def __init__(self) -> None:
         self._place = LiveOutput()
@@ -54,10 +54,10 @@ class _Paced:
         self._lock = threading.Lock()
 
     def draw(self, make: Callable[[], Forms]) -> None:
-        """``make`` is called when it is time."""
+        """Draw now or a little later; ``make`` is called at that time, perhaps in another thread."""
         with self._lock:
             if self._timer is not None:
-                return  # it will find what is new
+                return  # the pending drawing will include this change
             wait = self._drawn + _EVERY - time.monotonic()
             if wait > 0:
                 self._timer = threading.Timer(wait, self._late, (make,))
@@ -73,7 +73,7 @@ class _Paced:
                 self._put(make())
 
     def finish(self, forms: Forms) -> None:
-        """The last state."""
+        """Draw the last state."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
@@ -109,14 +109,14 @@ def _followed(call: Call, answer: Rows) -> Result:
 
 
 def _ended_by(stop: BaseException) -> tuple[str, int]:
-    """(how it ended, the exit code): an answer without an end is ended by Ctrl-C or --timeout, which is no error."""
+    """Return how the answer ended, as words, and the exit code. Ctrl-C and ``--timeout`` are no errors here."""
     if isinstance(stop, DeadlineError):
         return "ended by --timeout", DeadlineError.exit_code
     return "interrupted", EXIT_INTERRUPTED
 
 
 class _NewestRows:
-    """The newest of the rows that came, and how many came in all."""
+    """Iterates over the rows of a live answer, retains the newest ones, and counts all."""
 
     def __init__(self, call: Call, answer: Rows) -> None:
         self._call = call
@@ -134,17 +134,17 @@ class _NewestRows:
 
     @property
     def line(self) -> Callable[[Row], str] | None:
-        """What makes a line of a row."""
+        """The function that makes a line of text out of a row."""
         return self.answer.line
 
     def result(self, exit_code: int) -> Result:
-        """All that was kept."""
+        """Return a result with all retained rows."""
         answer = self.answer
         rows = Rows(answer.columns, list(self._rows), answer.style, answer.line_column, answer.line)
         return Result(rows, output=self._call.shape.output or "", secret=self._is_secret, exit_code=exit_code)
 
     def forms(self, state: str) -> Forms:
-        """The newest rows, and below them how many there were."""
+        """Return the display of the newest rows, with their number and ``state`` (``following``, ``ended``) below."""
         first = max(len(self._rows) - _LAST, 0)
         newest = [self._rows[at] for at in range(first, len(self._rows))]
         table = Rows(_COLUMNS, [_short(row) for row in newest])
@@ -165,7 +165,7 @@ class _NewestRows:
 
     @property
     def _is_secret(self) -> bool:
-        """Whether redaction was lifted: what the records hold is in the result then, and not on the page."""
+        """Whether values are not redacted; then the contents of records are in the result, but not displayed."""
         return self._call.session.redaction.show_secrets
 
 
@@ -186,7 +186,7 @@ def _watched(call: Call, frames: Frames) -> Result:
             if part.error is None:
                 last = _frame(call, part)
             forms = _forms(frames, last, part.error)
-            # Its rows were made already: what is drawn late is this frame, or a newer one.
+            # The forms are complete here, so a delayed drawing shows this run or a newer one.
             place.draw(partial(dict, forms))
         code = frames.exit_code
     except (KeyboardInterrupt, DeadlineError) as stop:
@@ -206,7 +206,7 @@ def _frame(call: Call, part: LineResult) -> Result:
 
 
 def _forms(frames: Frames, last: Result, error: KshellError | None, end: str = "") -> Forms:
-    """A frame, below a line with the command and its interval; an error is added above the last frame."""
+    """Return the display of a run, below a line with the command, the interval, and an error of the last run."""
     now = (iso(int(time.time()) * 1000) or "").replace(".000", "")
     head = f"every {frames.every:g} s: {frames.title} · {now}{end}"
     if error is not None:
@@ -222,7 +222,7 @@ def _forms(frames: Frames, last: Result, error: KshellError | None, end: str = "
 
 
 def _printed(call: Call, answer: Answer) -> Result:
-    """IPython in a terminal can replace nothing: there it looks as it does in the shell."""
+    """Print the answer as the interactive shell does, because IPython in a terminal cannot update a display."""
     newest = _NewestRows(call, answer) if isinstance(answer, Rows) else None
     if newest is not None and isinstance(answer, Rows):
         answer = Rows(answer.columns, newest, answer.style, answer.line_column, newest.line, live=True)

@@ -1,4 +1,4 @@
-"""Completion inside cells, through IPython's matchers: every front end that asks the kernel has it."""
+"""Completion of ``%kafka`` lines in cells, as a matcher of IPython, so that it works in every notebook front end."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
+from kshell.client import contexts
 from kshell.engine.arguments import SHAPING
 from kshell.engine.completion import Candidate, Completions, complete
 from kshell.engine.declaration import Command, Flag
@@ -27,23 +28,23 @@ _CELL = re.compile(r"^\s*%%kafka(?=\s|$)")
 _NONE: SimpleMatcherResult = {"completions": [], "matched_fragment": ""}
 _OWN = {name: flag for flag in (*OPTIONS, *SHAPING) for name in flag.names}
 _ANYWHERE = [flag for flag in OPTIONS if flag.metavar is not None or flag.dest in ("no_interp", "widget")]
-"""Those that may stand behind the command."""
+"""The options of the magic that may stand after the command."""
 Match = Callable[[CompletionContext], SimpleMatcherResult]
 
 
 def matcher(notebook: Notebook) -> Match:
-    """What IPython asks for the candidates at a place in a cell. It waits for nothing, and never raises."""
+    """Return the matcher that IPython calls for the candidates in a cell. It never waits for data, nor raises."""
     connect = {"connect": _connect()}
 
     @context_matcher(identifier="kshell.kafka")  # type: ignore[untyped-decorator]  # IPython's, as is what it gives
     def match(context: CompletionContext) -> SimpleMatcherResult:
         text = _line_of(context)
         if text is None or text.rfind("{{") > text.rfind("}}"):
-            return _NONE  # Python's own completion knows what is in {{…}}
+            return _NONE  # inside {{…}}, the completion of Python applies
         try:
             completions = _complete(notebook, text, connect, in_header=_is_header(context))
         except Exception:
-            return _NONE  # whatever is wrong with the data, typing goes on; the command will say it
+            return _NONE  # errors of the data must not disturb typing; the command will report them
         is_command = not _own_of(words_in(text[: completions.start])).has_command
         return {
             "completions": [
@@ -61,14 +62,15 @@ def matcher(notebook: Notebook) -> Match:
 
 
 def _is_text(candidate: Candidate) -> bool:
-    """Whether the line means the candidate by it: inside double quotes a name of the cluster that holds ``{{…}}`` would
-    be run as Python. Outside of quotes its braces are escaped.
+    """Whether the candidate stays plain text when the line runs.
+
+    Inside double quotes, a name of the cluster with ``{{…}}`` would be run as Python. Elsewhere braces are escaped.
     """
     return "{{" not in candidate.text
 
 
 def _kind(candidate: Candidate, is_command: bool) -> str:
-    """The text beside a candidate in a menu: one word, as JupyterLab overdraws longer ones."""
+    """Return the kind of a candidate for the menu: one word, because JupyterLab cannot show longer ones."""
     if candidate.text.startswith("-"):
         return "option"
     if candidate.text.endswith("/"):
@@ -77,7 +79,7 @@ def _kind(candidate: Candidate, is_command: bool) -> str:
 
 
 def _line_of(context: CompletionContext) -> str | None:
-    """The text before the cursor in a line of the magic; ``None`` in any other line."""
+    """Return the text before the cursor, without ``%kafka``, in a line of the magic; ``None`` in any other line."""
     line = context.line_with_cursor[: context.cursor_position]
     magic = _CELL.match(line) if _is_header(context) else _LINE.match(line)
     if magic is not None:
@@ -102,7 +104,7 @@ def _complete(notebook: Notebook, text: str, more: dict[str, Command], *, in_hea
             return _offered(typed, notebook.sessions)
         if typed.text.startswith("-") or in_header:
             return _offered(typed, _names((*OPTIONS, *SHAPING)))
-    # The shell completes the line without what is not its own; places stay.
+    # The engine completes the line with the magic's own parts replaced by blanks, so that columns stay the same.
     rest = "".join(" " if any(part.start <= at < part.end for part in own.parts) else c for at, c in enumerate(text))
     completions = complete(session, rest, more)
     if own.has_command and typed.text.startswith("--"):
@@ -112,7 +114,9 @@ def _complete(notebook: Notebook, text: str, more: dict[str, Command], *, in_hea
 
 
 class _Own:
-    """The magic's part of a line: its tokens, an option that waits for its value, the session that is named."""
+    """The magic's part of a line up to the cursor: its tokens (``parts``), the option whose value comes next
+    (``pending``), and the value of ``--context`` (``session``).
+    """
 
     def __init__(self) -> None:
         self.parts: list[Token] = []
@@ -130,7 +134,7 @@ def _own_of(tokens: list[Token]) -> _Own:
             own.session = token.text if own.pending.dest == "context" else own.session
             own.pending = None
         elif flag is None or (own.has_command and flag not in _ANYWHERE):
-            # Behind the command, options of an answer are the command's.
+            # After the command's name, the options of every command (-o) belong to the command.
             own.has_command = True
             continue
         elif flag.metavar is not None and "=" not in token.text:
@@ -145,7 +149,6 @@ def _own_of(tokens: list[Token]) -> _Own:
 def _values(notebook: Notebook, flag: Flag) -> Iterable[str]:
     if flag.dest != "context":
         return flag.choices
-    from kshell.client import contexts
 
     return dict.fromkeys((*notebook.sessions, *contexts.load(os.environ).named))
 
@@ -160,5 +163,5 @@ def _offered(typed: Token, texts: Iterable[str]) -> Completions:
 
 
 def _connect() -> Command:
-    """``connect``, as completion wants it: it is the magic's, and no command of the shell."""
+    """Return a declaration of ``connect`` for completion. It belongs to the magic, and is no command of the engine."""
     return Command("connect", "open a source", lambda session, args: Nothing(), flags=CONNECT_FLAGS, needs_source=False)

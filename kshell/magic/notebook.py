@@ -1,4 +1,7 @@
-"""A notebook as a front end: runs lines of cells on its sessions, and gives each answer as a :class:`Result`."""
+"""The notebook as a front end: run the lines of cells on sessions, and return each answer as a :class:`Result`.
+
+:class:`KafkaMagics` is what IPython calls; :class:`Notebook` does the work.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,9 @@ Names = dict[str, Any]
 
 
 class Notebook:
-    """``matcher`` is what completes its lines, once it is registered."""
+    """The state of the magics: open sessions, and what was shown. IPython calls :meth:`begin` before each cell,
+    :meth:`line` and :meth:`cell` for the magics, and :meth:`show` for the value of a cell.
+    """
 
     def __init__(self, ip: InteractiveShell, sessions: Sessions | None = None) -> None:
         self._ip = ip
@@ -57,35 +62,35 @@ class Notebook:
         self.matcher: Callable[..., Any] | None = None
         self._shown_notes: set[tuple[str, str]] = set()
         self.as_widgets = False
-        """Whether tables are shown as widgets where a line does not say ``--widget``."""
+        """Whether tables are shown as widgets also without ``--widget``."""
         self._silent: list[Result] = []
-        """Results of this cell that are not to be shown: they were, or went elsewhere, or the line says so."""
+        """Results of this cell that IPython must not show: shown already, written elsewhere, or ended with ``;``."""
 
     def begin(self, *_: object) -> None:
-        """A cell begins: what is named in it is shown, whatever became of it in others."""
+        """Forget, before a cell, which results earlier cells did not show."""
         self._silent.clear()
 
     def silence(self, result: Result) -> Result:
-        """Keep the result from being shown by the cell that made it."""
+        """Prevent the current cell from showing the result; return it."""
         self._silent.append(result)
         return result
 
     def show(self, result: Result) -> None:
-        """Show a result, unless the cell keeps quiet about it."""
+        """Show a result, unless it was silenced in this cell."""
         if not any(result is silenced for silenced in self._silent):
             show(result, in_terminal=not hasattr(self._ip, "kernel"))
 
     # --- lines -------------------------------------------------------------------------------------------------------
 
     def line(self, text: str, local: Names | None = None) -> Result:
-        """Run the line of ``%kafka``. Raises KshellError, shown in a few lines."""
+        """Run the line of ``%kafka``; ``local`` are variables for ``{{…}}``. Raises KshellError without a traceback."""
         try:
             return self._run(self._parse(text, local))
         except (Exception, KeyboardInterrupt) as error:
             raise short(error, typed_line(text)) from None
 
     def cell(self, header: str, body: str, local: Names | None = None) -> Result:
-        """Run the lines of ``%%kafka``, and show each answer as it comes; return all of them. Raises KshellError."""
+        """Run the lines of ``%%kafka``, show each answer as it comes, and return all of them. Raises KshellError."""
         try:
             options = self._options(header, local)
         except (Exception, KeyboardInterrupt) as error:
@@ -130,7 +135,7 @@ class Notebook:
             raise short(CommandError(f"{lines} failed", hint="what is wrong stands above, at each"))
 
     def _cell_line(self, text: str, options: Split, local: Names | None) -> Result | None:
-        """Run one line of a cell and show what it gives; ``None`` for an empty one. Raises what goes wrong."""
+        """Run one line of a cell and show its result; return ``None`` for an empty line. Raises any error."""
         parsed = self._parse(text, local, interp=not options.own.no_interp)
         own = parsed.split.own
         if not parsed.line.words:
@@ -150,7 +155,7 @@ class Notebook:
     def _evaluate(self, expression: str, local: Names | None) -> Any:
         return eval(expression, self._ip.user_global_ns, {**self._ip.user_ns, **(local or {})})
 
-    # --- one of them -------------------------------------------------------------------------------------------------
+    # --- a single line -----------------------------------------------------------------------------------------------
 
     def _run(self, parsed: CellLine, point: str | None = None) -> Result:
         """Run a line. ``point`` is the point in time to show, unless the line names one itself."""
@@ -169,7 +174,7 @@ class Notebook:
         return self.silence(result) if parsed.quiet or own.into else result
 
     def _own(self, parsed: CellLine) -> Result | None:
-        """What the magic does itself; ``None`` where a command is asked for. Raises KshellError."""
+        """Do what the magic does itself (``-l``, ``connect``); return ``None`` for a command. Raises KshellError."""
         own, tokens = parsed.split.own, parsed.split.command
         if own.list:
             return Result(self.sessions.rows())
@@ -188,7 +193,7 @@ class Notebook:
         return Result(_connected(session), notes=notes, output=output, exit_code=session.exit_code())
 
     def _answered(self, name: str, call: Call, *, quiet: bool, as_widget: bool) -> Result:
-        """Run a command. What goes to a file or a program goes there; what has no end is shown while it comes."""
+        """Run a command within its deadline, and write its answer if it is redirected, or show it if it has no end."""
         try:
             with time_limit(call):
                 result = self._result(name, call, call.run(), quiet=quiet, as_widget=as_widget)
@@ -216,7 +221,7 @@ class Notebook:
         result.as_widget = as_widget or self.as_widgets
         line = call.line
         if line.target is not None or line.program is not None:
-            # A program cannot write to a kernel's standard output itself: what that calls its file is not the cell.
+            # A program cannot write to the kernel's standard output, whose file descriptor does not lead to the cell.
             output = io.StringIO()
             try:
                 written = emit(
@@ -236,7 +241,7 @@ class Notebook:
         return result
 
     def _parts(self, name: str, many: Many, *, quiet: bool, as_widget: bool) -> Result:
-        """Each of the lines of a file, shown as it comes unless the line keeps ``quiet``."""
+        """Collect the results of the lines of a file (``source``); show each as it comes, unless ``quiet``."""
         results = []
         for part in many.parts:
             if part.error is not None:
@@ -248,20 +253,20 @@ class Notebook:
                     self.show(results[-1])
         return self.silence(Result(many, parts=results))
 
-    # --- around ------------------------------------------------------------------------------------------------------
+    # --- helpers -----------------------------------------------------------------------------------------------------
 
     def _keep(self, name: str, result: Result) -> None:
         self._ip.user_ns[name] = result
 
     def _news(self, name: str, session: Session) -> Sequence[str]:
-        """The problems of the data, whenever there are some; and its notes for the user, each once a session."""
+        """Return all problems of the data, and those notes that were not shown for this session yet."""
         news = [sentence for sentence in session.notes() if (name, sentence) not in self._shown_notes]
         self._shown_notes.update((name, sentence) for sentence in news)
         return [*session.problems(), *news]
 
 
 def _connected(session: Session) -> Answer:
-    """What the session shows now."""
+    """Return the answer of ``connect``: the source, and the offset and time of the state that is shown."""
     provenance = session.image.provenance
     return Value(
         "",
@@ -278,7 +283,7 @@ def _connected(session: Session) -> Answer:
 
 @magics_class
 class KafkaMagics(Magics):
-    """``%kafka`` and ``%%kafka``."""
+    """The magics ``%kafka`` and ``%%kafka``, as IPython registers them."""
 
     widget = Bool(False, help="Show tables as widgets that sort, filter, search, page and copy.").tag(config=True)
 

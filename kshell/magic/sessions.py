@@ -1,4 +1,4 @@
-"""The open sessions of a notebook, by name; one of them is the current one."""
+"""The open sessions of a notebook, by name. ``%kafka connect`` opens one, and lines run on the current one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SECRET = ("password", "passphrase", "jaas", "secret", "keystore.key")
 
 
 class Sessions:
-    """``current`` is the name of the one that lines run on; ``None`` while there is none."""
+    """The open sessions. ``current`` is the name of the one that lines run on by default; ``None`` without any."""
 
     def __init__(self) -> None:
         self._open: dict[str, Session] = {}
@@ -41,16 +41,16 @@ class Sessions:
         return iter(self._open)
 
     def opened(self, name: str | None) -> Session | None:
-        """The session of that name, or the current one, if it is open."""
+        """Return the session of that name, or the current one; ``None`` if it is not open."""
         name = name or self.current
         return None if name is None else self._open.get(name)
 
     def connect(self, tokens: list[Word]) -> tuple[Session, str]:
-        """Open the source that the arguments of ``connect`` name, as the current session; with the format that they ask
-        for. Raises KshellError.
+        """Open the source that the arguments of ``connect`` name, as the current session; return it, and the value of
+        ``-o``.
 
-        A session of the same source, or of the name that is asked for, is closed. The image is read now, so that what
-        is wrong shows here.
+        An open session of the same name, or by default of the same source, is closed. The image is loaded now, so that
+        errors appear here. Raises KshellError.
         """
         options, rest = parse_options("%kafka connect", CONNECT_FLAGS, [token.text for token in tokens])
         if rest or options.name == "":
@@ -75,7 +75,7 @@ class Sessions:
         return session, options.output or ""
 
     def _free(self, name: str, session: Session) -> str:
-        """The name, or where another source has it one with a number: nobody asked to close that one."""
+        """Return the name, with a number if the session of another source has it, which must not be closed."""
         free, number = name, 1
         while free in self._open and self._open[free].source.path != session.source.path:
             number += 1
@@ -83,8 +83,9 @@ class Sessions:
         return free
 
     def get(self, name: str | None) -> tuple[str, Session]:
-        """The session of that name, or the current one; opens what a context of the configuration, or the environment,
-        names when there is none. Raises UsageError.
+        """Return the name and session of that name, or the current one. Raises UsageError.
+
+        If it is not open, the context of that name is opened; without a name, the source that the environment names.
         """
         name = name or self.current
         if name is not None and name in self._open:
@@ -113,7 +114,7 @@ class Sessions:
             ) from None
 
     def close(self, name: str | None) -> None:
-        """Close a session. Raises UsageError for one that is not open."""
+        """Close a session, by default the current one, which the newest other one replaces. Raises UsageError."""
         name = name or self.current
         if name is None or name not in self._open:
             raise UsageError(f"{name or 'close'}: no such session is open", hint="%kafka -l lists them")
@@ -122,7 +123,7 @@ class Sessions:
             self.current = next(reversed(self._open), None)
 
     def rows(self) -> Rows:
-        """A row a session."""
+        """Return the list of open sessions, one row per session."""
         return Rows(
             _COLUMNS,
             [
@@ -168,7 +169,7 @@ def _prepared(session: Session) -> Session:
 
 
 def _name_of(choice: Choice, flags: Mapping[str, str | None]) -> str:
-    """A natural name: the context's name, ``demo``, the last part of a directory, the first node."""
+    """Return the default name of a session: the context, ``demo``, the last part of a directory, or the first node."""
     if flags.get(CONTEXT):
         return str(flags[CONTEXT])
     if choice.kind == DEMO:
@@ -181,7 +182,7 @@ def _name_of(choice: Choice, flags: Mapping[str, str | None]) -> str:
 
 
 def _refuse_secret(pair: str) -> None:
-    """A cell is saved with all that is in it."""
+    """Raise UsageError for a client property that is a credential, because a notebook saves its cells."""
     key, _, value = pair.partition("=")
     if any(secret_part in key.lower() for secret_part in _SECRET) and not re.fullmatch(r"\$\{[^{}]*\}", value):
         raise UsageError(

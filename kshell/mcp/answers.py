@@ -1,8 +1,8 @@
-"""Answers for a model: the values of ``-o json``, within limits, with every character escaped that is more than text.
+"""Convert the result of a command to an answer for a language model: the values of ``-o json``, within limits, escaped.
 
-What was left out is said in the answer, always. Names are whatever a client of Kafka once sent: they stay inside JSON
-strings, and what a terminal or a reader could take for something else (line breaks, bidirectional controls, characters
-without a width) is spelled out, as ``-o text`` does it.
+The answer always says what was left out. Names in it are whatever clients of Kafka once sent, so they stay inside JSON
+strings, and characters that could mislead a reader (line breaks, bidirectional controls, characters without a width)
+are written as escapes, as in ``-o text``.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from kshell.tables.query import MOST_CONFINED
 from kshell.tree.image import iso
 
 LARGEST = 1_000_000
-"""Characters of an answer, as JSON."""
+"""The most characters of an answer, as JSON."""
 LONGEST = 20_000
-"""Characters of one text in it."""
+"""The most characters of one text in an answer."""
 MOST_NOTES = 20
 MOST_COUNTED = MOST_CONFINED - MOST_ROWS
 _COUNTING = 2.0
-"""Seconds that counting what was left out may take."""
+"""Seconds that counting the left-out rows may take."""
 
 Answer = dict[str, Any]
 
@@ -59,11 +59,11 @@ SCHEMA: dict[str, Any] = {
 
 
 def answer(command: Command, session: Session, result: Result, limit: int) -> Answer:
-    """A command's answer, its rows read; with at most ``limit`` rows, or leaves.
+    """Convert a command's result to an answer with at most ``limit`` rows, or nodes of a tree; reads the rows.
 
     Raises:
-        UsageError: even so it is too large.
-        KshellError: what reading the rows raises.
+        UsageError: the answer is too large in spite of the limits.
+        KshellError: reading the rows failed.
     """
     left_out: list[str] = []
     value = _limited(result, limit, left_out)
@@ -83,7 +83,7 @@ def answer(command: Command, session: Session, result: Result, limit: int) -> An
         reply["notes"] = notes[:MOST_NOTES]
         if len(notes) > MOST_NOTES:
             reply["notes"].append(f"and {len(notes) - MOST_NOTES} more notes")
-    # By way of JSON: mappings, tones and numbers that JSON does not know become what it knows.
+    # Through JSON text, so that all mappings, toned texts and special numbers become plain values of JSON.
     reply = escaped(json.loads(to_json(reply)))
     size = len(to_json(reply))
     if size > LARGEST:
@@ -95,13 +95,13 @@ def answer(command: Command, session: Session, result: Result, limit: int) -> An
 
 
 def failure(error: KshellError) -> Answer:
-    """An error as a tool gives it: its kind, what is wrong, and what to do."""
+    """Convert an error to an answer: its type, message, hint and exit code."""
     fields = {"error": type(error).__name__, "message": error.message, "hint": error.hint, "exitCode": error.exit_code}
     return escaped({name: value for name, value in fields.items() if value is not None})  # type: ignore[no-any-return]
 
 
 def escaped(value: Any) -> Any:
-    """A plain value whose texts, and keys, are escaped, and cut where they are longer than anybody reads."""
+    """Return a copy of a plain value with all texts and keys escaped, and cut if they are longer than ``LONGEST``."""
     if isinstance(value, str):
         left_out = len(value) - LONGEST
         return terminal(value if left_out <= 0 else f"{value[:LONGEST]}… ({left_out} more characters)")
@@ -112,7 +112,7 @@ def escaped(value: Any) -> Any:
         for key, item in value.items():
             name = spelled = escaped(key)
             number = 2
-            while name in escaped_items:  # nothing may hide another one by a name that is spelled alike
+            while name in escaped_items:  # two keys may look the same after escaping; neither may hide the other
                 name, number = f"{spelled} ({number})", number + 1
             escaped_items[name] = escaped(item)
         return escaped_items
@@ -149,7 +149,7 @@ def _leaves(branches: Iterable[Branch]) -> int:
 
 
 def _rows(rows: Rows, limit: int, left_out: list[str], section: str = "") -> list[Any]:
-    """As many rows as the limits let through. Those behind them are counted, which takes a moment only."""
+    """Return as many rows as the limits allow; count the further ones, for two seconds at most, into ``left_out``."""
     size = 0
 
     def fits(item: Any) -> bool:
@@ -171,5 +171,5 @@ def _rows(rows: Rows, limit: int, left_out: list[str], section: str = "") -> lis
 
 
 def text_of(answer: Mapping[str, Any]) -> str:
-    """An answer as JSON on one line."""
+    """Return an answer as JSON on one line."""
     return to_json(answer)

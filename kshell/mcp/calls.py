@@ -1,4 +1,7 @@
-"""Calls of tools, one after another in the main thread: which source, as of when, within a deadline."""
+"""Run the calls of tools one after another in the main thread, each on its source and within a deadline.
+
+:func:`open_sources` opens the sources at the start. :class:`Calls` then takes jobs from the thread of the protocol.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,13 @@ _HINT = "ask for less (a path, a condition, a later since); whoever starts the s
 
 
 class OpenSource(NamedTuple):
-    """A source that stays open, and how its files were when they were read last."""
+    """A source that stays open between calls; ``listings`` has the listing of its files at the last read."""
 
     session: Session
     listings: list[Listing]
 
     def bring_up_to_date(self) -> None:
-        """What a live source has committed since; and a directory from scratch, where its files have changed."""
+        """Refresh the session: fetch new records of a live source, or read a directory again if its files changed."""
         session = self.session
         if session.source.is_live:
             session.refresh()
@@ -44,16 +47,16 @@ class OpenSource(NamedTuple):
 def open_sources(
     sources: list[tuple[str, str]], environment: Mapping[str, str], options: SimpleNamespace
 ) -> tuple[dict[str, OpenSource], list[str]]:
-    """(the sources by name, warnings about properties); the environment's where none is given.
+    """Open all sources, or without any the one that the environment names; return them by name, and warnings.
 
     Args:
         sources: (kind, value) of each, as :func:`kshell.sources.choose.choose` takes one.
-        environment: variables that name a source, or where contexts are.
-        options: with ``config``, ``X`` and ``on_corruption``.
+        environment: variables that name a source or the place of contexts.
+        options: the command line, with ``config``, ``X`` and ``on_corruption``.
 
     Raises:
-        UsageError: two have one name, or there is none.
-        SourceError: there is nothing to read.
+        UsageError: two sources have the same name, or there is no source.
+        SourceError: a source has nothing to read.
     """
     sources_by_name: dict[str, OpenSource] = {}
     warnings: list[str] = []
@@ -73,11 +76,11 @@ def open_sources(
 
 
 class Cancelled(KeyboardInterrupt):
-    """The client does not want the answer any more."""
+    """The client has cancelled the running call."""
 
 
 class Job:
-    """One call that waits, or runs. ``done`` is told of the answer, in the main thread."""
+    """A call that waits or runs. In the end the main thread calls ``done``: (answer, whether it is an error)."""
 
     def __init__(self, tool: str, arguments: Mapping[str, Any], on_answer: Callable[[Answer, bool], None]) -> None:
         self.tool = tool
@@ -87,7 +90,7 @@ class Job:
 
 
 class Calls:
-    """The calls of one client. :meth:`run` is the main thread's; the others may be called from any thread."""
+    """The queue of one client's calls. The main thread runs :meth:`run`; any thread may call the other methods."""
 
     def __init__(self, sources: Mapping[str, OpenSource], timeout: float) -> None:
         """``timeout``: seconds that one call may take."""
@@ -97,15 +100,15 @@ class Calls:
         self._running: Job | None = None
 
     def add(self, job: Job) -> None:
-        """Run it when those before it have ended."""
+        """Put a call at the end of the queue."""
         self._jobs.put(job)
 
     def close(self) -> None:
-        """End :meth:`run` after the calls that were added."""
+        """End :meth:`run` after the calls that are in the queue."""
         self._jobs.put(None)
 
     def cancel(self, job: Job) -> None:
-        """End a call that runs, and leave out one that waits."""
+        """Interrupt the call if it is running (by SIGUSR1 to the main thread); skip it if it still waits."""
         job.is_cancelled = True
         if self._running is job:
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
@@ -132,7 +135,7 @@ class Calls:
             raise Cancelled
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> tuple[Answer, bool]:
-        """(the answer, whether it is an error) of one call. Raises nothing but what ends the process."""
+        """Run one call; return the answer, and whether it is an error. Raises only what is no ``Exception``."""
         session: Session | None = None
         try:
             with deadline(self._timeout):

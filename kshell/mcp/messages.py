@@ -1,4 +1,4 @@
-"""What the server says to whoever looks at its standard error; standard output has the protocol alone."""
+"""Messages of the server on standard error, for the user. Standard output is reserved for the protocol."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import sys
 
 
 def tell(sentence: str) -> None:
-    """Print a sentence that was escaped."""
+    """Print a sentence, which must be escaped already."""
     sys.stderr.write(f"kshell: {sentence}\n")
     sys.stderr.flush()

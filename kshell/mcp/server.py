@@ -1,4 +1,7 @@
-"""The protocol: lists tools, hands calls to the main thread. Only this module knows the library ``mcp``."""
+"""Speak the Model Context Protocol on standard input and output, with the library ``mcp``, which only this imports.
+
+A request for the list of tools is answered here; a call goes to the main thread (:class:`kshell.mcp.calls.Calls`).
+"""
 
 from __future__ import annotations
 
@@ -46,13 +49,13 @@ from an answer that has it. `state` says how new the data is. An option --until 
 
 
 def speak(calls: Calls) -> None:
-    """Serve on standard input and output until it is closed, then end the process: a call may still be running."""
+    """Serve until standard input is closed, then end the process with ``os._exit``, as a call may still be running."""
     logging.basicConfig(stream=sys.stderr, level=logging.ERROR, format="kshell: mcp: %(levelname)s: %(message)s")
     code = EXIT_OK
     try:
         asyncio.run(_serve(calls))
     except BaseException as error:
-        # A client that was killed leaves a pipe that nobody reads: no fault of anybody's.
+        # A client that was killed leaves a pipe that nobody reads, which is no error.
         if not _is_broken_pipe(error):
             tell(f"mcp: {type(error).__name__}: the connection ended")
             code = EXIT_USAGE
@@ -72,7 +75,7 @@ async def _serve(calls: Calls) -> None:
 
 
 def make_server(calls: Calls) -> Server[Any]:
-    """The server over the calls of one client."""
+    """Make the MCP server that answers one client; its calls go to ``calls``."""
 
     async def list_tools(context: Any, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=listed(calls))
@@ -109,7 +112,7 @@ def make_server(calls: Calls) -> Server[Any]:
 
 
 def listed(calls: Calls) -> list[types.Tool]:
-    """The tools, as a client lists them."""
+    """Return the descriptions of all tools for the client."""
     return [
         types.Tool(
             name=command.name,

@@ -1,14 +1,14 @@
-"""What a cluster's ACLs allow: the decision of Kafka's ``StandardAuthorizer``, and the rule that made it.
+"""Decisions of Kafka's ``StandardAuthorizer``: whether a cluster's ACLs allow a request, and which ACL decides.
 
-Deny goes before allow. An entry holds for a resource by its name, by a prefix of it, or (literal ``*``) for all of its
-type; for a principal by its name or as ``User:*``; for a host by its address, by a range that the address is in (Kafka
-4.4 and later) or as ``*``. Allowing READ, WRITE, DELETE or ALTER allows DESCRIBE as well, and ALTER_CONFIGS allows
+DENY takes precedence over ALLOW. An ACL applies to a resource by its name, by a prefix of it, or (literal ``*``) to all
+of its type; to a principal by its name or as ``User:*``; to a host by its address, by a range of addresses (Kafka 4.4
+and later) or as ``*``. Allowing READ, WRITE, DELETE or ALTER allows DESCRIBE as well, and ALTER_CONFIGS allows
 DESCRIBE_CONFIGS; denying them denies nothing else.
 
-Which hosts are ranges of addresses (KIP-1276: ``10.1.0.0/16``, ``fd00::/8``) is Kafka's business, and the JDK's: an ACL
-whose host is no range there is compared as text and matches nobody. IPv4 goes by the patterns of commons-net, IPv6 by
-what ``java.net.InetAddress`` reads (so brackets and groups with leading zeros count, and an IPv4-mapped address is an
-IPv4 address, which is no IPv6 range).
+Kafka and the JDK decide which hosts are ranges of addresses (KIP-1276: ``10.1.0.0/16``, ``fd00::/8``). A host that they
+do not read as a range is compared as text, and matches no address. IPv4 ranges follow the patterns of commons-net, IPv6
+ranges what ``java.net.InetAddress`` accepts: brackets and groups with leading zeros are accepted, and an IPv4-mapped
+address is an IPv4 address, not part of an IPv6 range.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _IPV4 = re.compile(_OCTETS)
 _IPV4_RANGE = re.compile(rf"{_OCTETS}/([0-9]{{1,2}})")
 _INTEGER = re.compile(r"[+-]?\d+")
 _ZONE = re.compile(r"[0-9]{1,9}|[A-Za-z][A-Za-z0-9._-]{0,14}")
-"""The number of an interface, or a name such as Linux takes."""
+"""The zone of an IPv6 address: the number of a network interface, or a name that Linux allows for one."""
 _IPV6_SHAPE = re.compile(r"([0-9a-fA-F:]*:)([0-9.]*|[0-9a-fA-F]*)")
 _LEADING_ZEROS = re.compile(r"(?<![0-9a-fA-F])0+(?=[0-9a-fA-F])")
 _LONGEST_IPV4 = len("255.255.255.255")
@@ -37,14 +37,14 @@ _IPV4_BITS, _IPV6_BITS = 32, 128
 
 
 class HostRange(NamedTuple):
-    """All addresses of ``bits`` bits from ``first`` to ``last``."""
+    """The addresses from ``first`` to ``last``, as numbers of ``bits`` bits: 32 for IPv4, 128 for IPv6."""
 
     bits: int
     first: int
     last: int
 
     def covers(self, address: str) -> bool:
-        """Whether an address, in the notation of Java, is within."""
+        """Whether an address, in Java's notation, is in the range."""
         number = _address_number(address)
         # 0.0.0.0 is in no range of commons-net, not even in 0.0.0.0/0.
         if number is None or number == (_IPV4_BITS, 0):
@@ -74,7 +74,7 @@ def _range(bits: int, number: int, length: int) -> HostRange | None:
 
 
 def _address_number(text: str) -> tuple[int, int] | None:
-    """Return the bits and the number of a client's address, whose zone is that of the broker's own interface."""
+    """Return the bits and the number of a client's address, without its zone; ``None`` if it is no address."""
     if ":" in text:
         number = _ipv6_number(text.partition("%")[0])
         return None if number is None else (_IPV6_BITS, number)
@@ -84,15 +84,15 @@ def _address_number(text: str) -> tuple[int, int] | None:
 
 
 def _ipv4_number(match: re.Match[str]) -> int | None:
-    """Decimal, with leading zeros or without."""
+    """Return the number of an IPv4 address, whose octets may have leading zeros; ``None`` if one is above 255."""
     octets = [int(octet) for octet in match.groups()[:4]]
     return int.from_bytes(octets, "big") if max(octets) <= 255 else None
 
 
 def _ipv6_literal(text: str) -> int | None:
-    """An address as ``InetAddress.getByName`` takes it without asking anybody.
+    """Return the number of an IPv6 address that ``InetAddress.getByName`` accepts without a DNS query, else ``None``.
 
-    Whether a zone names an interface, only the server knows: the controller that took the ACL did.
+    Whether a zone names an existing interface is not checked: the controller that accepted the ACL has done it.
     """
     if text.startswith("["):
         if not text.endswith("]"):
@@ -105,7 +105,7 @@ def _ipv6_literal(text: str) -> int | None:
 
 
 def _ipv6_number(text: str) -> int | None:
-    """Python's reading, without the leading zeros that Java takes any number of; ``None`` for an IPv4-mapped one."""
+    """Return the number of an IPv6 address without zone, as Java reads it; ``None``: no address, or IPv4-mapped."""
     shape = _IPV6_SHAPE.fullmatch(text)
     if shape is None or ("." in shape[2] and len(shape[2]) > _LONGEST_IPV4):
         return None
@@ -117,16 +117,16 @@ def _ipv6_number(text: str) -> int | None:
 
 
 def _java_integer(text: str) -> int | None:
-    """``Integer.parseInt``: with a sign, and with the digits of any script that one UTF-16 unit holds."""
+    """Return what ``Integer.parseInt`` reads: a sign, if any, and digits of any script within one UTF-16 unit."""
     if _INTEGER.fullmatch(text) is None or any(character > "\uffff" for character in text):
         return None
     return int(text) if len(text) < 200 else None
 
 
 RANGES_FROM = 32
-"""The metadata.version (4.4-IV1) from which on ACLs for ranges can be added (KIP-1276).
+"""The metadata.version (4.4-IV1) from which on ACLs with a range as host can be added (KIP-1276).
 
-The authorizer does not look at it: a server of 4.4 goes by ranges at every level, one before compares their texts.
+The authorizer ignores it: a server of 4.4 applies ranges at every level, an earlier server compares them as text.
 """
 WILDCARD = "*"
 EVERYONE = "User:*"
@@ -134,14 +134,14 @@ IMPLIED = {
     "DESCRIBE": frozenset({"DESCRIBE", "READ", "WRITE", "DELETE", "ALTER"}),
     "DESCRIBE_CONFIGS": frozenset({"DESCRIBE_CONFIGS", "ALTER_CONFIGS"}),
 }
-"""Operation -> the operations whose ALLOW is an ALLOW of it."""
+"""Operation -> the operations which, when allowed, allow it as well."""
 
 SUPER_USER, ACL, DEFAULT, NO_ACL = "superUser", "acl", "default", "noAcl"
-"""What decided: the list of super users, an entry, no entry among those of the resource, no entry for it at all."""
+"""The rule that decided: a super user; an ACL; the resource has ACLs, but none applies; the resource has no ACL."""
 
 
 class AccessRequest(NamedTuple):
-    """A question to the authorizer. ``host`` is an IP address as Java writes it; ``None``: one that no entry names."""
+    """A question to the authorizer. ``host`` is an IP address in Java's notation; ``None``: one that no ACL names."""
 
     principal: str
     operation: str
@@ -151,7 +151,7 @@ class AccessRequest(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """``rule`` is one of the names above; ``acl_id`` and ``acl`` are the entry that decided, if one did."""
+    """The authorizer's answer. ``rule`` is one of the names above; ``acl_id`` and ``acl`` are the ACL that decided."""
 
     allowed: bool
     rule: str
@@ -167,17 +167,16 @@ def decide(
     allow_if_no_acl: bool = False,
     ranges: bool = True,
 ) -> Decision:
-    """Whether a broker would allow it, and by which rule.
+    """Return whether a broker would allow a request, and by which rule.
 
-    ``super_users`` and ``allow_if_no_acl`` are ``super.users`` and ``allow.everyone.if.no.acl.found`` of the servers'
-    properties, which no log holds. Of several entries that allow, the one that Kafka's own audit log names decides.
+    If several ACLs allow it, the result names the one that Kafka's own audit log names.
 
     Args:
-        acls: The entries by their ids.
+        acls: The ACLs by their ids.
         request: The question.
-        super_users: Principals that may do anything.
-        allow_if_no_acl: The answer where no entry is about the resource.
-        ranges: Whether the broker takes hosts such as ``10.1.0.0/16`` for ranges; before Kafka 4.4 it does not.
+        super_users: Principals that may do anything: ``super.users`` of the brokers' properties, not in the log.
+        allow_if_no_acl: The answer for a resource without ACLs: ``allow.everyone.if.no.acl.found``, likewise.
+        ranges: Whether the broker reads hosts such as ``10.1.0.0/16`` as ranges; before Kafka 4.4 it does not.
     """
     if request.principal in super_users:
         return Decision(True, SUPER_USER)
@@ -196,32 +195,32 @@ def decide(
 
 
 def other_hosts(acls: Mapping[Any, Entry[Acl]], request: AccessRequest) -> list[str]:
-    """The hosts and ranges named by entries that would otherwise apply to the request, sorted."""
+    """Return the hosts and ranges of ACLs that would apply to the request if it came from there, sorted."""
     applying = (acl for _, acl in _of_resource(acls, request) if _is_about(acl, request._replace(host=acl.host), False))
     return sorted({acl.host for acl in applying if acl.host not in (WILDCARD, request.host)})
 
 
 def covers(acl: Acl, resource_type: str, resource_name: str) -> bool:
-    """Whether the entry is about the resource."""
+    """Whether an ACL applies to a resource, by name, prefix or wildcard."""
     if acl.resource_type != resource_type:
         return False
     if acl.pattern_type == "LITERAL":
         if acl.resource_name == WILDCARD:
-            # Kafka takes the wildcard for a prefix that does not match where the name only begins with an asterisk.
+            # For Kafka the wildcard does not match a longer name that begins with an asterisk.
             return resource_name == WILDCARD or not resource_name.startswith(WILDCARD)
         return acl.resource_name == resource_name
     return acl.pattern_type == "PREFIXED" and resource_name.startswith(acl.resource_name)
 
 
 def _of_resource(acls: Mapping[Any, Entry[Acl]], request: AccessRequest) -> Iterable[tuple[Any, Acl]]:
-    """The entries about the resource in Kafka's order: longer names first, the wildcard's last."""
+    """Return (id, ACL) of the ACLs for the resource, in Kafka's order: longer names first, the wildcard last."""
     kind, name = request.resource_type, request.resource_name
     covering = [(key, entry.value) for key, entry in acls.items() if covers(entry.value, kind, name)]
     return sorted(covering, key=lambda pair: _order(pair[1], name))
 
 
 def _is_about(acl: Acl, request: AccessRequest, ranges: bool) -> bool:
-    """Whether the entry, which covers the resource, holds for the principal, the host and the operation."""
+    """Whether an ACL, which covers the resource, applies to the request's principal, host and operation."""
     if acl.principal not in (request.principal, EVERYONE) or not _is_from(acl.host, request.host, ranges):
         return False
     if acl.operation in ("ALL", request.operation):
@@ -230,7 +229,7 @@ def _is_about(acl: Acl, request: AccessRequest, ranges: bool) -> bool:
 
 
 def _is_from(host: str, address: str | None, ranges: bool) -> bool:
-    """Whether the host of an entry covers the address; ``None`` is an address that no entry names."""
+    """Whether the host of an ACL covers an address; ``None`` is an address that no ACL names."""
     if host in (WILDCARD, address):
         return True
     addresses = host_range(host) if ranges else None
@@ -243,9 +242,10 @@ _PERMISSION_CODES = {name: code for code, name in PERMISSION_TYPES.items()}
 
 
 def _order(acl: Acl, name: str) -> tuple[Any, ...]:
-    """The place of an entry among those that cover ``name`` (``StandardAcl.compareTo``).
+    """Return the sort key of an ACL among those that cover ``name`` (``StandardAcl.compareTo``).
 
-    All their names are prefixes of it, so by length is by name; the wildcard is looked up in a second pass.
+    Their resource names are all prefixes of ``name``, so that sorting by length is sorting by name. The wildcard comes
+    last because Kafka searches for it in a second pass.
     """
     wildcard = acl.resource_name == WILDCARD and acl.pattern_type == "LITERAL" and name != WILDCARD
     return (

@@ -1,9 +1,9 @@
-"""Where a snapshot and the log before it disagree, and how a replay goes on: with the snapshot.
+"""Comparison of a snapshot with the log before it; where they disagree, a replay goes on with the snapshot's values.
 
-Both describe the same offset, and mostly they agree. But a node that was away replays what it missed as one
-``MetadataDelta``, and Kafka's deltas lose an order there: a topic that was created, configured and removed within one
-leaves its configs in the image, and in every snapshot that the node writes from then on. What the node shows is its
-snapshot and the log after it, so a replay that passes a snapshot takes over what that holds.
+Both describe the same offset, and mostly they agree. But a node that was down replays what it missed as one
+``MetadataDelta``, and Kafka's deltas lose the order of changes: a topic that was created, configured and removed within
+one delta leaves its configs in the image, and in every snapshot that the node writes from then on. The node's own state
+is its snapshot and the log after it, so a replay that passes a snapshot takes over the snapshot's values.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ ONLY_LOG, ONLY_SNAPSHOT, OTHER_VALUE = "only in the log", "only in the snapshot"
 
 
 class LogCheckpoint(NamedTuple):
-    """A snapshot that a replay of the log comes by."""
+    """A snapshot that ends within the log, so that a replay of the log will pass its end offset (exclusive)."""
 
     end_offset: int
     file: str
-    """Its name, as the origins of its values have it."""
+    """The name of the snapshot file, as in the origins of its values."""
     load: Callable[[], Image | None]
-    """Its image; ``None`` for a damaged one."""
+    """Loads the snapshot's image; returns ``None`` if it is damaged."""
 
 
 class Disagreement(NamedTuple):
-    """A value that is not the same in a snapshot and in the log before it."""
+    """A value that differs between a snapshot and the log before it."""
 
     touch: Touch
     difference: str
@@ -40,7 +40,7 @@ class Disagreement(NamedTuple):
 
 
 class PassedCheckpoint(NamedTuple):
-    """A snapshot that was compared with the log before it."""
+    """A snapshot inside the log that a replay has passed, with the result of the comparison."""
 
     file: str
     provenance: Provenance
@@ -48,14 +48,14 @@ class PassedCheckpoint(NamedTuple):
 
 
 def take_over(delta: Delta, snapshot: Image) -> list[Disagreement]:
-    """Change a replay's state to what a snapshot of the same offset holds.
+    """Change the state of a replay to that of a snapshot which ends at the same offset.
 
     Args:
-        delta: the log's records up to the snapshot's end. What is changed is touched, as a record would do it.
+        delta: the state after all records before the snapshot's end. Changes are noted in it as those of records are.
         snapshot: the image of the snapshot alone.
 
     Returns:
-        Every difference; an empty list for nodes that replayed all that the log says.
+        Every difference that there was; an empty list if the snapshot agrees with the log.
     """
     differences = list(_topics(delta, snapshot))
     for name in families():
@@ -70,6 +70,7 @@ def _difference(here: object, there: object) -> str:
 
 
 def _table(delta: Delta, family: str, snapshot: Table) -> list[Disagreement]:
+    """Give a family's table the values of the snapshot's; return the differences."""
     differences: list[Disagreement] = []
     for key in list(keys_of_both(delta.peek(family), snapshot)):
         here, there = delta.peek(family).get(key), snapshot.get(key)
@@ -103,7 +104,7 @@ def _set_inner(delta: Delta, family: str, key: Any, name: Any, entry: Entry[Any]
 
 
 def _topics(delta: Delta, snapshot: Image) -> Iterator[Disagreement]:
-    """A topic that differs becomes the snapshot's own, with all its partitions."""
+    """Replace each topic that differs by the snapshot's, with all its partitions; yield the differences."""
     for topic_id in list(keys_of_both(delta.peek(TOPICS), snapshot[TOPICS])):
         here: Topic | None = delta.peek(TOPICS).get(topic_id)
         there: Topic | None = snapshot[TOPICS].get(topic_id)
@@ -115,7 +116,7 @@ def _topics(delta: Delta, snapshot: Image) -> Iterator[Disagreement]:
         elif here is not None and there is not None:
             for number in here.differing(there):
                 mine, theirs = here.partition(number), there.partition(number)
-                if theirs is None or not isinstance(theirs.value, Undecoded):  # what is newer than kshell is no slip
+                if theirs is None or not isinstance(theirs.value, Undecoded):  # newer than kshell: not a difference
                     yield Disagreement(Touch(TOPICS, (topic_id, here.name, number)), _difference(mine, theirs))
         if there is not None:
             if here is None or there.name != here.name:

@@ -1,12 +1,12 @@
-"""Records that are decoded only if somebody looks, or if no later record of their key comes.
+"""Records that a replay does not decode when it meets them: *filers* take them as bytes, by the first bytes of a value.
 
-A replay of the newest state decodes a config, an ACL or a quota when an image is made of it, and not before: of each
-key it keeps the address of the last record. What was overwritten until then, or came and went, is never decoded.
+Three kinds of filers, for the record types that are most frequent after those of partitions:
 
-Brokers report the same of themselves again and again: a registration differs from the one before it in the broker's
-incarnation and epoch. What is left of a record without those is its *essence*, decoded once.
-
-Topics come and go by the thousand where jobs make and remove them: their records are filed by topic, undecoded.
+- :class:`Filer`: configs, ACLs, quotas and other types that declare :class:`LatestByKey`. Only the address of the
+  latest record of each key waits, until an image is made. What was overwritten or removed by then is never decoded.
+- :class:`RegistrationFiler` and :class:`ChangeFiler`: registrations of brokers. Brokers write the same content again
+  and again, but for id, incarnation and epoch. The rest of such a record, its *essence*, is decoded once.
+- :func:`topic_filers`: records that create and remove topics, which some jobs write by the thousand.
 """
 
 from __future__ import annotations
@@ -29,30 +29,31 @@ from kshell.protocol.primitives import Buffer, Uuid, write_uvarint
 from kshell.protocol.readers import KeyReader, key_reader
 
 _MOST_KEYS = 1 << 16
-"""Keys that wait, or twice as many; each takes some two hundred bytes."""
+"""Keys that may wait before they are replayed (at most twice as many do); each takes some two hundred bytes."""
 
 
 class KeyedAddresses(dict[bytes, dict[bytes, int]]):
-    """Of each key of a family the address of the last record, of a tombstone with its bits inverted.
+    """Key of a value in a family -> the address of its latest record; a tombstone's address has its bits inverted.
 
-    The keys are as records have them: what tells the table below a family, if records remove one, and then the rest.
+    Keys are the undecoded bytes of records, in two parts: the fields that identify a table of the family
+    (:attr:`LatestByKey.above`, often none), then the rest of the key.
     """
 
 
 class LatestRecords:
-    """What waits to be replayed."""
+    """The latest records of keys of all families that wait to be replayed, and the filers that add to them."""
 
     def __init__(self) -> None:
         self._by_family: dict[str, KeyedAddresses] = {}
         self._filed = 0
         self.filers: dict[bytes, Filer] = {}
-        """The first bytes of a value -> what files records that begin so."""
+        """The first bytes of a value -> the filer of records that begin with them."""
         for head, declared, read in _key_readers():
             addresses = self._by_family.setdefault(declared.family, KeyedAddresses())
             self.filers[head] = Filer(read, declared, addresses)
 
     def take(self, family: str | None = None) -> list[int]:
-        """The addresses of what waits, of one family or of all, in their order; it no longer waits."""
+        """Remove the waiting records of one family, or of all, and return their addresses in log order."""
         addresses: list[int] = []
         for waiting in self._by_family.values() if family is None else [self._by_family[family]]:
             if waiting:
@@ -62,11 +63,11 @@ class LatestRecords:
         return addresses
 
     def forget(self, family: str, above: bytes) -> None:
-        """Whatever waits below a key is overwritten, too."""
+        """Drop the waiting records of a table that was removed as a whole; ``above`` is the first part of its keys."""
         self._by_family[family].pop(above, None)
 
     def overflows(self, filed: int) -> bool:
-        """After so many more records: whether so much waits that it should be replayed."""
+        """Count ``filed`` more records; return whether so many keys wait that they should be replayed now."""
         self._filed += filed
         if self._filed < _MOST_KEYS:
             return False
@@ -75,25 +76,25 @@ class LatestRecords:
 
 
 class RecordFiler(Protocol):
-    """Takes records of one type and version that need not be decoded."""
+    """Takes undecoded records of one type and version."""
 
     def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
-        """Take a record, if it need not be decoded.
+        """Take a record, if its effect is known without decoding it.
 
         Args:
-            region: the bytes that it is in.
-            start: where its message begins there.
-            end: where it ends.
-            address: of its value.
-            delta: what everything before it that does not wait was replayed on.
+            region: the bytes that the record is in.
+            start: the position in ``region`` at which its message begins, after the head of its value.
+            end: the position after its value.
+            address: the address of its value.
+            delta: the state after all records before it, except those that wait.
 
         Returns:
-            Whether it was taken; else it must be replayed.
+            Whether it was taken; else it must be decoded and replayed.
         """
 
 
 class Filer:
-    """Files addresses by key."""
+    """Files the latest record of each key, for one version of a type that declares :class:`LatestByKey`."""
 
     __slots__ = ("_addresses", "_family", "_must_exist", "_read")
 
@@ -104,7 +105,12 @@ class Filer:
         self._addresses = addresses
 
     def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
-        """Whether the record's key could be read; else it must be replayed after what waits of its family."""
+        """Let the record wait in place of an earlier one of its key.
+
+        Returns:
+            ``False`` if its key cannot be read, or if it removes a value that must exist but does not: then it must be
+            replayed, after the waiting records of its family.
+        """
         parts = self._read(region, start, end)
         if parts is None:
             return False
@@ -123,7 +129,7 @@ class Filer:
             if not (was_there if waiting is None else waiting >= 0):
                 return False
         else:
-            was_there = bool(table)  # or may have been: to know, the key would have to be decoded
+            was_there = bool(table)  # perhaps: to be sure, the key would have to be decoded
         if was_there:
             self._addresses.setdefault(above, {})[key] = ~address
         elif below is not None:
@@ -135,7 +141,7 @@ class Filer:
 
 @cache
 def _key_readers() -> list[tuple[bytes, LatestByKey, KeyReader]]:
-    """The heads of all records that are overwritten by key, what is declared of them, and what reads their keys."""
+    """Return (head of a value, declaration, reader of its key) for each version of the types with ``LatestByKey``."""
     readers = []
     for kind in record_types().values():
         if kind.latest is not None:
@@ -146,18 +152,18 @@ def _key_readers() -> list[tuple[bytes, LatestByKey, KeyReader]]:
 
 
 _ID, _EPOCH, _INCARNATION = 4, 8, 16
-"""Bytes of a broker's id, which comes first, of its epoch, and of its incarnation."""
+"""Sizes in bytes: of a broker's id, which comes first in the message, of its epoch, and of its incarnation."""
 _MOST_ESSENCES = 1 << 12
 _MOST_BROKERS = 1 << 12
 _WITH_MIGRATION = 2
-"""The first version of a registration that has a byte between the id and the incarnation."""
+"""The first version of RegisterBrokerRecord with a byte (isMigratingZkBroker) between the id and the incarnation."""
 
 
 class _Waiting:
-    """A broker that records have changed since the last image.
+    """The state of a broker that records have changed since the last image.
 
-    ``broker`` is right but for its id, epoch and incarnation: brokers that registered alike share it. ``address`` is
-    that of the last record that changed anything.
+    ``broker`` is its registration, except for id, epoch and incarnation: brokers with equal registrations share the
+    object. ``address`` is that of the last record that changed anything; ``None`` if none did since the last image.
     """
 
     __slots__ = ("address", "broker", "epoch", "incarnation")
@@ -170,17 +176,17 @@ class _Waiting:
 
 
 class _Change:
-    """A change, and its result for brokers seen so far."""
+    """A decoded BrokerRegistrationChangeRecord, and a cache of its results."""
 
     __slots__ = ("_after", "_data")
 
     def __init__(self, data: Message) -> None:
         self._data = data
         self._after: dict[int, tuple[Broker, Broker]] = {}
-        """The identity of a broker -> that broker, and what it became."""
+        """``id()`` of a broker object -> (that broker, the broker after the change)."""
 
     def applied(self, broker: Broker, registrations: Registrations) -> Broker:
-        """The broker after the change: the same object where it changes nothing."""
+        """Return the broker after the change: the same object if the change has no effect on it."""
         cached = self._after.get(id(broker))
         if cached is None:
             after = registrations.interned(change_registration(broker, self._data))
@@ -191,13 +197,17 @@ class _Change:
 
 
 class Registrations:
-    """The pending records of the brokers, and the decoded forms of records like them."""
+    """Registrations of brokers that wait for the next image, and a cache of decoded registrations and changes.
+
+    The first record of an essence is replayed, and :meth:`learn` caches its decoded form. Later records of the same
+    essence are taken by the filers. :meth:`apply` puts the result into a delta.
+    """
 
     def __init__(self) -> None:
         self.waiting: dict[bytes, _Waiting] = {}
-        """By the broker's id, as records have it."""
+        """Broker id in four bytes, as records have it -> the broker's state."""
         self.registered: dict[bytes, Broker] = {}
-        """The essence of a registration -> a broker that registered so."""
+        """The essence of a registration -> a broker with that registration."""
         self.changes: dict[bytes, _Change] = {}
         """The essence of a change -> the decoded change."""
         self._interned: dict[tuple[Any, ...], Broker] = {}
@@ -205,24 +215,24 @@ class Registrations:
             **{head: RegistrationFiler(self, version) for version, head in REGISTER_BROKER.heads()},
             **{head: ChangeFiler(self, version) for version, head in REGISTRATION_CHANGE.heads()},
         }
-        """The first bytes of a value -> what files records that begin so."""
+        """The first bytes of a value -> the filer of records that begin with them."""
 
     def interned(self, broker: Broker) -> Broker:
-        """One object for brokers that changes made, and that are equal: then what changes make of it is known, too."""
+        """Return one object for all equal brokers that changes result in: the caches of changes go by its identity."""
         if len(self._interned) >= _MOST_BROKERS:
             self._interned.clear()
-        # A dictionary is no key. A change leaves it the object that it is.
+        # A dictionary is not hashable. Its identity serves, because a change never replaces it.
         key = tuple(id(field) if isinstance(field, dict) else field for field in broker)
         return self._interned.setdefault(key, broker)
 
     def learn(self, value: bytes, data: Message, delta: Delta) -> None:
-        """Remember the decoded form of a record that was just replayed."""
+        """Cache the decoded form of a record that was just replayed, for later records of the same essence."""
         filer = self.filers.get(value[:HEAD_SIZE])
         if filer is not None:
             filer.learn(value, data, delta)
 
     def apply(self, delta: Delta, log: RecordLog) -> None:
-        """Put what waits into a delta; nothing waits any more."""
+        """Put the waiting brokers into a delta. None waits afterwards."""
         for broker_id, waiting in self.waiting.items():
             if waiting.address is not None:
                 broker = waiting.broker._replace(
@@ -233,7 +243,7 @@ class Registrations:
 
 
 class _Parts(NamedTuple):
-    """Where a registration's parts begin, counted from its message."""
+    """Positions in a RegisterBrokerRecord's message; ``rest`` begins after the epoch."""
 
     incarnation: int
     epoch: int
@@ -241,7 +251,7 @@ class _Parts(NamedTuple):
 
 
 class RegistrationFiler:
-    """Files registrations of one version."""
+    """Takes RegisterBrokerRecords of one version."""
 
     def __init__(self, registrations: Registrations, version: int) -> None:
         self._registrations = registrations
@@ -250,7 +260,7 @@ class RegistrationFiler:
         self._parts = _Parts(start, start + _INCARNATION, start + _INCARNATION + _EPOCH)
 
     def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
-        """Whether a registration like it is known."""
+        """Take the record if a registration of the same essence was decoded before; return whether it was taken."""
         parts = self._parts
         template = self._registrations.registered.get(self._essence(region, start, end))
         if template is None:
@@ -261,11 +271,12 @@ class RegistrationFiler:
         return True
 
     def _essence(self, region: Buffer, start: int, end: int) -> bytes:
+        """Return a registration's version and message without the broker's id, incarnation and epoch."""
         parts = self._parts
         return self._head + region[start + _ID : start + parts.incarnation] + region[start + parts.rest : end]
 
     def learn(self, value: bytes, data: Message, delta: Delta) -> None:
-        """Remember the decoded form of a record that was just replayed."""
+        """Cache the broker that a record which was just replayed resulted in."""
         registered = self._registrations.registered
         if len(registered) >= _MOST_ESSENCES:
             registered.clear()
@@ -273,14 +284,14 @@ class RegistrationFiler:
 
 
 class ChangeFiler:
-    """Files changes of registrations, of one version."""
+    """Takes BrokerRegistrationChangeRecords of one version."""
 
     def __init__(self, registrations: Registrations, version: int) -> None:
         self._registrations = registrations
         self._head = bytes((version,))
 
     def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
-        """Whether a change like it is known, and the broker is there."""
+        """Take the record, if a change of the same essence was decoded before and the broker has the record's epoch."""
         change = self._registrations.changes.get(self._head + region[start + _ID + _EPOCH : end])
         if change is None:
             return False
@@ -303,7 +314,7 @@ class ChangeFiler:
         return True
 
     def learn(self, value: bytes, data: Message, delta: Delta) -> None:
-        """Remember the decoded form of a record that was just replayed."""
+        """Cache the decoded form of a change that was just replayed."""
         changes = self._registrations.changes
         if len(changes) >= _MOST_ESSENCES:
             changes.clear()
@@ -315,13 +326,13 @@ def _number(raw: bytes) -> int:
 
 
 Filed = dict[bytes, Addresses]
-"""A short way to the addresses of a topic's partitions, by the topic's id."""
+"""Topic id -> the addresses of its partitions' records: a shortcut past the image's table of topics."""
 
 
 def topic_filers(
     log: RecordLog, changes: PartitionChanges, filed: Filed, latest: LatestRecords
 ) -> dict[bytes, RecordFiler]:
-    """The first bytes of a value -> what makes or removes topics of records that begin so."""
+    """Return the filers of TopicRecord and RemoveTopicRecord, by the first bytes of a value."""
     creating, removing = _topic_key_readers()
     filers: dict[bytes, RecordFiler] = {}
     filers |= {head: _TopicFiler(read, log, changes, filed) for head, read in creating.items()}
@@ -330,7 +341,7 @@ def topic_filers(
 
 
 def remove_topic(topic_id: Uuid, delta: Delta, filed: Filed, latest: LatestRecords) -> None:
-    """A topic goes, and what waits of its configs. Raises ReplayError for one that is not there."""
+    """Remove a topic, and drop the waiting records of its configs. Raises ReplayError if it does not exist."""
     topic: Topic | None = delta.peek(TOPICS).get(topic_id)
     if topic is not None:
         filed.pop(topic_id, None)
@@ -340,7 +351,7 @@ def remove_topic(topic_id: Uuid, delta: Delta, filed: Filed, latest: LatestRecor
 
 
 class _TopicFiler:
-    """Makes topics."""
+    """Takes TopicRecords."""
 
     def __init__(self, read: KeyReader, log: RecordLog, changes: PartitionChanges, filed: Filed) -> None:
         self._read = read
@@ -349,7 +360,7 @@ class _TopicFiler:
         self._filed = filed
 
     def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
-        """Whether it is a topic that is not there yet."""
+        """Create the topic, unless one with its id exists; return whether it was created."""
         parts = self._read(region, start, end)
         if parts is None:
             return False
@@ -364,7 +375,7 @@ class _TopicFiler:
 
 
 class _RemovalFiler:
-    """Removes topics."""
+    """Takes RemoveTopicRecords."""
 
     def __init__(self, read: KeyReader, filed: Filed, latest: LatestRecords) -> None:
         self._read = read
@@ -372,7 +383,7 @@ class _RemovalFiler:
         self._latest = latest
 
     def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
-        """Whether the topic is there."""
+        """Remove the topic, if it exists; return whether it did."""
         parts = self._read(region, start, end)
         topic_id = None if parts is None else Uuid(parts[1])
         if topic_id is None or topic_id not in delta.peek(TOPICS):
@@ -383,7 +394,7 @@ class _RemovalFiler:
 
 @cache
 def _topic_key_readers() -> tuple[dict[bytes, KeyReader], dict[bytes, KeyReader]]:
-    """What reads the records that make topics, their name first, and those that remove them, by their heads."""
+    """Return the key readers of TopicRecord (name, then id) and of RemoveTopicRecord, each by the head of a value."""
     creating = {
         head: key_reader(TOPIC.schema, version, ("name", "topicId"), False, first_part=1)
         for version, head in TOPIC.heads()

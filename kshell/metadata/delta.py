@@ -1,7 +1,7 @@
-"""Changes on their way from one image to the next (Kafka's ``MetadataDelta``).
+"""The changes between one image and the next (Kafka's ``MetadataDelta``), to which records are replayed.
 
-A delta copies a table when it first writes to it, so the image below never changes. Each record takes effect at once:
-however records are batched, the same image comes out.
+A delta copies a table before it first writes to it, so the image that it was made from never changes. Each record takes
+effect at once: the resulting image does not depend on how the records were batched.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from kshell.metadata.values import Entry, Origin, Provenance
 
 
 class Touch(NamedTuple):
-    """What a record wrote or removed: a family's name and the keys on the way to an entry, or to a table of them."""
+    """What a record wrote or removed: the family, and the keys of a value or, in a family with two levels, a table."""
 
     family: str
     keys: tuple[Any, ...]
 
 
 class Delta:
-    """Mutable; made from an image, gives the next one with :meth:`apply`.
+    """A mutable state: made from an image, changed by records, and turned into the next image by :meth:`apply`.
 
-    ``touched`` collects what is changed once it is a list, and ``old`` the values from before once it is a dictionary.
+    Set ``touched`` to a list to have every change noted there, and ``old`` to a dictionary to have the values from
+    before the changes noted as well.
     """
 
     def __init__(self, image: Image) -> None:
@@ -34,12 +35,12 @@ class Delta:
         self._owned_inner: set[tuple[str, Any]] = set()
 
     def peek(self, family: str) -> dict[Any, Any]:
-        """A family's table for reading only."""
+        """Return a family's table, for reading only."""
         table: dict[Any, Any] = self._tables.get(family, {})
         return table
 
     def table(self, family: str) -> dict[Any, Any]:
-        """A family's table for writing."""
+        """Return a family's table, for writing: the delta's own copy."""
         if family not in self._owned:
             self._tables[family] = dict(self._tables.get(family, ()))
             self._owned.add(family)
@@ -47,7 +48,7 @@ class Delta:
         return table
 
     def inner(self, family: str, key: Any) -> dict[Any, Any]:
-        """The table below ``key`` of a family with two levels, for writing; made when absent."""
+        """Return the table of ``key`` in a family with two levels, for writing; an empty one is made when absent."""
         table = self.table(family)
         if (family, key) not in self._owned_inner:
             table[key] = dict(table.get(key, ()))
@@ -56,14 +57,14 @@ class Delta:
         return inner
 
     def owns(self, family: str, key: Any) -> bool:
-        """Whether this delta made the value below ``key``; marks it as such. For values that are not plain tables."""
+        """Whether a mutable value, such as a topic, is the delta's own. If not, the caller must copy it now."""
         if (family, key) in self._owned_inner:
             return True
         self._owned_inner.add((family, key))
         return False
 
     def touch(self, family: str, *keys: Any) -> None:
-        """Notes what is being changed. The methods below do it themselves."""
+        """Note that a value is about to be changed. Methods such as :meth:`put` do it themselves."""
         if self.touched is not None:
             touch = Touch(family, keys)
             self.touched.append(touch)
@@ -71,17 +72,17 @@ class Delta:
                 self.old[touch] = self.value(touch)
 
     def value(self, touch: Touch) -> Any:
-        """The present value at the keys of a touch; ``None`` for nothing, and for a table."""
+        """Return the current value at the keys of a touch; ``None`` if there is none, or if a table is there."""
         entry: Any = self.peek(touch.family)
         for key in touch.keys:
-            if isinstance(entry, Topic):  # its keys are its id, its name, and a partition
+            if isinstance(entry, Topic):  # the keys of a topic are its id, its name, and a partition's number
                 entry = entry.partition(key) if isinstance(key, int) else entry
             else:
                 entry = None if entry is None else entry.get(key)
         return entry.value if isinstance(entry, Entry) else None
 
     def put(self, family: str, key: Any, value: Any, origin: Origin) -> None:
-        """Set one entry."""
+        """Set the value of a key."""
         self.touch(family, key)
         self.table(family)[key] = Entry(value, origin)
 
@@ -95,12 +96,12 @@ class Delta:
         return True
 
     def put_inner(self, family: str, key: Any, name: Any, value: Any, origin: Origin) -> None:
-        """Set one entry of a family with two levels."""
+        """Set the value of ``name`` in the table of ``key``, in a family with two levels."""
         self.touch(family, key, name)
         self.inner(family, key)[name] = Entry(value, origin)
 
     def drop_inner(self, family: str, key: Any, name: Any) -> bool:
-        """Remove one entry of a family with two levels, and the table around it when it was the last."""
+        """Remove ``name`` from the table of ``key``, and the table if it is empty then; return whether it was there."""
         if name not in self.peek(family).get(key, ()):
             return False
         self.touch(family, key, name)
@@ -112,6 +113,6 @@ class Delta:
         return True
 
     def apply(self, provenance: Provenance) -> Image:
-        """The image with every change in it. The delta must not be used afterwards."""
+        """Return the image with all changes. The delta must not be used afterwards."""
         tables, self._tables = self._tables, {}
         return Image(tables, provenance)

@@ -1,4 +1,7 @@
-"""What gives a partition without a leader one: by Kafka's rules for elections, and as the next step of an operator.
+"""How a partition without a leader gets one: by Kafka's rules for elections, and by what an operator should do next.
+
+:func:`leaderless` collects all that matters about a partition of an image; :meth:`Leaderless.elect` says whom Kafka
+would elect, and :func:`steps` what to do.
 
 The controller (``PartitionChangeBuilder``, ``ReplicationControlManager``) elects among a partition's replicas only.
 Without loss it takes a member of the ISR or, when that is empty, of the ELR (KIP-966) which is unfenced, is not in
@@ -25,29 +28,29 @@ from kshell.metadata.values import Entry
 ELR_FEATURE = "eligible.leader.replicas.version"
 UNCLEAN_CONFIG = "unclean.leader.election.enable"
 _READS_UNCLEAN_CONFIG = version_level("3.9-IV0") or 0
-"""Controllers of earlier releases take the config and never act on it."""
+"""The first metadata.version of the releases whose controllers act on the config: earlier ones accept and ignore it."""
 PREFERRED, UNCLEAN = "preferred", "unclean"
 ACTIVE, FENCED, STOPPING, UNREGISTERED = "active", "fenced", "in controlled shutdown", "not registered"
 NO_DIRECTORY = "without the log directory"
 
 
 class ElectedLeader(NamedTuple):
-    """Whom an election makes the leader; ``is_clean``: with every committed record."""
+    """The broker that an election makes the leader; ``is_clean``: it has every committed record."""
 
     id: int
     is_clean: bool
 
 
 class Leaderless(NamedTuple):
-    """A partition that has no leader, or is to lose it, and all that decides who may become it.
+    """A partition that has no leader, or is about to lose it, and all that decides which broker may become the leader.
 
     Args:
-        partition: Its value.
-        statuses: What became of each broker that it names: :data:`ACTIVE` and so on.
+        partition: The partition.
+        statuses: The status of each broker that the partition names: :data:`ACTIVE` and so on.
         has_elr: Whether ``eligible.leader.replicas.version`` is on.
-        elects_unclean: Whether the controller elects uncleanly by itself.
+        elects_unclean: Whether the controller holds unclean elections by itself.
         is_partial: Whether brokers reported the state: they leave out log directories.
-        registered: All brokers of the cluster: one could take over a partition of which nothing is left.
+        registered: All brokers of the cluster: one could take over a partition of which no replica is left.
     """
 
     partition: Partition
@@ -59,33 +62,33 @@ class Leaderless(NamedTuple):
 
     @property
     def isr(self) -> tuple[int, ...]:
-        """The in-sync replicas; none where the source does not say."""
+        """The in-sync replicas; empty where the source does not report them."""
         return _brokers_of(self.partition.isr)
 
     @property
     def elr(self) -> tuple[int, ...]:
-        """The eligible leader replicas; none where the source does not say."""
+        """The eligible leader replicas; empty where the source does not report them."""
         return _brokers_of(self.partition.elr)
 
     @property
     def source(self) -> str:
-        """Which list names the brokers that have every committed record."""
+        """The name of the list whose brokers have every committed record: ``ISR``, or ``ELR`` if the ISR is empty."""
         return "ISR" if self.isr else "ELR"
 
     @property
     def complete(self) -> tuple[int, ...]:
-        """Replicas that may be elected without loss, in the order in which Kafka looks at them."""
+        """The replicas that have every committed record, in the order in which Kafka would elect them."""
         listed = self.isr or self.elr
         return tuple(replica for replica in self.partition.replicas if replica in listed)
 
     @property
     def departed(self) -> tuple[int, ...]:
-        """Members of the ISR or the ELR that are no replicas any more: Kafka never elects them."""
+        """The members of the ISR or the ELR that are no longer replicas: Kafka never elects them."""
         return tuple(broker for broker in self.isr or self.elr if broker not in self.partition.replicas)
 
     @property
     def last_leader(self) -> int | None:
-        """The last known leader, which the ELR's rules elect when ISR and ELR are empty; ``None``: there is none."""
+        """The last known leader, which is elected when ISR and ELR are empty; ``None`` without one, or without ELR."""
         last_known = _brokers_of(self.partition.last_known_elr)
         return (
             last_known[0]
@@ -95,14 +98,14 @@ class Leaderless(NamedTuple):
 
     @property
     def awaited(self) -> tuple[int, ...]:
-        """The replicas among which Kafka elects a leader by itself as soon as one is up."""
+        """The replicas of which Kafka elects one by itself as soon as it is active."""
         if self.complete or self.isr or self.elr or self.last_leader is None:
             return self.complete
         return (self.last_leader,)
 
     @property
     def is_alone(self) -> bool:
-        """Whether there is one replica only."""
+        """Whether the partition has only one replica."""
         return len(self.partition.replicas) == 1
 
     @property
@@ -111,11 +114,11 @@ class Leaderless(NamedTuple):
         return not self.isr and not self.elr and self.last_leader is not None
 
     def with_status(self, status: str, brokers: Collection[int]) -> tuple[int, ...]:
-        """Those of the brokers that have a status."""
+        """Return those of ``brokers`` that have the status."""
         return tuple(broker for broker in brokers if self.statuses.get(broker, UNREGISTERED) == status)
 
     def elect(self, kind: str) -> ElectedLeader | None:
-        """Whom an election of that kind makes the leader now; ``None``: it fails."""
+        """Return the leader that an election of a kind would make now; ``None`` if the election would fail."""
         ready = self.with_status(ACTIVE, self.partition.replicas)
         clean = next((replica for replica in ready if replica in self.complete), None)
         if clean is not None:
@@ -126,7 +129,7 @@ class Leaderless(NamedTuple):
 
 
 def statuses(partition: Partition, broker_of: Callable[[int], Broker | None]) -> dict[int, str]:
-    """Broker id -> what became of it, for every broker that a partition names."""
+    """Return broker id -> status, for every broker that a partition names; ``broker_of`` returns its registration."""
     directories = partition.directories
     places = {} if is_unreported(directories) else dict(zip(partition.replicas, directories, strict=True))
     lists = (partition.replicas, partition.isr, partition.elr, partition.last_known_elr)
@@ -135,7 +138,7 @@ def statuses(partition: Partition, broker_of: Callable[[int], Broker | None]) ->
 
 
 def status_of(broker: Broker | None, place: Any = None) -> str:
-    """What became of a broker; with ``place``, whether it has that log directory of a replica."""
+    """Return a broker's status: :data:`ACTIVE` and so on. ``place`` is a replica's log directory that it must have."""
     if broker is None:
         return UNREGISTERED
     if broker.fenced is True:
@@ -147,20 +150,20 @@ def status_of(broker: Broker | None, place: Any = None) -> str:
 
 
 def _brokers_of(brokers: tuple[int, ...] | str) -> tuple[int, ...]:
-    """A list of brokers; an empty one where the source does not report it."""
+    """Return a list of brokers; an empty one where the source does not report it."""
     return () if isinstance(brokers, str) else brokers
 
 
 def leaderless(
     image: Image, topic: str, partition: Partition, *, controller: int | None = None, is_partial: bool = False
 ) -> Leaderless:
-    """A partition of an image, with all that decides who may lead it.
+    """Return a partition with all that decides which broker may lead it.
 
     Args:
-        image: The state that it is part of.
-        topic: The name of its topic.
-        partition: Its value.
-        controller: The active controller, whose own configs count; ``None``: not known.
+        image: The image that has the partition.
+        topic: The name of the partition's topic.
+        partition: The partition.
+        controller: The id of the active controller, whose own configs apply; ``None``: not known.
         is_partial: Whether brokers reported the image.
     """
     brokers = image["brokers"]
@@ -180,9 +183,9 @@ def leaderless(
 
 
 def is_unclean_enabled(image: Image, topic: str, controller: int | None = None) -> bool:
-    """``unclean.leader.election.enable`` of a topic: its own, the active controller's, then all nodes' value.
+    """Return ``unclean.leader.election.enable`` of a topic: its own, else the active controller's, else all nodes'.
 
-    What only a ``server.properties`` says is not in the log and counts as Kafka's default, ``false``.
+    A value that is only in a ``server.properties`` is not in the log, so Kafka's default, ``false``, is assumed.
     """
     for resource in (("TOPIC", topic), ("BROKER", str(controller)), ("BROKER", "")):
         entry = image["configs"].get(resource, {}).get(UNCLEAN_CONFIG)
@@ -201,7 +204,7 @@ def _level(image: Image, feature: str) -> int:
 
 
 def _reads_unclean_config(image: Image) -> bool:
-    """Whether the controllers' software is 3.9 or later, by what is finalized and what nodes support."""
+    """Whether the controllers' release is 3.9 or later, judged by the features that are finalized or supported."""
     supported = [_level(image, METADATA_VERSION)]
     for table in ("brokers", "controllers"):
         for entry in image[table].values():
@@ -220,16 +223,16 @@ _DIRECTORIES = "kafka-log-dirs.sh --describe --broker-list {broker}"
 
 
 class Steps(NamedTuple):
-    """What to do about a partition without a leader, and what is left when the brokers of ``first`` never come back."""
+    """What to do about a partition without a leader, and what is left if brokers of ``first`` never come back."""
 
     first: NextStep
     last_resort: NextStep | None = None
     if_never: str = ""
-    """When ``last_resort`` is due, and what it costs."""
+    """The condition under which to take ``last_resort``, and its cost."""
 
 
 def steps(case: Leaderless, topic: str, number: int, tools: KafkaTools) -> Steps:
-    """The step that loses nothing, or least, and the one after it.
+    """Return the step that loses the fewest records, and the last resort.
 
     Args:
         case: The partition.
@@ -259,17 +262,17 @@ def steps(case: Leaderless, topic: str, number: int, tools: KafkaTools) -> Steps
 
 
 class _Elections(NamedTuple):
-    """The commands that make a replica of one partition its leader, with what they cost."""
+    """Writes the steps, with their commands, that make a replica of one partition its leader."""
 
     case: Leaderless
     topic: str
     number: int
     tools: KafkaTools
     given_up: tuple[int, ...] = ()
-    """Brokers that are taken never to come back."""
+    """Brokers that are assumed never to come back."""
 
     def now(self, chosen: ElectedLeader) -> NextStep:
-        """Have a replica elected that Kafka elects without loss, or as the last leader."""
+        """Return the step that has ``chosen`` elected now: without loss, or as the last known leader."""
         command = self._command(PREFERRED)
         about = f"is in the {self.case.source}" if chosen.is_clean else "was the last leader"
         loss = "" if chosen.is_clean else "; what it lost if it crashed stays lost"
@@ -282,7 +285,7 @@ class _Elections(NamedTuple):
         return NextStep(step, (command,))
 
     def guard(self) -> NextStep:
-        """What comes before anything else where the controller does not wait for the brokers that have the records."""
+        """Return the step that forbids the controller an unclean election of its own; empty if none could come."""
         case = self.case
         if not case.elects_unclean or set(case.partition.replicas) <= set(case.awaited):
             return NextStep("")
@@ -293,10 +296,10 @@ class _Elections(NamedTuple):
         return NextStep(step, (command,))
 
     def after(self, step: NextStep) -> NextStep:
-        """The step with the election that is left when it is done, if Kafka then elects nobody by itself.
+        """Return ``step`` with the unclean election added that it still needs, if Kafka elects nobody by itself then.
 
-        An unclean election takes the first replica that runs: where there are others than those that have all records,
-        it may take one of them, and there is no command.
+        An unclean election takes the first active replica. Where a replica without all records might be the first, the
+        command is left out.
         """
         case = self.case
         is_by_itself = _then_elects_last_leader(case) or case.elects_unclean
@@ -306,7 +309,7 @@ class _Elections(NamedTuple):
         return NextStep(f"{step.text}; the unclean election: {command}", (*step.commands, command))
 
     def unclean(self) -> NextStep:
-        """Have some replica elected, with the loss of what only others had."""
+        """Return the step that has any replica elected, with the loss of records that only other replicas had."""
         case, command = self.case, self._command(UNCLEAN)
         if (chosen := case.elect(UNCLEAN)) is not None:
             loss = "records that only others had are lost"
@@ -329,7 +332,7 @@ class _Elections(NamedTuple):
         return len(self.case.with_status(UNREGISTERED, replicas)) == len(replicas)
 
     def _revivals(self) -> list[str]:
-        """How to have a replica that runs, but for those of brokers that are given up."""
+        """Return alternative ways to get a replica active, leaving out brokers that are given up."""
         case = self.case
         replicas = [broker for broker in case.partition.replicas if broker not in self.given_up]
         unregistered = case.with_status(UNREGISTERED, replicas)
@@ -345,7 +348,7 @@ class _Elections(NamedTuple):
         return revivals
 
     def empty(self, reason: str) -> NextStep:
-        """Put a broker that runs in the place of all replicas: it leads without a record."""
+        """Return the step that replaces all replicas by an active broker, which then leads an empty partition."""
         registered = sorted(self.case.registered.items())
         running = [number for number, entry in registered if status_of(entry.value) == ACTIVE]
         ready = [number for number in running if number not in self.case.partition.replicas]
@@ -359,7 +362,7 @@ class _Elections(NamedTuple):
 
 
 def _revival(case: Leaderless) -> list[str]:
-    """How to bring back each broker that Kafka would elect by itself, and what then happens."""
+    """Return how to bring back each broker that Kafka would elect by itself; the last text says what happens then."""
     revivals = []
     for status, step in (
         (FENCED, "start {brokers} (if the process runs, its server.log says why it is fenced)"),
@@ -380,16 +383,16 @@ def _revival(case: Leaderless) -> list[str]:
 
 
 def _register_again(case: Leaderless) -> str:
-    """How to have back brokers that nobody knows any more; brokers do not tell those from fenced ones."""
+    """Return a template: how to bring back unregistered brokers, which a partial image cannot tell from fenced ones."""
     which = "" if case.is_partial else ", which {are} not registered,"
     return f"start {{brokers}}{which} with the same log directories"
 
 
 def _promise(case: Leaderless) -> str:
-    """What Kafka does when the brokers that are awaited have come back.
+    """Return what Kafka does when the awaited brokers have come back.
 
-    With the ELR's feature a broker that crashed, or was unregistered, leaves the ISR and the ELR when it registers: it
-    cannot show that its disk has everything (``ReplicationControlManager.handleBrokerShutdown``).
+    With the ELR's feature on, a broker that crashed, or was unregistered, leaves the ISR and the ELR when it registers:
+    its disk may have lost records (``ReplicationControlManager.handleBrokerShutdown``).
     """
     several = len(case.awaited) > 1
     if not case.complete:
@@ -412,7 +415,7 @@ def _promise(case: Leaderless) -> str:
 
 
 def _all_leave(case: Leaderless) -> bool:
-    """Whether all that have every record are known to leave the ISR or the ELR when they come back."""
+    """Whether all replicas with every committed record are known to leave the ISR or the ELR when they come back."""
     is_known = case.has_elr and not case.is_partial
     return is_known and bool(case.complete) and case.with_status(UNREGISTERED, case.complete) == case.complete
 
@@ -423,7 +426,7 @@ def _then_elects_last_leader(case: Leaderless) -> bool:
 
 
 def _after(case: Leaderless) -> str:
-    """What happens when every replica of the ISR and the ELR has left it."""
+    """Return what happens when every replica of the ISR and the ELR has left them."""
     if case.departed:
         are = _verb(case.departed, "is no replica", "are no replicas")
         stay = f"{name_brokers(case.departed)}, which {are} any more, {_verb(case.departed, 'stays', 'stay')} in it"
@@ -436,7 +439,7 @@ def _after(case: Leaderless) -> str:
 
 
 def _no_candidate(case: Leaderless) -> str:
-    """Why no replica can be elected without loss, whatever is started."""
+    """Return why no replica can be elected without loss, whichever brokers are started."""
     reason = "no replica is known to have all records"
     if not case.departed:
         return reason
@@ -446,13 +449,13 @@ def _no_candidate(case: Leaderless) -> str:
 
 
 def _described(case: Leaderless, broker: int) -> str:
-    """A broker; a replica that a reassignment adds has not caught up, for the partition has no leader."""
+    """Return a broker's name, with a warning if a reassignment adds it: it cannot have caught up without a leader."""
     is_new = broker in _brokers_of(case.partition.adding_replicas)
     return f"broker {broker} (which a reassignment adds: it may be empty)" if is_new else f"broker {broker}"
 
 
 def name_brokers(numbers: Sequence[int], last: str = "and") -> str:
-    """``broker 1``, ``brokers 1, 2 and 3``."""
+    """Name brokers in a sentence: ``broker 1``, ``brokers 1, 2 and 3``; ``last`` is the word before the last one."""
     texts = [str(number) for number in numbers]
     return f"broker {texts[0]}" if len(texts) == 1 else f"brokers {', '.join(texts[:-1])} {last} {texts[-1]}"
 

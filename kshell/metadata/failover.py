@@ -1,12 +1,12 @@
-"""What the controller makes of a partition when a broker dies, or when an unclean election is requested.
+"""Simulation of the controller: a partition after brokers have crashed, or after an unclean election was requested.
 
-A broker from which no heartbeat comes is fenced (``ReplicationControlManager.handleBrokerFenced``): it leaves the ISR
-of each of its partitions, and ``PartitionChangeBuilder`` builds one change of what follows. With the ELR on (KIP-966),
-who leaves an ISR that is smaller than min.insync.replicas becomes eligible, and the ISR may become empty; without it
-the last one stays in the ISR. A leader that may stay does; whom else the controller elects is in
-:mod:`kshell.metadata.election`. Brokers that die together are fenced one after another.
+A broker that sends no heartbeats is fenced (``ReplicationControlManager.handleBrokerFenced``): it leaves the ISR of
+each of its partitions, and ``PartitionChangeBuilder`` makes one change of all that follows. With the ELR on (KIP-966),
+a broker that leaves an ISR smaller than min.insync.replicas becomes eligible, and the ISR may become empty; without it
+the last member stays in the ISR. A leader that may stay does; :mod:`kshell.metadata.election` says which other broker
+is elected. Brokers that crash together are fenced one after another.
 
-Not in here, for no log says it: when followers catch up again, and what an election does to brokers that come back.
+Not simulated, because no log tells it: when followers catch up again, and what happens to brokers that come back.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from kshell.metadata.partitions import Partition
 ONLINE_ELECTION = "online"
 """The kind of election that the controller holds by itself: without loss, or of the last known leader."""
 KAFKA_MIN_ISR = 1
-"""Kafka's default of ``min.insync.replicas``: what counts for the ELR where the log does not say more."""
+"""Kafka's default of ``min.insync.replicas``, which the ELR's rules use where the log has no value."""
 
 
 class Outcome(NamedTuple):
-    """What becomes of a partition. Its epochs are left as they are.
+    """The result of a simulation.
 
     Args:
-        partition: Its value then.
+        partition: The partition afterwards, with its epochs unchanged.
         is_clean: Whether every leader that was elected has every committed record.
     """
 
@@ -37,12 +37,12 @@ class Outcome(NamedTuple):
 
 
 def after_crashes(case: Leaderless, brokers: Sequence[int], min_isr: int | None) -> Outcome:
-    """What becomes of a partition when the controller has fenced the brokers, in that order.
+    """Return a partition after the controller has fenced crashed brokers, one after another.
 
     Args:
-        case: The partition, which may have a leader, and what became of its brokers so far.
-        brokers: Those that die. It makes no difference for one that is fenced, or is not registered.
-        min_isr: ``min.insync.replicas`` of the topic, for the ELR; ``None`` counts as Kafka's default.
+        case: The partition, which may have a leader, and the present statuses of its brokers.
+        brokers: The brokers that crash, in the order of fencing. Fenced and unregistered ones are passed over.
+        min_isr: ``min.insync.replicas`` of the topic, for the ELR; ``None`` stands for Kafka's default.
     """
     is_clean = True
     for broker in brokers:
@@ -59,12 +59,12 @@ def after_crashes(case: Leaderless, brokers: Sequence[int], min_isr: int | None)
 
 
 def after_unclean_election(case: Leaderless, min_isr: int | None) -> Outcome:
-    """What becomes of a partition without a leader when an unclean election is requested (``electLeader``)."""
+    """Return a partition without a leader after an unclean election was requested (``electLeader``)."""
     return _changed(case, case.isr, UNCLEAN, min_isr)
 
 
 def _changed(case: Leaderless, isr: tuple[int, ...], kind: str, min_isr: int | None) -> Outcome:
-    """What ``PartitionChangeBuilder.build`` makes of the partition with that ISR."""
+    """Return what ``PartitionChangeBuilder.build`` makes of the partition, given its new ISR and a kind of election."""
     before = case.partition
     elr = _eligible(case, isr, min_isr) if case.has_elr else ()
     candidates = case._replace(partition=before._replace(isr=isr, elr=elr))
@@ -89,8 +89,8 @@ def _changed(case: Leaderless, isr: tuple[int, ...], kind: str, min_isr: int | N
 
 
 def _eligible(case: Leaderless, isr: tuple[int, ...], min_isr: int | None) -> tuple[int, ...]:
-    """The ELR beside an ISR: nobody where that has enough members, else those that left it since it had
-    (``maybePopulateTargetElr``).
+    """Return the new ELR for a new ISR (``maybePopulateTargetElr``): empty if the ISR has min.insync.replicas members,
+    else all former members of ISR and ELR that are not in the new ISR.
     """
     enough = effective_min_isr(case.partition, KAFKA_MIN_ISR if min_isr is None else min_isr)
     if enough is not None and len(isr) >= enough:
@@ -99,7 +99,7 @@ def _eligible(case: Leaderless, isr: tuple[int, ...], min_isr: int | None) -> tu
 
 
 def _last_known(case: Leaderless, leader: int) -> tuple[int, ...]:
-    """Who led when the leader was lost, until somebody leads again (``maybeUpdateLastKnownLeader``)."""
+    """Return the last known leader while there is no leader, else nothing (``maybeUpdateLastKnownLeader``)."""
     if leader >= 0:
         return ()
     before = case.partition

@@ -1,7 +1,7 @@
-"""Levels of features: which metadata.version brings which level of every other feature, and what a level needs.
+"""Levels of features: with which metadata.version each one came, and which levels of other features it needs.
 
-Facts of Kafka's ``Feature`` and ``MetadataVersion`` (KIP-584, KIP-1022), held against the classes of each release by
-``tests/live/test_feature_levels.py``. Which server supports which levels is in ``kshell.client.releases``.
+The facts are from Kafka's ``Feature`` and ``MetadataVersion`` (KIP-584, KIP-1022), and are compared with the classes of
+each release by ``tests/live/test_feature_levels.py``. Which server supports which levels: ``kshell.client.releases``.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from kshell.metadata.metadata_version import FEATURE, KRAFT_FEATURE, NEWEST_NAME
 METADATA_VERSION = FEATURE
 KRAFT_VERSION = KRAFT_FEATURE
 LATEST = 33
-"""The newest metadata.version that a release has for production (4.4-IV2). Levels above it are for testing."""
+"""The newest metadata.version for production (4.4-IV2) in a released Kafka. Levels above it are for testing."""
 CONTROLLERS_REGISTER = 15
-"""The metadata.version (3.7-IV0) from which on controllers register, and so report what they support (KIP-919)."""
+"""The metadata.version (3.7-IV0) from which on controllers register, with the levels they support (KIP-919)."""
 CONTROLLERS_UNREGISTER = 33
 """The metadata.version (4.4-IV2) from which on the registration of a controller can be removed (KIP-1312)."""
 
 _CHANGED = frozenset({1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
-"""Levels of metadata.version that brought record types or fields: a downgrade past one might lose metadata."""
+"""Levels of metadata.version that brought record types or fields: a downgrade below one might lose metadata."""
 
 _LEVELS = """
 kraft.version 1 3.9-IV0
@@ -40,8 +40,8 @@ _NAMED = re.compile(r"(\d+)\.(\d+)(?:\.\d+)?(?:-IV(\d+))?", re.ASCII)
 
 
 class FeatureLevel(NamedTuple):
-    """A level above 0. ``version`` is the metadata.version with which a new cluster has it by default; ``needs`` are
-    the levels of other features without which it cannot be finalized.
+    """A level above 0 of a feature. ``version`` is the lowest metadata.version with which a new cluster has it by
+    default; ``needs``: other feature -> the lowest level that it must have before this one can be finalized.
     """
 
     feature: str
@@ -52,7 +52,7 @@ class FeatureLevel(NamedTuple):
 
 @cache
 def levels() -> dict[str, list[FeatureLevel]]:
-    """Every feature's levels, from 1 on, oldest first; metadata.version first."""
+    """Return feature -> its levels from 1 on, in ascending order; metadata.version is the first feature."""
     levels_by_feature = {
         METADATA_VERSION: [FeatureLevel(METADATA_VERSION, number, number, {}) for number in range(1, NEWEST_NAMED + 1)]
     }
@@ -67,9 +67,9 @@ def levels() -> dict[str, list[FeatureLevel]]:
 
 @cache
 def version_level(text: str) -> int | None:
-    """``"4.3-IV0"`` -> 30; a release (``"4.1"``, ``"4.1.1"``) means its newest for production.
+    """Return the level of a metadata.version: ``"4.3-IV0"`` -> 30; ``None`` if kshell does not know it.
 
-    ``None``: kshell knows no such metadata.version.
+    For a release (``"4.1"``, ``"4.1.1"``) it is the release's newest level for production.
     """
     match = _NAMED.fullmatch(text)
     if match is None:
@@ -82,7 +82,7 @@ def version_level(text: str) -> int | None:
 
 
 def default_levels(version: int) -> dict[str, int]:
-    """Feature -> the level that a cluster of that metadata.version has by default, 0 included."""
+    """Return feature -> the level that a new cluster of a metadata.version has by default; 0: the feature is off."""
     return {
         name: max((entry.level for entry in entries if entry.version <= version), default=0)
         for name, entries in levels().items()
@@ -90,12 +90,12 @@ def default_levels(version: int) -> dict[str, int]:
 
 
 def needs_of(feature: str, level: int) -> Mapping[str, int]:
-    """The levels of other features that a level needs."""
+    """Return other feature -> the lowest level that a level of this feature needs; empty for unknown levels."""
     return next((entry.needs for entry in levels().get(feature, ()) if entry.level == level), {})
 
 
 def level_name(feature: str, level: int) -> str | None:
-    """``("metadata.version", 30)`` -> ``"4.3-IV0"``; other features' levels have no names."""
+    """Return a level's name: ``("metadata.version", 30)`` -> ``"4.3-IV0"``; other features' levels have none."""
     return version_name(level) if feature == METADATA_VERSION and level > 0 else None
 
 
@@ -106,7 +106,7 @@ def level_title(feature: str, level: int) -> str:
 
 
 def metadata_changed(version: int, target: int) -> list[int]:
-    """The levels above ``target``, up to ``version``, that are known to have brought new metadata."""
+    """Return the levels above ``target``, up to ``version``, that brought record types or fields."""
     return [level for level in range(target + 1, version + 1) if level in _CHANGED]
 
 

@@ -20,52 +20,54 @@ from kshell.metadata.metadata_version import NEWEST_NAMED
 Range = tuple[int, int]
 BROKER, CONTROLLER = "broker", "controller"
 DISABLED: Range = (0, 0)
-"""What a node that does not know a feature has of it."""
+"""The range of supported levels of a feature that a node does not know."""
 _KNOWS_KRAFT = 21
-"""The metadata.version (3.9-IV0) that kraft.version 1 needs where 4.0 controllers lead."""
+"""The metadata.version (3.9-IV0) that kraft.version 1 needs if the active controller is of 4.0."""
 _RAISES_KRAFT = 26
-"""Controllers that know this metadata.version (4.1-IV0) change kraft.version by this way (KIP-853, KAFKA-16907)."""
+"""Controllers that know this metadata.version (4.1-IV0) change kraft.version by a feature update (KAFKA-16907)."""
 
 
 class NodeFeatures(NamedTuple):
-    """A server: ``kind`` is ``broker`` or ``controller``. ``supported`` is ``None`` where it is not known.
+    """A node and the levels that it supports.
 
-    ``id`` is its address where its id is not reported.
+    ``kind`` is ``broker`` or ``controller``. ``id`` is its address where its id is not reported. ``supported``: feature
+    -> lowest and highest level; ``None`` where it is not known.
     """
 
     kind: str
     id: int | str
     supported: Mapping[str, Range] | None
     is_registered: bool | None = True
-    """``None`` where the source does not report registrations."""
+    """Whether the node is registered; ``None`` where the source does not report registrations."""
     is_silent: bool = False
-    """Whether it did not answer a request."""
+    """Whether the node did not answer a request."""
 
     @property
     def title(self) -> str:
-        """``broker 1``."""
+        """The node as messages name it: ``broker 1``."""
         return f"{self.kind} {self.id}"
 
 
 class ClusterFeatures(NamedTuple):
-    """The cluster's finalized levels (kraft.version among them), every node, and what else is in the way."""
+    """The finalized levels of a cluster (kraft.version included), its nodes, and what else an update depends on."""
 
     finalized: Mapping[str, int]
     nodes: tuple[NodeFeatures, ...]
     leader_id: int | None = None
     migrating: bool = False
-    """Whether a migration from ZooKeeper is going on."""
+    """Whether a migration from ZooKeeper is in progress."""
 
     @property
     def leader_supports(self) -> Mapping[str, Range] | None:
-        """What the active controller supports: it decides. ``None``: not known."""
+        """What the active controller supports, which decides on updates; ``None``: not known."""
         return next((node.supported for node in self.nodes if node[:2] == (CONTROLLER, self.leader_id)), None)
 
 
 class LevelVerdict(NamedTuple):
-    """``possible`` is ``None`` where that is not known. ``nodes`` are those in the way; ``reason`` says why.
+    """Whether a feature can change from ``level`` to ``target``; ``possible`` is ``None`` where that is not known.
 
-    ``waits_for_software``: nothing but the software of those nodes is in the way of a higher level.
+    ``nodes`` are those that prevent it, or of which too little is known; ``reason`` says why.
+    ``waits_for_software``: only the software of these nodes prevents the upgrade.
     """
 
     feature: str
@@ -77,39 +79,45 @@ class LevelVerdict(NamedTuple):
     waits_for_software: bool = False
 
 
-def check(standing: ClusterFeatures, targets: Mapping[str, int], *, upgrade: bool) -> list[LevelVerdict]:
-    """A verdict for each feature that is to change, all of them in one update, as ``kafka-features.sh`` asks for it."""
-    proposed = {**standing.finalized, **targets}
-    return [_check(standing, name, target, proposed, upgrade=upgrade) for name, target in targets.items()]
+def check(cluster: ClusterFeatures, targets: Mapping[str, int], *, upgrade: bool) -> list[LevelVerdict]:
+    """Return a verdict for each feature in ``targets``, which change in one update, as by ``kafka-features.sh``.
+
+    Args:
+        cluster: The state before the update.
+        targets: Feature -> the level that it is to have.
+        upgrade: Whether the update is an upgrade; else it is a downgrade.
+    """
+    proposed = {**cluster.finalized, **targets}
+    return [_check(cluster, name, target, proposed, upgrade=upgrade) for name, target in targets.items()]
 
 
 def _check(
-    standing: ClusterFeatures, name: str, target: int, proposed: Mapping[str, int], *, upgrade: bool
+    cluster: ClusterFeatures, name: str, target: int, proposed: Mapping[str, int], *, upgrade: bool
 ) -> LevelVerdict:
-    current = standing.finalized.get(name, 0)
-    refused = [node for node in standing.nodes if node.supported is not None and not _supports(node, name, target)]
-    unknown = [node for node in standing.nodes if node.supported is None]
+    current = cluster.finalized.get(name, 0)
+    refused = [node for node in cluster.nodes if node.supported is not None and not _supports(node, name, target)]
+    unknown = [node for node in cluster.nodes if node.supported is None]
     reasons = [f"{reason}: {', '.join(nodes)}" for reason, nodes in _grouped(refused, name).items()]
-    not_allowed = _not_allowed(standing, name, target, proposed, upgrade=upgrade)
+    not_allowed = _not_allowed(cluster, name, target, proposed, upgrade=upgrade)
     reasons += not_allowed
-    registers = standing.finalized.get(METADATA_VERSION, 0) >= CONTROLLERS_REGISTER
+    registers = cluster.finalized.get(METADATA_VERSION, 0) >= CONTROLLERS_REGISTER
     unregistered = [node for node in unknown if registers and node.is_registered is False]
     if unregistered:
-        # Kafka refuses as well: a voter that has not registered may be anything.
+        # Kafka refuses as well: nothing is known of what a voter that has not registered supports.
         reasons.append(f"{_titles(unregistered)} has not registered, and may not support this level")
     if reasons:
         waits = upgrade and target > current and not not_allowed and not unregistered
         return LevelVerdict(name, current, target, False, (*refused, *unregistered), "; ".join(reasons), waits)
     if unknown and target != current:
         return LevelVerdict(name, current, target, None, tuple(unknown), _unknown(unknown, registers=registers))
-    if target != current and all(node.kind != CONTROLLER for node in standing.nodes):
+    if target != current and all(node.kind != CONTROLLER for node in cluster.nodes):
         return LevelVerdict(
             name, current, target, None, (), "no controller is known, and controllers must support it, too"
         )
-    if doubt := _beyond_the_tables(standing, name, current, target):
+    if doubt := _beyond_the_tables(cluster, name, current, target):
         return LevelVerdict(name, current, target, None, (), doubt)
     note = None
-    if name == KRAFT_VERSION and target > current and not handles_kraft_version(standing):
+    if name == KRAFT_VERSION and target > current and not handles_kraft_version(cluster):
         note = "accepted, but controllers before 4.1 do not act on it: the quorum stays as it is"
     return LevelVerdict(name, current, target, True, (), note)
 
@@ -120,6 +128,7 @@ def _supports(node: NodeFeatures, name: str, level: int) -> bool:
 
 
 def _grouped(nodes: Iterable[NodeFeatures], name: str) -> dict[str, list[str]]:
+    """Return, for nodes that do not support a level, the reason -> the titles of the nodes."""
     titles_by_reason: dict[str, list[str]] = {}
     for node in nodes:
         low, high = (node.supported or {}).get(name, DISABLED)
@@ -137,7 +146,7 @@ def _titles(nodes: Iterable[NodeFeatures]) -> str:
 
 
 def _unknown(nodes: Sequence[NodeFeatures], *, registers: bool) -> str:
-    """Why it is not known what nodes support, and who knows it: controllers decide by registrations, up or down."""
+    """Return why it is not known what nodes support, and where it could be learned: from registrations."""
     silent = [node for node in nodes if node.is_silent]
     unlisted = [node for node in nodes if not node.is_silent]
     reasons = []
@@ -151,29 +160,29 @@ def _unknown(nodes: Sequence[NodeFeatures], *, registers: bool) -> str:
     return "; ".join(reasons)
 
 
-def handles_kraft_version(standing: ClusterFeatures) -> bool:
-    """Whether the active controller acts on kraft.version; where it is not known, it is taken for one that does."""
-    supported = standing.leader_supports
+def handles_kraft_version(cluster: ClusterFeatures) -> bool:
+    """Whether the active controller acts on changes of kraft.version; assumed where it is not known."""
+    supported = cluster.leader_supports
     return supported is None or supported.get(METADATA_VERSION, DISABLED)[1] >= _RAISES_KRAFT
 
 
-def _is_unheard_of(standing: ClusterFeatures, name: str) -> bool:
-    """Whether the leader has never heard of a feature, and minds even for level 0: from 4.0 on it does.
+def _is_unheard_of(cluster: ClusterFeatures, name: str) -> bool:
+    """Whether the active controller refuses a feature, even at level 0, because it does not know it (4.0 and later).
 
-    Of a leader that is newer than kshell nobody knows which features it has without supporting a level of them.
+    ``False`` if the controller is newer than kshell: it may know features of which it supports no level.
     """
-    supported = standing.leader_supports or {}
+    supported = cluster.leader_supports or {}
     knows_features = supported.get(METADATA_VERSION, DISABLED)[1] > _KNOWS_KRAFT
-    return knows_features and not _leader_is_newer(standing) and name not in {*levels(), *supported}
+    return knows_features and not _leader_is_newer(cluster) and name not in {*levels(), *supported}
 
 
-def _leader_is_newer(standing: ClusterFeatures) -> bool:
+def _leader_is_newer(cluster: ClusterFeatures) -> bool:
     """Whether the active controller supports a metadata.version that kshell has no name for."""
-    return (standing.leader_supports or {}).get(METADATA_VERSION, DISABLED)[1] > NEWEST_NAMED
+    return (cluster.leader_supports or {}).get(METADATA_VERSION, DISABLED)[1] > NEWEST_NAMED
 
 
-def _beyond_the_tables(standing: ClusterFeatures, name: str, current: int, target: int) -> str | None:
-    """Why kshell cannot judge a change that nothing known is against: it is about levels newer than its tables."""
+def _beyond_the_tables(cluster: ClusterFeatures, name: str, current: int, target: int) -> str | None:
+    """Return why kshell cannot judge a change that nothing known prevents: a level is newer than its tables."""
     if name == METADATA_VERSION:
         if target == current or max(current, target) <= NEWEST_NAMED:
             return None
@@ -186,38 +195,38 @@ def _beyond_the_tables(standing: ClusterFeatures, name: str, current: int, targe
         if target == current or not unknown:
             return None
         return f"this kshell does not know {name} {unknown[0]}, nor what the change needs"
-    is_settled = target in (0, current) and not _leader_is_newer(standing)
-    is_supported = target == current and name in (standing.leader_supports or {})
+    is_settled = target in (0, current) and not _leader_is_newer(cluster)
+    is_supported = target == current and name in (cluster.leader_supports or {})
     return None if is_settled or is_supported else f"this kshell does not know {name}, nor what the change needs"
 
 
-def _is_conditional(standing: ClusterFeatures) -> bool:
-    """Whether the leader is of 4.0: it is the only release that sets a condition for kraft.version."""
-    supported = standing.leader_supports or {}
+def _is_conditional(cluster: ClusterFeatures) -> bool:
+    """Whether the active controller is of 4.0, the only release with a condition for kraft.version."""
+    supported = cluster.leader_supports or {}
     return _KNOWS_KRAFT < supported.get(METADATA_VERSION, DISABLED)[1] < _RAISES_KRAFT
 
 
 def _not_allowed(
-    standing: ClusterFeatures, name: str, target: int, proposed: Mapping[str, int], *, upgrade: bool
+    cluster: ClusterFeatures, name: str, target: int, proposed: Mapping[str, int], *, upgrade: bool
 ) -> list[str]:
-    """What is against the change whatever the nodes support."""
-    current = standing.finalized.get(name, 0)
-    if name == KRAFT_VERSION and not handles_kraft_version(standing):
-        current = 0  # to these controllers it is a feature that nobody finalized
+    """Return the reasons that prevent the change no matter what the nodes support."""
+    current = cluster.finalized.get(name, 0)
+    if name == KRAFT_VERSION and not handles_kraft_version(cluster):
+        current = 0  # these controllers see it as a feature that was never finalized
     if upgrade and target < 1:
         return ["an upgrade goes to level 1 or above: level 0, which turns a feature off, is a downgrade"]
     if upgrade and target < current:
         return [f"{level_title(name, current)} is finalized: this would be a downgrade"]
-    if _is_unheard_of(standing, name):
+    if _is_unheard_of(cluster, name):
         return ["the active controller knows no feature of that name"]
     if not upgrade and target > current:
         return [f"{level_title(name, current)} is finalized: this would be an upgrade"]
     if name == METADATA_VERSION:
-        return _metadata_version(standing, current, target)
+        return _metadata_version(cluster, current, target)
     if name == KRAFT_VERSION and target < current:
         return ["kraft.version cannot be lowered"]
     needs = needs_of(name, target)
-    if name == KRAFT_VERSION and target and _is_conditional(standing):
+    if name == KRAFT_VERSION and target and _is_conditional(cluster):
         needs = {METADATA_VERSION: _KNOWS_KRAFT}
     return [
         f"needs {feature} {level_title(feature, least)}"
@@ -226,8 +235,9 @@ def _not_allowed(
     ]
 
 
-def _metadata_version(standing: ClusterFeatures, current: int, target: int) -> list[str]:
-    if standing.migrating:
+def _metadata_version(cluster: ClusterFeatures, current: int, target: int) -> list[str]:
+    """As :func:`_not_allowed`, for metadata.version: a migration, or metadata that a downgrade might lose."""
+    if cluster.migrating:
         return ["a migration from ZooKeeper is in progress"]
     lost = metadata_changed(current, target)
     if lost:

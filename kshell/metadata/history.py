@@ -1,7 +1,7 @@
-"""The image at every offset: each value with the offset from which it was in effect, so that nothing is replayed twice.
+"""The log index: every version of every value, with the offset at which it took effect (docs/decisions/0014).
 
-One pass over the log fills it. An image as of an offset is then a view: what is looked at is searched for, the rest
-costs nothing.
+A :class:`Recorder` replays the log once and fills a :class:`History`. An image as of any offset (:meth:`History.at`) is
+then a view: only values that are asked for are searched for, and nothing is replayed again.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from kshell.metadata.versions import Cells, Keys, PackedValues, Tombstones, Vers
 
 
 class ProvenanceRun(NamedTuple):
-    """The provenance at each offset from ``start`` up to ``end`` (exclusive).
+    """The provenances of the images at the offsets from ``start`` up to ``end`` (exclusive).
 
     Attributes:
-        provenance: that at the last of these offsets.
-        rises: whether the provenance's own offset is each of them; else it is the same at all of them.
+        provenance: the provenance at the last of these offsets.
+        rises: whether the provenance at each offset is the record at that offset; else it is the same at all of them.
     """
 
     start: int
@@ -37,7 +37,7 @@ class ProvenanceRun(NamedTuple):
 
 
 class History:
-    """What a recorder has noted; ``base`` is the image before the log's first record."""
+    """The versions of all values, as a recorder noted them; ``base`` is the image before the log's first record."""
 
     def __init__(self, base: Image, log: RecordLog, changes: PartitionChanges) -> None:
         self.base = base
@@ -45,27 +45,28 @@ class History:
         self.changes = changes
         self.problems: list[Problem] = []
         self.checkpoints: list[PassedCheckpoint] = []
-        """The snapshots whose log was replayed, in order; from its end on, each is what holds."""
+        """The snapshots inside the log that were passed, in order; from its end on, a snapshot's values apply."""
         self._all_problems = Problems()
         self._values = PackedValues(self.log, changes)
         self._cells: dict[str, Cells] = {}
         """Family -> the versions of its keys."""
         self._inner: dict[str, dict[Any, Cells]] = {}
-        """The same of families with two levels."""
+        """For families with two levels: family -> key of a table -> the versions of the table's keys."""
         self._tombstones: dict[str, Tombstones] = {}
         self._problems_at: list[int] = []
+        """For each of :attr:`problems`, the offset at which it was noted; ascending."""
 
     def at(self, offset: int) -> Image:
-        """The image with every record up to ``offset``, an open transaction left out."""
+        """Return the image with every record up to ``offset`` (inclusive), without those of an open transaction."""
         return Image(_Tables(self, offset), self.provenance(offset))
 
     @property
     def first(self) -> int:
-        """The first offset that there is an image of: what was before the log's first record, if there were others."""
+        """The first offset with an image: that before the log's first record, which is the base; at least 0."""
         return max(self.log.start - 1, 0)
 
     def provenance(self, offset: int) -> Provenance:
-        """Of the last metadata record up to an offset that counts there."""
+        """Return the provenance of the image at an offset: the last metadata record in effect there."""
         transaction_start = self.log.open_transaction(offset)
         last = self.log.last_metadata(
             min(offset, self.log.end - 1) if transaction_start is None else transaction_start - 1
@@ -75,7 +76,7 @@ class History:
         return Provenance(last, self.log.place(last).epoch, self.log.timestamp(last))
 
     def provenances(self, until: int) -> Iterator[ProvenanceRun]:
-        """As :meth:`provenance`, of every offset from :attr:`first` up to one."""
+        """As :meth:`provenance`, for every offset from :attr:`first` to ``until`` (inclusive), in runs."""
         current = self.base.provenance
         if self.first < self.log.start:
             yield ProvenanceRun(self.first, self.log.start, current, False)
@@ -86,17 +87,17 @@ class History:
             yield ProvenanceRun(start, end, current, rises)
 
     def problems_between(self, start: int, until: int) -> Problems:
-        """The records from one offset up to another that are not in the image of the latter."""
+        """Return the records from offset ``start`` to ``until`` (both inclusive) that were not applied to the image."""
         listed = self.problems[bisect_left(self._problems_at, start) : bisect_right(self._problems_at, until)]
         return Problems(listed, self._all_problems.unlisted_between(start, until))
 
     def snapshot_provenance(self, file: str) -> Provenance:
-        """Where a snapshot of that name ends: one that was passed, or the one that the log begins with."""
+        """Return the last record in a snapshot, given its file's name: one that was passed, else the base."""
         passed = (checkpoint.provenance for checkpoint in self.checkpoints if checkpoint.file == file)
         return next(passed, self.base.provenance)
 
     def note_problems(self, offset: int, problems: Problems) -> None:
-        """After a record: the problems so far."""
+        """Note the problems that are new since the last call; ``problems`` are all those up to ``offset``."""
         self._all_problems = problems
         if len(problems) > len(self.problems):
             new = problems[len(self.problems) :]
@@ -104,13 +105,13 @@ class History:
             self._problems_at += [offset] * len(new)
 
     def note(self, family: str, key: Any, offset: int, value: Any) -> None:
-        """A key holds a value from an offset on."""
+        """Note that a key has a value (``None``: is removed) from an offset on."""
         if family not in self._cells:
             self._cells[family] = Cells(self._values, self._tombstones.setdefault(family, Tombstones(self._values)))
         self._cells[family].put(key, offset, value, self.base[family].get(key))
 
     def note_inner(self, family: str, key: Any, name: Any, offset: int, value: Any) -> None:
-        """The same in a family with two levels."""
+        """As :meth:`note`, for ``name`` in the table of ``key``, in a family with two levels."""
         if family not in self._inner:
             self._inner[family] = {}
             self._tombstones.setdefault(family, Tombstones(self._values))
@@ -122,16 +123,16 @@ class History:
             del self._inner[family][key]
 
     def note_end(self, family: str, key: Any, offset: int) -> None:
-        """Note that everything below a key of a family with two levels was removed."""
+        """Note that the whole table of a key was removed at an offset, in a family with two levels."""
         for name in {*self.base[family].get(key, {}), *self._inner.get(family, {}).get(key, ())}:
             self.note_inner(family, key, name, offset, None)
 
     def has_levels(self, family: str) -> bool:
-        """Whether values of two levels were noted."""
+        """Whether values of the family were noted with two keys."""
         return family in self._inner
 
     def keys(self, family: str, until: int) -> set[Keys]:
-        """The keys of every value that was noted up to an offset."""
+        """Return the keys of every value that the log wrote or removed up to an offset."""
         below = self._inner.get(family, {}).items()
         written: set[Keys] = {(key, name) for key, cells in below for name in cells.came(until)}
         if family in self._cells:
@@ -139,7 +140,7 @@ class History:
         return written.union(self._tombstones[family].keys(until) if family in self._tombstones else ())
 
     def versions(self, family: str, keys: Keys, until: int) -> Iterator[Version]:
-        """(since when, value or ``None``) of all that was noted of a value up to an offset, newest first."""
+        """Return the versions of a value that the log wrote up to an offset, newest first, removals included."""
         above, key = keys[:-1], keys[-1]
         cells = self._inner.get(family, {}).get(above[0]) if above else self._cells.get(family)
         if cells is None and family in self._tombstones:
@@ -147,7 +148,7 @@ class History:
         return iter(()) if cells is None else cells.versions(key, until)
 
     def every_key(self, family: str, until: int) -> set[Keys]:
-        """As :meth:`keys`, and those of what was there before the log."""
+        """As :meth:`keys`, together with the keys that existed before the log."""
         base = self.base[family]
         declared = families().get(family)
         if declared is not None and len(declared.levels) == 2:
@@ -155,7 +156,7 @@ class History:
         return self.keys(family, until).union((key,) for key in base)
 
     def timeline(self, family: str, keys: Keys, until: int) -> list[Version]:
-        """What a value was up to an offset, oldest first, from :attr:`first` on."""
+        """Return all versions of a value up to an offset, oldest first; one from before the log is at :attr:`first`."""
         base: Any = self.base[family]
         for key in keys:
             base = None if base is None else base.get(key)
@@ -163,7 +164,7 @@ class History:
         return versions + list(self.versions(family, keys, until))[::-1]
 
     def table(self, family: str, offset: int) -> Table:
-        """A family's table as of an offset."""
+        """Return a family's table as of an offset."""
         base, cells = self.base[family], self._cells.get(family)
         if family in self._inner:
             return self._two_levels(family, offset)
@@ -176,6 +177,7 @@ class History:
         return table if family == NAMES else dict(table.items())
 
     def _two_levels(self, family: str, offset: int) -> Table:
+        """As :meth:`table`, for a family of which values were noted with two keys."""
         base, inner = self.base[family], self._inner[family]
         revived: dict[Any, dict[Any, Sequence[int]]] = {}
         for (key, name), older in self._tombstones[family].there(offset).items():
@@ -191,12 +193,14 @@ class History:
         return table
 
     def families(self) -> set[str]:
-        """The families of all tables that ever had a value."""
+        """Return the names of all families that ever had a value."""
         return {*self.base.tables, *self._cells, *self._inner}
 
 
 class CellsAt(Mapping[Any, Any]):
-    """A table as of an offset: cells, and the keys that are removed by now, over the table before the log."""
+    """A table as of an offset, as a view of three sources, in this order: ``cells``; ``revived``, which are keys that
+    were removed after the offset -> positions of their packed versions; and ``base``, the table before the log.
+    """
 
     def __init__(self, base: Table, cells: Cells, revived: Mapping[Any, Sequence[int]], offset: int) -> None:
         self._base = base
@@ -223,7 +227,7 @@ class CellsAt(Mapping[Any, Any]):
         return key in self._revived or key in self._base if holds is None else holds
 
     def is_empty(self) -> bool:
-        """Whether it holds nothing; found at the first key that it holds."""
+        """Whether the table has no keys; faster than its length."""
         return not any(key in self for key in self._all())
 
     def __iter__(self) -> Iterator[Any]:
@@ -232,6 +236,7 @@ class CellsAt(Mapping[Any, Any]):
         return iter(self._keys)
 
     def _all(self) -> Iterable[Any]:
+        """Yield every key once that may be in the table."""
         yield from self._base
         yield from (key for key in self._cells if key not in self._base)
         yield from (key for key in self._revived if key not in self._cells)
@@ -243,7 +248,7 @@ class CellsAt(Mapping[Any, Any]):
 
 
 class TopicsAt(CellsAt):
-    """Topics by id as of an offset, each made when somebody asks for it, and once."""
+    """The table of topics by id as of an offset; a topic is made when it is first asked for."""
 
     def __init__(self, base: Table, cells: Cells, revived: Mapping[Any, Sequence[int]], offset: int) -> None:
         super().__init__(base, cells, revived, offset)
@@ -258,7 +263,7 @@ class TopicsAt(CellsAt):
 
 
 class _Tables(Mapping[str, Table]):
-    """An image's tables, each made when it is asked for."""
+    """The tables of an image as of an offset, each made when it is first asked for."""
 
     def __init__(self, history: History, offset: int) -> None:
         self._history = history
@@ -279,7 +284,7 @@ class _Tables(Mapping[str, Table]):
 
 
 class Recorder(Replayer):
-    """A replayer that keeps every state it went through."""
+    """A replayer of the log that notes in its :attr:`history` what each record changed."""
 
     needs_every_state = True
 
@@ -290,7 +295,7 @@ class Recorder(Replayer):
         self._delta.touched = []
 
     def pass_checkpoint(self, checkpoint: LogCheckpoint, snapshot: Image) -> None:
-        """As a replayer does; what the snapshot holds otherwise holds from its last offset on."""
+        """As :meth:`Replayer.pass_checkpoint`; values that the snapshot changed are noted at its last offset."""
         super().pass_checkpoint(checkpoint, snapshot)
         self._after(checkpoint.end_offset - 1)
 
@@ -302,10 +307,11 @@ class Recorder(Replayer):
                     self._note_topic(keys, offset)
                 else:
                     self._value(family, keys, offset)
-            touched.clear()  # with what noting itself touched
+            touched.clear()  # including what noting itself touched
         self.history.note_problems(offset, self.problems)
 
     def _value(self, family: str, keys: tuple[Any, ...], offset: int) -> None:
+        """Note the current value of a touch, or the removal of a value or of a whole table."""
         current = self._delta.peek(family).get(keys[0])
         if len(keys) == 2:
             self.history.note_inner(family, keys[0], keys[1], offset, (current or {}).get(keys[1]))
@@ -317,7 +323,7 @@ class Recorder(Replayer):
             self.history.note(family, keys[0], offset, None)
 
     def _note_topic(self, keys: tuple[Any, ...], offset: int) -> None:
-        """A topic that came, went, or is changed for the first time since the snapshot."""
+        """Note a topic that was created, removed, or changed for the first time since the snapshot."""
         history, topic_id = self.history, keys[0]
         is_there = topic_id in self._delta.peek(TOPICS)
         history.note(TOPICS, topic_id, offset, self._recorded(topic_id) if is_there else None)

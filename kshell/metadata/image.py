@@ -1,7 +1,7 @@
-"""The immutable metadata image: one table a family, and the provenance of the whole.
+"""The immutable metadata image (Kafka's ``MetadataImage``): one table per family, and the provenance of the whole.
 
-A table maps keys to entries, or (a family with two levels) keys to tables of entries. A new image shares every table
-that did not change with the one before it (Kafka's ``MetadataImage``).
+A table maps keys to entries (:class:`~kshell.metadata.values.Entry`) or, in a family with two levels, keys to tables of
+entries. A new image shares with the previous one every table that did not change.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ Table = Mapping[Any, Any]
 
 
 class Family(NamedTuple):
-    """Where a table's values live in the tree.
+    """A family: the name of its table in the image, and where the table's values are in the tree.
 
-    ``path`` is below ``/image``; ``levels`` turns each key on the way to an entry into a path segment that is already
-    encoded; ``leaf`` names the values' type; ``plain`` gives their JSON form.
+    ``path`` is below ``/image``. ``levels`` has a function for each key of a value, which returns the key as a path
+    segment. ``leaf`` names the type of the values; ``plain`` returns the JSON form of one.
     """
 
     name: str
@@ -28,31 +28,34 @@ class Family(NamedTuple):
     leaf: str
     plain: Callable[[Any], Any] = plain
     config_key: Callable[[tuple[Any, ...]], tuple[str, str]] | None = None
-    """Of a family of configs: an entry's keys -> (resource type, config name), which decide about redaction."""
+    """For configs only: the keys of a value -> (resource type, config name), which decide whether it is redacted."""
     secret: tuple[str, ...] = ()
-    """Names of the JSON fields that are secret."""
+    """Names of the values' JSON fields that are secret."""
     constant: tuple[str, ...] = ()
-    """First-level segments that exist even when they are empty."""
+    """Path segments of the first level that are shown even when nothing is below them."""
 
 
 _FAMILIES: dict[str, Family] = {}
 
 
 def family(declared: Family) -> Family:
-    """Declare a family of the image."""
+    """Declare a family of the image, and return it. Raises ValueError if its name is declared already."""
     if _FAMILIES.setdefault(declared.name, declared) is not declared:
         raise ValueError(f"the family {declared.name} is declared twice")
     return declared
 
 
 def families() -> dict[str, Family]:
-    """Every declared family, by name."""
+    """Return every declared family, by name."""
     load_families()
     return _FAMILIES
 
 
 class Image:
-    """A state of the metadata at one offset. Never changes; :class:`~kshell.metadata.delta.Delta` makes the next."""
+    """The metadata at one offset: ``image["brokers"]`` is a family's table. Images are equal if all values are equal.
+
+    An image never changes; :class:`~kshell.metadata.delta.Delta` makes the next one.
+    """
 
     __slots__ = ("provenance", "tables")
 
@@ -80,6 +83,6 @@ EMPTY = Image({}, Provenance(-1, -1, -1))
 
 
 def keys_of_both(mine: Mapping[Any, Any], theirs: Mapping[Any, Any]) -> Iterable[Any]:
-    """Every key once: mine, then those that only theirs has."""
+    """Yield every key of two tables once: those of ``mine``, then those that only ``theirs`` has."""
     yield from mine
     yield from (key for key in theirs if key not in mine)

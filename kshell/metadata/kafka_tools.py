@@ -1,6 +1,6 @@
-"""Kafka's command line tools as each release has them: whole command lines, every argument in it, quoted for a shell.
+"""Command lines for Kafka's tools, for the release of a cluster: complete, with all arguments quoted for a shell.
 
-What differs between releases was taken from the tools' own ``--help`` (3.7 to 4.4) and is held against real clusters by
+Differences between releases were taken from the tools' own ``--help`` (3.7 to 4.4) and are checked on real clusters by
 ``tests/live/test_next_steps.py``: KIP-1147 renamed ``--config`` and ``--admin.config`` to ``--command-config`` in 4.2.
 """
 
@@ -15,20 +15,20 @@ from kshell.metadata.values import camel
 from kshell.shell_words import command_line, option, quote
 
 Release = tuple[int, int]
-"""Major and minor number."""
+"""Major and minor number of a Kafka release."""
 NEWEST: Release = (4, 4)
-"""The newest release that kshell knows; a cluster whose release is not known gets its commands."""
+"""The newest release that kshell knows, which is assumed for a cluster whose release is not known."""
 UNKNOWN_SERVERS = "HOST:9092"
-"""Stands for the address of a broker that is not known."""
+"""Placeholder for the address of a broker, where none is known."""
 _COMMAND_CONFIG_EVERYWHERE: Release = (4, 2)
 _OLD_CONFIG_OPTIONS = {"kafka-leader-election.sh": "--admin.config", "kafka-cluster.sh": "--config"}
-"""What these tools called ``--command-config`` before 4.2."""
+"""Tool -> its name for ``--command-config`` before 4.2."""
 _AUTHENTICATED = frozenset({"kafka-delegation-tokens.sh"})
-"""Tools that refuse to go without ``--command-config``; brokers refuse what they ask at a listener without names."""
+"""Tools that require ``--command-config``: brokers refuse their requests at a listener without authentication."""
 _TOOL = re.compile(r"(kafka-[a-z-]+\.sh)((?<=kafka-cluster\.sh) [a-z-]+)?")
-"""A tool; kafka-cluster.sh takes where to connect only after its verb."""
+"""A tool's name; kafka-cluster.sh takes the options for the connection only after its subcommand."""
 _AT_CONTROLLERS = " --bootstrap-controller"
-"""At the end of a tool's words in a template: connect to controllers."""
+"""At the end of a template: connect to controllers."""
 _RESOURCE_FLAGS = {
     "TOPIC": "--topic", "GROUP": "--group", "TRANSACTIONAL_ID": "--transactional-id",
     "DELEGATION_TOKEN": "--delegation-token", "USER": "--user-principal",
@@ -38,23 +38,23 @@ _PATTERNS = ("LITERAL", "PREFIXED")
 _ENTITY_TYPES = {
     "TOPIC": "topics", "BROKER": "brokers", "GROUP": "groups", "CLIENT_METRICS": "client-metrics",
 }  # fmt: skip
-# --additional: without it the tool refuses a second reassignment while one goes on, and each partition has its own.
+# --additional: each partition gets its own reassignment, and without it the tool refuses a second one during the first.
 _EXECUTE = "echo {moves} | kafka-reassign-partitions.sh --reassignment-json-file /dev/stdin --additional --execute"
 _QUOTA_TYPES = {"user": "users", "client-id": "clients", "ip": "ips"}
 
 Move = tuple[str, int, Sequence[int]]
-"""Topic, partition, and the replicas that it is to have."""
+"""(topic, partition, the replicas that the partition is to have)."""
 
 
 class KafkaTools(NamedTuple):
     """Writes command lines for the tools of one cluster's release.
 
     Args:
-        servers: The brokers to connect to, as shell text.
-        controllers: The same of the controllers; ``None``: not known, and brokers pass on what is meant for them.
+        servers: The addresses of brokers, as shell text.
+        controllers: The addresses of controllers; ``None``: not known, then tools connect to brokers instead.
         command_config: A client properties file; ``None``: the tools need none.
         release: The lowest release that a node runs; ``None``: not known.
-        authenticated: Brokers at a listener that knows who connects; ``None``: the same as ``servers``.
+        authenticated: Addresses of brokers at a listener with authentication; ``None``: the same as ``servers``.
     """
 
     servers: str = UNKNOWN_SERVERS
@@ -64,15 +64,18 @@ class KafkaTools(NamedTuple):
     authenticated: str | None = None
 
     def line(self, tool: str, *words: str) -> str:
-        """``kafka-topics.sh --bootstrap-server … WORD …``, each word quoted as the shell needs it."""
+        """Return ``kafka-topics.sh --bootstrap-server … WORD …``, each word quoted for the shell."""
         return f"{tool}{self._connect(tool, at_controllers=False)} {command_line(words)}"
 
     def fill(self, template: str, values: Mapping[str, Any]) -> str:
-        """A command line from a template such as ``kafka-cluster.sh unregister --id {id}``.
+        """Return the command line that a template such as ``kafka-cluster.sh unregister --id {id}`` describes.
 
         Args:
             template: One tool with its words. ``--bootstrap-controller`` at its end means: connect to controllers.
-            values: What the places in braces stand for. A list becomes several words, all else becomes one.
+            values: The values of the placeholders in braces. A list becomes several words, anything else one word.
+
+        Raises:
+            ValueError: the template has none of Kafka's tools.
         """
         at_controllers = template.endswith(_AT_CONTROLLERS)
         template = template.removesuffix(_AT_CONTROLLERS)
@@ -98,12 +101,12 @@ class KafkaTools(NamedTuple):
 
 
 def shell_text(value: Any) -> str:
-    """A value as one word for a shell; a list as several."""
+    """Return a value as one quoted word for a shell; a list as several words."""
     return command_line(value) if isinstance(value, (list, tuple)) else quote(str(value))
 
 
 def release_of(text: str | None) -> Release | None:
-    """``"4.3"``, ``"3.9.2 or later"`` -> its major and minor number."""
+    """Return the release that a text begins with: ``"3.9.2 or later"`` -> ``(3, 9)``; ``None`` without one."""
     match = re.match(r"(\d{1,4})\.(\d{1,4})", text or "")
     return (int(match[1]), int(match[2])) if match else None
 
@@ -112,7 +115,7 @@ def release_of(text: str | None) -> Release | None:
 
 
 def assignment(moves: Iterable[Move]) -> str:
-    """The JSON that kafka-reassign-partitions.sh reads, of topic, partition and replicas."""
+    """Return the JSON of a reassignment, as kafka-reassign-partitions.sh reads it."""
     partitions = [
         {"topic": topic, "partition": number, "replicas": list(replicas)} for topic, number, replicas in moves
     ]
@@ -120,12 +123,12 @@ def assignment(moves: Iterable[Move]) -> str:
 
 
 def move_command(tools: KafkaTools, moves: Iterable[Move]) -> str:
-    """The command that starts a reassignment, with the assignment in it."""
+    """Return the command that starts a reassignment; it contains the assignment."""
     return tools.fill(_EXECUTE, {"moves": assignment(moves)})
 
 
 def acl_words(acl: Any) -> list[str] | None:
-    """The words that name an ACL to kafka-acls.sh, after its verb; ``None``: it cannot name this one."""
+    """Return the arguments of kafka-acls.sh that describe an ACL; ``None`` if the tool cannot describe it."""
     verb = acl.permission_type.lower()
     words = [*option(f"--{verb}-principal", acl.principal), *option(f"--{verb}-host", acl.host)]
     words += ["--operation", _pascal(acl.operation)]
@@ -142,13 +145,13 @@ def acl_words(acl: Any) -> list[str] | None:
 
 
 def _pascal(name: str) -> str:
-    """``DESCRIBE_CONFIGS`` -> ``DescribeConfigs``."""
+    """Return an operation as the tool names it: ``DESCRIBE_CONFIGS`` -> ``DescribeConfigs``."""
     first = camel(name.lower())
     return first[:1].upper() + first[1:]
 
 
 def entity_words(resource: tuple[str, str]) -> list[str] | None:
-    """The words that name a config resource to kafka-configs.sh; ``None``: it has no entities of this type."""
+    """Return the arguments of kafka-configs.sh that name a config resource; ``None``: the tool has no such type."""
     kind, name = resource
     if kind not in _ENTITY_TYPES:
         return None
@@ -156,7 +159,7 @@ def entity_words(resource: tuple[str, str]) -> list[str] | None:
 
 
 def quota_words(entity: Iterable[tuple[str, str | None]]) -> list[str] | None:
-    """The words that name a quota's entity to kafka-configs.sh; ``None``: it has no entities of this kind."""
+    """Return the arguments of kafka-configs.sh that name a quota's entity; ``None``: the tool has no such type."""
     parts = dict(entity)
     if not set(parts) <= set(_QUOTA_TYPES):
         return None

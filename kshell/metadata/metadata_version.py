@@ -1,4 +1,4 @@
-"""The levels of the feature ``metadata.version`` and their names (Kafka's ``MetadataVersion``)."""
+"""The names of the levels of ``metadata.version`` (Kafka's ``MetadataVersion``): level 1 is the first name."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ NEWEST_NAMED = len(_NAMES)
 
 
 def version_name(level: int) -> str:
-    """``30`` -> ``"4.3-IV0"``; a level of no known release: ``"unknown level 99"``."""
+    """Return the name of a level: ``30`` -> ``"4.3-IV0"``; ``"unknown level 99"`` if kshell has no name for it."""
     return _NAMES[level - 1] if 1 <= level <= len(_NAMES) else f"unknown level {level}"

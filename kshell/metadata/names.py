@@ -1,7 +1,8 @@
-"""Path segments: names as they stand in paths, in one place.
+"""Encoding of names (of topics, users, configs and so on) as segments of paths in the tree, and back.
 
-A name is percent-encoded where it holds ``/``, ``%`` or a control character, or is ``.`` or ``..``; inside a quota
-entity's parentheses ``(`` and ``)`` too. Bytes that are no UTF-8 are encoded as well, so that a path is always text.
+Characters ``/``, ``%`` and control characters are percent-encoded, and so are the names ``.`` and ``..``; inside a
+quota entity's parentheses also ``(`` and ``)``. Bytes that are no UTF-8 are encoded as well: a path is always text.
+The empty name becomes ``<empty>``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _PLACEHOLDERS = (DEFAULT, EMPTY)
 
 _UNSAFE = "[\x00-\x1f\x7f-\x9f/%\ud800-\udfff]"
 LIKE_DEFAULT = r"^%(25)*3Cdefault>$"
-"""Names that read like the encoding of a name that reads like the default entity; a pattern for Java, too."""
+"""A pattern, for Python and Java, of names that look like an encoding of ``<default>``."""
 _ESCAPED = rb"%([0-9A-Fa-f]{2})"
 
 
@@ -23,7 +24,7 @@ def _percent(match: re.Match[str]) -> str:
 
 
 def encode_name(name: str) -> str:
-    """A name as a path segment."""
+    """Return a name as a path segment."""
     if name in (".", ".."):
         return name.replace(".", "%2E")
     if name in _PLACEHOLDERS:
@@ -34,17 +35,17 @@ def encode_name(name: str) -> str:
 
 
 def encode_entity(name: str | None) -> str:
-    """A name inside a quota entity; ``None`` is the default entity."""
+    """Return a name as it stands inside the parentheses of a quota entity; ``None`` is the default entity."""
     if name is None:
         return DEFAULT
     return encode_name(name).replace("(", "%28").replace(")", "%29")
 
 
 def entity_name(name: str | None) -> str:
-    """A name of a quota entity in a table: itself, or :data:`DEFAULT` for the default entity.
+    """Return a quota entity's name for a table: the name itself, or :data:`DEFAULT` for the default entity.
 
-    A name that reads like that is percent-encoded as in paths, and so is every name that could be taken for its
-    encoding: two entities never look alike.
+    A name that is itself ``<default>`` is percent-encoded, as in paths, and so is every name that could be mistaken for
+    its encoding, so that two entities never look alike.
     """
     if name is None:
         return DEFAULT
@@ -52,7 +53,7 @@ def entity_name(name: str | None) -> str:
 
 
 def decode_name(segment: str) -> str:
-    """The name behind a path segment."""
+    """Return the name that a path segment encodes."""
     if segment == EMPTY:
         return ""
     if "%" not in segment:
@@ -62,8 +63,8 @@ def decode_name(segment: str) -> str:
 
 
 def sort_key(name: str) -> tuple[int, int, str]:
-    """Numbers as numbers and before the rest."""
+    """Return a sort key for names: numbers come first, in numeric order, then all other names."""
     if name.isascii() and name.isdigit():
-        digits = name.lstrip("0")  # by their length first: a name may have more digits than int() takes
+        digits = name.lstrip("0")  # compared by length, then text: a name may have more digits than int() accepts
         return 0, len(digits), digits
     return 1, 0, name

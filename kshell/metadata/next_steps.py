@@ -1,7 +1,7 @@
-"""What to do about a finding, by the Kafka release of the cluster: declared as cures, filled in for one cluster.
+"""The next step for a finding: a health check declares *cures*, and :func:`next_step` chooses and fills in one of them.
 
-A finding declares its cures beside its check, the first that fits wins. Where a release cannot do what a newer one can,
-an earlier cure says so, and that upgrading is what is left.
+The first cure that fits the release and the finalized features of the cluster wins. For a release that cannot do what a
+newer one can, there is a cure that says so and recommends the upgrade.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 class NextStep(NamedTuple):
-    """A sentence, and the command lines that carry it out, as a shell reads them. The sentence may have them in it."""
+    """A sentence that says what to do, and the shell commands that do it. The sentence may contain them."""
 
     text: str
     commands: tuple[str, ...] = ()
 
 
 class Cure(NamedTuple):
-    """What to do, where the conditions hold.
+    """The template of a next step, and the clusters that it is for.
 
     Args:
-        text: A sentence; ``{0}`` is the first command, and ``{name}`` a value that the finding gives, quoted.
+        text: A sentence; ``{0}`` is the first command, and ``{name}`` a value that the finding provides, quoted.
         commands: Templates for :meth:`KafkaTools.fill`.
-        since: The first release that it holds for.
-        until: The first release that it does not hold for any more.
-        at_least: Feature -> the lowest level that it needs to be finalized.
-        below: Feature -> a level that must not be finalized yet.
+        since: The first release that it is for; ``None``: all up to ``until``.
+        until: The first release that it is no longer for; ``None``: all from ``since`` on.
+        at_least: Feature -> the lowest finalized level that it is for.
+        below: Feature -> the lowest finalized level that it is no longer for.
     """
 
     text: str
@@ -42,7 +42,7 @@ class Cure(NamedTuple):
     below: Mapping[str, int] = _NOTHING
 
     def fits(self, release: Release, finalized: Mapping[str, int]) -> bool:
-        """Whether it is for a release with these finalized features."""
+        """Whether the cure is for a cluster of this release with these finalized levels of features."""
         return (
             (self.since is None or release >= self.since)
             and (self.until is None or release < self.until)
@@ -51,25 +51,32 @@ class Cure(NamedTuple):
         )
 
     def fill(self, tools: KafkaTools, values: Mapping[str, Any]) -> NextStep:
-        """The step with every argument in it."""
+        """Return the next step, with ``values`` in place of its placeholders."""
         commands = tuple(tools.fill(template, values) for template in self.commands)
         shown = {name: shell_text(value) for name, value in values.items()}
         return NextStep(string.Formatter().vformat(self.text, commands, shown), commands)
 
 
 Cures = str | Sequence[Cure]
-"""Cures of a finding, the first that fits wins; a sentence alone holds for every release."""
+"""The declared cures of a finding, of which the first that fits wins; a text alone is a cure for every release."""
 
 
 def cures_of(declared: Cures) -> tuple[Cure, ...]:
-    """The cures of a declaration."""
+    """Return declared cures as a tuple."""
     return (Cure(declared),) if isinstance(declared, str) else tuple(declared)
 
 
 def next_step(
     cures: Sequence[Cure], tools: KafkaTools, finalized: Mapping[str, int], values: Mapping[str, Any]
 ) -> NextStep:
-    """The step for a cluster: of the first cure that fits, else of the last one."""
+    """Return the next step of the first cure that fits the cluster, else of the last cure.
+
+    Args:
+        cures: At least one.
+        tools: Writes the commands, and knows the cluster's release.
+        finalized: Feature -> its finalized level.
+        values: The values of the placeholders in the cures.
+    """
     release = tools.release or NEWEST
     cure = next((cure for cure in cures if cure.fits(release, finalized)), cures[-1])
     return cure.fill(tools, values)

@@ -1,8 +1,8 @@
-"""Images of sources that do not report everything: what takes the place of a value that is not known.
+"""Placeholders for values that a source does not report, in images made from the answers of brokers.
 
-Brokers answer for much of the metadata and not for all of it. A field of a leaf that they do not report is the string
-:data:`NOT_AVAILABLE`; a whole subtree is named in the table :data:`MISSING` with a sentence that says why, and the tree
-shows that sentence in its place.
+Brokers report much of the metadata, but not all of it. A field that they do not report has the string
+:data:`NOT_AVAILABLE` as its value. For a whole subtree, the table :data:`MISSING` of the image has a sentence that says
+why, which the tree shows in its place.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from kshell.metadata.values import BatchPosition, Origin
 
 NOT_AVAILABLE = "not available from brokers"
 UNREPORTED: Any = NOT_AVAILABLE
-"""The same, for a field that is declared with another type."""
+""":data:`NOT_AVAILABLE`, typed so that it can be the value of any field."""
 MISSING = "missing"
-"""Table: segments below ``/image`` -> the sentence in its place."""
+"""Name of a table of the image: path segments of a subtree below ``/image`` -> the sentence shown in its place."""
 
 
 def reported_by(node: str, api: str, version: int) -> Origin:
-    """The origin of a value that no record is known of: which node reported it, in the answer of which API."""
+    """Return the origin of a value whose record is not known: the node that reported it, and the API of its answer."""
     return Origin(-1, -1, api, version, BatchPosition(node, -1, -1, False))
 
 
 def is_node_reported(origin: Origin) -> bool:
-    """Whether a node reported the value, so that the record that wrote it is not known (:func:`reported_by`)."""
+    """Whether the value was reported by a node (:func:`reported_by`), so that the record that wrote it is not known."""
     return origin.offset < 0
 
 
 def reported_or_none(value: Any) -> Any:
-    """Return the value for a row: null where the source does not report it."""
+    """Return a value for a row of a table: ``None`` where the source does not report it."""
     return None if is_unreported(value) else value
 
 
 def is_unreported(value: Any) -> bool:
-    """Whether it takes the place of a value that the source does not report."""
+    """Whether this is the placeholder of a value that the source does not report."""
     return isinstance(value, str) and value == NOT_AVAILABLE

@@ -1,8 +1,8 @@
-"""What the records of one partition come to, one after another.
+"""Replay of one partition's records: from their addresses in the log to the partition after them.
 
-A log holds many changes and few different ones: the same leaders fail over the same replicas, again and again. So a
-state without its epochs, and a record without the partition that it names, are brought together once; from then on the
-pair is looked up. Epochs are counted beside it.
+A log holds many changes of partitions but few different ones: leadership moves between the same replicas, again and
+again. So the result of a record (without the partition's number and topic: its *essence*) on a state (a partition
+without its epochs) is worked out once and cached. The epochs are counted separately.
 """
 
 from __future__ import annotations
@@ -20,23 +20,24 @@ from kshell.protocol.primitives import ZERO_UUID
 PARTITION, PARTITION_CHANGE, CLEAR_ELR = 3, 5, 28
 """Api keys of the records that write partitions."""
 NUMBER, TOPIC_ID, REST = slice(3, 7), slice(7, 23), 23
-"""Where the first two of them hold the partition's number and its topic's id, and where the rest begins."""
+"""Positions in the values of PartitionRecord and PartitionChangeRecord: the partition's number, the topic's id, and the
+start of all further fields."""
 _CLEAR: Message = {"eligibleLeaderReplicas": [], "lastKnownElr": []}
 _MOST_REMEMBERED = 1 << 17
-"""Pairs and partitions; a log may have as many states as records."""
+"""The most cached results and partitions, then the caches are cleared: a log may have as many states as records."""
 _INT32 = 1 << 32
 _HALF = 1 << 31
 
 
 def essence(value: bytes) -> bytes:
-    """A record without the partition's identity: records of the same essence change equal states alike."""
+    """Return a record without its partition's number and topic id: all that decides its effect on a state."""
     return value[:3] if value[1] == CLEAR_ELR else value[:3] + value[REST:]
 
 
 def fits_every_partition(change: Message) -> bool:
     """Whether a PartitionChangeRecord with a known recovery state can be merged into any partition.
 
-    Others depend on how many replicas the partition has: their directories must be as many.
+    If not, it depends on the partition: there must be as many log directories as replicas.
     """
     replicas, directories = change.get("replicas"), change.get("directories")
     if replicas is None and directories is None:
@@ -48,17 +49,17 @@ def fits_every_partition(change: Message) -> bool:
 
 
 def check_recovery(change: Message) -> None:
-    """Raises ReplayError for a PartitionChangeRecord whose recovery state Kafka refuses."""
+    """Raise ReplayError for a PartitionChangeRecord whose leader recovery state Kafka refuses."""
     merge(_NOTHING, {"leaderRecoveryState": change.get("leaderRecoveryState", NO_RECOVERY_CHANGE)})
 
 
 def cleared(value: Partition) -> Partition:
-    """The partition after a ClearElrRecord that concerns it."""
+    """Return the partition after a ClearElrRecord that applies to it."""
     return merge(value, _CLEAR)
 
 
 class _State:
-    """A partition without its epochs, and what each record made of it so far."""
+    """A partition without its epochs (``value``), and a cache: essence of a record -> the result on it (``after``)."""
 
     __slots__ = ("after", "at_epochs", "value")
 
@@ -66,12 +67,14 @@ class _State:
         self.value = value
         self.after: dict[bytes, _Step] = {}
         self.at_epochs: dict[tuple[int, int], Partition] = {}
-        """Partitions in this state: whoever looks at all of them decides once for those that are equal."""
+        """(leader epoch, partition epoch) -> the partition with them, so that equal partitions are one object."""
 
 
 class _Step(NamedTuple):
-    """The state after a record. ``epochs``: those that it sets, of leader and partition; else how much the leader
-    epoch rises.
+    """The result of a record: the next state, and its effect on the epochs.
+
+    ``epochs``: the leader and partition epoch that a PartitionRecord sets. ``None`` for any other record, which raises
+    the leader epoch by ``rise`` and the partition epoch by one.
     """
 
     state: _State
@@ -80,12 +83,14 @@ class _Step(NamedTuple):
 
 
 class Aspects(NamedTuple):
-    """What of a partition's values is wanted. The less that is, the more of the values are one object: an epoch that is
-    not wanted is 0, and the rest is that of a partition without replicas.
+    """Which parts of a partition a caller of :meth:`PartitionChanges.states` needs.
+
+    A part that is not needed gets a fixed value: epochs are 0, the rest is that of a partition without replicas. The
+    fewer parts, the more of the results are the same object.
     """
 
     rest: bool = True
-    """All but the epochs."""
+    """Everything but the epochs."""
     leader_epoch: bool = False
     partition_epoch: bool = False
 
@@ -94,11 +99,11 @@ _EVERY_ASPECT = Aspects(leader_epoch=True, partition_epoch=True)
 ALL_BUT_EPOCHS = Aspects()
 
 _At = tuple[_State, int, int]
-"""State, and the epochs of leader and partition."""
+"""A state, the leader epoch and the partition epoch. The epochs are not yet wrapped to 32 bits (:func:`java_int`)."""
 
 
 class Waypoint(NamedTuple):
-    """A partition on its way through its records. It holds nothing that :class:`PartitionChanges` may forget."""
+    """A partition after some of its records, to replay more from; independent of the caches, so it may be stored."""
 
     without_epochs: Partition
     leader_epoch: int
@@ -106,7 +111,13 @@ class Waypoint(NamedTuple):
 
 
 class PartitionChanges:
-    """Replays partition records of one log. All of them must be known to fit."""
+    """Replays the partition records of one log, given by their addresses.
+
+    Every record must have been checked to fit its partition when it was filed. Arguments of most methods:
+
+    - ``first``: the partition before the records; ``None`` if the first of them is a PartitionRecord;
+    - ``addresses``: the records, in the order in which they took effect.
+    """
 
     def __init__(self, log: RecordLog) -> None:
         self._log = log
@@ -116,38 +127,33 @@ class PartitionChanges:
         self._remembered = 0
 
     def last(self, first: Partition | None, addresses: Iterable[int]) -> Partition:
-        """The partition after all of the records.
-
-        Args:
-            first: what it was before them; ``None`` if the first of them is a PartitionRecord.
-            addresses: at least one, in the order in which the records took effect.
-        """
+        """Return the partition after all of the records, of which there must be at least one."""
         return self._partition(*self._last(self._first(first), addresses))
 
     def begin(self, first: Partition | None) -> Waypoint:
-        """Where a partition's records begin, as :meth:`last` has it."""
+        """Return the waypoint before a partition's first record."""
         state, leader_epoch, partition_epoch = self._first(first)
         return Waypoint(state.value, leader_epoch, partition_epoch)
 
     def after(self, waypoint: Waypoint, addresses: Iterable[int]) -> Waypoint:
-        """How far some more records bring a partition."""
+        """Return the waypoint after further records of the partition."""
         begin = self._state(waypoint.without_epochs), waypoint.leader_epoch, waypoint.partition_epoch
         state, leader_epoch, partition_epoch = self._last(begin, addresses)
         return Waypoint(state.value, leader_epoch, partition_epoch)
 
     def value(self, waypoint: Waypoint) -> Partition:
-        """The partition there."""
+        """Return the partition at a waypoint."""
         without_epochs, leader_epoch, partition_epoch = waypoint
         return self._partition(self._state(without_epochs), leader_epoch, partition_epoch)
 
     def every(self, first: Partition | None, addresses: Iterable[int]) -> Iterator[Partition]:
-        """The partition after each of the records, as :meth:`last` has it."""
+        """Return the partition after each of the records."""
         return self.states(first, addresses, _EVERY_ASPECT)
 
     def states(
         self, first: Partition | None, addresses: Iterable[int], aspects: Aspects = ALL_BUT_EPOCHS
     ) -> Iterator[Partition]:
-        """As :meth:`every`, with what is not asked for left out: then most values are the same few objects."""
+        """As :meth:`every`, with only some aspects of the partitions: then most results are the same few objects."""
         passed = self._after_each(self._first(first), addresses)
         if aspects == _EVERY_ASPECT:
             return starmap(self._partition, passed)
@@ -163,7 +169,7 @@ class PartitionChanges:
         )
 
     def waypoints(self, first: Partition | None, addresses: Iterable[int]) -> Iterator[Waypoint]:
-        """As :meth:`every`; equal partitions without their epochs are mostly one object."""
+        """As :meth:`every`, as waypoints; mostly, equal values of ``without_epochs`` are one object."""
         for state, leader_epoch, partition_epoch in self._after_each(self._first(first), addresses):
             yield Waypoint(state.value, leader_epoch, partition_epoch)
 
@@ -179,7 +185,7 @@ class PartitionChanges:
         return last
 
     def _after_each(self, begin: _At, addresses: Iterable[int]) -> Iterator[_At]:
-        """State and epochs of leader and partition after each of some more records."""
+        """Yield state, leader epoch and partition epoch after each of the records."""
         state, leader_epoch, partition_epoch = begin
         for value in self._log.values(addresses):
             step = state.after.get(value[:3] + value[REST:]) or self._step(state, value)
@@ -215,6 +221,7 @@ class PartitionChanges:
         return state
 
     def _step(self, state: _State, value: bytes) -> _Step:
+        """Return the result of a record's value on a state; that of a PartitionRecord is the same on every state."""
         key = essence(value)
         cached = self._sets.get(key) or state.after.get(key)
         if cached is not None:
@@ -241,12 +248,12 @@ class PartitionChanges:
 
 
 def java_int(epoch: int) -> int:
-    """An epoch as an ``int`` of Java: after the largest comes the smallest."""
+    """Wrap an epoch to 32 bits, as a Java ``int`` does: the largest is followed by the smallest."""
     return (epoch + _HALF) % _INT32 - _HALF
 
 
 def waypoint_of(value: Partition) -> Waypoint:
-    """A partition with its epochs apart."""
+    """Return a partition as a waypoint."""
     return Waypoint(_without_epochs(value), value.leader_epoch, value.partition_epoch)
 
 
@@ -255,4 +262,4 @@ def _without_epochs(value: Partition) -> Partition:
 
 
 _NOTHING = Partition((), (), (), (), (), (), (), -1, "RECOVERED", 0, 0)
-"""What comes before a PartitionRecord, which passes over it."""
+"""The state before a partition's first PartitionRecord, on whose result it has no influence."""

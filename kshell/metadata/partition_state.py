@@ -1,12 +1,12 @@
-"""The problems of a partition, with the same names in every answer, and its ``min.insync.replicas``.
+"""The problems of a partition, under the names that all commands use, and its ``min.insync.replicas``.
 
 The definitions are those of ``kafka-topics.sh`` (``org.apache.kafka.tools.TopicCommand``): a partition that is being
 reassigned has the replication factor without the replicas that are being added, and one without a leader is below
 ``min.insync.replicas`` whatever its ISR.
 
-Of ``min.insync.replicas``, the topic's own value counts, else that of the broker which leads (``BROKER:3``), else that
-of all brokers (``BROKER``). What only a ``server.properties`` says is not in the log: then it is unknown, unless the
-caller gives it.
+The value of ``min.insync.replicas`` is the topic's own, else that of the broker which leads (``BROKER:3``), else that
+of all brokers (``BROKER``). A value that is only in a ``server.properties`` is not in the log: it is unknown, unless
+the caller gives it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from kshell.protocol.primitives import ZERO_UUID, Uuid
 
 CONFIG = "min.insync.replicas"
 NUMBER = r"^[\x00-\x20]*\+?0*([0-9]{1,9})[\x00-\x20]*$"
-"""What a broker takes for its number (``ConfigDef.parseType``: trimmed as Java does it), for Python and for Java."""
+"""A value that a broker accepts as a number (``ConfigDef.parseType``, with Java's trimming), in Python and in Java."""
 
 
 class MinIsr:
-    """The values of an image; ``default`` is set in the brokers' own files, ``None`` if it is not known."""
+    """The values of ``min.insync.replicas`` in an image; ``default`` is that of ``server.properties``, if known."""
 
     def __init__(self, image: Image, default: int | None = None) -> None:
         self._topics: dict[str, int] = {}
@@ -39,11 +39,11 @@ class MinIsr:
         self._default = self._brokers.get("", default)
 
     def own(self, topic: str) -> int | None:
-        """The topic's own value. Where there is none, that of its partitions depends on their leaders alone."""
+        """Return the topic's own value; ``None`` if it has none: then only the leader of a partition matters."""
         return self._topics.get(topic)
 
     def of(self, topic: str, leader: int | None = None) -> int | None:
-        """In-sync replicas that a partition of the topic needs; ``leader`` is the broker that leads it, if one does."""
+        """Return the value for a partition of the topic, ``None`` if unknown; ``leader`` is the broker leading it."""
         own = self._topics.get(topic)
         if own is not None:
             return own
@@ -51,7 +51,7 @@ class MinIsr:
 
 
 def _number(value: str | None) -> int | None:
-    """A config's value; what is no number in range cannot be in force."""
+    """Return a config's value as a number; ``None`` for a text that brokers do not accept."""
     match = re.match(NUMBER, value or "")
     return int(match[1]) if match is not None else None
 
@@ -67,12 +67,12 @@ ONLINE = "online"
 UNDECODED = "undecoded"
 
 MIGRATING, UNASSIGNED, LOST = ZERO_UUID, Uuid((1).to_bytes(16, "big")), Uuid((2).to_bytes(16, "big"))
-"""The placeholder of a replica's log directory where there is none (``DirectoryId``, KIP-858)."""
+"""Placeholders for the log directory of a replica that has none (``DirectoryId``, KIP-858)."""
 
 PROBLEMS = (OFFLINE, UNDER_MIN_ISR, AT_MIN_ISR, UNDER_REPLICATED, UNCLEAN, REASSIGNING, NON_PREFERRED)
 _STATES = (OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED)
 STATES = (ONLINE, *_STATES, UNDECODED)
-"""What the state of a partition may be."""
+"""All states of a partition: ``online``, or its worst problem that keeps clients from data, or ``undecoded``."""
 
 
 T = TypeVar("T")
@@ -81,10 +81,10 @@ _MOST_MIN_ISRS = 1 << 8
 
 
 class Verdicts(Generic[T]):
-    """The verdicts on partitions by their values and min.insync.replicas, decided once for each value.
+    """A cache of verdicts on partitions: ``decide`` is called once for each value of a partition and its min ISR.
 
-    A scan gives one object for all partitions whose values are equal (:meth:`.Topic.scan`), so a value is known by its
-    identity. How many are remembered has a bound: after a long log all partitions may differ.
+    A scan returns one object for all partitions with equal values (:meth:`.Topic.scan`), so the cache goes by the
+    identity of values. Its size is bounded: after a long log all partitions may differ.
     """
 
     def __init__(self, decide: Callable[[Partition, int | None], T], min_isr: MinIsr) -> None:
@@ -94,9 +94,9 @@ class Verdicts(Generic[T]):
         self._by_own: dict[int | None, dict[int, tuple[T, Partition]]] = {}
 
     def of_topic(self, topic: str) -> Mapping[int, tuple[T, Partition]]:
-        """Identity of a value -> (the verdict, the value), as far as is known for the topic; :meth:`add` adds to it.
+        """Return ``id()`` of a partition -> (verdict, partition), as far as known for a topic; :meth:`add` adds to it.
 
-        The value is kept so that no other one gets its identity.
+        The partition is kept so that no other object gets its identity.
         """
         own = self._min_isr.own(topic)
         if own not in self._by_own:
@@ -107,7 +107,7 @@ class Verdicts(Generic[T]):
         return self._by_own[own]
 
     def add(self, topic: str, value: Partition) -> tuple[T, Partition]:
-        """The verdict on a partition of the topic with a value that is not known yet."""
+        """Decide on a partition of the topic whose value is not in the cache yet, and cache the verdict."""
         if self._count >= _MOST_VERDICTS:
             for verdicts in self._by_own.values():
                 verdicts.clear()
@@ -119,9 +119,9 @@ class Verdicts(Generic[T]):
 
 
 def problems(partition: Partition, min_isr: int | None) -> list[str]:
-    """Those of :data:`PROBLEMS` that the partition has. ``min_isr`` is ``None`` where it is unknown.
+    """Return those of :data:`PROBLEMS` that a partition has. ``min_isr`` is ``None`` where it is unknown.
 
-    What a source does not tell (a string in the place of a value) is no problem.
+    A field that the source does not report (a string in place of the value) counts as no problem.
     """
     leader, in_sync = partition.leader, len(partition.isr)
     leaderless = leader == -1
@@ -142,7 +142,7 @@ def problems(partition: Partition, min_isr: int | None) -> list[str]:
 
 
 def state(problem_names: list[str]) -> str:
-    """The worst of the problems that keep clients from data; ``online`` when there is none of those."""
+    """Return the worst of the problems that keep clients from data; ``online`` if there is none."""
     return next((problem for problem in _STATES if problem in problem_names), ONLINE)
 
 
@@ -153,18 +153,18 @@ def is_reassigning(partition: Partition) -> bool:
 
 
 def replication_factor(partition: Partition) -> int:
-    """How many replicas there are to be: those that are being added do not count yet."""
+    """Return the replication factor, for which replicas that are being added do not count yet."""
     adding = partition.adding_replicas
     return len(partition.replicas) - (0 if is_unreported(adding) else len(adding))
 
 
 def target_replicas(partition: Partition) -> tuple[int, ...]:
-    """The replicas when a reassignment that goes on has come to its end."""
+    """Return the replicas after an ongoing reassignment has completed."""
     return _without(partition.replicas, partition.removing_replicas)
 
 
 def staying_replicas(partition: Partition) -> tuple[int, ...]:
-    """The replicas when a reassignment that goes on is taken back."""
+    """Return the replicas after an ongoing reassignment was cancelled."""
     return _without(partition.replicas, partition.adding_replicas)
 
 
@@ -173,14 +173,15 @@ def _without(replicas: tuple[int, ...], others: tuple[int, ...] | str) -> tuple[
 
 
 def effective_min_isr(partition: Partition, min_isr: int | None) -> int | None:
-    """What a broker asks for: no more in-sync replicas than there are replicas (``Partition.effectiveMinIsr``)."""
+    """Return the min ISR that a broker enforces: at most the replication factor (``Partition.effectiveMinIsr``)."""
     return None if min_isr is None else min(min_isr, max(replication_factor(partition), 1))
 
 
 def is_online(directory: Uuid, online: Collection[Uuid]) -> bool:
-    """Whether a broker has a replica's log directory, as Kafka counts (``DirectoryId.isOnline``).
+    """Whether a broker has a replica's log directory, by Kafka's rules (``DirectoryId.isOnline``).
 
-    ``online`` are the directories of its registration; one from before 3.7-IV2 has none, and nothing is known then.
+    ``online`` are the directories in the broker's registration. A registration from before 3.7-IV2 has none: then every
+    directory but LOST counts as online.
     """
     if directory in (MIGRATING, UNASSIGNED):
         return True

@@ -1,8 +1,9 @@
-"""Partitions: their values, how a change merges into one, and topics whose partitions wait as bytes.
+"""Partitions: their values, how a change merges into one, and topics whose partitions stay undecoded.
 
-A snapshot of a large cluster is mostly partitions, and users look at few of them. So a topic keeps *runs*:
-stretches of the snapshot's buffer that hold its partition records. They are framed when the topic is opened, and one
-partition is decoded when someone looks at it. Partitions that a log record touched are kept as values beside the runs.
+A snapshot of a large cluster is mostly partitions, and users look at few of them. So a topic keeps *runs*: ranges of
+the snapshot's buffer that hold its partition records. A topic's runs are framed (cut into records) when the topic is
+opened, and a partition is decoded when someone looks at it. Partitions that were set later are kept as values beside
+the runs, and take precedence over them.
 """
 
 from __future__ import annotations
@@ -24,19 +25,23 @@ NO_LEADER_CHANGE = -2
 NO_RECOVERY_CHANGE = -1
 _MOST = (1 << 31) - 1
 _ID = slice(3, 7)
-"""Where a PartitionRecord's value holds the partition's number: after frame version, api key and version."""
+"""Position of the partition's number in a PartitionRecord's value: after frame version, api key and version."""
 _RECORD = "PARTITION_RECORD"
 _MOST_STATES = 1 << 14
-"""States of partitions that are remembered while all are looked at; with the values some 20 MB."""
+"""The most decoded states of partitions that are cached; with the values they take some 20 MB."""
 _ARRAYS = HEAD + KEY
-"""Where a PartitionRecord's replicas begin."""
+"""Position of the replicas in a PartitionRecord's value."""
 _EPOCHS = struct.Struct(">ii")
 _WITHOUT_EPOCHS: dict[bytes, Partition] = {}
-"""A PartitionRecord of number and topic zero, without its epochs -> a partition that it may be. Epochs differ most."""
+"""Value of a PartitionRecord with number and topic id zero, without its epochs -> a partition decoded from such a
+record. Epochs are left out because they differ most."""
 
 
 class Partition(NamedTuple):
-    """``org.apache.kafka.metadata.PartitionRegistration``; brokers by id, ``leader`` -1 for none."""
+    """The state of a partition (``org.apache.kafka.metadata.PartitionRegistration``).
+
+    Brokers are given by id; ``leader`` is -1 for none. ``directories`` are those of ``replicas``, in their order.
+    """
 
     replicas: tuple[int, ...]
     directories: tuple[Uuid, ...]
@@ -58,7 +63,7 @@ def _recovery(code: int) -> str:
 
 
 def _directories(listed: tuple[Uuid, ...] | list[Uuid] | None, replicas: int) -> tuple[Uuid, ...]:
-    """Where no directory is assigned, each replica gets the MIGRATING id (KIP-858)."""
+    """Return the log directory of each replica: the MIGRATING id for all where none is assigned (KIP-858)."""
     if not listed or all(directory == ZERO_UUID for directory in listed):
         return (ZERO_UUID,) * replicas
     if len(listed) != replicas:
@@ -67,7 +72,7 @@ def _directories(listed: tuple[Uuid, ...] | list[Uuid] | None, replicas: int) ->
 
 
 def from_record(data: dict[str, Any]) -> Partition:
-    """The partition of a PartitionRecord. Raises ReplayError where Kafka refuses it."""
+    """Return the partition that a PartitionRecord describes. Raises ReplayError if Kafka refuses the record."""
     return Partition(
         replicas=tuple(data["replicas"]),
         directories=_directories(data.get("directories"), len(data["replicas"])),
@@ -84,9 +89,10 @@ def from_record(data: dict[str, Any]) -> Partition:
 
 
 def merge(old: Partition, data: dict[str, Any]) -> Partition:
-    """The partition after a PartitionChangeRecord (``PartitionRegistration.merge``).
+    """Return the partition after a PartitionChangeRecord (``PartitionRegistration.merge``).
 
-    Every change raises the partition epoch; the leader epoch rises only when the change names a leader.
+    Every change raises the partition epoch; the leader epoch rises only if the change names a leader. Raises
+    ReplayError if Kafka refuses the change.
     """
     get = data.get
     replicas = old.replicas if (new := get("replicas")) is None else tuple(new)
@@ -108,16 +114,17 @@ def merge(old: Partition, data: dict[str, Any]) -> Partition:
 
 
 def _next(epoch: int) -> int:
-    """One more, as an ``int`` of Java: after the largest comes the smallest."""
+    """Return the next epoch as a Java ``int``: the largest is followed by the smallest."""
     return epoch + 1 if epoch < _MOST else -_MOST - 1
 
 
 Report = Callable[[Origin, str, Undecoded | None], None]
-"""Called with a record that turned out wrong when its topic was decoded: (origin, reason, its bytes if not decoded)."""
+"""Called for a record of a snapshot that turns out wrong when it is framed or decoded: (origin, reason, its bytes if it
+could not be decoded)."""
 
 
 class UndecodedRun(NamedTuple):
-    """Bytes ``start`` to ``end`` of ``buf``: partition records of one topic, back to back, in one batch."""
+    """Partition records of one topic, back to back in one batch of a snapshot: ``buf[start:end]``."""
 
     buf: Buffer
     start: int
@@ -129,7 +136,7 @@ class UndecodedRun(NamedTuple):
 
 
 class Topic:
-    """A topic and its partitions. Only the delta that made it changes it; an image's topics stay as they are."""
+    """A topic and its partitions. Only the delta that created or copied it changes it; an image's topics are fixed."""
 
     __slots__ = ("_changed", "_framed", "_runs", "id", "name", "origin")
 
@@ -142,13 +149,13 @@ class Topic:
         self._changed: dict[int, Entry[Partition]] = {}
 
     def copy(self) -> Topic:
-        """A topic to change, while this one stays."""
+        """Return a copy that may be changed; this topic stays as it is."""
         twin = Topic(self.name, self.id, self.origin)
         twin._runs, twin._framed, twin._changed = list(self._runs), self._framed, dict(self._changed)
         return twin
 
     def add_run(self, run: UndecodedRun) -> None:
-        """Add partitions that wait as bytes."""
+        """Add undecoded partition records."""
         last = self._runs[-1] if self._runs else None
         if last is not None and last.buf is run.buf and last.end == run.start:
             self._runs[-1] = last._replace(end=run.end)
@@ -161,11 +168,13 @@ class Topic:
         self._changed[partition_id] = entry
 
     def _waiting(self) -> dict[int, tuple[bytes, int, UndecodedRun]]:
+        """Return number -> (value, offset, run) of the records in the runs, framed once and cached."""
         if self._framed is None:
             self._framed = self._frame()
         return self._framed
 
     def _frame(self) -> dict[int, tuple[bytes, int, UndecodedRun]]:
+        """As :meth:`_waiting`, without caching; reports records whose offsets are not consecutive."""
         framed = {}
         for run in self._runs:
             due: int | None = None
@@ -183,11 +192,11 @@ class Topic:
         return partition_id in self._changed or (bool(self._runs) and partition_id in self._waiting())
 
     def partition_ids(self) -> list[int]:
-        """The partitions' numbers, sorted."""
+        """Return the partitions' numbers, sorted."""
         return sorted(self._waiting().keys() | self._changed.keys()) if self._runs else sorted(self._changed)
 
     def partition(self, partition_id: int) -> Entry[Partition] | Entry[Undecoded] | None:
-        """One partition; :class:`Undecoded` when its snapshot record breaks its declaration; ``None`` when absent."""
+        """Return a partition; :class:`Undecoded` if its record in the snapshot is wrong; ``None`` when absent."""
         entry = self._changed.get(partition_id)
         if entry is not None:
             return entry
@@ -195,7 +204,7 @@ class Topic:
         return None if waiting is None else _decode(*waiting)
 
     def value(self, partition_id: int) -> Partition | Undecoded | None:
-        """As :meth:`partition`, without where the value comes from."""
+        """As :meth:`partition`, without the origin, which makes it faster."""
         entry = self._changed.get(partition_id)
         if entry is not None:
             return entry.value
@@ -203,14 +212,14 @@ class Topic:
         return None if waiting is None else _value(*waiting)
 
     def partitions(self) -> Iterator[tuple[int, Entry[Partition] | Entry[Undecoded]]]:
-        """Every partition, by number."""
+        """Yield (number, partition with its origin), sorted by number."""
         for number in self.partition_ids():
             entry = self.partition(number)
             if entry is not None:
                 yield number, entry
 
     def scan(self) -> list[tuple[int, Partition | Undecoded]]:
-        """Every partition's value, by number: for a look at all topics, after which nothing of it is kept."""
+        """Return (number, value) of every partition, sorted, without caching framed records: to scan all topics."""
         waiting = self._in_bulk()
         if waiting is not None and not self._changed:
             return waiting
@@ -223,12 +232,12 @@ class Topic:
         return sorted(values.items())
 
     def changes(self) -> Iterator[tuple[int, Entry[Partition]]]:
-        """The partitions that are kept as values beside the runs."""
+        """Return (number, value with its origin) of the partitions that were set over the runs."""
         return iter(self._changed.items())
 
     def _in_bulk(self) -> list[tuple[int, Partition | Undecoded]] | None:
-        """What the runs hold, by number; equal values are one object. ``None`` where a record needs a look of its own:
-        one that cannot be decoded, whose offset is wrong, or that comes after another of the same partition.
+        """Return (number, value) of the partitions in the runs, sorted by number; equal values are one object.
+        ``None`` if a record cannot be decoded, has a wrong offset, or repeats a partition: read them one by one then.
         """
         values: list[tuple[int, Partition | Undecoded]] = []
         for run in self._runs:
@@ -243,7 +252,7 @@ class Topic:
         return values
 
     def is_same(self, topic: Topic) -> bool:
-        """Whether the other is surely the same, found without decoding anything."""
+        """Whether both topics surely are the same, without decoding anything; ``False`` may mean not known."""
         if self is topic:
             return True
         mine, theirs = self._runs, topic._runs
@@ -251,11 +260,11 @@ class Topic:
         return same and not self._changed and not topic._changed and all(map(_same_bytes, mine, theirs))
 
     def agrees(self, topic: Topic) -> bool:
-        """Whether a snapshot has the same topic."""
+        """Whether a topic of the same id, in a snapshot, has the same name and partitions."""
         return self.name == topic.name and (self.is_same(topic) or self.scan() == topic.scan())
 
     def differing(self, topic: Topic) -> list[int]:
-        """The numbers of partitions that are not the same in both; what is the same as bytes is not decoded."""
+        """Return the sorted numbers of partitions that differ; records of equal bytes are not decoded."""
         numbers = []
         for number in sorted({*self.partition_ids(), *topic.partition_ids()}):
             raw = self.raw(number)
@@ -266,16 +275,16 @@ class Topic:
         return numbers
 
     def raw(self, partition_id: int) -> bytes | None:
-        """The record of a partition that waits as bytes; ``None`` for any other."""
+        """Return the value of a partition's record if the partition is undecoded; else ``None``."""
         waiting = self._waiting().get(partition_id) if self._runs and partition_id not in self._changed else None
         return None if waiting is None else waiting[0]
 
     def count(self) -> int:
-        """How many partitions there are, as ``len``, after which nothing is kept."""
+        """Return how many partitions there are, as ``len``, without caching framed records."""
         return len(self.numbers())
 
     def numbers(self) -> list[int]:
-        """As :meth:`partition_ids`, after which nothing is kept."""
+        """As :meth:`partition_ids`, without caching framed records."""
         numbers: list[int] = []
         for run in self._runs:
             read = _READER.numbers(run.buf, run.start, run.end)
@@ -303,6 +312,7 @@ def _same_bytes(mine: UndecodedRun, theirs: UndecodedRun) -> bool:
 
 
 def _report_offset(run: UndecodedRun, value: bytes, delta: int, due: int) -> None:
+    """Report a record whose offset delta is ``delta`` where ``due`` should follow."""
     decoded = decode_value(value)
     offset = run.base_offset + delta
     origin = Origin(offset, run.timestamp, decoded.name, decoded.version, run.place)
@@ -310,15 +320,15 @@ def _report_offset(run: UndecodedRun, value: bytes, delta: int, due: int) -> Non
 
 
 def _value(value: bytes, offset: int, run: UndecodedRun) -> Partition | Undecoded:
-    """As :func:`_decode`, without an origin where all is well: that is the greater part of the work."""
+    """As :func:`_decode`, without the origin, whose making is the greater part of the work where all is well."""
     partition = _READER.state(value)
     return _decode(value, offset, run).value if partition is None else partition
 
 
 def _of_nobody(value: bytes) -> Partition | None:
-    """Decode a record without its partition's number and topic: of a million records, most equal another.
+    """Decode the value of a PartitionRecord in which number and topic id are zero: most such values recur.
 
-    ``None`` where that is nothing, or no partition.
+    ``None`` if it cannot be decoded, or is not a PartitionRecord that Kafka accepts.
     """
     at = _epochs_at(value)
     if at is None:
@@ -336,6 +346,7 @@ def _of_nobody(value: bytes) -> Partition | None:
 
 
 def _sound(value: bytes) -> Partition | None:
+    """Return the partition of a record's value; ``None`` if it is not a PartitionRecord that Kafka accepts."""
     read = decode_known(value)
     if read is not None and read[0].name == _RECORD:
         try:
@@ -346,7 +357,7 @@ def _sound(value: bytes) -> Partition | None:
 
 
 def _epochs_at(value: bytes) -> int | None:
-    """Where a PartitionRecord has its two epochs, if it is one: behind four arrays of brokers, and the leader."""
+    """Return the position of a PartitionRecord's two epochs: after four arrays of brokers (``None``: not found)."""
     at = _ARRAYS
     try:
         for _ in range(4):
@@ -360,6 +371,7 @@ def _epochs_at(value: bytes) -> int | None:
 
 
 def _decode(value: bytes, offset: int, run: UndecodedRun) -> Entry[Partition] | Entry[Undecoded]:
+    """Decode the record at ``offset`` of a snapshot; a wrong one is reported, and stays undecoded."""
     decoded = decode_value(value)
     origin = Origin(offset, run.timestamp, decoded.name, decoded.version, run.place)
     if decoded.data is None:

@@ -1,9 +1,9 @@
-"""Decoded messages as Kafka's own JSON converters write them.
+"""Decoded messages in the JSON form that Kafka's own generated ``…JsonConverter`` classes write.
 
-UUIDs and bytes are base64; a tagged field that was written with its default value is left out (Kafka's generated
-``…JsonConverter`` classes do not write it either). Unknown tags, which those do not show at all, are kept in hex.
+UUIDs and bytes are base64; a tagged field with its default value is left out, as Kafka's converters do. Unknown tags,
+which Kafka's converters do not show at all, are kept in hex.
 
-What a message needs is found once per declaration: most fields are printed as they are.
+Which fields must be converted is found once per schema: most are printed as they are.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _printers: dict[Schema, Printer] = {}
 
 
 def printer(schema: Schema) -> Printer:
-    """The function that prints messages of a declaration. It changes the message that it is given, and returns it."""
+    """Return the function that converts messages of a schema. It changes the message it is given, and returns it."""
     cached = _printers.get(schema)
     if cached is None:
         cached = _printers[schema] = _printer(schema.fields)
@@ -49,7 +49,7 @@ def _printer(fields: tuple[Field, ...]) -> Printer:
 
 
 def default(field: Field) -> Any:
-    """The value of a tagged field that is not printed, as a decoder gives it."""
+    """Return a tagged field's default, with which it is not printed, in the form in which the decoder returns it."""
     if field.array and field.default == ():
         return []
     if field.type == "bytes" and field.default == "":
@@ -58,7 +58,7 @@ def default(field: Field) -> Any:
 
 
 def _change(field: Field) -> Callable[[Any], Any] | None:
-    """What must happen to a field's value, or ``None`` when JSON knows it as it is."""
+    """Return the function that converts a field's value; ``None`` if JSON can hold the value as it is."""
     simple: dict[str, Callable[[Any], Any]] = {"uuid": _uuid, "bytes": _base64}
     change = _printer(field.fields) if field.is_struct else simple.get(field.type)
     if change is None or not field.array:

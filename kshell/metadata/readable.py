@@ -1,4 +1,4 @@
-"""A record's fields for users: Kafka's names in place of its numbers. `dump`, JSON and the like keep the numbers."""
+"""A record's fields for users to read, with Kafka's names in place of its codes. ``dump`` and JSON keep the codes."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _NAMES: dict[str, dict[str, dict[int, str]]] = {
     "BROKER_REGISTRATION_CHANGE_RECORD": {"fenced": _FENCING, "inControlledShutdown": _SHUTDOWN},
     "ZK_MIGRATION_STATE_RECORD": {"zkMigrationState": ZK_MIGRATION_STATES},
 }
-"""Record type -> field -> Kafka's names of its values."""
+"""Record type -> field -> code -> Kafka's name of the code."""
 
 
 def readable(record_type: str, data: Any) -> Any:
-    """Return the printed fields of a record with names where Kafka has them; other values are unchanged.
+    """Return the fields of a record with names in place of codes; other values are unchanged.
 
     Args:
-        record_type: ``CONFIG_RECORD`` and the like.
-        data: what ``dump`` prints of it; not changed.
+        record_type: Kafka's name of the type, ``CONFIG_RECORD``.
+        data: the fields as ``dump`` prints them; not changed.
     """
     if not isinstance(data, dict) or "undecoded" in data:
         return data
@@ -51,14 +51,14 @@ def _name(names: dict[int, str] | None, value: Any) -> Any:
 
 
 def _feature_level(data: dict[str, Any]) -> dict[str, Any]:
-    """Only levels of metadata.version have names."""
+    """Name the level of a FeatureLevelRecord, which only levels of metadata.version have."""
     if data.get("name") != FEATURE or not isinstance(data.get("featureLevel"), int):
         return data
     return data | {"featureLevel": version_name(data["featureLevel"])}
 
 
 def _registration(data: dict[str, Any]) -> dict[str, Any]:
-    """Of a broker or a controller: its listeners' protocols, and the metadata versions that it supports."""
+    """Name the security protocols and the supported metadata versions in the registration of a broker or controller."""
     points = [
         point | {"securityProtocol": _name(SECURITY_PROTOCOLS, point.get("securityProtocol"))}
         for point in data.get("endPoints", ())

@@ -1,7 +1,7 @@
-"""Where replicas may be moved to: assignments that a cluster's own brokers can carry, for kafka-reassign-partitions.sh.
+"""Proposals for kafka-reassign-partitions.sh: to which of a cluster's brokers the replicas of a partition can move.
 
-They are proposals for single partitions: another broker in place of one that is gone, in a rack of its own where there
-is one. They do not balance a cluster.
+Each proposal is for a single partition: another broker in place of a lost one, in an unused rack if there is one. They
+do not balance a cluster.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from kshell.metadata.partition_state import staying_replicas, target_replicas
 from kshell.metadata.partitions import Partition
 
 MOST = 100
-"""Partitions that one command moves: a command line has a greatest length."""
+"""The most partitions in one command, because the length of a command line is limited."""
 _CANCEL = "echo {moves} | kafka-reassign-partitions.sh --reassignment-json-file /dev/stdin --cancel"
 
 
 class Placement:
-    """The brokers that can take a replica, with their racks."""
+    """The brokers of an image that can take replicas, and the choice among them for a partition (``number``)."""
 
     def __init__(self, image: Image = EMPTY) -> None:
         self._brokers: dict[int, Broker] = {number: entry.value for number, entry in image["brokers"].items()}
@@ -30,11 +30,11 @@ class Placement:
         self.ready = sorted(number for number in self._brokers if self._takes_replicas(self._brokers[number]))
 
     def status(self, broker: int) -> str:
-        """What became of a broker: :data:`kshell.metadata.election.ACTIVE` and so on."""
+        """Return a broker's status: :data:`kshell.metadata.election.ACTIVE` and so on."""
         return status_of(self._brokers.get(broker))
 
     def replace(self, partition: Partition, leaving: Collection[int], number: int) -> tuple[int, ...] | None:
-        """The replicas with another broker in each place of one that leaves; ``None``: there are too few brokers."""
+        """Return the replicas with each leaving broker replaced by another one; ``None``: there are too few brokers."""
         replicas = list(target_replicas(partition))
         stay = [replica for replica in replicas if replica not in leaving]
         for index, replica in enumerate(replicas):
@@ -47,14 +47,14 @@ class Placement:
         return tuple(replicas)
 
     def widen(self, partition: Partition, factor: int, number: int) -> tuple[int, ...]:
-        """The replicas and further brokers, up to so many, as far as there are any."""
+        """Return the replicas, extended by further brokers up to a replication factor, as far as there are brokers."""
         replicas = list(target_replicas(partition))
         while len(replicas) < factor and (added := self._next(replicas, replicas, number)) is not None:
             replicas.append(added)
         return tuple(replicas)
 
     def spread(self, partition: Partition, number: int) -> tuple[int, ...] | None:
-        """The replicas over as many racks as there are; ``None``: no broker that runs is in another rack."""
+        """Return the replicas spread over more racks; ``None`` if no active broker in another rack can take one."""
         target = target_replicas(partition)
         replicas = list(target)
         for index in range(len(replicas) - 1, 0, -1):
@@ -66,7 +66,7 @@ class Placement:
         return tuple(replicas) if tuple(replicas) != target else None
 
     def _next(self, replicas: Collection[int], excluded: Collection[int], number: int) -> int | None:
-        """One more broker, in a rack that none of the replicas is in if possible; not the same for every partition."""
+        """Return one more broker, if possible in a rack without a replica; the choice varies with the partition."""
         candidates = [broker for broker in self.ready if broker not in excluded]
         used = self._racks_of(replicas)
         apart = [broker for broker in candidates if self._racks[broker] not in used] or candidates
@@ -85,5 +85,5 @@ class Placement:
 
 
 def cancel_command(tools: KafkaTools, topic: str, number: int, partition: Partition) -> str:
-    """The command that takes a partition's reassignment back."""
+    """Return the command that cancels a partition's reassignment."""
     return tools.fill(_CANCEL, {"moves": assignment([(topic, number, staying_replicas(partition))])})

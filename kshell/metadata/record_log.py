@@ -1,8 +1,9 @@
-"""The records of a log by offset and by address: their time, their batch, and their bytes.
+"""The records of a log, found again by offset or by address: their time, their batch, and their bytes.
 
-A replay does not decode what nobody may look at. It keeps the verified bytes and files the *address* of a record where
-it belongs: the position of its value in all the bytes laid end to end. From an address, everything that the log says
-of a record is found again.
+A replay does not decode records that may never be asked for. It keeps the verified bytes here and *files* each such
+record: it stores only the record's *address* with the topic or key that the record belongs to. An address is the
+position of the record's value if all buffers that were retained (*chunks*) were laid end to end. Value, offset, time
+and batch of a record are found again from its address.
 """
 
 from __future__ import annotations
@@ -20,19 +21,20 @@ from kshell.protocol.primitives import Buffer, read_varint
 
 _T = TypeVar("_T", bound=Hashable)
 _LET_GO = b""
+"""Takes the place of a chunk that was dropped, because no address in it was filed."""
 _API_KEY, _VERSION = 1, 2
-"""Where a value holds them, one byte each."""
+"""Positions of the api key and of the version in a record's value; each takes one byte."""
 
 
 class Interned(Generic[_T]):
-    """Values, each kept once, and a number for each."""
+    """Distinct values: each is stored once and has a number."""
 
     def __init__(self) -> None:
         self._numbers: dict[_T, int] = {}
         self.values: list[_T] = []
 
     def number(self, value: _T) -> int:
-        """The value's number, the same for an equal one."""
+        """Return the number of a value: that of an equal value if there is one, else the next number."""
         index = self._numbers.get(value)
         if index is None:
             index = self._numbers[value] = len(self.values)
@@ -41,12 +43,13 @@ class Interned(Generic[_T]):
 
 
 class RecordRun(NamedTuple):
-    """The records from offset ``start`` up to ``end`` (exclusive), of one batch, one time and one leader epoch.
+    """Consecutive records of one batch with one timestamp: those with offsets from ``start`` up to ``end`` (exclusive).
 
     Attributes:
+        epoch: the leader epoch of the batch.
         timestamp: in epoch milliseconds.
-        is_metadata: whether they are no control records.
-        is_open: whether a transaction is open once each of them is there.
+        is_metadata: whether they are metadata records; else they are control records.
+        is_open: whether a metadata transaction is open after each of them.
     """
 
     start: int
@@ -58,47 +61,61 @@ class RecordRun(NamedTuple):
 
 
 class RecordLog:
-    """Grows at its end. Offsets from ``start`` up to ``end`` (exclusive) are here."""
+    """The records of a log with offsets from ``start`` up to ``end`` (exclusive).
+
+    It grows at its end, batch by batch. For each batch, a replay calls:
+
+    1. :meth:`add_batch`, with its header;
+    2. :meth:`retain`, with its bytes, and :meth:`keep_last_chunk` if the address of one of its records is filed;
+    3. :meth:`add_records`, once for consecutive records with one timestamp, and :meth:`begin_transaction` and
+       :meth:`end_transaction` for the records that begin, end or abort a metadata transaction.
+
+    A batch of control records has no bytes to retain.
+    """
 
     def __init__(self, start: int) -> None:
         self.start = start
         self.end = start
         """The offset after the last record."""
         self.retained = 0
-        """Bytes of buffers that were retained, each counted once; some are let go again."""
+        """Bytes of all buffers that were retained, each counted once. Dropping a chunk does not lower it."""
         self._recent: tuple[Buffer, Buffer] = (_LET_GO, _LET_GO)
-        """The buffers that were counted last: batches of other forms may lie between those of one buffer."""
+        """The two buffers that were counted last: a batch in another buffer may lie between batches of one buffer."""
         self._size = 0
-        """The address after the last chunk."""
+        """The address at which the next chunk will begin."""
         self._tail = 0
         """The address after the last record."""
         self.last_batch: tuple[int, int] | None = None
-        """Base offset and CRC of the last batch."""
+        """Base offset and CRC of the last batch; ``None`` before the first one."""
         self.max_timestamp = -1
-        """The largest time in the last batch, as its header has it, in epoch milliseconds."""
+        """The largest timestamp of the last batch, from its header, in epoch milliseconds."""
         self._chunks: list[Buffer] = []
         self._is_kept = False
-        """Whether somebody keeps an address in the last chunk: the bytes of others are let go."""
+        """Whether an address in the last chunk was filed. A chunk without one is dropped when the next one comes."""
         self._chunk_starts = array("q")
         """The address of the first byte of each chunk."""
         self._files: Interned[str] = Interned()
         self._times, self._times_from = array("q"), array("q")
-        """Epoch milliseconds, and the first of the records in a row that have them: those of a batch, as a rule."""
+        """Timestamps in epoch milliseconds, and for each the offset of the first of the consecutive records that have
+        it. Usually all records of a batch have one timestamp.
+        """
         self._is_metadata = bytearray()
-        """One a batch: 0 for control records."""
+        """One byte per batch: 0 for control records, 1 for metadata records."""
         self._bases, self._positions = array("q"), array("q")
         self._epochs, self._file_numbers = array("i"), array("i")
         self._addresses = array("q")
-        """Of each batch's first record."""
+        """For each batch the address at which its records begin."""
         self._started, self._ended = array("q"), array("q")
-        """The offsets of the records that begin and end the metadata transactions that are over."""
+        """For each finished metadata transaction, the offsets of its first and of its last record, the markers."""
         self._open: int | None = None
+        """The offset of the record that begins the transaction which is still open."""
         self._last_limit = (-1, -1, 0)
+        """Cache of the last call of :meth:`limit`: its offset, :attr:`end` at that time, and the address returned."""
 
     # --- what a replay adds --------------------------------------------------------------------------------------
 
     def add_batch(self, batch: Batch, file: str, start: int) -> None:
-        """One more batch, of which records from offset ``start`` on follow, after its bytes (:meth:`retain`)."""
+        """Add a batch's header. Its bytes follow (:meth:`retain`), then its records from offset ``start`` on."""
         if self.last_batch is None:
             self.start = self.end = max(self.start, batch.base_offset, start)
         self._bases.append(batch.base_offset)
@@ -111,15 +128,17 @@ class RecordLog:
         self.max_timestamp = batch.max_timestamp
 
     def retain(self, region: Buffer, start: int, end: int) -> int:
-        """Keep the records of the batch that was added last, at least until others are.
+        """Retain the bytes of the batch that was added last.
+
+        They stay at least until another buffer is retained, and for good after :meth:`keep_last_chunk`.
 
         Args:
-            region: bytes that hold records back to back. They must not change, and are not copied.
-            start: where the batch's records begin in them.
-            end: where they end.
+            region: a buffer of records, perhaps of several batches. It is not copied, so it must not change.
+            start: the position in ``region`` at which the batch's records begin.
+            end: the position after its last record.
 
         Returns:
-            The address of the region's first byte.
+            The address of the first byte of ``region``.
         """
         if not self._chunks or self._chunks[-1] is not region:
             if self._chunks and not self._is_kept:
@@ -136,22 +155,22 @@ class RecordLog:
         return first
 
     def keep_last_chunk(self) -> None:
-        """Somebody keeps an address of the batch that was added last, or may yet: its bytes must stay."""
+        """Keep the chunk of the batch that was added last: an address in it was filed, or may be filed later."""
         self._is_kept = True
 
     def add_records(self, count: int, timestamp: int) -> None:
-        """So many more records of one time."""
+        """Add the next ``count`` records, which all have one timestamp (epoch milliseconds)."""
         if not self._times or self._times[-1] != timestamp:
             self._times.append(timestamp)
             self._times_from.append(self.end)
         self.end += count
 
     def begin_transaction(self, offset: int) -> None:
-        """A metadata transaction begins with the record at an offset."""
+        """Note that the record at ``offset`` begins a metadata transaction."""
         self._open = offset
 
     def end_transaction(self, offset: int) -> None:
-        """The open transaction is over with the record at an offset: its records take effect there, or never."""
+        """Note that the open transaction ends at ``offset``: its records take effect there or, if aborted, never."""
         if self._open is not None:
             self._started.append(self._open)
             self._ended.append(offset)
@@ -160,11 +179,11 @@ class RecordLog:
     # --- by offset -----------------------------------------------------------------------------------------------
 
     def timestamp(self, offset: int) -> int:
-        """When the record was written, in epoch milliseconds."""
+        """Return the timestamp of the record at an offset, in epoch milliseconds."""
         return self._times[bisect_right(self._times_from, offset) - 1]
 
     def offset_by(self, time_ms: int) -> int | None:
-        """The last record written by then; ``None`` for none, and where the clocks of the log leave it open."""
+        """Return the offset of the last record written up to a time; ``None`` if none, or if times are out of order."""
         if not all(map(int.__le__, self._times, self._times[1:])):
             return None
         count = bisect_right(self._times, time_ms)
@@ -172,7 +191,7 @@ class RecordLog:
         return last - 1 if count else None
 
     def last_metadata(self, offset: int) -> int | None:
-        """The last record up to an offset that is no control record."""
+        """Return the offset of the last metadata record (not a control record) up to ``offset``; ``None`` if none."""
         at = bisect_right(self._bases, offset) - 1
         if at < 0 or offset < self.start:
             return None
@@ -181,12 +200,12 @@ class RecordLog:
         return last if index >= 0 and last >= self.start else None
 
     def place(self, offset: int) -> BatchPosition:
-        """The batch of the record at an offset."""
+        """Return which batch holds the record at an offset."""
         at = bisect_right(self._bases, offset) - 1
         return BatchPosition(self._files.values[self._file_numbers[at]], self._positions[at], self._epochs[at], False)
 
     def epoch_starts(self) -> list[int]:
-        """The offsets at which the records of another leader epoch begin."""
+        """Return the offsets at which the leader epoch changes; the start of the log is not one of them."""
         starts = []
         for at, epoch in enumerate(self._epochs):
             if at and epoch != self._epochs[at - 1]:
@@ -194,7 +213,7 @@ class RecordLog:
         return starts
 
     def runs(self, until: int) -> Iterator[RecordRun]:
-        """All records up to an offset, in their order: what is looked up for each alone is the same in a run."""
+        """Yield all records up to offset ``until`` (inclusive) as runs, in order."""
         end = min(until + 1, self.end)
         bounds = (self._bases, self._times_from, self._started, self._ended, (end,))
         start = self.start
@@ -211,19 +230,19 @@ class RecordLog:
                 break
 
     def transaction_end(self, offset: int) -> int | None:
-        """The end of the transaction that is open once the record at an offset is there, if it is over by now."""
+        """Return the offset at which the transaction that was open after the record at ``offset`` ended, if it has."""
         at = bisect_right(self._started, offset) - 1
         return self._ended[at] if at >= 0 and offset < self._ended[at] else None
 
     def open_transaction(self, offset: int) -> int | None:
-        """Where the transaction begins that is open once the record at an offset is there, if one is."""
+        """Return the offset at which the transaction began that was open after the record at ``offset``, if any."""
         if self._open is not None and offset >= self._open:
             return self._open
         at = bisect_right(self._started, offset) - 1
         return self._started[at] if at >= 0 and offset < self._ended[at] else None
 
     def limit(self, offset: int) -> int:
-        """The address below which every filed record is in effect at an offset, and from which on none is."""
+        """Return the address below which every filed record is in effect at ``offset``, and from which on none is."""
         last_offset, end, limit = self._last_limit
         if (last_offset, end) != (offset, self.end):
             transaction_start = self.open_transaction(offset)
@@ -232,7 +251,7 @@ class RecordLog:
         return limit
 
     def _address(self, offset: int) -> int:
-        """An address that is behind every record before an offset, and not behind the one at it."""
+        """Return an address that is above every record before ``offset`` and not above the record at ``offset``."""
         if offset >= self.end:
             return self._tail
         at = bisect_right(self._bases, offset) - 1
@@ -253,11 +272,12 @@ class RecordLog:
     # --- by address ----------------------------------------------------------------------------------------------
 
     def _find(self, address: int) -> tuple[Buffer, int]:
+        """Return the chunk that an address is in, and the position in it."""
         at = bisect_right(self._chunk_starts, address) - 1
         return self._chunks[at], address - self._chunk_starts[at]
 
     def value(self, address: int) -> bytes:
-        """A record's value; its size precedes it."""
+        """Return a record's value. Its size is the varint before it, which is found by going backwards."""
         chunk, position = self._find(address)
         start = position - 1
         while chunk[start - 1] > 0x7F:
@@ -265,7 +285,7 @@ class RecordLog:
         return bytes(chunk[position : position + read_varint(chunk, start)[0]])
 
     def values(self, addresses: Iterable[int]) -> Iterator[bytes]:
-        """The value of each record, as :meth:`value` has it, with a short way for sizes of one byte."""
+        """Yield the value of each record, as :meth:`value` does, but faster where the value's size takes one byte."""
         chunk: Buffer = _LET_GO
         low = high = 0
         for address in addresses:
@@ -281,7 +301,7 @@ class RecordLog:
                 yield self.value(address)
 
     def offset(self, address: int) -> int:
-        """A record's offset: its delta precedes the key, which is null, and the value's size."""
+        """Return a record's offset. Its delta is found by going backwards, over the value's size and the null key."""
         chunk, position = self._find(address)
         key = position - 2
         while chunk[key] > 0x7F:
@@ -292,17 +312,18 @@ class RecordLog:
         return self._bases[bisect_right(self._addresses, address) - 1] + read_varint(chunk, start)[0]
 
     def effective(self, address: int) -> int:
-        """The offset from which a record is in effect: in a metadata transaction, that of its end."""
+        """Return the offset at which a record took effect: its own, or that of the end of its metadata transaction."""
         return self._effective(self.offset(address))
 
     def _effective(self, offset: int) -> int:
+        """As :meth:`effective`, for the record at an offset."""
         if not self._started:
             return offset
         at = bisect_left(self._started, offset) - 1
         return self._ended[at] if at >= 0 and offset < self._ended[at] else offset
 
     def effective_offsets(self, addresses: Iterable[int]) -> list[int]:
-        """As :meth:`effective` of each of the addresses, which rise; with a short way for small deltas and sizes."""
+        """Return :meth:`effective` of each of the ascending addresses, with a fast path for small deltas and sizes."""
         chunk: Buffer = _LET_GO
         low = high = at = 0
         first_addresses, bases = self._addresses, self._bases
@@ -327,7 +348,7 @@ class RecordLog:
         return offsets
 
     def origin(self, address: int) -> Origin:
-        """Where a record's values come from."""
+        """Return the origin of the values that a record wrote."""
         offset = self.offset(address)
         chunk, position = self._find(address)
         kind = record_types()[chunk[position + _API_KEY]]

@@ -1,7 +1,7 @@
-"""Records as the JSON text that ``dump`` prints of them, mostly without decoding.
+"""The JSON text that ``dump`` prints for a record, mostly without decoding the record.
 
-Records of one type differ in the numbers and ids that they begin with (a partition, its topic). What follows those, a
-change of leader and ISR, is that of many others: its text is made once.
+Records of one type differ mostly in the *leading* fields (numbers and ids: a partition, its topic). The rest, such as a
+change of leader and ISR, recurs in many records, so its text is made once and cached.
 """
 
 from __future__ import annotations
@@ -17,46 +17,47 @@ from kshell.protocol.primitives import Buffer, Uuid
 from kshell.protocol.schema import Field
 
 _CODES = {kind: code for kind, code in FIXED.items() if kind != "float64"} | {"uuid": "16s"}
-"""How fields are read whose text is theirs and nobody else's: a number may be no number."""
+"""Type of a leading field -> its code for ``struct``. Not float64, because NaN is no JSON number."""
 _MOST_TEXTS = 1 << 15
 _MOST_CHARACTERS = 4 << 20
-"""Of all texts that are remembered."""
+"""Characters of all cached texts together."""
 _LONGEST = 1 << 10
-"""Bytes of a value whose text may be that of another one, too."""
+"""The largest record value, in bytes, for which the text after the leading fields is cached: longer ones hardly recur.
+"""
 
 
 class _Leading(NamedTuple):
-    """The fields of fixed size that a type's messages begin with."""
+    """The leading fields of a type and version: those of fixed size that its messages begin with."""
 
     names: tuple[str, ...]
     fields: struct.Struct
     uuids: tuple[int, ...]
-    """Which of the fields are ids."""
+    """The indexes of the fields that are UUIDs."""
     template: str
-    """The text of a row from the type on, up to these fields."""
+    """The text from ``"type"`` to the last leading field, as a format of ``%`` for the fields' values."""
     end: int
-    """Of the fields, counted from the value's first byte."""
+    """The position in the record's value after these fields."""
 
 
 class RecordTexts:
-    """Texts of metadata records, secrets hidden."""
+    """Makes the texts of metadata records, with secrets redacted."""
 
     def __init__(self, redaction: Redaction) -> None:
         self._redaction = redaction
         self._leading: dict[bytes, _Leading] = {}
-        """The first :data:`HEAD_SIZE` bytes of a value -> what its message begins with."""
+        """Head of a value -> the leading fields of its message."""
         self._rests: dict[bytes, str] = {}
-        """The same bytes, and those after the leading fields -> the text from there on."""
+        """Head of a value, followed by the bytes after the leading fields -> the text of the latter."""
         self._uuids: dict[bytes, str] = {}
         self._characters = 0
 
     def text(self, region: Buffer, start: int, end: int) -> str | None:
-        """Return the part of a row that describes a record: ``"type":…,"version":…,"data":{…}}``, escaped.
+        """Return the end of the JSON object that describes a record: ``"type":…,"version":…,"data":{…}}``, escaped.
 
         Args:
-            region: the bytes that its value is in.
-            start: the value's first byte.
-            end: the byte after its last one.
+            region: the bytes that the record's value is in.
+            start: the position of its first byte.
+            end: the position after its last byte.
 
         Returns:
             ``None`` for a value that cannot be decoded.
@@ -69,6 +70,7 @@ class RecordTexts:
         return self._led(leading, region, start) + rest
 
     def _led(self, leading: _Leading, region: Buffer, start: int) -> str:
+        """Return the text up to and with the leading fields."""
         values = list(leading.fields.unpack_from(region, start + HEAD_SIZE))
         for place in leading.uuids:
             values[place] = self._uuids.get(values[place]) or self._uuid(values[place])
@@ -81,7 +83,7 @@ class RecordTexts:
         return text
 
     def _learn(self, value: bytes) -> str | None:
-        """The text of a value that is like none before it."""
+        """Decode a value and return its text; cache its leading fields and the text of the rest."""
         decoded = decode_value(value)
         if decoded.type is None or decoded.data is None:
             return None
@@ -103,7 +105,7 @@ class RecordTexts:
 
 
 def _leading(kind: RecordType, decoded: Decoded) -> _Leading:
-    """What the messages of a type and version begin with; nothing where some of their fields are hidden."""
+    """Return the leading fields of a record's type and version; none for a type with secret fields."""
     fields: list[Field] = []
     for field in () if kind.schema.secrets else kind.schema.fields:
         if decoded.version in field.versions:

@@ -1,4 +1,4 @@
-"""Record types: each is declared once, by decorating the function that replays it.
+"""Metadata record types, and how a record's value is decoded. A type is declared by decorating its replay function.
 
 ::
 
@@ -8,8 +8,8 @@
     \"\"\")
     def topic(delta, data, origin): ...
 
-The codec, the name in ``dump``, ``info``'s counts, redaction, completion and the tests derive from that. A value is
-framed as unsigned varints frame version (1), api key and version, then the message
+The codec, the name in ``dump``, ``info``'s counts, redaction, completion and the tests derive from that. A record's
+value consists of a *head*, the unsigned varints frame version (1), api key and version, and of the message
 (``org.apache.kafka.server.common.serialization.AbstractApiMessageSerde``).
 """
 
@@ -38,37 +38,38 @@ Replay = Callable[["Delta", Message, "Origin"], None]
 
 
 class ReplayError(Exception):
-    """A record that parses but does not fit the image. Kafka's own loader throws here; kshell skips and lists."""
+    """A record was decoded but does not fit the image. Kafka's own loader throws here; kshell lists and skips it."""
 
 
 class LatestByKey(NamedTuple):
-    """Of a record type: earlier records of the same key no longer matter after it.
+    """The declaration that a record overwrites every earlier record of the same key.
 
-    Its replay may write one value of one family, and read nothing: it happens when an image is made, not in its turn.
+    Only the latest record of a key is then replayed, and late: when an image is made. So the replay function of such a
+    type may write one value of one family only, and must not read the image.
     """
 
     family: str
-    """The one that it sets or removes a value of, whatever else the image holds."""
+    """The family in which a record sets or removes a value."""
     key: tuple[str, ...]
-    """The fields that identify the value; neighbours in the message."""
+    """The fields that identify the value, which are adjacent in the message."""
     above: int = 0
-    """How many of them identify the table of the value, in a family with two levels where records remove one."""
+    """How many of these fields identify a table, in a family with two levels of which other records remove a table."""
     tombstone: str | bool = False
-    """Whether it removes the value, or the field that decides it: a text that is null, a boolean that is true."""
+    """Whether a record removes the value, or the field that decides it: a null text or a true boolean removes it."""
     must_exist: bool = False
-    """Whether it does not fit where there is no value to remove. The key is a UUID, and the family's own."""
+    """Whether removing a value that does not exist is an error. The key must then be a UUID, as in the family."""
 
 
 HEAD_SIZE = 3
-"""Bytes of a value before its message: frame version, api key and version, one byte each for every known type."""
+"""Bytes of a value's head: frame version, api key and version take one byte each for every known type."""
 
 
 _ONE_BYTE = 0x7F
-"""The largest number of a varint of one byte."""
+"""The largest number that a varint holds in one byte."""
 
 
 class RecordType(NamedTuple):
-    """One kind of metadata record."""
+    """A type of metadata record; ``name`` is Kafka's, such as ``TOPIC_RECORD``."""
 
     api_key: int
     name: str
@@ -77,7 +78,7 @@ class RecordType(NamedTuple):
     latest: LatestByKey | None = None
 
     def heads(self) -> Iterator[tuple[int, bytes]]:
-        """Each version that is known, and the first :data:`HEAD_SIZE` bytes of its values."""
+        """Yield (version, head of its values) of every known version."""
         low, high = self.schema.versions
         for version in range(low, (low if high is None else high) + 1):
             yield version, bytes((FRAME_VERSION, self.api_key, version))
@@ -89,10 +90,17 @@ _TYPES: dict[int, RecordType] = {}
 def record(
     api_key: int, name: str, versions: str, fields: str = "", latest: LatestByKey | None = None
 ) -> Callable[[Replay], RecordType]:
-    """Declare a record type; the decorated function replays it.
+    """Declare a record type; the decorated function replays its records.
 
-    Raises ValueError for a key that is declared already, and for one that takes two bytes: heads have one
-    (:data:`HEAD_SIZE`), as all of Kafka's have so far.
+    Args:
+        api_key: Kafka's number of the type.
+        name: Kafka's name, ``TopicRecord``.
+        versions: the known versions, ``0-2``.
+        fields: the message in the schema language (:mod:`kshell.protocol.schema`).
+        latest: the declaration for a type whose records overwrite earlier ones of the same key.
+
+    Raises:
+        ValueError: the api key is declared already, or takes more than the one byte that :data:`HEAD_SIZE` allows.
     """
     if not 0 <= api_key <= _ONE_BYTE:
         raise ValueError(f"{name}: api key {api_key} takes two bytes, and HEAD_SIZE counts one")
@@ -107,13 +115,13 @@ def record(
 
 
 def upper_snake(name: str) -> str:
-    """``PartitionChangeRecord`` -> ``PARTITION_CHANGE_RECORD``, as Kafka names its types."""
+    """Return the name of a type as Kafka prints it: ``PartitionChangeRecord`` -> ``PARTITION_CHANGE_RECORD``."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).upper()
 
 
 @cache
 def load_families() -> None:
-    """Import every module of :mod:`kshell.metadata.families`: that is where the declarations are."""
+    """Import every module of :mod:`kshell.metadata.families`, which declares the record types and families."""
     import kshell.metadata.families as package
 
     for name in module_names(package.__path__):
@@ -121,13 +129,13 @@ def load_families() -> None:
 
 
 def record_types() -> dict[int, RecordType]:
-    """Every declared type, by api key."""
+    """Return every declared type, by api key."""
     load_families()
     return _TYPES
 
 
 class Undecoded(NamedTuple):
-    """A value that stays bytes. ``malformed``: it breaks its own declaration; else it is only newer than kshell."""
+    """A record's value that was not decoded. ``malformed``: it violates its schema; else it is newer than kshell."""
 
     raw: bytes
     reason: str
@@ -138,7 +146,7 @@ class Undecoded(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """A record value: the type's name (``UNKNOWN_31`` for one not declared), its version, and message or bytes."""
+    """A record's value: the type's name (``UNKNOWN_31`` if unknown), the version, and either message or bytes."""
 
     name: str
     version: int
@@ -151,7 +159,7 @@ class Decoded(NamedTuple):
 
 
 def decode_known(value: bytes) -> tuple[RecordType, int, Message] | None:
-    """(type, version, message) of a value that can be decoded, else ``None``: the short way of :func:`decode_value`."""
+    """Return (type, version, message) of a value, ``None`` if it cannot be decoded: a faster :func:`decode_value`."""
     decoding = _HEADS.get(value[:HEAD_SIZE]) or _learn(value)
     if isinstance(decoding, Decoded):
         return None
@@ -164,7 +172,7 @@ def decode_known(value: bytes) -> tuple[RecordType, int, Message] | None:
 
 
 def decode_value(value: bytes | None) -> Decoded:
-    """The value of a metadata record; never raises: what cannot be decoded is kept with the reason."""
+    """Decode the value of a metadata record. Never raises: if it cannot be decoded, the result has the reason."""
     if value is None:
         return Decoded("UNKNOWN", -1, None, None, Undecoded(b"", "the record has no value", True))
     decoding = _HEADS.get(value[:HEAD_SIZE]) or _learn(value)
@@ -182,7 +190,7 @@ def decode_value(value: bytes | None) -> Decoded:
 
 
 def decode_record(raw: RawRecord, *, control: bool) -> Decoded:
-    """A record of either kind of batch; never raises. Metadata records have no key: one with a key stays bytes."""
+    """Decode a metadata record or a control record. Never raises. A metadata record that has a key is not decoded."""
     if control:
         return _decode_control(raw)
     decoded = decode_value(raw.value)
@@ -202,11 +210,11 @@ def _decode_control(raw: RawRecord) -> Decoded:
 
 
 _HEADS: dict[bytes, tuple[RecordType, int, Decoder]] = {}
-"""Frame version, api key and version, one byte each as they are for every known type -> how to decode the rest."""
+"""Head of a value -> (type, version, decoder of the message), for heads that were met before."""
 
 
 def _learn(value: bytes) -> tuple[RecordType, int, Decoder] | Decoded:
-    """Decode the head of a value: a known type, which is remembered, or why the value cannot be decoded."""
+    """Return how to decode values with this value's head, and remember it; or why the value cannot be decoded."""
     try:
         frame, pos = read_uvarint(value, 0)
         api_key, pos = read_uvarint(value, pos)
@@ -225,6 +233,7 @@ def _learn(value: bytes) -> tuple[RecordType, int, Decoder] | Decoded:
 
 
 def _unknown(frame: int, api_key: int, version: int, kind: RecordType | None) -> str | None:
+    """Return why a value with such a head is newer than kshell; ``None`` if it is not."""
     if frame != FRAME_VERSION:
         return f"frame version {frame} is not known (only {FRAME_VERSION})"
     if kind is None:
@@ -235,7 +244,7 @@ def _unknown(frame: int, api_key: int, version: int, kind: RecordType | None) ->
 
 
 def encode_value(kind: RecordType, version: int, data: Message) -> bytes:
-    """The value of a metadata record; the inverse of :func:`decode_value`."""
+    """Return the value of a metadata record with a message: the inverse of :func:`decode_value`."""
     from kshell.protocol.encoder import encode  # late: reading encodes nothing
 
     head = write_uvarint(FRAME_VERSION) + write_uvarint(kind.api_key) + write_uvarint(version)

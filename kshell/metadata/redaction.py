@@ -1,8 +1,8 @@
-"""Secrets: the only module that decides what is shown.
+"""Redaction of secrets: the only module that decides which values are shown.
 
-Fields declared ``secret`` are hidden. A config's value follows its key, after a ``listener.name.…`` prefix is stripped:
-keys that some release from 3.3 to 4.4 defines as passwords, and keys that no release defines for that resource type,
-are hidden (the "Normal" policy of Kafka's ``MetadataNodeRedactionCriteria``).
+Fields declared ``secret`` are hidden. Whether a config's value is hidden depends on its key, without a prefix
+``listener.name.…``: keys that some release from 3.3 to 4.4 defines as passwords, and keys that no release defines for
+that resource type, are hidden (the "Normal" policy of Kafka's ``MetadataNodeRedactionCriteria``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LISTENER = "listener.name."
 
 
 def config_is_secret(resource_type: str, key: str) -> bool:
-    """Whether a config's value is hidden: its key is a password's, or is not known."""
+    """Whether a config's value is hidden: its key is that of a password, or unknown."""
     # Late: the table is large, and most commands show no config.
     from kshell.metadata.config_keys import ALL_KEYS, PER_MECHANISM, SENSITIVE
 
@@ -33,26 +33,26 @@ def config_is_secret(resource_type: str, key: str) -> bool:
 
 
 class Redaction:
-    """Turns values into what may be shown; ``show_secrets`` lifts it."""
+    """Replaces secrets by :data:`REDACTED` in values that are shown; with ``show_secrets`` it changes nothing."""
 
     def __init__(self, *, show_secrets: bool = False) -> None:
         self.show_secrets = show_secrets
 
     def config(self, resource_type: str, key: str, value: str | None) -> str | None:
-        """A config's value."""
+        """Return a config's value as it may be shown."""
         return REDACTED if value is not None and self._hides(resource_type, key) else value
 
     def _hides(self, resource_type: str, key: str) -> bool:
         return not self.show_secrets and config_is_secret(resource_type, key)
 
     def fields(self, content: Any, secret: tuple[str, ...]) -> Any:
-        """A leaf's JSON object without its secret fields."""
+        """Return the JSON object of a value in the tree, with the fields named in ``secret`` redacted."""
         if self.show_secrets or not secret or not isinstance(content, dict):
             return content
         return {name: REDACTED if name in secret else value for name, value in content.items()}
 
     def record(self, decoded: Decoded) -> Any:
-        """A record's fields as ``dump`` prints them, or ``{"undecoded": hex, "reason": …}``; ``decoded`` is used up."""
+        """Return a record's fields as ``dump`` prints them, or ``{"undecoded": hex, …}``. It changes ``decoded``."""
         if decoded.data is None:
             return self._undecoded(decoded)
         if decoded.type is None:
@@ -72,11 +72,11 @@ class Redaction:
         return printed
 
     def hides(self, secrecy: str, data: Message) -> bool:
-        """Whether a field of a record is hidden.
+        """Whether a secret field of a record is hidden.
 
         Args:
-            secrecy: how its declaration says that it is secret.
-            data: the fields of the record before it, among them those that name a config.
+            secrecy: the word in the field's declaration, ``secret`` or ``secret:config``.
+            data: the record's fields before it, which for a config include its resource type and name.
         """
         return not self.show_secrets and (secrecy != "secret:config" or self._hides_config(data))
 
@@ -89,12 +89,12 @@ class Redaction:
         return self.undecoded(raw, reason, hide=decoded.type is not None and bool(decoded.type.schema.secrets))
 
     def undecoded(self, raw: bytes, reason: str, *, hide: bool = False) -> dict[str, str]:
-        """Bytes that stay bytes. ``hide``: they belong to a record type that carries secrets."""
+        """Return the JSON object of an undecoded record; ``hide``: its type has secrets, so its bytes are redacted."""
         return {"undecoded": REDACTED if hide and not self.show_secrets else raw.hex(), "reason": reason}
 
 
 def record_plain(value: Any) -> Any:
-    """A record's value as Kafka's own JSON converters write it: bytes are base64, but unknown tags are hex."""
+    """Return a record's value as Kafka's own JSON converters write it: bytes in base64; unknown tags in hex."""
     if isinstance(value, dict):
         return {
             name: [{"tag": t["tag"], "data": t["data"].hex()} for t in item]

@@ -1,6 +1,8 @@
-"""Records into images: batch by batch, metadata transactions deferred until they end (KIP-868).
+"""Replay of verified batches, of a snapshot or of the log, into images.
 
-What does not fit is never merged by guess: it is skipped and listed as a :class:`Problem`.
+Records of a metadata transaction are replayed when it ends, or dropped when it is aborted (KIP-868). A record that
+cannot be decoded or does not fit the image is never applied by guess: it is skipped and listed as a :class:`Problem`.
+Most records of the log are not decoded when they are replayed, but *filed*; see :class:`Replayer`.
 """
 
 from __future__ import annotations
@@ -47,26 +49,26 @@ from kshell.protocol.primitives import Buffer, DecodeError, Uuid
 
 _BEGIN, _END, _ABORT = 23, 24, 25
 _NO_OP = bytes((1, 20, 0, 0))
-"""The record that a quiet cluster writes twice a second."""
+"""The value of a NoOpRecord, which an idle active controller writes twice a second."""
 _OF_BROKERS = (0, 1, 7, 8, 17)
-"""Those of the records that change a broker's registration."""
+"""Api keys of the records that change a broker's registration."""
 _NEVER = 1 << 63
-"""After every offset."""
+"""An offset after every other one."""
 MALFORMED, NEWER, SKIPPED = "malformed", "newer", "skipped"
 MOST_PROBLEMS = 10_000
-"""Problems of a kind that are listed: a file may be made of nothing else, and each takes more memory than its record.
-"""
+"""The most problems of one kind that are listed. A file may have nothing else, and each one takes more memory than its
+record."""
 _ROOM, _RATIO = 64 << 20, 64
-"""Bytes that compressed batches may become together: so many, and so many times what they are. Metadata is compressed
-to a twentieth or so, by those who compress it; Kafka's controllers do not."""
+"""All compressed batches together may decompress to ``_ROOM`` bytes plus ``_RATIO`` times their compressed size.
+Metadata shrinks to about a twentieth where a tool compresses it; Kafka's controllers do not compress it."""
 MOST_RETAINED = 64 << 20
-"""Bytes of the log that a replay of its newest state refers to: logs may be large, and followers run for weeks."""
+"""Bytes of the log that a replay of the newest state may retain: logs may be large, and observers run for weeks."""
 _MOST_ESSENCES = 1 << 16
-"""Contents of records of partitions that are known to be sound."""
+"""The most essences of partition records (:func:`.essence`) that are remembered as sound: they fit any partition."""
 
 
 class Problem(NamedTuple):
-    """A record that is not in the image, and why. ``unknown``: only newer than kshell, which is no damage."""
+    """A record that was not applied to the image, and why. ``unknown``: it is newer than kshell, which is no damage."""
 
     origin: Origin
     reason: str
@@ -75,12 +77,12 @@ class Problem(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Whether it cannot be decoded, is newer than kshell, or does not fit the image."""
+        """:data:`MALFORMED`, :data:`NEWER` than kshell, or :data:`SKIPPED` because it does not fit the image."""
         return NEWER if self.unknown else SKIPPED if self.undecoded is None else MALFORMED
 
 
 class Problems(list[Problem]):
-    """The first :data:`MOST_PROBLEMS` of each kind. ``unlisted``: kind -> the offsets of those that came after them."""
+    """The first :data:`MOST_PROBLEMS` problems of each kind. ``unlisted``: kind -> the offsets of all further ones."""
 
     def __init__(self, problems: Iterable[Problem] = (), unlisted: dict[str, array[int]] | None = None) -> None:
         super().__init__(problems)
@@ -88,7 +90,7 @@ class Problems(list[Problem]):
         self._room: dict[str, int] = {}
 
     def append(self, problem: Problem) -> None:
-        """List one more, or only count it."""
+        """List a problem or, if its kind has too many already, note only its offset."""
         kind = problem.kind
         room = self._room.get(kind, MOST_PROBLEMS)
         if room > 0:
@@ -98,7 +100,7 @@ class Problems(list[Problem]):
             self.unlisted.setdefault(kind, array("q")).append(problem.origin.offset)
 
     def unlisted_between(self, start: int, until: int) -> dict[str, array[int]]:
-        """Of those that are not listed the ones from one offset up to another."""
+        """Return kind -> offsets of unlisted problems, for offsets from ``start`` to ``until``, both inclusive."""
         return {
             kind: offsets[bisect_left(offsets, start) : bisect_right(offsets, until)]
             for kind, offsets in self.unlisted.items()
@@ -106,7 +108,7 @@ class Problems(list[Problem]):
 
 
 class _Waiting(NamedTuple):
-    """A record of an open metadata transaction."""
+    """A record that waits for the end of its metadata transaction; ``address`` is that of its value in the log."""
 
     raw: RawRecord
     place: BatchPosition
@@ -114,52 +116,60 @@ class _Waiting(NamedTuple):
 
 
 class Replayer:
-    """Feeds batches to a delta; :meth:`image` gives what they add up to. ``until`` is the last offset to take;
-    ``framer`` knows records of snapshots like those that come.
+    """Replays batches; :meth:`image` returns the image that they result in.
 
-    The log's records of partitions, which most are, are not replayed: they are filed with their topics
-    (:class:`RecordedTopic`) once it is known that they fit. Those that later ones overwrite wait for the next image
-    (:class:`LatestRecords`).
+    Give it the batches of a snapshot (:meth:`snapshot_batch`, then :meth:`snapshot_end`), or those of the log in order
+    (:meth:`log_batch`), with the image before them as ``base``.
+
+    Most records of the log are about partitions. They are not decoded: once it is known that a record fits, its address
+    is filed with its topic (:class:`RecordedTopic`). Records that a later record of the same key overwrites wait,
+    undecoded, until the next image (:class:`LatestRecords`).
+
+    Args:
+        base: the image before the first batch.
+        until: the last offset to replay; ``None``: all.
+        start: the offset of the first record of the log to replay.
+        framer: a framer that already knows the shapes of the records that will come.
     """
 
     needs_every_state = False
-    """Whether each record takes effect before the next, for somebody who records what it did."""
+    """Whether records may not wait for the next image: for a subclass that notes what each record changed."""
 
     def __init__(
         self, base: Image = EMPTY, *, until: int | None = None, start: int = 0, framer: Framer | None = None
     ) -> None:
         self.log = RecordLog(start)
-        """The log's records that were replayed, from offset ``start`` on."""
+        """The records of the log that were replayed so far, from offset ``start`` on."""
         self.changes = PartitionChanges(self.log)
         self._delta = Delta(base)
         self._provenance = base.provenance
         self._until = until
         self._framer = framer or Framer()
         self._stored = self._decompressed = 0
-        """Bytes of compressed batches, and what they became."""
+        """Bytes of all compressed batches, and bytes that they decompressed to."""
         self._transaction: list[_Waiting] | None = None
         self._before_transaction = base.provenance
         self._expected: deque[LogCheckpoint] = deque()
         self._due = _NEVER
         self._sound: set[bytes] = set()
-        """Essences of records of partitions that fit whichever partition they name, if it is there."""
+        """Essences of partition records that fit any partition which exists."""
         self._latest = LatestRecords()
         self._registrations = Registrations()
         self._filed: Filed = {}
         self._filers: dict[bytes, RecordFiler] = {}
-        """The first bytes of a value -> what may replay records that begin so without decoding them."""
+        """The first bytes of a value -> the filer that may take records which begin with them, without decoding."""
         if not self.needs_every_state:
             self._filers |= self._latest.filers
             self._filers |= self._registrations.filers
             self._filers |= topic_filers(self.log, self.changes, self._filed, self._latest)
         self.checkpoints: list[PassedCheckpoint] = []
-        """The snapshots that were passed."""
+        """The snapshots inside the log that the replay has passed and compared."""
         self.problems = Problems()
-        """Grows after loading, too: a snapshot's partitions are decoded when they are looked at."""
+        """Records that were not applied. It may grow after loading: partitions of a snapshot are decoded on demand."""
         self._report = _reporter(self.problems)
 
     def image(self) -> Image:
-        """The image so far; an open transaction is left out. Replaying may go on: the image stays as it is."""
+        """Return the image so far, without the records of an open transaction. Further replay does not change it."""
         self._catch_up()
         grown = [topic for topic in self._delta.peek(TOPICS).values() if type(topic) is RecordedTopic]
         if grown:
@@ -167,15 +177,15 @@ class Replayer:
             limit = self.log.limit(self.log.end - 1)
             table = self._delta.table(TOPICS)
             for topic in grown:
-                table[topic.id] = topic.until(limit)
+                table[topic.id] = topic.below(limit)
         image = self._delta.apply(self._provenance if self._transaction is None else self._before_transaction)
         self._delta = Delta(image)
         return image
 
     def release(self, most: int = MOST_RETAINED) -> None:
-        """If more than so many bytes of the log are retained, decode what was filed and let go of them.
+        """Decode all filed records and drop the log's bytes, if more than ``most`` bytes are retained.
 
-        Inside a transaction nothing is done. Not for whoever asks for the past.
+        The past can no longer be asked for afterwards. Inside a metadata transaction nothing is done.
         """
         if self.log.retained <= most or self._transaction is not None:
             return
@@ -192,13 +202,17 @@ class Replayer:
 
     @property
     def open_transaction(self) -> int | None:
-        """The offset of the BeginTransaction whose end has not come, if any."""
+        """The offset of the BeginTransactionRecord of the open metadata transaction, if there is one."""
         return self._transaction[0].raw.offset if self._transaction else None
 
     # --- the log -------------------------------------------------------------------------------------------------
 
     def log_batch(self, batch: Batch, file: str, start: int = 0) -> None:
-        """The records of a verified batch of the log, from offset ``start`` on. Raises DecodeError before the first."""
+        """Replay the next verified batch of the log, which is in segment ``file``, from offset ``start`` on.
+
+        Raises:
+            DecodeError: the batch cannot be read, or decompresses to too much. None of its records was replayed.
+        """
         self.log.add_batch(batch, file, start)
         place = BatchPosition(file, batch.position, batch.epoch, False)
         region, begin, end = batch.region()
@@ -214,7 +228,8 @@ class Replayer:
                 self._replay_latest()
             return
         if values is None and not batch.is_control:
-            # In the plain form an address leads back to them. All are read before the first of them is replayed.
+            # An address leads back to a record only in the plain form, so the records are rewritten in it. All of them
+            # are read before the first one is replayed.
             region, begin = plain_records(raw.value or b"" for raw in iter_records(batch)), 0
             end = len(region)
             values = plain_values(region, begin, end, batch.records)
@@ -238,13 +253,15 @@ class Replayer:
             self._after(raw.offset)
 
     def _plain(self, batch: Batch, place: BatchPosition, region: Buffer, first: int, values: array[int]) -> None:
-        """All records of a batch in the plain form; ``first`` is the address of the region's first byte."""
+        """Replay a whole batch in the plain form, of which :func:`.plain_values` found ``values``: the fast path.
+        ``first`` is the address of the region's first byte.
+        """
         filed, sound, is_waiting = self._filed, self._sound, self._transaction is not None
         filers = self._filers
         bounds = iter(values)
         base_offset, timestamp = batch.base_offset, batch.plain_timestamp
         offset, replayed = base_offset, 0
-        # Slices of numbers, for there is one turn for each record: NUMBER, TOPIC_ID and what follows them.
+        # One iteration per record, so the slices are written out: at + 3 is NUMBER, at + 7 TOPIC_ID, at + 23 REST.
         for at, end in zip(bounds, bounds, strict=True):
             if not is_waiting:
                 head = region[at : at + HEAD_SIZE]
@@ -283,7 +300,7 @@ class Replayer:
         self._provenance = Provenance(offset - 1, place.epoch, timestamp)
 
     def _file_sound(self, region: Buffer, at: int, address: int) -> bool:
-        """File a sound record of a partition, if it is known to fit; return whether it was filed."""
+        """File the partition record at position ``at``, of a sound essence, if it fits; return whether it was filed."""
         topic_id = Uuid(region[at + 7 : at + 23])
         topic = self._delta.peek(TOPICS).get(topic_id)
         if not isinstance(topic, RecordedTopic | TopicAt) or topic.records.log is not self.log:
@@ -296,12 +313,12 @@ class Replayer:
         return True
 
     def _catch_up(self) -> None:
-        """Replay all that waits."""
+        """Replay all records that wait: the latest record of each key, and registrations of brokers."""
         self._replay_latest()
         self._registrations.apply(self._delta, self.log)
 
     def _replay_latest(self, family: str | None = None) -> None:
-        """Replay what waits of one family, or of all but the brokers."""
+        """Replay the latest records that wait, of one family or of all. Registrations of brokers go on waiting."""
         for address in self._latest.take(family):
             decoded = decode_known(self.log.value(address))
             if decoded is None:
@@ -310,10 +327,10 @@ class Replayer:
             kind.replay(self._delta, data, self.log.origin(address))
 
     def _after(self, offset: int) -> None:
-        """Whoever records what a record did looks here, after each but those of partitions that were only filed."""
+        """Hook for subclasses: called after each record, except those that were only filed."""
 
     def _grow(self, batch: Batch, size: int) -> None:
-        """Count the decompressed size of a batch, which is retained. Raises DecodeError where it is too much."""
+        """Count a batch's decompressed size in bytes. Raises DecodeError if all batches decompress to too much."""
         if not batch.codec:
             return
         self._stored += batch.size
@@ -323,6 +340,7 @@ class Replayer:
             raise DecodeError(f"{reason}: more than {_RATIO} times as many", 0)
 
     def _log_record(self, raw: RawRecord, place: BatchPosition, address: int) -> None:
+        """Replay a metadata record of the log, or let it wait if a metadata transaction is open."""
         value = raw.value or b""
         key = value[1] if len(value) > 2 and value[0] == 1 else -1
         if _BEGIN <= key <= _ABORT:
@@ -334,7 +352,7 @@ class Replayer:
             self._replay(raw, place, address)
 
     def _marker(self, key: int, raw: RawRecord, place: BatchPosition) -> None:
-        """A marker whose version is not known, or that is malformed, still marks; it is listed as well."""
+        """Begin, end or abort a metadata transaction, even if the marker is malformed or of an unknown version."""
         transaction = self._transaction
         origin = self._list_undecoded(raw, place)
         if (key == _BEGIN) == (transaction is not None):
@@ -353,7 +371,7 @@ class Replayer:
                 self._replay(*waiting)
 
     def _list_undecoded(self, raw: RawRecord, place: BatchPosition) -> Origin:
-        """A metadata record's origin; if it cannot be decoded, it is listed."""
+        """Return a metadata record's origin. If the record cannot be decoded, list it as a problem."""
         decoded = decode_record(raw, control=False)
         origin = Origin(raw.offset, raw.timestamp, decoded.name, decoded.version, place)
         if decoded.undecoded is not None:
@@ -364,7 +382,7 @@ class Replayer:
         self.problems.append(Problem(origin, undecoded.reason, not undecoded.malformed, undecoded))
 
     def _replay(self, raw: RawRecord, place: BatchPosition, address: int | None) -> None:
-        """A record, of the log if it has an address, else of a snapshot."""
+        """Decode and replay a record: of the log if it has an address, else of a snapshot."""
         offset, timestamp, key, value = raw
         decoded = None
         if key is None and value is not None:
@@ -404,6 +422,7 @@ class Replayer:
             self.problems.append(Problem(origin, str(error), False))
 
     def _control(self, raw: RawRecord, place: BatchPosition) -> None:
+        """Replay a control record, or list it as a problem if it cannot be decoded."""
         decoded = decode_record(raw, control=True)
         origin = Origin(raw.offset, raw.timestamp, decoded.name, decoded.version, place)
         if decoded.undecoded is not None:
@@ -414,12 +433,14 @@ class Replayer:
     # --- records of partitions -----------------------------------------------------------------------------------
 
     def _file_partition(self, value: bytes, data: Message, address: int) -> None:
+        """Check and file a PartitionRecord. Raises ReplayError if it does not fit."""
         from_record(data)  # raises ReplayError for what Kafka refuses
         self._recorded(data["topicId"]).records.file(value[NUMBER], address)
         self.log.keep_last_chunk()
         self._remember_sound(value)
 
     def _file_change(self, value: bytes, data: Message, address: int) -> None:
+        """Check and file a PartitionChangeRecord. Raises ReplayError if it does not fit."""
         topic, number = self._topic(data["topicId"]), value[NUMBER]
         is_filed = isinstance(topic, RecordedTopic) and number in topic.records.addresses
         fits = fits_every_partition(data)
@@ -436,7 +457,7 @@ class Replayer:
             self._remember_sound(value)
 
     def _file_clear(self, data: Message, address: int) -> None:
-        """Of the partitions, only those that have an ELR are changed."""
+        """File a ClearElrRecord with each partition of its topic, or of all topics, that has an ELR to clear."""
         names = self._delta.peek(NAMES)
         if data["topicName"] and data["topicName"] not in names:
             raise ReplayError(f"there is no topic named {data['topicName']!r}")
@@ -454,7 +475,7 @@ class Replayer:
         return topic
 
     def _recorded(self, topic_id: Uuid) -> RecordedTopic:
-        """The topic that records are filed with; made of what a snapshot, or another replay, holds of it."""
+        """Return the topic to file records with; one of a snapshot or of another replay becomes its base."""
         topic = self._topic(topic_id)
         if isinstance(topic, RecordedTopic):
             return topic
@@ -462,7 +483,7 @@ class Replayer:
             recorded = topic.recorded
         else:
             if isinstance(topic, TopicAt):
-                topic = topic.decoded()  # of another replay, which may itself go on from another
+                topic = topic.decoded()  # of another replay, which may itself be based on another one
             base = topic if topic.origin.place.in_snapshot or len(topic) else None
             recorded = RecordedTopic(topic.name, topic.id, topic.origin, TopicRecords(self.log, self.changes, base))
             self._delta.touch(TOPICS, topic_id, topic.name)
@@ -470,7 +491,7 @@ class Replayer:
         return recorded
 
     def _remember_sound(self, value: bytes) -> None:
-        """Records of the same essence are filed from now on without a look at what they say."""
+        """Note that partition records of the same essence may be filed without being decoded."""
         if len(self._sound) >= _MOST_ESSENCES:
             self._sound.clear()
         self._sound.add(essence(value))
@@ -478,12 +499,12 @@ class Replayer:
     # --- snapshots inside the log --------------------------------------------------------------------------------
 
     def expect(self, checkpoints: Iterable[LogCheckpoint]) -> None:
-        """The snapshots that the replay comes by, in the order of their ends."""
+        """Set the snapshots inside the log that the replay will pass, ordered by end offset."""
         self._expected = deque(checkpoints)
         self._set_due()
 
     def pass_due_checkpoints(self, offset: int) -> None:
-        """Pass the snapshots that end at an offset or before it, once every record before that offset is replayed."""
+        """Pass the expected snapshots that end at ``offset`` or before, once all records before it are replayed."""
         if self._due > offset:
             return
         while self._due <= offset:
@@ -495,12 +516,13 @@ class Replayer:
         if not self._expected:
             for topic in self._delta.peek(TOPICS).values():
                 if isinstance(topic, RecordedTopic):
-                    topic.records.agreed = None  # nobody will ask again
+                    topic.records.agreed = None  # only comparisons with snapshots need it, and none is left
 
     def pass_checkpoint(self, checkpoint: LogCheckpoint, snapshot: Image) -> None:
-        """Go on from a snapshot: where it and the log disagree, the snapshot holds.
+        """Compare the state with a snapshot at its end offset; where they disagree, go on with the snapshot's values.
 
-        No snapshot is written inside a metadata transaction, so one that is open belongs to a log of another history.
+        Kafka writes no snapshot inside a metadata transaction, so a transaction that is open here belongs to a log of
+        another history, and is dropped.
         """
         if self._transaction is not None:
             self._transaction = None
@@ -517,7 +539,7 @@ class Replayer:
     # --- a snapshot ----------------------------------------------------------------------------------------------
 
     def snapshot_batch(self, batch: Batch, file: str) -> None:
-        """The records of a verified batch of a snapshot; partitions stay bytes. Raises DecodeError."""
+        """Replay a verified batch of the snapshot ``file``; partitions stay undecoded. Raises DecodeError."""
         place = BatchPosition(file, batch.position, batch.epoch, True)
         if batch.is_control:
             for raw in iter_records(batch):
@@ -548,6 +570,7 @@ class Replayer:
             self._run(topic_id, run)
 
     def _run(self, topic_id: Uuid, run: UndecodedRun) -> None:
+        """Give undecoded partition records to their topic. If it does not exist, list each record as a problem."""
         try:
             writable(self._delta, topic_id).add_run(run)
         except ReplayError as error:
@@ -557,12 +580,12 @@ class Replayer:
                 self.problems.append(Problem(origin, str(error), False))
 
     def snapshot_end(self, end_offset: int, epoch: int, timestamp: int) -> None:
-        """The snapshot is complete: the image is that of the offset before its end."""
+        """Note that the snapshot is complete: its last record of the log is the one before ``end_offset``."""
         self._provenance = Provenance(end_offset - 1, epoch, timestamp)
 
 
 def _reporter(problems: Problems) -> Report:
-    """List what a snapshot's topics turn out to hold, each record once, up to a bound. It outlives the replayer."""
+    """Return the function that lists a record which turns out wrong when its topic is decoded, each one once."""
     reported: set[tuple[int, str]] = set()
 
     def report(origin: Origin, reason: str, undecoded: Undecoded | None) -> None:

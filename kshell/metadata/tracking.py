@@ -1,6 +1,6 @@
-"""Which values of the image a record writes or removes: what ties the log's records to paths of the tree.
+"""Which values of the image each record writes or removes: the connection from the log's records to paths of the tree.
 
-Found by replaying each record on a delta of its own that takes notes, so a record type says it nowhere twice.
+It is found by replaying the record on a delta that notes changes, so no record type has to declare it separately.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from kshell.metadata.values import Origin
 
 
 class Tracker:
-    """Begins at an image and must be given every record after it, in order.
+    """Finds what each record touches. It starts at an image, and must be given every record after it, in order.
 
-    Records of an open metadata transaction are taken as they come: they are in the log, whatever becomes of them. What
-    follows an aborted one meets the image from before it.
+    Unlike a replay, it applies records of a metadata transaction at once, because it reports on records of the log,
+    whether or not they take effect. When a transaction is aborted, it returns to the state before it.
     """
 
     def __init__(self, image: Image, *, keeps_old: bool = False) -> None:
-        """``keeps_old``: whether :meth:`values` will be asked for."""
+        """Start at an image; ``keeps_old`` says whether :meth:`values` will be called."""
         self._keeps_old = keeps_old
         self._delta = Delta(image)
         self._before_transaction: Image | None = None
 
     def topic_name(self, topic_id: bytes) -> str | None:
-        """The name of the topic that has an id now."""
+        """Return the name of the topic with an id, after the last record; ``None`` if there is none."""
         topic: Topic | None = self._delta.peek(TOPICS).get(topic_id)
         return None if topic is None else topic.name
 
     def touched(self, decoded: Decoded, origin: Origin) -> list[Touch]:
-        """What the record touches; nothing for one that changes nothing, is not known, or does not fit."""
+        """Apply the next record and return what it touches: nothing if it is unknown or does not fit the image."""
         self._mark(decoded.name)
         if decoded.data is None:
             return []
@@ -50,13 +50,13 @@ class Tracker:
         return self._delta.touched
 
     def values(self, touch: Touch) -> tuple[object, object]:
-        """What the last record found where it touched, and what it left there; ``None`` for nothing, or not kept."""
+        """Return the value at a touch of the last record before and after it; ``None``: no value, or not kept."""
         if self._delta.old is None:
             return None, None
         return self._delta.old.get(touch), self._delta.value(touch)
 
     def _mark(self, name: str) -> None:
-        """Act on a transaction's marker, one that cannot be decoded too, as the replayer does."""
+        """Begin, end or abort a transaction if the record is such a marker, even one that could not be decoded."""
         before = self._before_transaction
         if name == BEGIN.name and before is None:
             self._before_transaction = self._delta.apply(EMPTY.provenance)

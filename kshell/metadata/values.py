@@ -1,4 +1,4 @@
-"""Values of the image and where they came from; :func:`plain` gives Kafka's lowerCamelCase names."""
+"""Entries of the image: a value and its origin, the record that wrote it. :func:`plain` is a value's JSON form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class BatchPosition(NamedTuple):
-    """The batch that a record came in: its file's name, the byte it starts at, its epoch, and the file's kind."""
+    """The batch that holds a record: its file, the byte at which it begins there, and its leader epoch."""
 
     file: str
     position: int
@@ -20,7 +20,7 @@ class BatchPosition(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """The record that last wrote a value. In a snapshot ``offset`` counts within the file: it is not the log's."""
+    """The record that last wrote a value. In a snapshot ``offset`` counts records of the file: it is not the log's."""
 
     offset: int
     timestamp: int
@@ -30,11 +30,11 @@ class Origin(NamedTuple):
 
 
 new_origin = partial(tuple.__new__, Origin)
-"""An :class:`Origin` of a tuple of its fields, at a third of the cost: a replay makes one for each record."""
+"""Make an :class:`Origin` from a tuple of its fields, in a third of the time: a replay makes one for each record."""
 
 
 class Entry(Generic[T_co]):
-    """A value and its origin; immutable by convention, compared by value alone."""
+    """A value and its origin. Never changed once it is made; entries with equal values are equal."""
 
     __slots__ = ("origin", "value")
 
@@ -54,7 +54,7 @@ class Entry(Generic[T_co]):
 
 
 class Provenance(NamedTuple):
-    """The last record in an image (``MetadataProvenance``): offset, epoch, timestamp in epoch milliseconds."""
+    """The last metadata record in an image (``MetadataProvenance``); ``timestamp`` is in epoch milliseconds."""
 
     offset: int
     epoch: int
@@ -63,7 +63,7 @@ class Provenance(NamedTuple):
 
 @cache
 def camel(name: str) -> str:
-    """``partition_epoch`` -> ``partitionEpoch``."""
+    """Return a name in lowerCamelCase: ``partition_epoch`` -> ``partitionEpoch``."""
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)
 
@@ -77,7 +77,7 @@ def _json_names(fields: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON knows it: named tuples become objects, UUIDs base64, other bytes hex, tuples lists."""
+    """Return a value in its JSON form: named tuples become objects, UUIDs base64, other bytes hex, tuples lists."""
     kind = type(value)
     if kind in _SCALARS:
         return value
@@ -96,11 +96,11 @@ def plain(value: Any) -> Any:
 
 _NEWER = "UNKNOWN({})"
 NEWER_ENUM = (_NEWER,)
-"""What :func:`enum_name` calls codes that no release defines; ``{}`` is the number."""
+"""The template of the names that :func:`enum_name` gives to codes no release defines; ``{}`` is the code."""
 
 
 def enum_name(names: dict[int, str], code: int) -> str:
-    """Kafka's name of a code; a code that no release defines keeps its number: ``UNKNOWN(99)``."""
+    """Return Kafka's name of an enumeration's code, or ``UNKNOWN(99)`` for a code that no release defines."""
     return names.get(code) or _NEWER.format(code)
 
 

@@ -1,9 +1,10 @@
-"""What the keys of one table were, at every offset: the newest value as it is, those before it packed into one buffer.
+"""All versions of the values of a table: the newest of each key as an object, earlier ones packed into one buffer.
 
-A packed value costs a few dozen bytes, where an object takes hundreds: the offset since when it held, counted from the
-log's start, the number of its kind, and what the kind does not have. Where the value came from is in the kind (the
-record's type, how long a transaction kept it waiting) and in the index of the log. A key that is gone has no object of
-its own any more, only a row that says when it came and went: a log may be full of ACLs or topics that come and go.
+:class:`Cells` has the keys that exist (:class:`Cell`), :class:`Tombstones` those that were removed, and
+:class:`PackedValues` is the buffer. A packed version costs a few dozen bytes, where an object takes hundreds: the
+offset at which it took effect, counted from the log's start, the number of its *kind* (:class:`_Kind`: what many values
+share), and its payload. Its origin is found again from its kind and the log. A removed key costs only a row that says
+when it was created and removed: a log may be full of ACLs or topics that come and go.
 """
 
 from __future__ import annotations
@@ -26,13 +27,16 @@ _SINCE = struct.Struct("<I")
 _NUMBER = struct.Struct("<Q")
 _SCALARS = frozenset((str, int, float, bool, bytes, type(None)))
 _LONG = 2 * _NUMBER.size
-"""Payloads from this size on are worth a look whether they are there already."""
+"""Payloads of this size (bytes) or more are packed only once: repetitions refer to the first one."""
 _MOST_RECENT = 4096
 
 
 class _Kind(NamedTuple):
-    """What many rows share. ``how`` is the value's class, or one of the names below; ``lag`` is the number of offsets
-    after its record's at which the value took effect; ``types`` are those of a named tuple's fields.
+    """The part that many packed versions have in common.
+
+    ``how`` is the value's class, or the name of one of the constants below. ``record_type``, ``version`` and ``lag``
+    give the origin: the value took effect ``lag`` offsets after its record. ``types`` are those of the fields of a
+    named tuple.
     """
 
     how: Any
@@ -46,7 +50,7 @@ _NOTHING, _OBJECT, _SAME = _Kind("nothing"), _Kind("object"), _Kind("the same as
 
 
 class PackedValues:
-    """The buffer, and what its rows have in common."""
+    """The buffer of packed versions. A *position* is where a version begins in it."""
 
     def __init__(self, log: RecordLog, changes: PartitionChanges) -> None:
         self._log = log
@@ -55,14 +59,15 @@ class PackedValues:
         self._kinds: Interned[_Kind] = Interned()
         self._nothing, self._same = self._kinds.number(_NOTHING), self._kinds.number(_SAME)
         self._parts: list[Any] = []
-        """What named tuples hold beside numbers and text (listeners, directories), each once."""
+        """Fields of named tuples that are not scalars or UUIDs (listeners, directories), each stored once."""
         self._part_numbers: dict[Any, int] = {}
         self._recent: dict[tuple[_Kind, bytes], int] = {}
-        """Where a payload was packed first: brokers that are fenced and unfenced are the same two again and again."""
+        """(kind, payload) -> position of the first such version: a broker that is fenced repeatedly has two values."""
         self._objects: list[Any] = []
+        """Values that cannot be packed, such as those of a snapshot."""
 
     def pack(self, since: int, value: Any) -> int:
-        """Where the value was put."""
+        """Pack a value that took effect at offset ``since`` (``None``: removed there); return its position."""
         kind, payload = self._form(since, value)
         position = len(self._packed)
         if len(payload) >= _LONG:
@@ -76,6 +81,7 @@ class PackedValues:
         return position
 
     def _form(self, since: int, value: Any) -> tuple[_Kind, bytes]:
+        """Return a value's kind and payload."""
         if value is None:
             return _NOTHING, b""
         if type(value) is Uuid:
@@ -95,6 +101,7 @@ class PackedValues:
         return form
 
     def _entry(self, value: Any, origin_fields: tuple[str, int, int]) -> tuple[_Kind, bytes] | None:
+        """Return kind and payload of the value of an :class:`Entry`; ``None`` if it cannot be packed."""
         if type(value) in _SCALARS:
             return _Kind(type(value), *origin_fields), marshal.dumps(value)
         if not isinstance(value, tuple) or not hasattr(value, "_fields"):
@@ -107,6 +114,7 @@ class PackedValues:
         return _Kind(type(value), *origin_fields, types), marshal.dumps(tuple(fields))
 
     def _part(self, part: Any) -> int:
+        """Return the number of a field that is stored once. Raises TypeError or ValueError if it cannot be."""
         key = (dict, marshal.dumps(part)) if type(part) is dict else (type(part), part)
         number = self._part_numbers.setdefault(key, len(self._parts))
         if number == len(self._parts):
@@ -114,17 +122,17 @@ class PackedValues:
         return number
 
     def since(self, position: int) -> int:
-        """The offset from which the value at a position was in effect."""
+        """Return the offset at which the value at a position took effect."""
         since: int = _SINCE.unpack_from(self._packed, position)[0]
         return since + self._log.start
 
     def is_something(self, position: int) -> bool:
-        """Whether there is a value at a position: a row may say that there was none."""
+        """Whether the version at a position is a value, and not the removal of one."""
         kind: int = _HEAD.unpack_from(self._packed, position)[1]
         return kind != self._nothing
 
     def unpack(self, position: int) -> tuple[int, Any]:
-        """(since when, value) of what was put at a position."""
+        """Return (offset at which it took effect, value or ``None``) of the version at a position."""
         since, number = _HEAD.unpack_from(self._packed, position)
         start = position + _HEAD.size
         if number == self._same:
@@ -159,39 +167,39 @@ class PackedValues:
 
 
 Version = tuple[int, Any]
-"""(the offset from which it holds, the value; ``None`` for nothing)."""
+"""(the offset at which it took effect, the value; ``None`` if it was removed there)."""
 Keys = tuple[Any, ...]
-"""The keys on the way to a value: one, or two in a family with two levels."""
+"""The keys of a value: one, or two in a family with two levels."""
 _MASK = 2**64 - 1
 
 
 class Cell:
-    """The versions of one key. ``value`` is the newest, ``None`` for nothing, since offset ``since``."""
+    """The versions of one key. ``value`` is the newest (``None``: removed), in effect since offset ``since``."""
 
     __slots__ = ("older", "since", "value")
 
     def __init__(self, since: int, value: Any) -> None:
         self.older: array[int] | None = None
-        """Where the values before it are packed, oldest first."""
+        """Positions of the packed versions before it, oldest first."""
         self.since = since
         self.value = value
 
 
 class Tombstones:
-    """The keys of a family that were created after the log's start and removed, in the order of removal."""
+    """The keys of a family that the log created and removed, one row for each removal, in that order."""
 
     def __init__(self, values: PackedValues) -> None:
         self._values = values
         self._born, self._died = array("Q"), array("Q")
         self._hashes = array("Q")
         self._rows = array("Q")
-        """Where a key is packed, with the positions of its values."""
+        """For each row, where its keys and the positions of its versions begin in ``_packed``."""
         self._packed = bytearray()
         self._by_hash = array("Q")
-        """The numbers of the keys, sorted by their hashes; made when a key is looked for."""
+        """The numbers of the rows, sorted by the hash of their keys; made when a key is searched for."""
 
     def add(self, keys: Keys, older: Sequence[int], died: int) -> None:
-        """Add one: its versions are packed at ``older``, until its removal."""
+        """Add a value that was removed at offset ``died``; ``older`` are the positions of its packed versions."""
         self._born.append(self._values.since(older[0]))
         self._died.append(died)
         self._hashes.append(hash(keys) & _MASK)
@@ -199,22 +207,23 @@ class Tombstones:
         self._packed += marshal.dumps((keys, *older))
 
     def _row(self, number: int) -> tuple[Keys, tuple[int, ...]]:
+        """Return the keys of a row and the positions of its packed versions, oldest first."""
         with memoryview(self._packed)[self._rows[number] :] as view:
             keys, *older = marshal.loads(view)
         return tuple([Uuid(key) if type(key) is bytes else key for key in keys]), tuple(older)
 
     def keys(self, until: int) -> Iterator[Keys]:
-        """Those that came up to an offset; one that came twice comes twice."""
+        """Yield the keys that were created up to an offset; a key that was created twice comes twice."""
         return (self._row(number)[0] for number, born in enumerate(self._born) if born <= until)
 
     def there(self, offset: int) -> dict[Keys, tuple[int, ...]]:
-        """Those that were there at an offset, and where their values are packed."""
+        """Return the keys that existed at an offset -> the positions of their packed versions."""
         first = bisect_right(self._died, offset)
         born = self._born
         return dict(self._row(number) for number in range(first, len(born)) if born[number] <= offset)
 
     def lives(self, keys: Keys) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """(offset at which it went, where its values are packed) of each time that a key was there, newest first."""
+        """Yield, for each time that a key existed, (offset of removal, positions of its versions), newest first."""
         if len(self._by_hash) != len(self._rows):
             self._by_hash = array("Q", sorted(range(len(self._rows)), key=self._hashes.__getitem__))
         wanted = hash(keys) & _MASK
@@ -228,7 +237,7 @@ class Tombstones:
 
 
 class Cells:
-    """The cells of a table's keys; ``above`` is the key of the table itself in a family with two levels."""
+    """The versions of the keys of one table; ``above`` is the key of the table itself in a family with two levels."""
 
     __slots__ = ("_above", "_cells", "_tombstones", "_values")
 
@@ -242,17 +251,17 @@ class Cells:
         return len(self._cells)
 
     def __iter__(self) -> Iterator[Any]:
-        """The keys that are not removed."""
+        """Iterate over the keys that have a cell: those that were written and did not become tombstones."""
         return iter(self._cells)
 
     def came(self, until: int) -> Iterator[Any]:
-        """Those of them that were noted up to an offset."""
+        """Yield the keys with a cell whose first version took effect at or before an offset."""
         for key, cell in self._cells.items():
             if (self._values.since(cell.older[0]) if cell.older else cell.since) <= until:
                 yield key
 
     def put(self, key: Any, since: int, value: Any, base: Any) -> None:
-        """Note a value of a key (``None``: removed) from an offset on; ``base`` is its value before the log."""
+        """Note a key's value (``None``: removed) from offset ``since`` on; ``base`` is its value before the log."""
         cell = self._cells.get(key)
         if cell is None:
             if value is not base:
@@ -266,12 +275,13 @@ class Cells:
             cell.since, cell.value = since, value
 
     def _make_older(self, cell: Cell) -> None:
+        """Pack the newest version of a cell, before it gets another one."""
         if cell.older is None:
             cell.older = array("Q")
         cell.older.append(self._values.pack(cell.since, cell.value))
 
     def _bury(self, key: Any, cell: Cell, died: int) -> None:
-        """What came and went at one offset, in a transaction, was never there."""
+        """Turn a removed key into a tombstone. A version removed where it took effect, in a transaction, is dropped."""
         del self._cells[key]
         if cell.since < died:
             self._make_older(cell)
@@ -279,7 +289,7 @@ class Cells:
             self._tombstones.add((*self._above, key), cell.older, died)
 
     def at(self, key: Any, offset: int) -> Version | None:
-        """The version of a present key at an offset; ``None`` when all came later."""
+        """Return the version of a key at an offset; ``None`` without a cell, or if all its versions came later."""
         cell = self._cells.get(key)
         if cell is None:
             return None
@@ -289,7 +299,7 @@ class Cells:
         return None if packed_version is None else self._values.unpack(packed_version)
 
     def holds(self, key: Any, offset: int) -> bool | None:
-        """Whether that is anything; ``None`` when all came later. Nothing is unpacked."""
+        """Whether :meth:`at` is a value and not a removal; ``None`` where it is ``None``. Nothing is unpacked."""
         cell = self._cells.get(key)
         if cell is None:
             return None
@@ -299,16 +309,17 @@ class Cells:
         return None if packed_version is None else self._values.is_something(packed_version)
 
     def packed(self, older: Sequence[int], offset: int) -> Any:
-        """The value of a removed key at an offset at which it was present."""
+        """Return the value at an offset of a removed key that existed there; ``older`` is where it is packed."""
         packed_version = self._last_by(older, offset)
         return None if packed_version is None else self._values.unpack(packed_version)[1]
 
     def _last_by(self, older: Sequence[int], offset: int) -> int | None:
+        """Return the position of the last of the packed versions that took effect up to an offset."""
         index = bisect_right(older, offset, key=self._values.since) - 1
         return None if index < 0 else older[index]
 
     def versions(self, key: Any, until: int) -> Iterator[Version]:
-        """All versions of a key up to an offset, newest first."""
+        """Yield all versions of a key that took effect up to an offset, newest first, removals included."""
         cell = self._cells.get(key)
         if cell is not None:
             if cell.since <= until:

@@ -1,10 +1,10 @@
-"""Pictures of answers, drawn by matplotlib.
+"""Draw results as pictures with matplotlib: a result comes in, a :class:`Plot` goes out.
 
-A picture is one decorated function in a module of :mod:`kshell.plots.pictures`. The other modules are what they are
-drawn with: bars side by side (``panels``), bars over time (``strips``), states over time (``intervals``), one theme.
+A picture is one decorated function in a module of :mod:`kshell.plots.pictures`. The other modules draw the parts: bars
+side by side (``panels``), bars over time (``strips``), states over time (``intervals``), and a common ``theme``.
 
-An answer has the picture whose columns it has: whatever command, or SQL, gave them. Where several fit, it is the one
-that needs the most columns.
+The columns of a result decide which picture it gets, whatever command or SQL query made them. If several pictures fit,
+the one that needs the most columns is drawn.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Picture", "Plot", "declared_pictures", "draw", "draw_rows", "picture
 
 @cache
 def declared_pictures() -> tuple[Picture, ...]:
-    """Every picture that there is, those that need the most columns first."""
+    """Import and return all pictures, those that need the most columns first."""
     package = importlib.import_module(f"{__name__}.pictures")
     for name in module_names(package.__path__):
         importlib.import_module(f"{package.__name__}.{name}")
@@ -33,16 +33,16 @@ def declared_pictures() -> tuple[Picture, ...]:
 
 
 def picture_of(answer: Result) -> Picture | None:
-    """The picture that an answer has, or ``None``. Loads no plotting library."""
+    """Return the picture for a result, or ``None``. Does not import matplotlib."""
     match = _match(answer)
     return match[0] if match else None
 
 
 def draw(answer: Result, *, interactive: bool = False) -> Plot:
-    """Draw an answer. Its rows are read, and kept, if that was not done before.
+    """Draw a result, whose rows are read into memory. ``interactive``: make a Vega-Lite chart as well.
 
-    Raises UsageError: it has no picture (or none that is ``interactive``), there is nothing in it to draw, matplotlib
-    is not installed.
+    Raises UsageError if there is no such picture for the result, its rows hold nothing to draw, or matplotlib is
+    missing.
     """
     match = _match(answer)
     if match is None:
@@ -63,12 +63,12 @@ def draw(answer: Result, *, interactive: bool = False) -> Plot:
 
 
 def draw_rows(rows: Sequence[Row]) -> Plot:
-    """Draw rows of elsewhere, such as those of a pipeline's table. Raises as :func:`draw` does."""
+    """Draw rows that are not from a command, such as those of a pipeline's table. Raises as :func:`draw` does."""
     return draw(Rows(tuple(map(Column, rows[0] if rows else ())), rows))
 
 
 def _match(answer: Result) -> tuple[Picture, Rows | Mapping[str, object]] | None:
-    """The picture, and the part of the answer that it shows."""
+    """Return the picture for a result, and the part of the result that it shows; ``None`` if no picture fits."""
     for part in _parts(answer):
         names = {column.name for column in part.columns} if isinstance(part, Rows) else set(part)
         for picture in declared_pictures():
@@ -85,7 +85,7 @@ def _parts(answer: Result) -> Iterator[Rows | Mapping[str, object]]:
 
 
 def _rows(part: Rows | Mapping[str, object]) -> list[Row]:
-    """Rows, an object as one of them."""
+    """Read the rows of a part into memory; an object is one row."""
     if not isinstance(part, Rows):
         return [part]
     rows = list(part.rows)

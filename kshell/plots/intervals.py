@@ -1,4 +1,4 @@
-"""States over time, one lane per broker, feature or partition: bars with a colour, a hatch and a label."""
+"""Draw states over time: one lane per broker, feature or partition, in which each interval has a colour and a label."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST = 30
-"""Lanes."""
+"""The most lanes of a picture."""
 _PITCH, _BAND = 28, 0.72
 _HEAD, _FOOT, _LABEL = 28, 48, 300
 _REST = 0.08
-"""Of the time that is drawn: what lasts, beyond the last record."""
+"""The share of the drawn time that is added after the last record, for states that still last."""
 _NARROW = 2.5
-"""Pixels that a stretch has at least."""
+"""The least width of an interval, in pixels."""
 _HATCHED = 6
-"""Pixels of a box whose hatch can be seen."""
+"""The least width of a box that gets a hatch, in pixels."""
 Box = tuple[float, float, float, float]
-"""Left, top, right, bottom."""
+"""Left, top, right, bottom, in the units of the axes."""
 
 
 class Style(NamedTuple):
-    """The style of a state, and its label. Of two that share pixels, the one of the higher ``level`` is visible."""
+    """The style of a state, and its label in the legend. Where boxes overlap, the higher ``level`` is in front."""
 
     label: str
     color: str
@@ -36,7 +36,7 @@ class Style(NamedTuple):
 
 
 class LaneInterval(NamedTuple):
-    """From ``start`` to ``end`` (epoch milliseconds; ``None``: it lasts). ``label`` is written in it if it fits."""
+    """A state from ``start`` to ``end`` (epoch ms; ``None``: it lasts); its label is written in it if there is room."""
 
     start: float
     end: float | None
@@ -45,14 +45,16 @@ class LaneInterval(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """A line of the picture."""
+    """A lane of the picture: its name at the left, and its intervals."""
 
     name: str
     stretches: Sequence[LaneInterval]
 
 
 def draw(heading: Heading, lanes: Sequence[Lane], last: float, legend: str = "") -> Figure:
-    """``last``: the time of the last record (epoch milliseconds); ``legend``: the text before the keys, if any."""
+    """Draw the figure. ``last``: the time of the last record (epoch milliseconds); ``legend``: the text before the
+    legend.
+    """
     head = _HEAD if legend else 8
     figure, top = theme.page(heading.title, heading.facts, head + _PITCH * len(lanes) + _FOOT, heading.note)
     if legend:
@@ -118,7 +120,7 @@ def _label(axes: Axes, stretch: LaneInterval, extent: tuple[float, float], at: t
 
 
 def fill_boxes(axes: Axes, boxes: Sequence[Box], name: str, **style: Any) -> None:
-    """Draw boxes of one style, as one collection of that name."""
+    """Draw boxes of one style as one collection; ``name`` becomes its id (gid)."""
     from matplotlib.collections import PolyCollection
 
     shapes = [[(start, top), (end, top), (end, bottom), (start, bottom)] for start, top, end, bottom in boxes]

@@ -1,4 +1,7 @@
-"""Bars of one thing each in a row (a broker, a rack, a topic), in one or more panels with an axis of their own."""
+"""Draw horizontal bars: one row per thing (a broker, a rack, a topic), and one or more panels side by side.
+
+Each panel shows one quantity, with its own axis.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST = 40
-"""Rows that are drawn at most."""
+"""The most rows of a picture."""
 _PITCH = 27
 _BAR = 0.62
 _GAP = 26
@@ -20,14 +23,13 @@ _HEAD, _LINE_HEAD = 26, 18
 _FOOT = 46
 _LEAST_LABEL, _MOST_LABEL = 60.0, 300.0
 _BESIDE = 7
-"""Between a bar and its number."""
+"""The pixels between a bar and its number."""
 _THINNEST = 3
-"""Pixels: what is not 0 can be seen."""
+"""The least length of a bar that is not 0, in pixels."""
 
 
 class Bar(NamedTuple):
-    """``value`` is ``None`` where it is unknown. ``trouble`` is the part of it that is hatched; ``more`` follows the
-    number."""
+    """A bar; ``value`` is ``None`` if unknown. The part ``trouble`` of it is hatched; ``more`` follows its number."""
 
     value: float | None
     trouble: float = 0
@@ -35,7 +37,7 @@ class Bar(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """``bars`` are as many as there are rows. ``line`` is a number to compare them with, and what it is."""
+    """A panel: one bar per row. ``line`` is a (label, number) pair, drawn as a line to compare the bars with."""
 
     title: str
     unit: str
@@ -45,7 +47,7 @@ class Panel(NamedTuple):
 
 
 class _Scale(NamedTuple):
-    """An axis from 0 to ``reach``, ``width`` pixels long."""
+    """An axis from 0 to the value ``reach``, ``width`` pixels long."""
 
     reach: float
     width: float
@@ -55,7 +57,7 @@ class _Scale(NamedTuple):
 
 
 class Heading(NamedTuple):
-    """The heading above the panels; ``note`` says what was left out."""
+    """The heading of a picture: title, facts, and a ``note`` that says what was left out."""
 
     title: str
     facts: Sequence[str]
@@ -63,9 +65,9 @@ class Heading(NamedTuple):
 
 
 def draw(heading: Heading, names: Sequence[str], panels: Sequence[Panel], *, alike: bool = False) -> Figure:
-    """Names on the left, a panel of bars beside another. At most :data:`MOST` rows are to be given.
+    """Draw the names of the rows (at most :data:`MOST`) at the left, and the panels beside each other.
 
-    ``alike``: all axes are the same, so that bars of different panels can be compared.
+    ``alike``: all panels have the same scale, so that their bars can be compared.
     """
     head = _HEAD + (_LINE_HEAD if any(panel.line for panel in panels) else 0)
     figure, top = theme.page(heading.title, heading.facts, head + _PITCH * len(names) + _FOOT, heading.note)
@@ -105,7 +107,7 @@ def _panel(axes: Axes, panel: Panel, scale: _Scale) -> None:
 
 
 def _reach(panel: Panel, width: float) -> float:
-    """The end of the axis: every bar and the text behind it fit in."""
+    """Return the value at the end of the axis, so that every bar fits with the text after it."""
     ends = [bar.value or 0 for bar in panel.bars]
     reach = max([*ends, (panel.line[1] if panel.line else 0) * 1.05]) * 1.02 or 1.0
     for value, bar in zip(ends, panel.bars, strict=True):
@@ -121,7 +123,7 @@ def _bar_text(bar: Bar) -> str:
 
 
 def _length(bar: Bar, scale: _Scale) -> float:
-    """Of what is drawn: nothing that is not 0 is too small to be seen."""
+    """Return the length of a bar as drawn: a value other than 0 is never too short to be seen."""
     return max(bar.value, scale.reach * _THINNEST / scale.width) if bar.value else 0.0
 
 
@@ -154,7 +156,7 @@ def _number(axes: Axes, at: tuple[float, float], text: str, scale: _Scale) -> No
 
 
 def _line(axes: Axes, panel: Panel, texts: Sequence[str], scale: _Scale) -> None:
-    """Draw the line through all rows except those where a number is in its way."""
+    """Draw the panel's line through all rows except those in which it would cross the number of a bar."""
     assert panel.line is not None
     name, value = panel.line
     at = scale.pixels(value)
@@ -181,7 +183,7 @@ def _line(axes: Axes, panel: Panel, texts: Sequence[str], scale: _Scale) -> None
 
 
 def worst(count: int, badness: Sequence[tuple[float, ...]]) -> list[int]:
-    """Which rows are drawn, in their own order: all, or the :data:`MOST` that are worst."""
+    """Return the indexes of the rows to draw, ascending: all, or the :data:`MOST` with the highest badness."""
     if count <= MOST:
         return list(range(count))
     return sorted(sorted(range(count), key=lambda place: (tuple(-value for value in badness[place]), place))[:MOST])

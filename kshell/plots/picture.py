@@ -1,16 +1,18 @@
-"""What a picture declares, and a finished one: to look at in a notebook, to put into a page, to save.
+"""The declaration of a picture (:func:`picture`), and a drawn one (:class:`Plot`) to show, embed in HTML, or save.
 
-Nothing here loads the plotting library before something is drawn.
+Importing this module does not import matplotlib.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Container
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kshell.engine.result import Row
 from kshell.errors import CommandError, UsageError
+from kshell.escape import html
 from kshell.plots.theme import own_settings
 from kshell.plots.vega import MIME
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Drawn(NamedTuple):
-    """A figure, and what it shows in a few sentences for who does not see it (names in it escaped)."""
+    """A figure with its alternative text: a few sentences that say what it shows. Names in the text are escaped."""
 
     figure: Figure
     alt: str
@@ -29,11 +31,11 @@ class Picture(NamedTuple):
     """A declared picture, made with :func:`picture`.
 
     Attributes:
-        needs: columns that an answer must have.
-        any_of: of these, an answer must have one.
-        commands: examples of commands whose answers have it, for a message.
-        draw: gets at least one row; raises :class:`NothingToDraw`.
-        spec: the same rows as Vega-Lite, for ``plot(interactive=True)``; ``None`` where there is no such picture.
+        draw: draws at least one row; raises :class:`NothingToDraw`.
+        needs: the columns that a result must have, all of them.
+        any_of: the columns of which a result must have at least one; empty for no such condition.
+        commands: examples of commands with this picture, for a hint.
+        spec: makes a Vega-Lite chart of the same rows, for ``plot(interactive=True)``; ``None`` if there is none.
     """
 
     name: str
@@ -45,7 +47,7 @@ class Picture(NamedTuple):
 
 
 class NothingToDraw(Exception):
-    """The rows hold nothing that a picture could show."""
+    """The rows hold nothing to draw. :func:`kshell.plots.draw` converts it to a UsageError."""
 
     def __init__(self, reason: str, hint: str | None = None) -> None:
         super().__init__(reason)
@@ -76,7 +78,7 @@ def picture(
 
 
 def number(value: Any) -> float | None:
-    """A value of a row as a number; ``None`` for what is none."""
+    """Convert a value of a row to a number; ``None`` if it is no finite number."""
     if value is None or isinstance(value, (bool, str)):
         return None
     try:
@@ -87,14 +89,16 @@ def number(value: Any) -> float | None:
 
 
 _SCALE = 2
-"""Pixels of the PNG for each one of the page: screens of today have two."""
+"""Pixels of a PNG per CSS pixel, as on usual high-resolution screens."""
 
 
 class Plot:
-    """``figure`` is a matplotlib Figure of its own (pyplot does not know it), ``alt`` says what is in it.
+    """A drawn picture, without background, readable on white and on dark pages.
 
-    Text and lines can be read on a white page and on a dark one; there is no background. With a ``spec`` (Vega-Lite), a
-    notebook that can shows that instead.
+    Attributes:
+        figure: a matplotlib Figure that is not registered with pyplot.
+        alt: the alternative text.
+        spec: a Vega-Lite chart, which notebooks that support it show in place of the figure; ``None`` if there is none.
     """
 
     def __init__(self, figure: Figure, alt: str, spec: dict[str, Any] | None = None) -> None:
@@ -113,17 +117,15 @@ class Plot:
 
     def png(self) -> bytes:
         """The picture as a PNG; the same bytes for the same rows."""
-        import io
-
         page = io.BytesIO()
         with own_settings():
             self.figure.savefig(page, format="png", dpi=self.figure.dpi * _SCALE, metadata={"Software": None})
         return page.getvalue()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a file; its ending is the format (``png``, ``svg``, ``pdf``, …).
+        """Write the picture to a file; its extension is the format (``png``, ``svg``, ``pdf``, …).
 
-        Raises UsageError for an ending that is no format, CommandError when the file cannot be written.
+        Raises UsageError for an unknown extension, CommandError if the file cannot be written.
         """
         from pathlib import Path
 
@@ -147,9 +149,7 @@ class Plot:
             raise CommandError(f"the picture cannot be written: {error.strerror or type(error).__name__}") from None
 
     def to_html(self) -> str:
-        """An ``<img>`` that holds the picture itself, with its alternative text."""
-        from kshell.escape import html
-
+        """Return an ``<img>`` element with the picture as embedded data, and its alternative text."""
         width, height = self.size
         return (
             f'<img src="data:image/png;base64,{self._base64()}" alt="{html(self.alt)}" width="{width}"'
@@ -164,7 +164,7 @@ class Plot:
     def _repr_mimebundle_(
         self, include: Container[str] | None = None, exclude: Container[str] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the forms that a notebook shows and saves."""
+        """Return the forms that a notebook shows and saves, by MIME type, and their metadata."""
         width, height = self.size
         formats: dict[str, Callable[[], Any]] = {"image/png": self._base64, "text/plain": self.__repr__}
         if self.spec is not None:

@@ -1,4 +1,8 @@
-"""Bars over time on one scale, one line per thing (a record type, a broker), with numbers at the right."""
+"""Draw counts over time: one line of bars per thing (a record type, a broker), with numbers at its right end.
+
+All lines share the axis of time and the scale. The height of a bar is the square root of its count, so that small
+counts remain visible beside large ones.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +19,14 @@ if TYPE_CHECKING:
 _PITCH, _BAND = 32, 0.82
 _HEAD, _FOOT = 18, 48
 _COLUMN = 58
-"""Of numbers, at the right."""
+"""The width of a column of numbers at the right, in pixels."""
 _LABEL = 300
 _THINNEST = 0.07
-"""Of a line's height: one can be seen beside thousands."""
+"""The least height of a bar, as a share of the highest one, so that a count of 1 is visible beside thousands."""
 
 
 class Strip(NamedTuple):
-    """``bars``: epoch milliseconds at which a stretch of time starts -> how much there was in it; none negative."""
+    """A line of bars: start of an interval (epoch milliseconds) -> count, never negative; with numbers at its right."""
 
     name: str
     bars: Mapping[int, float]
@@ -32,7 +36,7 @@ class Strip(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """From and to (epoch milliseconds), and how long the stretches are that are counted."""
+    """The axis of time: start and end (epoch milliseconds), and the length of an interval (``step``, milliseconds)."""
 
     start: int
     end: int
@@ -42,7 +46,7 @@ class Clock(NamedTuple):
 def draw(
     heading: Heading, strips: Sequence[Strip], clock: Clock, columns: Sequence[str] = (), scale: str = ""
 ) -> Figure:
-    """``columns`` are the headings of the strips' numbers; ``scale`` says what a bar is."""
+    """Draw the figure. ``columns`` are the headings of the numbers; ``scale`` is a text that says what a bar means."""
     height = _PITCH * len(strips)
     figure, top = theme.page(heading.title, heading.facts, _HEAD + height + _FOOT, heading.note)
     plot_left = _names(figure, strips, top + _HEAD)
@@ -75,12 +79,12 @@ def _numbers(figure: Figure, strips: Sequence[Strip], columns: Sequence[str], at
 
 
 def _bars(axes: Axes, strips: Sequence[Strip], clock: Clock, width: float) -> None:
-    """A collection for each strip. Its line is where there is nothing."""
+    """Draw the bars of each strip as one collection, on a base line that also shows where there is nothing."""
     from matplotlib.collections import PolyCollection
 
     axes.set_ylim(len(strips), 0)
     tallest = max((value for strip in strips for value in strip.bars.values()), default=0) or 1
-    # A stretch of its own length would be too thin to be seen where there are many.
+    # With very many intervals, a bar of the interval's real width would be too thin to be seen.
     thick = max(clock.step, (clock.end - clock.start) / width * 2.5)
     for place, strip in enumerate(strips):
         ground = place + 1.0

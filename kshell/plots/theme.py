@@ -1,6 +1,7 @@
-"""One look for all pictures: they can be read on white, on a notebook's dark page, and by who sees few colours.
+"""The common style of all pictures: colours, sizes, titles, legends, and texts cut to their room.
 
-Sizes are CSS pixels. No colour stands alone: whatever has one has a word, a number or a hatch as well.
+Pictures are readable on white and on dark pages, and by colour-blind users: whatever has a colour also has a word, a
+number or a hatch. Sizes are CSS pixels, measured from the top left of the page.
 """
 
 from __future__ import annotations
@@ -17,23 +18,23 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.ft2font import FT2Font
 
-# Okabe and Ito, "Color Universal Design": https://jfly.uni-koeln.de/color/. Vermillion is kept for trouble. Their black
-# cannot be seen on a dark page.
+# Okabe and Ito, "Color Universal Design": https://jfly.uni-koeln.de/color/. Vermillion is reserved for trouble. Their
+# black is not used, because it is invisible on a dark page.
 BLUE, ORANGE, GREEN, SKY, PURPLE, YELLOW = SERIES = "#0072B2", "#E69F00", "#009E73", "#56B4E9", "#CC79A7", "#F0E442"
 TROUBLE = "#D55E00"
 INK = "#797979"
-"""Text, lines and outlines: 4.35:1 on white and 4.34:1 on #111111. No colour has more on both."""
+"""The colour of text, lines and outlines: contrast 4.35:1 on white and 4.34:1 on #111111, the most possible on both."""
 HATCHES = "", "////", "....", "\\\\\\\\", "xxxx"
 TROUBLE_HATCH = "////"
 FAINT = 0.16
-"""Opacity of what is there only to be compared with."""
+"""The opacity of shapes that are only there for comparison."""
 
 WIDTH, DPI = 880, 100
 MARGIN = 12
 TITLE, SMALL, TINY = 12.0, 9.5, 8.0
 """Sizes of letters, in points."""
 TAIL = 0.34
-"""Of a long name: partitions of a topic differ at the end."""
+"""The share of a cut name that is taken from its end, because partitions of a topic differ there."""
 _FONT = "DejaVu Sans"  # comes with matplotlib: the same letters everywhere
 _OWN: dict[Any, Any] = {
     "font.family": [_FONT],
@@ -56,7 +57,7 @@ _OWN: dict[Any, Any] = {
 
 @contextmanager
 def own_settings() -> Iterator[None]:
-    """While it lasts, matplotlib has the settings of these pictures; the settings of the user are restored after it."""
+    """Give matplotlib the settings of these pictures in the block, and restore the user's settings after it."""
     import matplotlib
 
     with matplotlib.rc_context():
@@ -66,15 +67,15 @@ def own_settings() -> Iterator[None]:
 
 
 def page(title: str, facts: Sequence[str], height: int, note: str = "") -> tuple[Figure, int]:
-    """An empty figure with a title, facts and a note below it, and how far down they reach. ``height`` is without them.
+    """Make an empty figure with a title, facts and a note at its top; return it, and the height of these in pixels.
 
-    Facts follow each other on as many lines as they need.
+    Facts are joined to as few lines as possible. ``height`` is that of the rest of the page, in pixels.
     """
     from matplotlib.figure import Figure
 
     lines = [*_lines(facts), *([note] if note else [])]
     top = MARGIN + 22 + 17 * len(lines) + 8
-    # A little more than whole pixels, as some versions of matplotlib cut what rounding left below them.
+    # A little more than whole pixels, because some versions of matplotlib cut off the fraction that rounding leaves.
     figure = Figure(figsize=(WIDTH / DPI, (top + height + 0.01) / DPI), dpi=DPI, facecolor="none")
     write(figure, MARGIN, MARGIN + 8, title, size=TITLE, weight="bold")
     for place, line in enumerate(lines):
@@ -94,14 +95,14 @@ def _lines(facts: Sequence[str]) -> list[str]:
 
 
 def write(figure: Figure, x: float, middle: float, text: str, *, size: float = SMALL, **more: Any) -> None:
-    """Write a text at a position in pixels from the top left."""
+    """Write a text; ``x`` and its vertical ``middle`` are pixels from the top left."""
     _, height = figure.get_size_inches() * figure.dpi
     style = {"va": "center", "parse_math": False, **more}
     figure.text(x / WIDTH, 1 - middle / height, text, size=size, **style)
 
 
 def axes_at(figure: Figure, x: float, top: float, width: float, height: float) -> Axes:
-    """Add axes at a position in pixels from the top left, with a line below and none at the other sides."""
+    """Add axes at a position in pixels from the top left, with a line only at the bottom."""
     page_height = figure.get_size_inches()[1] * figure.dpi
     axes = figure.add_axes((x / WIDTH, 1 - (top + height) / page_height, width / WIDTH, height / page_height))
     for side in ("top", "left", "right"):
@@ -112,7 +113,7 @@ def axes_at(figure: Figure, x: float, top: float, width: float, height: float) -
 
 
 def on(color: str) -> str:
-    """Black or white, whichever can be read better on a colour."""
+    """Return black or white, whichever has more contrast on a colour."""
     from matplotlib.colors import to_rgb
 
     parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(color)]
@@ -121,12 +122,12 @@ def on(color: str) -> str:
 
 
 def hatched(color: str, hatch: str) -> dict[str, Any]:
-    """How the hatch over a colour is drawn, as an artist of its own: matplotlib before 3.11 cannot colour it apart."""
+    """Return the style of a second shape with only the hatch: matplotlib before 3.11 cannot give it its own colour."""
     return {"facecolor": "none", "edgecolor": on(color), "linewidth": 0, "hatch": hatch}
 
 
 class LegendKey(NamedTuple):
-    """What a colour and a hatch stand for."""
+    """An entry of a legend: the meaning of a colour and hatch."""
 
     label: str
     color: str
@@ -134,7 +135,7 @@ class LegendKey(NamedTuple):
 
 
 def legend(figure: Figure, x: float, middle: float, title: str, keys: Sequence[LegendKey], more: str) -> None:
-    """Draw boxes with their labels in one line, and ``more`` text behind them."""
+    """Draw a legend in one line: a title, boxes with their labels, and the text ``more`` after them."""
     from matplotlib.patches import Rectangle
 
     page_height = figure.get_size_inches()[1] * figure.dpi
@@ -179,7 +180,7 @@ def _signs() -> frozenset[int]:
 
 
 def _font(weight: str) -> FT2Font:
-    """matplotlib keeps one a thread, as they must not be shared."""
+    """Return the font; matplotlib caches one per thread, because threads must not share it."""
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
     return get_font(findfont(FontProperties(family=[_FONT], weight=weight)))
@@ -191,7 +192,7 @@ def width_of(text: str, size: float = SMALL, weight: str = "normal") -> float:
     font = _font(weight)
     font.set_size(size, DPI)
     font.set_text(text, 0.0)
-    return float(font.get_width_height()[0]) / 64 * 1.04  # hinting differs from scale to scale
+    return float(font.get_width_height()[0]) / 64 * 1.04  # 4 % more: hinting differs from scale to scale
 
 
 def fitting(text: str, width: float, size: float = SMALL, weight: str = "normal", tail: float = 0) -> str:
@@ -219,5 +220,5 @@ def counted(count: int, singular: str, many: str = "") -> str:
 
 
 def compact(value: float) -> str:
-    """A number for an axis or a bar."""
+    """Format a number for an axis or a bar: with one decimal place below 100."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}".removesuffix(".0")

@@ -1,4 +1,4 @@
-"""Time on an axis: positions are milliseconds since the epoch, labels are in UTC."""
+"""Axes of time and texts of times: positions are epoch milliseconds, labels are in UTC."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ STEPS = (
     *(count * _HOUR for count in (1, 2, 3, 6, 12)),
     *(count * _DAY for count in (1, 2, 7, 14, 28, 91, 182, 364, 1820, 3640)),
 )
-"""Milliseconds: the usual lengths of time."""
+"""Round lengths of time for ticks and intervals, in milliseconds."""
 
 
 def step_of(length: float, most: int) -> int:
-    """The shortest of :data:`STEPS` of which no more than ``most`` go into ``length`` milliseconds."""
+    """Return the shortest of :data:`STEPS` that divides ``length`` milliseconds into at most ``most`` intervals."""
     fitting = next((step for step in STEPS if length / step <= most), None)
     if fitting is not None:
         return fitting
@@ -42,13 +42,13 @@ def step_of(length: float, most: int) -> int:
 
 
 def moment(milliseconds: float) -> str:
-    """``2026-11-21 15:11:05.421``; a time that no calendar has is printed unchanged."""
+    """Format a time in UTC as ``2026-11-21 15:11:05.421``; one outside the calendar stays a number of milliseconds."""
     text = iso(int(milliseconds))
     return f"{milliseconds:.0f} ms" if text is None else text.rstrip("Z").replace("T", " ")
 
 
 def between(start: float, end: float) -> str:
-    """From and to, in UTC; a date that both have is printed once."""
+    """Format a range of time in UTC; if both ends have the same date, it is printed once."""
     first, last = moment(start), moment(end)
     if first == last:
         return f"{first} UTC"
@@ -57,7 +57,7 @@ def between(start: float, end: float) -> str:
 
 
 def time_axis(axes: Axes, start: float, end: float, width: float) -> None:
-    """Ticks at round times, the date below them where the ticks do not have it."""
+    """Put ticks at round times, with the date below the axis if the ticks do not show it."""
     axes.set_xlim(start, end)
     step = step_of(end - start, max(2, int(width // 90)))
     first, last = moment(start), moment(end)

@@ -1,6 +1,6 @@
-"""A timeline to zoom, move and point at: Vega-Lite, which JupyterLab, Notebook 7 and VS Code draw by themselves.
+"""Make an interactive timeline as a Vega-Lite specification, which JupyterLab, Notebook 7 and VS Code can draw.
 
-It is data, not a script, so a saved notebook keeps it; where nothing draws it, the picture beside it is shown.
+It is data, not a script, so a saved notebook keeps it. Where it cannot be drawn, the notebook shows the PNG beside it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from kshell.plots import theme
 
 MIME = "application/vnd.vegalite.v5+json"
 MOST = 5_000
-"""Stretches: a notebook saves all of them."""
+"""The most intervals, because a notebook saves all of them."""
 _STEP = 22
 
 
 class LaneBar(NamedTuple):
-    """A stretch of time (epoch milliseconds) in a lane; ``facts`` are shown to who points at it."""
+    """A state in a lane, with its start and end (epoch milliseconds), and ``facts`` for the tooltip."""
 
     lane: str
     start: float
@@ -28,7 +28,7 @@ class LaneBar(NamedTuple):
 
 
 def timeline(title: str, stretches: Sequence[LaneBar], colors: dict[str, str], legend: str) -> dict[str, Any]:
-    """The specification: lanes in the order in which they first come up, the colour of each state, text escaped."""
+    """Return the specification: lanes in the order of their first interval, a colour for each state, texts escaped."""
     names = list(dict.fromkeys(fact for stretch in stretches for fact in stretch.facts))
     data = [
         {

@@ -1,7 +1,8 @@
-"""An API: a key, a request and a response, and how both travel (KIP-482: headers of flexible versions have tags).
+"""Declare an API of Kafka, and encode and decode its requests and responses with their headers.
 
-Like a record type, an API is declared once, in :mod:`kshell.protocol.messages`; client, test server, dialects and the
-test against Kafka's own definitions use that declaration.
+Each API is declared once, in :mod:`kshell.protocol.messages`; the client, the test server, the dialects (KIP drafts)
+and the test against Kafka's own definitions use that declaration. Frames are without the four bytes of their length.
+Headers of flexible versions have tagged fields (KIP-482); that of an ApiVersions response never has.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from kshell.protocol.primitives import DecodeError, read_uvarint
 from kshell.protocol.schema import Schema, Versions
 
 NEVER = 1 << 15
-"""The first flexible version of an API that has none."""
+"""The value of ``flexible`` for an API without flexible versions: higher than any version."""
 
 API_VERSIONS_KEY = 18
 _HEAD = struct.Struct(">hhi")
@@ -23,18 +24,18 @@ _CORRELATION = struct.Struct(">i")
 
 
 class Api(NamedTuple):
-    """A request and its response; both have the same versions."""
+    """The declaration of an API; the request and its response have the same versions."""
 
     name: str
     key: int
     request: Schema
     response: Schema
     most_elements: int = 500_000
-    """Elements that all arrays of a response may have together: a limit on the memory that a peer can make us take."""
+    """Elements that all arrays of a response may have in total: it limits the memory that a peer can make us use."""
 
     @property
     def versions(self) -> Versions:
-        """What kshell knows of it."""
+        """The versions that kshell knows."""
         return self.request.versions
 
     def is_flexible(self, version: int) -> bool:
@@ -52,7 +53,7 @@ def api(
     response: str,
     most_elements: int = 500_000,
 ) -> Api:
-    """Declare an API; the texts are as in :mod:`kshell.protocol.schema`."""
+    """Declare an API; its ``request`` and ``response`` are in the language of :mod:`kshell.protocol.schema`."""
     return Api(
         name,
         key,
@@ -63,7 +64,7 @@ def api(
 
 
 class RequestHeader(NamedTuple):
-    """The head of a request; ``body`` is the position after it."""
+    """The header of a request; ``body`` is the position after it."""
 
     api_key: int
     version: int
@@ -73,14 +74,14 @@ class RequestHeader(NamedTuple):
 
 
 def encode_request(api: Api, version: int, correlation_id: int, client_id: str, message: Message) -> bytes:
-    """A request without the four bytes of its length: header v1, or v2 where the version is flexible."""
+    """Encode a request, without the four bytes of its length: header v1, or v2 if the version is flexible."""
     name = client_id.encode("utf-8")
     head = _HEAD.pack(api.key, version, correlation_id) + struct.pack(">h", len(name)) + name
     return head + (b"\0" if api.is_flexible(version) else b"") + encode(api.request, version, message)
 
 
 def decode_response(api: Api, version: int, frame: bytes) -> tuple[int, Message]:
-    """(correlation id, body). Raises DecodeError. The header of ApiVersions has no tags, whatever the version."""
+    """Decode a response into (correlation id, body). Raises DecodeError."""
     pos = _CORRELATION.size
     if len(frame) < pos:
         raise DecodeError("the answer ends inside its header", len(frame))
@@ -90,13 +91,13 @@ def decode_response(api: Api, version: int, frame: bytes) -> tuple[int, Message]
 
 
 def correlation_of(frame: bytes) -> int:
-    """The correlation id of a response; the caller has seen four bytes."""
+    """Return the correlation id of a response; the caller has checked that it has four bytes."""
     correlation_id: int = _CORRELATION.unpack_from(frame)[0]
     return correlation_id
 
 
 def decode_header(frame: bytes, flexible: int = NEVER) -> RequestHeader:
-    """The header of a request whose API is flexible from version ``flexible`` on. Raises DecodeError."""
+    """Decode the header of a request whose API is flexible from version ``flexible`` on. Raises DecodeError."""
     try:
         key, version, correlation = _HEAD.unpack_from(frame)
         (size,) = struct.unpack_from(">h", frame, _HEAD.size)
@@ -111,13 +112,13 @@ def decode_header(frame: bytes, flexible: int = NEVER) -> RequestHeader:
 
 
 def encode_response(api: Api, version: int, correlation_id: int, message: Message) -> bytes:
-    """A response without the four bytes of its length."""
+    """Encode a response, without the four bytes of its length."""
     tags = b"\0" if api.is_flexible(version) and api.key != API_VERSIONS_KEY else b""
     return _CORRELATION.pack(correlation_id) + tags + encode(api.response, version, message)
 
 
 def _skip_tags(frame: bytes, pos: int) -> int:
-    """The position after tagged fields, of which no header defines any."""
+    """Return the position after the tagged fields of a header; Kafka defines none, so they are skipped."""
     count, pos = read_uvarint(frame, pos)
     for _ in range(count):
         _, pos = read_uvarint(frame, pos)

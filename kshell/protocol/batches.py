@@ -1,7 +1,8 @@
-"""Record batches, magic 2: the header, the CRC, and the records inside.
+"""Record batches, magic 2: read and write the header, the CRC, and the records inside.
 
-Source: KIP-98 and ``org.apache.kafka.common.record.DefaultRecordBatch``. Nothing here reads files, and nothing here
-knows which batch comes before another: that is :mod:`kshell.protocol.verify`.
+Source: KIP-98 and ``org.apache.kafka.common.record.DefaultRecordBatch``. Nothing here reads files or compares a batch
+with its neighbours: :mod:`kshell.protocol.verify` does that. Records in the *plain form* (no key, no headers, the
+batch's timestamp), which is how Kafka's controllers write them, have a fast path: :func:`plain_values`.
 """
 
 from __future__ import annotations
@@ -18,13 +19,12 @@ from kshell.protocol.primitives import Buffer, DecodeError, read_varint, read_va
 
 HEADER_SIZE = 61
 LENGTH_END = 12
-"""Bytes of base offset and length; the length counts what follows them."""
+"""Bytes of the base offset and the length field; the length counts the bytes after them."""
 MIN_LENGTH = HEADER_SIZE - LENGTH_END
 CRC_START = 21
 MAX_BATCH = 32 << 20
-"""Bytes that a batch may have, as it is stored and decompressed. Kafka writes metadata batches of 8 MiB at the most
-(``KafkaRaftClient.MAX_BATCH_SIZE_BYTES``): what claims more is damaged, or made to fill the memory of whoever reads it.
-"""
+"""Bytes that a batch may have, both as it is stored and decompressed. Kafka writes metadata batches of 8 MiB at most
+(``KafkaRaftClient.MAX_BATCH_SIZE_BYTES``): a larger claim is damage, or an attempt to fill the reader's memory."""
 CODEC_MASK = 0x07
 APPEND_TIME_BIT = 0x08
 CONTROL_BIT = 0x20
@@ -32,15 +32,16 @@ CONTROL_BIT = 0x20
 _HALF = 1 << 63
 
 _HEADER = struct.Struct(">qiibIhiqq14xi")
-"""All but the producer's id, epoch and sequence number, which nothing in the metadata log has."""
+"""The header without producer id, producer epoch and base sequence, which the metadata log does not use."""
 _COPIED = 1 << 14
-"""Bytes up to which a copy of them costs less than a view on them."""
+"""Up to this number of bytes, copying them costs less than making a memoryview."""
 
 
 class Batch(NamedTuple):
-    """One batch: where it is (byte ``position`` of its file, ``size`` bytes in all), its header, and its bytes.
+    """One batch: its position and size in the file, the fields of its header, and a buffer with its bytes.
 
-    ``buf`` begins with byte ``start`` of the file.
+    ``position`` is the byte of the file at which the batch begins, ``size`` its bytes with the header, and ``start``
+    the byte of the file at which ``buf`` begins. ``records`` is the number of records that the header claims.
     """
 
     buf: Buffer
@@ -63,31 +64,31 @@ class Batch(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The position after the batch."""
+        """The position in the file after the batch."""
         return self.position + self.size
 
     @property
     def at(self) -> int:
-        """Where it begins in ``buf``."""
+        """The index in ``buf`` at which the batch begins."""
         return self.position - self.start
 
     @property
     def after(self) -> int:
-        """Where it ends in ``buf``."""
+        """The index in ``buf`` after the batch."""
         return self.position - self.start + self.size
 
     def time(self, delta: int) -> int:
-        """When a record was written, in epoch milliseconds: an int64, which wraps as Kafka's does."""
+        """Return the timestamp of a record, in ms since the epoch: an int64 that wraps around, as in Kafka."""
         moment = self.base_timestamp + delta
         return moment if -_HALF <= moment < _HALF else (moment + _HALF) % (2 * _HALF) - _HALF
 
     @property
     def plain_timestamp(self) -> int:
-        """When the records of :func:`plain_values` were written."""
+        """The timestamp of all records in the plain form (:func:`plain_values`), in ms since the epoch."""
         return self.max_timestamp if self.attributes & APPEND_TIME_BIT else self.base_timestamp
 
     def raw(self) -> bytes:
-        """Its bytes alone."""
+        """Return the bytes of the batch, header included."""
         return bytes(self.buf[self.at : self.after])
 
     @property
@@ -103,7 +104,7 @@ class Batch(NamedTuple):
         return crc_of(self.buf, at + CRC_START, at + self.size) == self.crc
 
     def region(self) -> tuple[Buffer, int, int]:
-        """The records, decompressed where need be: (buffer, start, end)."""
+        """Return (buffer, start, end) of the records, decompressed. Raises DecodeError, MissingCodecError."""
         if self.codec == 0:
             return self.buf, self.at + HEADER_SIZE, self.after
         from kshell.protocol.compression import decompress  # late: Kafka's controllers compress nothing
@@ -113,11 +114,11 @@ class Batch(NamedTuple):
 
 
 _new_batch = partial(tuple.__new__, Batch)
-"""A batch of a tuple of its fields; to call ``Batch`` takes twice as long, and there is one call a batch of a log."""
+"""Makes a Batch from a tuple of its fields. Calling ``Batch`` takes twice as long, and each batch of a log needs it."""
 
 
 class RawRecord(NamedTuple):
-    """One record as it is in its batch; key and value are ``None`` where they are null."""
+    """One record of a batch, not decoded; ``timestamp`` is in ms since the epoch, a null key or value is ``None``."""
 
     offset: int
     timestamp: int
@@ -126,7 +127,7 @@ class RawRecord(NamedTuple):
 
 
 _new_record = partial(tuple.__new__, RawRecord)
-"""As for batches, for each record."""
+"""Makes a RawRecord from a tuple of its fields, as :data:`_new_batch` does for a batch."""
 
 
 def crc_of(buf: Buffer, start: int, end: int) -> int:
@@ -138,9 +139,9 @@ def crc_of(buf: Buffer, start: int, end: int) -> int:
 
 
 def read_header(buf: Buffer, at: int, start: int = 0) -> Batch:
-    """The header at ``buf[at]``; the caller has seen that :data:`HEADER_SIZE` bytes are there.
+    """Read the header at ``buf[at]``; the caller has checked that :data:`HEADER_SIZE` bytes are there.
 
-    ``start``: the byte of its file that ``buf`` begins with.
+    Nothing is verified. ``start`` is the byte of the file at which ``buf`` begins.
     """
     base, length, epoch, magic, crc, attributes, delta, first, last, count = _HEADER.unpack_from(buf, at)
     return _new_batch(
@@ -149,14 +150,15 @@ def read_header(buf: Buffer, at: int, start: int = 0) -> Batch:
 
 
 Select = Callable[[Buffer, "array[int]"], Iterable[int]]
-"""(records of a batch back to back, the first byte and the end of each value in turn) -> the indexes in these bounds of
-the values that may be wanted."""
+"""(records of a batch, bounds from :func:`plain_values`) -> which values to read, as indexes into the bounds (even: the
+first byte of a value)."""
 
 
 def iter_records(batch: Batch, select: Select | None = None) -> Iterator[RawRecord]:
-    """The records of a batch whose CRC is good. Raises DecodeError if they do not fill it exactly.
+    """Yield the records of a batch whose CRC is good. Raises DecodeError if they do not fill the batch exactly.
 
-    ``select`` spares the making of records that nobody asks for, in batches in the plain form.
+    ``select`` chooses the values to read, so that other records are not built; it applies only where all records are in
+    the plain form. Of other batches every record is yielded.
     """
     buf, pos, end = batch.region()
     values = plain_values(buf, pos, end, batch.records)
@@ -178,17 +180,17 @@ def iter_records(batch: Batch, select: Select | None = None) -> Iterator[RawReco
 
 
 def plain_values(region: Buffer, start: int, end: int, count: int) -> array[int] | None:
-    """Where the values of records are, if all are as Kafka's controllers write them.
+    """Find the values of records that are all in the plain form, as Kafka's controllers write them.
 
     Args:
-        region: what holds the records, back to back.
-        start: the first one's first byte.
-        end: the byte after the last one.
-        count: how many there must be.
+        region: a buffer with the records, back to back.
+        start: the position of the first record.
+        end: the position after the last record.
+        count: how many records there must be.
 
     Returns:
-        The first byte of each value and its end, in turn. ``None`` unless every record has no key, no headers, a value,
-        the batch's own timestamp, and the offset that follows that of the one before it; and where anything is wrong.
+        Start and end of each value, alternating. ``None`` unless every record has no key, no headers, a value, the
+        timestamp of the batch, and the offset after that of the record before; also ``None`` if anything is malformed.
     """
     bounds = array("I")
     add = bounds.append
@@ -228,7 +230,7 @@ def plain_values(region: Buffer, start: int, end: int, count: int) -> array[int]
 
 
 def plain_records(values: Iterable[bytes]) -> bytes:
-    """Records of these values in the form that :func:`plain_values` takes apart, back to back."""
+    """Build records with these values in the plain form that :func:`plain_values` reads, back to back."""
     out = bytearray()
     for delta, value in enumerate(values):
         body = _head(delta) + write_varint(len(value))
@@ -242,12 +244,12 @@ def _head(delta: int) -> bytes:
 
 
 _MANY = 1 << 13
-"""Records of a batch for which nothing is remembered; Kafka's batches have some thousands at the most."""
+"""From this number of records on, the heads of a batch are not cached; Kafka's batches have a few thousand at most."""
 
 
 @cache
 def _heads(bits: int) -> list[bytes]:
-    """What :func:`_head` gives for so many bits: made when a batch needs it, for most starts need few."""
+    """The heads (:func:`_head`) of all offset deltas of up to ``bits`` bits; made on demand, as most need few."""
     return [_head(delta) for delta in range(1 << bits)]
 
 
@@ -255,7 +257,7 @@ _PLAIN = re.compile(
     rb"([\x80-\xff]{0,3}[\x00-\x7f])[\x00-\xff]([\x80-\xff]{0,3}[\x00-\x7f])([\x80-\xff]{0,3}[\x00-\x7f])\x01"
     rb"([\x80-\xff]{0,3}[\x00-\x7f])"
 )
-"""The head of a record as metadata records are: size, attributes, timestamp and offset deltas, null key, value size."""
+"""The head of a record with a null key: size, attributes, timestamp delta, offset delta, key length, value length."""
 
 
 @lru_cache(maxsize=1 << 16)
@@ -264,7 +266,7 @@ def _number(raw: bytes) -> int:
 
 
 def _plain_record(region: Buffer, at: int, batch: Batch) -> tuple[RawRecord, int] | None:
-    """A record without key and headers; ``None`` for any other, and for whatever is not right."""
+    """Read the record at ``at``, without key and headers; ``None`` for any other record, and for a malformed one."""
     head = _PLAIN.match(region, at)
     if head is None:
         return None
@@ -278,7 +280,7 @@ def _plain_record(region: Buffer, at: int, batch: Batch) -> tuple[RawRecord, int
 
 
 def read_record(region: Buffer, at: int, batch: Batch) -> tuple[RawRecord, int]:
-    """The record of any form at ``at``, and its end. Raises DecodeError if its parts do not fill it."""
+    """Read the record at ``at``, of any form, and return it with its end. Raises DecodeError if it is malformed."""
     size, start = read_varint(region, at)
     end = start + size
     if size < 0 or end > len(region):
@@ -319,7 +321,7 @@ def write_batch(
     codec: int = 0,
     compressed: bytes | None = None,
 ) -> bytes:
-    """A batch of (key, value) pairs. With a ``codec``, ``compressed`` is the caller's compression of :func:`pack`."""
+    """Write a batch of (key, value) pairs. With a ``codec``, pass the compressed result of :func:`pack`, too."""
     body = pack(records) if compressed is None else compressed
     attributes = codec | (CONTROL_BIT if control else 0)
     count = len(records)
@@ -329,7 +331,7 @@ def write_batch(
 
 
 def pack(records: list[tuple[bytes | None, bytes | None]]) -> bytes:
-    """The records region of a batch, not compressed; all timestamps are the batch's own."""
+    """Write the records of a batch, not compressed; each has the timestamp of the batch."""
     out = []
     for index, (key, value) in enumerate(records):
         body = b"\x00" + write_varint(0) + write_varint(index) + _packed(key) + _packed(value) + write_varint(0)

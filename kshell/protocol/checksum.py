@@ -1,9 +1,10 @@
-"""CRC-32C, computed by the ``crc32c`` package's extension module.
+"""CRC-32C, the checksum of record batches, computed by the extension module of the ``crc32c`` package.
 
 The package's own ``__init__`` imports ``importlib.metadata`` and ``argparse``: measured, a third of the start-up time
-of a one-shot command. So its extension is loaded without it; where that fails, the package is imported as usual.
+of a one-shot command. So the extension is loaded without it; where that fails, the package is imported as usual.
 
-In ``kshell.pyz`` the package has the extensions of many platforms, and imports as one in plain Python.
+In ``kshell.pyz`` the package has the extensions of many platforms. The one that fits is unpacked and loaded; where none
+fits, the package computes in plain Python, which is slow.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def _extension() -> Callable[[bytes | memoryview], int] | None:
 
 
 def _unpacked(package: ModuleSpec | None, path: str) -> str | None:
-    """The extension as a file, where the package is in an archive that has it."""
+    """Unpack the extension from the archive that has the package (``kshell.pyz``); return its path, or ``None``."""
     loader: object = package.loader if package is not None else None
     if not isinstance(loader, zipimporter):
         return None
@@ -55,7 +56,7 @@ def _loaded(path: str) -> Callable[[bytes | memoryview], int]:
 
 
 class _InPython:
-    """A function of plain Python. Its use is noticed, because users want to know why reading takes long."""
+    """A checksum function in plain Python that notes whether it was called: then users are told why reading is slow."""
 
     def __init__(self, function: Callable[[bytes | memoryview], int]) -> None:
         self._function = function
@@ -73,9 +74,9 @@ def _package() -> Callable[[bytes | memoryview], int]:
 
 
 crc32c = _extension() or _package()
-"""The CRC-32C (Castagnoli) of some bytes, as an unsigned 32-bit number."""
+"""Compute the CRC-32C (Castagnoli) of some bytes, as an unsigned 32-bit number."""
 
 
 def was_in_python() -> bool:
-    """Whether any checksum was computed in plain Python so far."""
+    """Whether a checksum was computed in plain Python, which is slow, in this process."""
     return isinstance(crc32c, _InPython) and crc32c.was_used

@@ -1,7 +1,8 @@
-"""The codecs a record batch may carry, by the number in its attributes.
+"""Decompress the records of a batch, by the number of the codec in its attributes.
 
 gzip comes from the standard library; snappy (xerial's framing, which Kafka writes, or one raw block), lz4 frames and
-zstd come from ``cramjam``, the extra ``codecs``. A batch whose codec is missing is a named error, never skipped data.
+zstd come from ``cramjam``, which the extra ``codecs`` installs. Where a library is missing, reading fails with an error
+that names the codec; data is never skipped.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from kshell.protocol.primitives import DecodeError
 NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 
 MAX_DECOMPRESSED = MAX_BATCH
-"""Bytes a batch may grow to: Kafka's bound of a metadata batch is one of what it is made of, compressed or not."""
+"""Bytes that the records may have after decompression: Kafka limits metadata batches before it compresses them."""
 
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = 16
 
 
 def decompress(codec: int, data: bytes) -> bytes:
-    """The records region of a batch, inflated. Raises DecodeError for damage, MissingCodecError without the library."""
+    """Decompress the records of a batch. Raises DecodeError for bad data, MissingCodecError without the library."""
     if codec == 1:
         return _gunzip(data)
     if codec >= len(NAMES):
@@ -64,7 +65,7 @@ def _gunzip(data: bytes) -> bytes:
 
 
 def _grow(module: Any, data: bytes) -> bytes:
-    """Decompress into a bounded buffer: what the data claims of its size is never trusted with an allocation."""
+    """Decompress into a buffer of limited size; the size that the data itself claims is not used for an allocation."""
     size = max(64 * 1024, 4 * len(data))
     while True:
         buffer = bytearray(min(size, MAX_DECOMPRESSED))

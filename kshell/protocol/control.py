@@ -1,7 +1,7 @@
-"""Control records: what the raft layer writes into the log and into snapshots beside the metadata records.
+"""Control records: the records that the Raft layer itself writes into the log and into snapshots, and their decoding.
 
-Source: ``org.apache.kafka.common.record.ControlRecordType`` (KIP-595, KIP-630, KIP-853). The key is int16 version,
-int16 type; the value starts with its own int16 version, which is the message's first field.
+Source: ``org.apache.kafka.common.record.ControlRecordType`` (KIP-595, KIP-630, KIP-853). A key is an int16 version and
+an int16 type; a value starts with its own int16 version, which is declared as the first field of the message.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ KRAFT_VOTERS = Schema(
 
 
 class NewerControlError(DecodeError):
-    """A control record of a type or version that kshell does not know: newer, not broken."""
+    """A control record of a type or version that kshell does not know; it is taken as newer, not as damaged."""
 
 
 class ControlType(NamedTuple):
-    """A control record's number in the key, its name in ``dump``, and its message."""
+    """A type of control record: its number in the key, its name in ``dump``, and the declaration of its value."""
 
     number: int
     name: str
@@ -92,14 +92,14 @@ CONTROL_TYPES = {
 
 
 def control_number(key: bytes | None) -> int:
-    """The type in a control record's key. Raises DecodeError when there is none."""
+    """Return the type number in the key of a control record. Raises DecodeError for a null or short key."""
     if key is None or len(key) < 4:
         raise DecodeError("a control record's key has fewer than 4 bytes", 0)
     return int.from_bytes(key[2:4], "big", signed=True)
 
 
 def control_name(key: bytes | None) -> str:
-    """A control record's type by its key: ``UNKNOWN_CONTROL_<type>`` for one that is not known. Never raises."""
+    """Return the name of a control record's type; ``UNKNOWN_CONTROL_<type>`` for an unknown type. Never raises."""
     try:
         number = control_number(key)
     except DecodeError:
@@ -108,14 +108,14 @@ def control_name(key: bytes | None) -> str:
 
 
 def control_version(value: bytes | None) -> int:
-    """The version in a control record's value; -1 where there is none."""
+    """Return the version in the value of a control record; -1 for a null or short value."""
     return int.from_bytes(value[:2], "big", signed=True) if value is not None and len(value) > 1 else -1
 
 
 def decode_control(key: bytes | None, value: bytes | None) -> tuple[int, int, Message]:
-    """(type number, version, message) of a control record.
+    """Decode a control record into (type number, version, message).
 
-    Raises NewerControlError for what :data:`CONTROL_TYPES` does not know, any other DecodeError for what is malformed.
+    Raises NewerControlError for a type or version that :data:`CONTROL_TYPES` does not have, else DecodeError.
     """
     number = control_number(key)
     kind = CONTROL_TYPES.get(number)
@@ -131,12 +131,12 @@ def decode_control(key: bytes | None, value: bytes | None) -> tuple[int, int, Me
 
 
 def control_key(number: int) -> bytes:
-    """The key of a control record."""
+    """Encode the key of a control record of that type."""
     return b"\x00\x00" + number.to_bytes(2, "big")
 
 
 def holds(batch: Batch, kind: Schema) -> bool:
-    """Whether a (verified) batch is a control batch with a record of that kind."""
+    """Whether a (verified) batch is a control batch with a record of the type whose declaration is ``kind``."""
     if not batch.is_control:
         return False
     wanted = {number for number, control_type in CONTROL_TYPES.items() if control_type.schema is kind}

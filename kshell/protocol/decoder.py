@@ -1,10 +1,11 @@
-"""From a declaration, straight-line Python that decodes one version of it; generated on first use, then cached.
+"""Decode messages by their declarations (:mod:`.schema`): from bytes to a ``dict`` with Kafka's lowerCamelCase names.
 
-A decoded message is a ``dict`` with Kafka's lowerCamelCase names. Fields that the version lacks, and tagged fields that
-were not written, are absent (what ``kafka-dump-log`` prints). Tags that the declaration does not know are kept, at any
-depth, under ``unknownTaggedFields``: a list of ``{"tag": number, "data": bytes}``.
+For each declaration and version, straight-line Python is generated on first use, then cached. Fields that the version
+lacks, and tagged fields that were not written, are absent (as in the output of ``kafka-dump-log``). Tagged fields that
+the declaration does not have are kept, at any depth, under ``unknownTaggedFields``: a list of
+``{"tag": number, "data": bytes}``.
 
-Every count and length is checked against the bytes left before anything is allocated.
+Every count and length is checked against the bytes that are left before anything is allocated.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _SIZES = {"b": 1, "h": 2, "H": 2, "i": 4, "I": 4, "q": 8, "d": 8, "?": 1, "16s":
 
 
 def decode(schema: Schema, version: int, buf: bytes, pos: int = 0, *, most_elements: int | None = None) -> Message:
-    """The message that fills ``buf`` from ``pos`` to its end. Raises :class:`DecodeError`; left-over bytes are one."""
+    """Decode the message that fills ``buf`` from ``pos`` on. Raises :class:`DecodeError`, also if bytes are left."""
     message, end = decoder(schema, version, most_elements)(buf, pos)
     if end != len(buf):
         raise DecodeError(f"{len(buf) - end} bytes too many after a {schema.name} v{version}", end)
@@ -34,11 +35,11 @@ def decode(schema: Schema, version: int, buf: bytes, pos: int = 0, *, most_eleme
 
 
 def decoder(schema: Schema, version: int, most_elements: int | None = None) -> Decoder:
-    """The decoder of ``schema`` at ``version``: (buffer, position) -> (message, position after it).
+    """Return the decoder of ``schema`` at ``version``: (buffer, position) -> (message, position after it).
 
-    ``most_elements``: how many elements all arrays of a message may have together, and unknown tagged fields with them.
-    An element of a byte or two on the wire takes hundreds in memory, so for what strangers send the bytes alone are no
-    bound. With that limit a string may also be no longer than Kafka's own reader takes.
+    ``most_elements`` limits how many array elements and tagged fields a message may have in total. Set it for what
+    peers send: an element of one or two bytes on the wire takes hundreds in memory, so a limit in bytes is not enough.
+    With it, a string may also be no longer than Kafka's own reader accepts.
     """
     key = (schema, version, most_elements)
     cached = _decoders.get(key)
@@ -52,10 +53,12 @@ def decoder(schema: Schema, version: int, most_elements: int | None = None) -> D
 
 _decoders: dict[tuple[Schema, int, int | None], Decoder] = {}
 _LONGEST_STRING = 0x7FFF
-"""Bytes; Kafka's generated readers refuse more, though the length of a compact string could say so."""
+"""Bytes of the longest string that Kafka's generated readers accept, also where a compact string could be longer."""
 
 
 def _guard(raw: Decoder) -> Decoder:
+    """Wrap a generated decoder so that it raises DecodeError where the buffer ends inside the message."""
+
     def guarded(buf: bytes, pos: int) -> tuple[Message, int]:
         try:
             return raw(buf, pos)
@@ -72,12 +75,14 @@ def _text(buf: bytes, pos: int, length: int) -> str:
 
 
 def _kafkas_text(buf: bytes, pos: int, length: int) -> str:
+    """The same as :func:`_text`, with the limit of Kafka's own readers."""
     if length > _LONGEST_STRING:
         raise DecodeError(f"a string of {length} bytes is longer than Kafka's may be", pos)
     return _text(buf, pos, length)
 
 
 def _spend(pos: int, remaining: int, count: int) -> int:
+    """Return how many elements are still allowed after ``count`` more. Raises DecodeError if they are too many."""
     if count > remaining:
         raise DecodeError("the message has more elements than any that Kafka sends", pos)
     return remaining - count
@@ -90,6 +95,7 @@ def _blob(buf: bytes, pos: int, length: int) -> bytes:
 
 
 def _count(buf: bytes, pos: int, count: int, size: int) -> int:
+    """Return ``count`` if that many elements, of at least ``size`` bytes each, fit into the rest of the buffer."""
     if count < 0 or count * size > len(buf) - pos:
         raise DecodeError(f"an array of {count} elements cannot fit in {len(buf) - pos} bytes", pos)
     return count
@@ -109,7 +115,7 @@ def _keep_tag(out: Message, tag: int, data: bytes) -> None:
 
 
 class _Emitter:
-    """Writes the source of one decoder. ``b`` is the buffer, ``p`` the position, throughout."""
+    """Generates the source of a decoder: ``b`` is the buffer, ``p`` the position, ``l`` the elements still allowed."""
 
     def __init__(self, version: int, flexible: bool, most_elements: int | None) -> None:
         self.version = version
@@ -144,7 +150,7 @@ class _Emitter:
         self.lines.append("    " * depth + line)
 
     def spend(self, depth: int, count: str) -> None:
-        """Emit that so many elements are taken off what is left (``l``), where there is a limit."""
+        """Emit the subtraction of ``count`` (an expression) from the elements still allowed, if there is a limit."""
         if self.most_elements is not None:
             self.emit(depth, f"l = spend(p, l, {count})")
 
@@ -171,7 +177,7 @@ class _Emitter:
         return out
 
     def fixed(self, run: list[Field], out: str, depth: int) -> None:
-        """Neighbouring fields of fixed size are unpacked in one call."""
+        """Emit the decoding of neighbouring fields of fixed size into the message ``out``, with one ``struct`` call."""
         for field, value in zip(run, self.unpack(run, depth) if run else (), strict=True):
             self.emit(depth, f"{out}[{field.name!r}] = {value}")
 
@@ -212,7 +218,7 @@ class _Emitter:
         return name
 
     def nullable_struct(self, field: Field, depth: int) -> str:
-        """A byte says whether the struct is there: negative where it is not (KIP-893)."""
+        """Emit the decoding of a struct that may be null: a byte before it is negative for null (KIP-893)."""
         name = self.fresh("v")
         self.emit(depth, f"{name}, = unpack('>b', b, p); p += 1")
         self.emit(depth, f"if {name} < 0: {name} = None")

@@ -1,4 +1,4 @@
-"""Declared messages to bytes; the inverse of :mod:`kshell.protocol.decoder`. Serves tests, fixtures and requests."""
+"""Encode messages by their declarations, for requests and records; the inverse of :mod:`kshell.protocol.decoder`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kshell.protocol.schema import Field, Schema
 
 
 def encode(schema: Schema, version: int, message: dict[str, Any]) -> bytes:
-    """The bytes of ``message`` at ``version``. Absent fields get their default; absent tags are not written."""
+    """Encode ``message`` at ``version``. Absent fields get their default; absent tagged fields are not written."""
     if version not in schema.versions:
         raise ValueError(f"{schema.name} has no version {version}, only {schema.versions}")
     return _struct(schema.fields, message, version, version >= schema.flexible)
@@ -38,7 +38,7 @@ def _get(field: Field, message: dict[str, Any]) -> Any:
 
 
 def _length(size: int, kind: str, flexible: bool) -> bytes:
-    """``size`` -1 means null."""
+    """Encode a length or count; ``size`` -1 means null."""
     if flexible:
         return write_uvarint(size + 1)
     return struct.pack(">h" if kind == "string" else ">i", size)

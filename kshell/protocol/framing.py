@@ -1,9 +1,14 @@
-"""Where the records of a batch begin and end, found by the regular-expression engine.
+"""Find where the records of a batch begin and end ("framing"), fast enough for a snapshot of a million partitions.
 
-A batch is a chain of length-prefixed records and has few distinct shapes. The shapes of topic and partition records
-seen so far become one bytes pattern: one match takes a topic's record and, by a back-reference to the id in it, all
-partitions of that topic that follow. A record of a new shape is framed by hand and its shape learned. Every boundary is
-still proven by its length prefix, the work is linear, and nothing is copied.
+In: the records of a batch, back to back, decompressed. Out: their positions, one item per record, or per run of
+partition records of one topic.
+
+Each record begins with its length, so a plain loop takes a step of Python per record: too slow here. But records have
+few *shapes*: the bytes before the value and the length of the value are equal where the fields have the same sizes.
+:class:`Framer` frames the records of a new shape one by one (:func:`span`) and notes the shape. From the shapes of
+topics and partitions it compiles one regular expression over bytes: one match takes a topic's record and, by a
+back-reference to the topic id, all of the topic's partitions that follow. The length is part of the shape, so every
+boundary is still proven by it; the work is linear, and nothing is copied.
 """
 
 from __future__ import annotations
@@ -15,31 +20,34 @@ from typing import NamedTuple
 from kshell.protocol.primitives import Buffer, DecodeError, read_varint, read_varlong
 
 _PARTITION_API_KEY = 3
-_HEAD = 3
+_VALUE_HEADER_SIZE = 3
 """Bytes of a value before its message: frame version, api key, version (one each while they stay below 128)."""
-_TOPIC_ID = _HEAD + 4
+_TOPIC_ID_AT = _VALUE_HEADER_SIZE + 4
+"""Position of the topic id in the value of a PartitionRecord; the partition's number is before it."""
 _UUID = 16
-_TOPIC_HEAD = b"\x01\x02\x00"
+_TOPIC_HEADER = b"\x01\x02\x00"
+"""The first bytes of the value of a TopicRecord, version 0."""
 _LONGEST_NAME = 126
-"""A name whose length fits one byte (Kafka's own limit is 249 characters); longer ones are framed by hand."""
+"""Bytes of the longest topic name whose length fits one byte (Kafka's limit is 249); longer ones are framed singly."""
 _BACK = b"<topic id>"
-"""Placeholder of the back-reference in a partition's shape: its number depends on the pattern around it."""
+"""Placeholder for the back-reference in a partition's shape: the group's number depends on the pattern around it."""
 _NULL_KEY = 1
-"""-1 as a zigzag varint."""
+"""The key's length, -1 for null, as a zigzag varint."""
 _HEAD_ROOM = 10
-"""Bytes before a value whose record has sizes and an offset delta as most have."""
+"""Bytes before the value of a record, at most, if its sizes have two bytes and its offset delta has three."""
 _MAX_SHAPES = 128
-"""Real snapshots have 17 to 35. Further ones are framed by hand: patterns that grow with the input are slow."""
+"""Shapes that are noted; real snapshots have 17 to 35. Records of further shapes are framed one by one, because a
+pattern that grows with the input is slow."""
 _POSSESSIVE = b"" if re.fullmatch(b"(?:a.b|acc)*+", b"acca") else b"+"
-"""Behind a repetition: its turns are not kept for going back, which saves memory and, in long runs, most of the time.
+"""Suffix that makes a repetition possessive: no backtracking, which saves memory and, in long runs, most of the time.
 
-Nothing follows these repetitions, so the matches are the same without it. Python before 3.11.5 (Debian 12 has 3.11.2)
-does without: its possessive repetitions of alternatives run past the end of what matches (python/cpython#106052).
+Nothing follows these repetitions, so they match the same without the suffix. It is left out for Python before 3.11.5
+(Debian 12 has 3.11.2), where possessive repetitions of alternatives match too much (python/cpython#106052).
 """
 
 
 class RecordBounds(NamedTuple):
-    """A record in a buffer: its first byte, its value's first byte and end, its end, and its offset delta."""
+    """Positions of a record and of its value in a buffer (ends are exclusive), and its offset and timestamp deltas."""
 
     start: int
     value: int
@@ -50,7 +58,7 @@ class RecordBounds(NamedTuple):
 
 
 class OddRecord(NamedTuple):
-    """A record with a key or headers, or without a value: bytes ``start`` to ``end``, not looked into."""
+    """A record with a key or headers, or without a value: bytes ``start`` to ``end``; its contents are not read."""
 
     start: int
     end: int
@@ -58,7 +66,7 @@ class OddRecord(NamedTuple):
 
 
 class PartitionRun(NamedTuple):
-    """Partition records of one topic, back to back: bytes ``start`` to ``end``; ``delta`` is the first one's."""
+    """Partition records of one topic, bytes ``start`` to ``end``; ``delta`` is the offset delta of the first record."""
 
     topic_id: bytes
     start: int
@@ -67,7 +75,7 @@ class PartitionRun(NamedTuple):
 
 
 class TopicRun(NamedTuple):
-    """A topic's record (v0, without tags), and the partition records behind it: bytes ``start`` to ``end``, or none."""
+    """A TopicRecord (v0, without tags), and the bytes ``start`` to ``end`` of its partitions' records, maybe none."""
 
     name: bytes
     topic_id: bytes
@@ -81,7 +89,7 @@ _RUNS = (PartitionRun, TopicRun)
 
 
 class NotPlainError(DecodeError):
-    """A record of the right length that is no plain metadata record (:class:`OddRecord`)."""
+    """Raised for a record of valid length that has a key or headers, or no value; ``record`` has its positions."""
 
     def __init__(self, record: OddRecord) -> None:
         super().__init__("a metadata record has a key, headers or no value", record.start)
@@ -89,8 +97,8 @@ class NotPlainError(DecodeError):
 
 
 def span(buf: Buffer, start: int, limit: int) -> RecordBounds:
-    """Frame the record at ``start`` by hand. Raises DecodeError: NotPlainError for a key, headers or no value."""
-    # Most of these numbers fit one byte; spelled out here because a large snapshot is framed with this.
+    """Read the bounds of the record at ``start``, which must end by ``limit``. Raises DecodeError, NotPlainError."""
+    # Most of these numbers fit one byte. That case is written out here because this function is called very often.
     first, pos = buf[start], start + 1
     size = first >> 1 if first < 0x80 and not first & 1 else -1
     if size < 0:
@@ -108,10 +116,10 @@ def span(buf: Buffer, start: int, limit: int) -> RecordBounds:
 
 
 def iter_values(buf: Buffer, start: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """(offset delta, value) of each record between two boundaries."""
+    """Yield (offset delta, value) of each record in bytes ``start`` to ``end``. Raises DecodeError, as :func:`span`."""
     while start < end:
-        # What span() does, spelled out once more for records without a time delta whose size, offset delta and length
-        # have two digits at most (the offset delta three): a topic of many partitions is opened with this.
+        # The same as span(), written out for the common record: timestamp delta 0, size and value length of at most
+        # two bytes, offset delta of at most three. It makes opening a topic of many partitions fast.
         if end - start >= _HEAD_ROOM:
             size, pos = buf[start], start + 1
             if size >= 0x80:
@@ -138,10 +146,10 @@ def iter_values(buf: Buffer, start: int, end: int) -> Iterator[tuple[int, bytes]
 
 
 class Framer:
-    """Walks the records of batches; keeps the shapes of topic and partition records that it has met.
+    """Finds the records of batches; one object for all batches of a log, because it remembers the shapes of records.
 
-    ``patience``: partitions framed by hand before a new shape goes into the patterns, because compiling one takes a
-    millisecond or more; a small snapshot needs none.
+    ``patience``: how many partition records are framed one by one before new shapes are compiled into the patterns,
+    which takes a millisecond or more; a small snapshot does not need them.
     """
 
     def __init__(self, patience: int = 32) -> None:
@@ -151,17 +159,17 @@ class Framer:
         self._name_sizes: set[int] = set()
         self._partitions: list[bytes] = []
         self._sizes: set[int] = set()
-        """Of partition records, in bytes."""
+        """Sizes in bytes of the partition records whose shapes are noted."""
         self._by_hand = 0
-        self._new = False
+        self._has_new_shapes = False
         self._topic: re.Pattern[bytes] | None = None
         self._runs: dict[int, re.Pattern[bytes]] | None = None
 
     def checked(self, buf: Buffer, start: int, end: int, last: int) -> Iterator[Framed]:
-        """As :meth:`frame`, for a batch whose last offset delta is ``last``. Raises DecodeError if offsets do not fit.
+        """Yield the same as :meth:`frame`; raise DecodeError if the offset deltas, 0 to ``last``, are not in order.
 
-        Runs are not walked for that (it would cost what runs save): what follows one only has to be later. The batch's
-        last record is looked for.
+        Records inside a run are not visited, because that would cost what runs save: a record after a run only has to
+        have a higher delta than the run's first one. The last record of the batch must have the delta ``last``.
         """
         due, run = 0, None
         for framed in self.frame(buf, start, end):
@@ -171,11 +179,12 @@ class Framer:
             due = delta + 1
             run = framed if isinstance(framed, _RUNS) and framed.start < framed.end else None
             yield framed
-        if due != last + 1 if run is None else not self._ends_with(buf, run.start, run.end, last):
+        is_complete = due == last + 1 if run is None else self._ends_with(buf, run.start, run.end, last)
+        if not is_complete:
             raise DecodeError(f"the batch counts {last + 1} records, its last record is not number {last + 1}", end)
 
     def _ends_with(self, buf: Buffer, start: int, end: int, delta: int) -> bool:
-        """Whether a run's last record has that offset delta: looked for from behind by the sizes met, else walked."""
+        """Whether a run's last record has that offset delta: tried with each known size, else the run is read."""
         for size in self._sizes:
             if start <= end - size:
                 try:
@@ -187,7 +196,7 @@ class Framer:
         return [record_delta for record_delta, _ in iter_values(buf, start, end)][-1] == delta
 
     def frame(self, buf: Buffer, start: int, end: int) -> Iterator[Framed]:
-        """Every record between two boundaries; topics and partitions taken together where they follow each other."""
+        """Yield the records in bytes ``start`` to ``end``; a topic and its partition records after it are one item."""
         while start < end:
             match = self._topic.match(buf, start, end) if self._topic else None
             if match is not None:
@@ -205,7 +214,7 @@ class Framer:
                 continue
             if _is_partition(buf, record):
                 stop = self._run(buf, record, end)
-                place = record.value + _TOPIC_ID
+                place = record.value + _TOPIC_ID_AT
                 yield PartitionRun(buf[place : place + _UUID], start, stop, record.delta)
                 start = stop
             else:
@@ -214,11 +223,11 @@ class Framer:
                 start = record.end
 
     def _run(self, buf: Buffer, first: RecordBounds, end: int) -> int:
-        """The end of the run that starts with ``first``: a topic without its record in front, or a new shape."""
+        """Return the end of the run that starts with ``first``: no TopicRecord is in front, or its shape is new."""
         self._learn_partition(buf, first)
         if self._runs is None:
             return first.end
-        place = first.value + _TOPIC_ID - first.start
+        place = first.value + _TOPIC_ID_AT - first.start
         pattern = self._runs.get(place)
         if pattern is None:
             pattern = self._runs[place] = re.compile(
@@ -228,59 +237,70 @@ class Framer:
         return match.end() if match else first.end
 
     def _learn_topic(self, buf: Buffer, record: RecordBounds) -> None:
-        name_size = record.value_end - record.value - _HEAD - 1 - _UUID - 1
-        if buf[record.value : record.value + _HEAD] != _TOPIC_HEAD or not 0 < name_size <= _LONGEST_NAME:
+        """Note the shape of a TopicRecord (v0, without tags, with a short name); ignore any other record."""
+        name_size = record.value_end - record.value - _VALUE_HEADER_SIZE - 1 - _UUID - 1
+        if buf[record.value : record.value + _VALUE_HEADER_SIZE] != _TOPIC_HEADER or not 0 < name_size <= _LONGEST_NAME:
             return
-        plain = buf[record.value + _HEAD] == name_size + 1 and buf[record.value_end - 1] == 0 and record.time_delta == 0
-        if plain and self._is_new(head := _head(buf, record, _HEAD + 1)):
-            self._topics.append(head)
+        has_name = buf[record.value + _VALUE_HEADER_SIZE] == name_size + 1
+        has_no_tags = buf[record.value_end - 1] == 0
+        if not (has_name and has_no_tags) or record.time_delta:
+            return
+        prefix = _shape_prefix(buf, record, _VALUE_HEADER_SIZE + 1)
+        if self._add_shape(prefix):
+            self._topics.append(prefix)
             self._name_sizes.add(name_size)
 
     def _learn_partition(self, buf: Buffer, record: RecordBounds) -> None:
-        rest = record.value_end - record.value - _TOPIC_ID - _UUID
-        if self._is_new(head := _head(buf, record, _HEAD)):
+        """Note the shape of a partition record; compile the patterns when enough records were framed one by one."""
+        rest = record.value_end - record.value - _TOPIC_ID_AT - _UUID
+        if self._add_shape(prefix := _shape_prefix(buf, record, _VALUE_HEADER_SIZE)):
             self._sizes.add(record.end - record.start)
-            self._partitions.append(head + b".{4}%s.{%d}\x00" % (_BACK, rest))
+            self._partitions.append(prefix + b".{4}%s.{%d}\x00" % (_BACK, rest))
         self._by_hand += 1
-        if self._new and self._by_hand >= self._patience:
+        if self._has_new_shapes and self._by_hand >= self._patience:
             self._compile()
 
-    def _is_new(self, shape: bytes) -> bool:
+    def _add_shape(self, shape: bytes) -> bool:
+        """Note a shape. Return False if it was known, or if :data:`_MAX_SHAPES` are noted already."""
         if shape in self._shapes or len(self._shapes) >= _MAX_SHAPES:
             return False
         self._shapes.add(shape)
-        self._new = True
+        self._has_new_shapes = True
         return True
 
     def _compile(self) -> None:
-        self._by_hand, self._new, self._runs = 0, False, {}
+        """Compile the pattern of a topic with its partitions; patterns of runs are compiled when they are needed."""
+        self._by_hand, self._has_new_shapes, self._runs = 0, False, {}
         if not self._topics:
             return
-        # Which head matched decides how long the name is: a look-behind at its last byte, the name's length, says so.
+        # The prefix that matched decides the length of the name: its last byte, which a look-behind reads, is that
+        # length plus one.
         names = b"|".join(b"(?<=%s).{%d}" % (re.escape(bytes([n + 1])), n) for n in sorted(self._name_sizes))
-        heads = b"|".join(reversed(self._topics))
-        self._topic = re.compile(b"(?s)(%s)(?:%s)(.{16})\x00\x00(?:%s)*%s" % (heads, names, self._any(2), _POSSESSIVE))
+        prefixes = b"|".join(reversed(self._topics))
+        parts = (prefixes, names, self._any(2), _POSSESSIVE)
+        self._topic = re.compile(b"(?s)(%s)(?:%s)(.{16})\x00\x00(?:%s)*%s" % parts)
 
     def _any(self, group: int) -> bytes:
-        """Any shape of partition, with the topic id that ``group`` captured.
+        """Return a pattern for a partition record of any noted shape whose topic id is what ``group`` captured.
 
-        The shapes met last come first: those of large offset deltas, which most records of a large batch have.
+        The shapes that were noted last come first: they have large offset deltas, as most records of a large batch.
         """
         return b"|".join(reversed(self._partitions)).replace(_BACK, b"\\%d" % group)
 
 
 def _is_partition(buf: Buffer, record: RecordBounds) -> bool:
+    """Whether the value is a PartitionRecord of version 0 to 2, by its first bytes and its size."""
     value = record.value
     return (
-        record.value_end - value >= _TOPIC_ID + _UUID
+        record.value_end - value >= _TOPIC_ID_AT + _UUID
         and buf[value + 1] == _PARTITION_API_KEY
         and buf[value] == 1
         and buf[value + 2] <= 2
     )
 
 
-def _head(buf: Buffer, record: RecordBounds, size: int) -> bytes:
-    """The pattern of a record up to ``size`` bytes of its value: literal but for the digits of the offset delta."""
+def _shape_prefix(buf: Buffer, record: RecordBounds, size: int) -> bytes:
+    """Return a pattern for a record up to ``size`` bytes of its value: literal except for the offset delta's bytes."""
     start = record.start + _varint_width(buf, record.start) + 1
     start += _varint_width(buf, start)
     width = _varint_width(buf, start)

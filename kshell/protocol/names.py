@@ -1,4 +1,4 @@
-"""Names by number: Kafka's APIs and error codes, up to release 4.4.
+"""The names of Kafka's APIs and error codes by their numbers, up to release 4.4.
 
 Source: ``org.apache.kafka.common.protocol.ApiKeys`` and ``Errors``.
 """
@@ -34,11 +34,11 @@ API_NAMES: dict[int, str] = {int(key): name for key, _, name in (entry.partition
 
 _NEWER = "api {}"
 NEWER_API = (_NEWER,)
-"""What :func:`api_name` calls keys that no release has; ``{}`` is the key."""
+"""The form of the names that :func:`api_name` gives to keys which no release has; ``{}`` is the key."""
 
 
 def api_name(key: int) -> str:
-    """``"Fetch"``; a key that no release up to 4.4 has is ``"api 4711"``."""
+    """Return the name of an API, such as ``"Fetch"``; ``"api 4711"`` for a key that no release up to 4.4 has."""
     return API_NAMES.get(key) or _NEWER.format(key)
 
 
@@ -82,7 +82,7 @@ _ERRORS = """
 131:STREAMS_INVALID_TOPOLOGY_EPOCH 132:STREAMS_TOPOLOGY_FENCED 133:SHARE_SESSION_LIMIT_REACHED*
 134:GROUP_DELETION_FAILED 135:STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED 136:CONTROLLER_ID_NOT_REGISTERED
 """
-"""``*``: a RetriableException in Kafka."""
+"""Error codes and names; ``*`` marks one whose exception is a RetriableException in Kafka."""
 
 NONE = 0
 UNKNOWN_SERVER_ERROR = -1
@@ -95,12 +95,12 @@ def _codes() -> dict[int, tuple[str, bool]]:
 
 
 def error_name(code: int) -> str:
-    """``"NOT_CONTROLLER"``; a code that no release up to 4.4 has is ``"error code 999"``."""
+    """Return the name of an error, such as ``"NOT_CONTROLLER"``; ``"error code 999"`` for an unknown code."""
     return _codes().get(code, (f"error code {code}", False))[0]
 
 
 def is_retriable(code: int) -> bool:
-    """Whether Kafka's clients ask again after that code. Unknown codes are not retriable."""
+    """Whether Kafka's clients retry a request after that error code. Unknown codes are not retriable."""
     return _codes().get(code, ("", False))[1]
 
 

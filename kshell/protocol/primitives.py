@@ -1,4 +1,4 @@
-"""Kafka's primitive wire types.
+"""Kafka's primitive types on the wire: UUIDs and variable-length numbers.
 
 Sources: Kafka's protocol guide ("Protocol Primitive Types") and ``org.apache.kafka.common.utils.ByteUtils``.
 """
@@ -9,10 +9,10 @@ import binascii
 from mmap import mmap
 
 Buffer = bytes | mmap
-"""What is read from: a value, a segment, or a mapped snapshot."""
+"""Bytes to read from: the value of a record, a segment, or a memory-mapped snapshot."""
 
 MAX_VARINT_BYTES = 5
-"""An int32 varint never needs more; a longer one is damage, not a number."""
+"""Bytes of the longest varint of an int32; a longer one is damage."""
 MAX_VARLONG_BYTES = 10
 _UUID_CHARS = 22
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
@@ -21,7 +21,7 @@ _ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 
 
 class DecodeError(ValueError):
-    """The bytes are not what the declaration says. ``position`` is an index into the buffer that was decoded."""
+    """Bytes are not what their declaration or format says; ``position`` is an index into the buffer being decoded."""
 
     def __init__(self, reason: str, position: int) -> None:
         super().__init__(f"{reason} (at byte {position} of the value)")
@@ -42,7 +42,7 @@ class Uuid(bytes):
 
     @classmethod
     def parse(cls, text: str) -> Uuid:
-        """The inverse of ``str``. Raises ``ValueError`` for anything that is not 16 bytes of base64."""
+        """Parse what ``str`` returns. Raises ``ValueError`` for anything else than 22 characters of URL-safe base64."""
         if len(text) != _UUID_CHARS or not set(text) <= _ALPHABET:
             raise ValueError(f"not a Kafka UUID: {text!r}")
         return cls(binascii.a2b_base64(text.translate(_STANDARD) + "=="))
@@ -52,7 +52,7 @@ ZERO_UUID = Uuid(16)
 
 
 def _digits(buf: Buffer, pos: int, most: int) -> tuple[int, int]:
-    """The number in at most ``most`` bytes of seven bits each, the lowest first; and the position after it."""
+    """Read a number of up to ``most`` bytes, seven bits each, lowest first; return (value, position after it)."""
     value = shift = 0
     start = pos
     while True:
@@ -69,7 +69,7 @@ def _digits(buf: Buffer, pos: int, most: int) -> tuple[int, int]:
 
 
 def read_uvarint(buf: Buffer, pos: int) -> tuple[int, int]:
-    """Unsigned varint (at most 32 bits) at ``pos``; returns (value, position after it)."""
+    """Read the unsigned varint (at most 32 bits) at ``pos``; return (value, position after it). Raises DecodeError."""
     value, end = _digits(buf, pos, MAX_VARINT_BYTES)
     if value > 0xFFFFFFFF:
         raise DecodeError("a varint is larger than 32 bits", pos)
@@ -77,7 +77,7 @@ def read_uvarint(buf: Buffer, pos: int) -> tuple[int, int]:
 
 
 def read_varint(buf: Buffer, pos: int) -> tuple[int, int]:
-    """Zigzag varint, 32 bits."""
+    """Read the zigzag varint (32 bits) at ``pos``; return (value, position after it). Raises DecodeError."""
     if pos < len(buf) and buf[pos] < 0x80:
         return (buf[pos] >> 1) ^ -(buf[pos] & 1), pos + 1
     value, pos = read_uvarint(buf, pos)
@@ -85,7 +85,7 @@ def read_varint(buf: Buffer, pos: int) -> tuple[int, int]:
 
 
 def read_varlong(buf: Buffer, pos: int) -> tuple[int, int]:
-    """Zigzag varint, 64 bits (timestamp deltas)."""
+    """Read the zigzag varint (64 bits, for timestamp deltas) at ``pos``; return as :func:`read_varint`."""
     if pos < len(buf) and buf[pos] < 0x80:
         return (buf[pos] >> 1) ^ -(buf[pos] & 1), pos + 1
     value, pos = _digits(buf, pos, MAX_VARLONG_BYTES)
@@ -94,7 +94,7 @@ def read_varlong(buf: Buffer, pos: int) -> tuple[int, int]:
 
 
 def write_uvarint(value: int) -> bytes:
-    """Unsigned varint."""
+    """Encode a number as an unsigned varint."""
     out = bytearray()
     while value > 0x7F:
         out.append((value & 0x7F) | 0x80)
@@ -104,5 +104,5 @@ def write_uvarint(value: int) -> bytes:
 
 
 def write_varint(value: int) -> bytes:
-    """Zigzag varint of a signed number (32 or 64 bits)."""
+    """Encode a signed number (32 or 64 bits) as a zigzag varint."""
     return write_uvarint((value << 1) if value >= 0 else ((-value) << 1) - 1)

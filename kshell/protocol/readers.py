@@ -1,14 +1,15 @@
-"""Readers of records that need no whole decoding: the key of one message, and many partition records at once.
+"""Readers that avoid decoding whole messages: the key of one message, and many partition records in one step.
 
-A log repeats its keys: what a record says matters only if no later one has its key. So the key is read first, and with
-it that the rest of the message is sound; the message is decoded only if it turns out to be the last one of its key.
+*Keys* (:func:`key_reader`): a log writes the same keys again and again, and only the last record of a key matters. So
+the reader returns the key and checks that the rest of the message is well formed; the caller decodes the message later,
+and only if it is the last one of its key.
 
-Partition records stand back to back in snapshots. Framing (:mod:`.framing`) proves a run's records by their length
-prefixes and leaves them where they are. Neighbours mostly have one layout: the same size, every field at the same
-place, offset deltas that count up. Columns of such a block (one byte of each record) are compared at once, and one
-``struct`` takes all of its records apart; what a record says but for its number and topic is decoded once for all that
-say the same. A run with anything else in it is left to the caller, who goes from record to record
-(:func:`.framing.iter_values`).
+*Runs* (:class:`RunReader`): in snapshots, partition records are back to back. Framing (:mod:`.framing`) has proven the
+bounds of a run by the records' lengths. Neighbours mostly have one layout: the same size, every field at the same
+place, offset deltas that count up. Such neighbours are a *block*: its columns (one byte of each record) are compared in
+one step, and one ``struct`` unpacks all of its records. The *state* of a record, which is everything after the
+partition's number and the topic id, is decoded once for all records with equal bytes. A run with any other record in it
+is left to the caller, who goes from record to record (:func:`.framing.iter_values`).
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from kshell.protocol.primitives import Buffer, DecodeError, read_uvarint, read_v
 from kshell.protocol.schema import Field, Schema
 
 KeyReader = Callable[[Buffer, int, int], "tuple[bytes, bytes, bool] | None"]
-"""(buffer, where the message begins, where it ends) -> (the bytes of the key's first part, those of the rest of it,
-whether the message is a tombstone)."""
+"""(buffer, start of the message, its end) -> (bytes of the key's first part, bytes of the rest of the key, whether the
+message is a tombstone), or ``None``: see :func:`key_reader`."""
 
 _SIZES = {"bool": 1, "int8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8, "float64": 8, "uuid": 16}
 _ONE_BYTE = 0x7F
@@ -34,20 +35,20 @@ _ONE_BYTE = 0x7F
 def key_reader(
     schema: Schema, version: int, key: tuple[str, ...], tombstone: str | bool, first_part: int = 0
 ) -> KeyReader:
-    """Make the reader of a flexible version.
+    """Make a function that reads the key of a message, for a flexible version (KIP-482).
 
     Args:
-        schema: what the message is.
-        version: one of the schema's.
+        schema: the declaration of the message.
+        version: a version of the schema. ValueError is raised for one that is not flexible.
         key: top-level fields that lie side by side, in the order of the message.
         tombstone: whether every such message removes its key, or the nullable or boolean field that decides it.
         first_part: how many fields of the key are its first part.
 
     Returns:
         A reader that never raises. It returns ``None`` for a message that must be decoded to be understood: one that
-        is malformed, has tagged fields, a text of more than 126 bytes in its key, or, as a tombstone, an array of
-        several elements there, for their order may say nothing. Otherwise :func:`~.decoder.decoder` succeeds on it,
-        and messages with one key have the same bytes, unless such an array is in it.
+        is malformed, has tagged fields, has a text of more than 126 bytes in its key, or is a tombstone with an array
+        of several elements in its key (their order may have no meaning). For any other message,
+        :func:`~.decoder.decoder` succeeds, and equal keys have equal bytes, except for keys with such an array.
     """
     if version < schema.flexible:
         raise ValueError(f"{schema.name} v{version} is not flexible")
@@ -56,7 +57,11 @@ def key_reader(
 
 
 class _Emitter:
-    """Writes the source of one reader. ``b`` is the buffer, ``p`` the position, throughout."""
+    """Generates the source of a key reader; in it, ``b`` is the buffer and ``p`` the position.
+
+    ``removes`` is whether the message is a tombstone, ``several`` whether an array in the key has more than one
+    element.
+    """
 
     def __init__(self, version: int, key: tuple[str, ...], tombstone: str | bool, first_part: int) -> None:
         self.version = version
@@ -105,7 +110,7 @@ class _Emitter:
             self.text(field, depth, is_key=is_key, decides=decides)
 
     def text(self, field: Field, depth: int, *, is_key: bool, decides: bool) -> None:
-        """A string or bytes: the length and one in a varint, 0 for null."""
+        """Emit the skipping of a string or bytes, whose length is a varint of length plus one (0 for null)."""
         self.emit(depth, "n = b[p]")
         if decides:
             self.emit(depth, "removes = not n")
@@ -117,7 +122,7 @@ class _Emitter:
         else:
             self.emit(depth, "else:")
             self.emit(depth + 1, "n, p = uvarint(b, p)")
-            # A null of two bytes is one, too.
+            # A varint of two bytes can also hold 0 (null) or a small length; the decoder decides about those.
             self.emit(depth + 1, f"if n <= {_ONE_BYTE}: return None")
             self.emit(depth + 1, "p += n - 1")
 
@@ -146,37 +151,38 @@ R = TypeVar("R")
 HEAD = 3
 """Bytes of a value before the partition's number: frame version, api key, version."""
 KEY = 4 + 16
-"""Bytes of the number and the topic's id, which follow."""
+"""Bytes of the partition's number and the topic id, which follow the head of the value."""
 _GROUP = 64
-"""Neighbouring offset deltas that differ in the lowest digit of their varint alone."""
+"""Size of a group of neighbouring offset deltas whose varints differ only in their first byte (the *lowest digit*)."""
 _ONLY_DIGITS = bytes(2 * delta for delta in range(_GROUP))
+"""The varints of the deltas of the first group (0 to 63), which have one byte each."""
 _LOWEST_DIGITS = bytes(0x80 | (2 * delta & 0x7F) for delta in range(_GROUP))
-"""Of the deltas below 64, whose varints have one digit, and of all others."""
+"""The first bytes of the varints of the deltas of any other group."""
 _MOST_LAYOUTS = 1 << 10
 _MOST_GROUPS = 1 << 14
-"""Of as many records as a batch may have."""
+"""Groups whose higher digits are remembered: enough for the records of the largest batch."""
 
 
 class _OddError(Exception):
-    """A run that must be read record by record."""
+    """Raised inside this module for a run that must be read record by record."""
 
 
 class _Layout(NamedTuple, Generic[T]):
-    """How the records of a block are laid out. ``size`` and ``digit`` are counted from a record's start."""
+    """How the records of a block are laid out: ``size`` is the bytes of one, ``size_varint`` those of its prefix."""
 
     size: int
     size_varint: tuple[bytes, ...]
     digit: int
-    """Where the lowest digit of the offset delta is; a time delta of one byte is before it."""
+    """Position in the record of the lowest digit of the offset delta; a time delta of one byte is before it."""
     head: bytes
-    """What is between the offset delta and the partition's number: the same in all records of the block."""
+    """The bytes between the offset delta and the partition's number: the same in all records of the block."""
     unpack: Callable[[bytes], Iterator[tuple[bytes, int, bytes]]]
-    """(the higher digits of the offset delta and ``head``, number, state) of each record."""
+    """Block -> (higher digits of the offset delta followed by ``head``, number, bytes of the state) of each record."""
     states: _States[T]
 
 
 class _States(dict[bytes, T]):
-    """What follows number and topic in records that begin with ``head`` -> what it says; emptied when it is full."""
+    """A cache: bytes of a state -> decoded state, for values that begin with ``head``; cleared at ``most`` entries."""
 
     def __init__(self, head: bytes, decode: Callable[[bytes], T | None], most: int) -> None:
         super().__init__()
@@ -195,12 +201,12 @@ class _States(dict[bytes, T]):
 
 
 class RunReader(Generic[T]):
-    """Reads runs of partition records.
+    """Reads runs of partition records (:class:`.framing.PartitionRun`); keep one object, its caches make it fast.
 
     Args:
-        decode: What a record's value says of its partition; it is given values whose number and topic id are zero.
-            ``None`` where that is nothing.
-        most: How many different states of one version of the record are remembered.
+        decode: value of a record -> state of its partition, or ``None`` if the value cannot be decoded. The number and
+            the topic id in the values that it gets are zero.
+        most: how many different states of one version of the record are cached.
     """
 
     def __init__(self, decode: Callable[[bytes], T | None], most: int) -> None:
@@ -208,12 +214,15 @@ class RunReader(Generic[T]):
         self._most = most
         self._states: dict[bytes, _States[T]] = {}
         self._layouts: dict[tuple[bytes, int], _Layout[T]] = {}
-        """By the first two bytes of a record and how many higher digits its offset delta has."""
+        """By the first two bytes of a record and the number of higher digits of its offset delta."""
         self._higher_digits: dict[int, bytes] = {}
-        """Of each group of offset deltas that was met."""
+        """Group of offset deltas (delta // 64) -> the bytes of their varints after the first one."""
 
     def partitions(self, buf: Buffer, start: int, end: int) -> list[tuple[int, T]] | None:
-        """(number, state) of each record of a run; equal states are one object. ``None``: read it record by record."""
+        """Return (partition number, state) of each record of a run; equal states are one object.
+
+        ``None`` means that the caller must read the run record by record.
+        """
 
         def take(layout: _Layout[T], head: bytes, block: bytes) -> list[tuple[int, T]]:
             states = layout.states
@@ -222,7 +231,7 @@ class RunReader(Generic[T]):
         return self._taken(bytes(buf[start:end]), take)
 
     def numbers(self, buf: Buffer, start: int, end: int) -> list[int] | None:
-        """The number in each record of a run, nothing decoded. ``None``: read it record by record."""
+        """Return the partition number in each record of a run, states not decoded; ``None`` as :meth:`partitions`."""
 
         def take(layout: _Layout[T], head: bytes, block: bytes) -> list[int]:
             return [number for same, number, _ in layout.unpack(block) if same == head]
@@ -230,7 +239,7 @@ class RunReader(Generic[T]):
         return self._taken(bytes(buf[start:end]), take)
 
     def _taken(self, run: bytes, take: Callable[[_Layout[T], bytes, bytes], list[R]]) -> list[R] | None:
-        """What is taken from each block of a run; ``None`` if a record of one is not laid out as its first."""
+        """Return what ``take`` reads from each block; ``None`` if a record is unlike the first one of its block."""
         rows: list[R] = []
         try:
             for layout, head, block in self._blocks(run):
@@ -243,7 +252,7 @@ class RunReader(Generic[T]):
         return rows
 
     def state(self, value: bytes) -> T | None:
-        """What one record's value says but for number and topic; ``None`` where that is nothing."""
+        """Return the state in the value of one record, from the cache if possible; ``None`` if it cannot be decoded."""
         try:
             return self._states_of(value[:HEAD])[value[HEAD + KEY :]]
         except _OddError:
@@ -258,9 +267,10 @@ class RunReader(Generic[T]):
         return states
 
     def _blocks(self, run: bytes) -> Iterator[tuple[_Layout[T], bytes, bytes]]:
-        """(layout, the bytes before the number, the records) of neighbours that are laid out alike. Raises _OddError.
+        """Yield (layout, bytes before the number, records) of each block of a run. Raises _OddError.
 
-        Those bytes are proven for the first of the records; the caller compares the others' while taking them apart.
+        The bytes before the number (higher digits of the offset delta and ``layout.head``) are checked for the first
+        record only; the caller compares them with what ``layout.unpack`` returns for each record.
         """
         at, last = 0, len(run)
         try:
@@ -301,10 +311,10 @@ class RunReader(Generic[T]):
             elif is_new:
                 raise _OddError
             else:
-                del self._layouts[key]  # that of a record which begins alike
+                del self._layouts[key]  # the cached layout is of another record that begins with the same two bytes
 
     def _learn(self, run: bytes, at: int, due: int) -> _Layout[T]:
-        """The layout of the record at a position, framed by hand. Raises _OddError where it cannot have neighbours."""
+        """Return the layout of the record at ``at``. Raises _OddError if it is not plain, or its delta not ``due``."""
         record = span(run, at, len(run))
         size_end = _size_end(run, at)
         digit, delta = size_end + 2, write_varint(due)
@@ -328,7 +338,7 @@ class RunReader(Generic[T]):
 
 
 def _size_end(run: bytes, at: int) -> int:
-    """Where the size of the record at a position ends; attributes and a time delta of one byte are behind it."""
+    """The position after the size varint of the record at ``at``; attributes and time delta (one byte each) follow."""
     while run[at] >= 0x80:
         at += 1
     return at + 1
@@ -336,4 +346,5 @@ def _size_end(run: bytes, at: int) -> int:
 
 @lru_cache(_MOST_LAYOUTS)
 def _unpacker(before: int, head: int, state: int) -> Callable[[bytes], Iterator[tuple[bytes, int, bytes]]]:
+    """Make a :attr:`_Layout.unpack` from byte counts: up to the higher digits, from there to the number, the state."""
     return struct.Struct(f">{before}x{head}si16x{state}sx").iter_unpack

@@ -1,6 +1,6 @@
-"""Messages and records, declared once each in a compact text of our own.
+"""The language in which messages and records are declared: a name, the versions that exist, and one line per field.
 
-A declaration is a name, the versions that exist, and one line a field::
+Decoders, the encoder and redaction derive from these declarations. For example::
 
     endPoints              []BrokerEndpoint
       name                 string
@@ -11,9 +11,9 @@ A declaration is a name, the versions that exist, and one line a field::
     leader                 int32           tag 1 = -2  with a default
     salt                   bytes           secret
 
-Structs are indented below the field that uses them. ``secret`` is what the redaction acts on (``secret:config`` means
-that the secrecy follows the record's config key). Facts: Kafka's message definitions (KIP-482 for tags and flexible
-versions), which a test compares with these declarations.
+The fields of a struct are indented below the field that uses it. A ``secret`` field is redacted; ``secret:config``
+means that the record's config key decides whether it is. The source is Kafka's message definitions (KIP-482 for tags
+and flexible versions); a test compares them with these declarations.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Versions(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Versions:
-        """``"2"``, ``"0-3"`` or ``"1+"``."""
+        """Parse ``"2"``, ``"0-3"`` or ``"1+"``."""
         if text.endswith("+"):
             return cls(int(text[:-1]), None)
         low, _, high = text.partition("-")
@@ -52,7 +52,11 @@ ALL_VERSIONS = Versions(0, None)
 
 
 class Field(NamedTuple):
-    """One field. ``type`` is a primitive's name or a struct's; ``array``: there are many of them."""
+    """One field of a message. ``type`` names a primitive type or a struct, whose fields are ``fields``.
+
+    With ``array``, the field is an array of that type, and ``nullable`` is about the array. ``default`` is also set if
+    the declaration has none (``has_default`` is false then).
+    """
 
     name: str
     type: str
@@ -89,7 +93,7 @@ def _default(text: str | None, kind: str, array: bool) -> Default:
 
 
 def parse_fields(text: str) -> tuple[Field, ...]:
-    """The fields of a declaration's text. Raises ``ValueError`` that names the line which is not one."""
+    """Parse the text of a declaration. Raises ``ValueError``, which names the line or the field that is wrong."""
     rows = []
     for line in text.splitlines():
         if not line.strip():
@@ -144,7 +148,7 @@ def _field(row: re.Match[str]) -> Field:
 
 
 class Schema:
-    """A message: its ``name`` in Kafka, its ``versions``, the first ``flexible`` one, its fields (parsed on use)."""
+    """The declaration of a message: Kafka's name, versions, the first ``flexible`` version, fields (parsed on use)."""
 
     def __init__(self, name: str, versions: str, text: str = "", *, flexible: int = 0) -> None:
         self.name = name
@@ -162,7 +166,7 @@ class Schema:
 
     @cached_property
     def secrets(self) -> dict[str, str]:
-        """Top-level field name -> kind of secrecy, for the fields that are secret."""
+        """Name of a top-level field -> ``"secret"`` or ``"secret:config"``, for the fields that are secret."""
         return {field.name: field.secret for field in self.fields if field.secret}
 
     def __repr__(self) -> str:

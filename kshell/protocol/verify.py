@@ -1,11 +1,12 @@
 """The rules that make a file of batches trustworthy; they run on every read.
 
-A batch's CRC leaves its base offset, length, epoch and magic uncovered, so a batch is also held against the one before
-it: offsets are gapless, the epoch never falls, and each rise is announced by a LeaderChange record or by the
+In: the bytes of segments or of a snapshot. Out: batches that passed every rule (:class:`Chain`). A batch's CRC leaves
+its base offset, length, epoch and magic uncovered, so a batch is also compared with the one before it: offsets are
+gapless, the epoch never falls, and each rise is announced by a LeaderChange record or by the
 ``leader-epoch-checkpoint`` file. A log has no header or footer of a snapshot: a file with one is a snapshot under a
-segment's name, and its offsets count within it alone. Damage is a :class:`CorruptDataError` at the batch's first byte.
-A file that simply ends inside its last batch is *torn*: normal while a server writes, and told apart from damage by
-what follows.
+segment's name, and its offsets count from its own start. Damage is a :class:`CorruptDataError` at the batch's first
+byte. A file that simply ends inside its last batch is *torn*: normal while a server writes, and distinguished from
+damage by the bytes that follow.
 """
 
 from __future__ import annotations
@@ -38,36 +39,38 @@ LAST_OFFSET = (1 << 63) - 1
 
 
 class Torn(NamedTuple):
-    """A file that ends inside a batch: the batch's first byte, and how many bytes of it are there."""
+    """A file that ends inside a batch: the position of the batch, and how many bytes from there on the file has."""
 
     position: int
     bytes_left: int
     reason: str
 
     def note(self, path: str) -> str:
-        """Say where the file ends so; whether that is usual, who calls knows."""
+        """Return a note for the user; the caller adds :data:`USUAL` where the torn end is normal."""
         return f"{path}: byte {self.position}: torn tail ({self.reason})"
 
 
 USUAL = "; normal while a server writes"
-"""What is added to the reason of a torn end where nothing speaks against it."""
+"""Suffix for the note of a torn end, added where nothing suggests damage."""
 SNAPSHOT_IN_LOG = "the batch is a snapshot's header or footer, which no log has: the file is a snapshot, not a segment"
 
 
 def is_of_snapshot(batch: Batch) -> bool:
-    """Whether a (verified) batch is what only a snapshot begins or ends with."""
+    """Whether a (verified) batch has a SnapshotHeader or SnapshotFooter record, which only snapshots have."""
     return batch.is_control and (holds(batch, SNAPSHOT_HEADER) or holds(batch, SNAPSHOT_FOOTER))
 
 
 _TOOLS_EPOCH = 0
+"""The epoch that Kafka's ``BatchFileWriter`` gives to every batch."""
 _NO_LINE = LAST_OFFSET + 1
+"""An offset that no batch reaches: the end of the last line of ``leader-epoch-checkpoint``."""
 
 
 class FixedEpoch:
-    """A snapshot's batches all carry one epoch, the one in the file's name (``None``: the name holds none).
+    """Checks the epochs of a snapshot: all batches have the epoch in the file's name (``None``: the name has none).
 
     Kafka's own ``BatchFileWriter`` writes epoch 0 whatever the file is called, so a file whose batches all have epoch 0
-    is accepted under any name; ``epoch`` then differs from the name's.
+    is accepted under any name; ``epoch`` then becomes 0. Call :meth:`fault` for each batch, in the file's order.
     """
 
     def __init__(self, epoch: int | None) -> None:
@@ -75,7 +78,7 @@ class FixedEpoch:
         self._first = True
 
     def fault(self, batch: Batch, file: str | None = None) -> tuple[Batch, str] | None:
-        """Why the batch cannot have its epoch, with the batch to blame; else ``None``."""
+        """Return the batch at fault and the reason if the batch's epoch cannot be right, else ``None``."""
         first, self._first = self._first, False
         if batch.epoch == self.epoch:
             return None
@@ -88,20 +91,20 @@ class FixedEpoch:
 
 
 def _next_epoch(batch: Batch) -> int | None:
-    """The epoch of the batch that follows in the file, if its header is there."""
+    """The epoch of the next batch; ``None`` if its whole header is not in the buffer."""
     following = _next(batch)
     return None if following is None else following.epoch
 
 
 def _next(batch: Batch) -> Batch | None:
-    """The header of the batch that follows, if it is there."""
+    """The header of the next batch; ``None`` if it is not wholly in the buffer."""
     if batch.after + HEADER_SIZE > len(batch.buf):
         return None
     return read_header(batch.buf, batch.after, batch.start)
 
 
 def _stands_alone(batch: Batch) -> bool:
-    """Whether the two batches that follow agree on another epoch."""
+    """Whether the next two batches have the same epoch, and it is not the epoch of this batch."""
     following = _next(batch)
     if following is None or following.epoch == batch.epoch or following.size < HEADER_SIZE:
         return False
@@ -109,7 +112,11 @@ def _stands_alone(batch: Batch) -> bool:
 
 
 class LeaderEpochs:
-    """The epochs along a log; ``history``: the (epoch, start offset) lines of ``leader-epoch-checkpoint``, in order."""
+    """Checks that the epochs of a log's batches never fall, and that something announces each rise.
+
+    Call :meth:`fault` for each batch, in order. ``history``: the (epoch, start offset) lines of
+    ``leader-epoch-checkpoint``, in order.
+    """
 
     def __init__(self, history: list[tuple[int, int]] | None = None) -> None:
         self._starts = [start for _, start in history or ()]
@@ -118,19 +125,20 @@ class LeaderEpochs:
         self._last_is_proven = False
         self._last_file: str | None = None
         self._line_end = 0
-        """The offset at which the line of ``history`` that the last batch was compared with gives way to the next."""
+        """The start offset of the line of ``history`` after the one that the last batch was compared with."""
         self._announced: int | None = None
-        """The epoch of the last LeaderChange. Kafka 3.3 can write a record of a new epoch before it; never two."""
+        """The epoch of the last LeaderChange record. Kafka 3.3 can write a record of a new epoch before the
+        LeaderChange record of that epoch, but never writes two LeaderChange records for one epoch."""
         self._first_is_proven = False
 
     def prove_first(self) -> None:
-        """The next batch was compared with the one before it already; whoever goes on starts with it again."""
+        """Take the epoch of the next batch as proven: an earlier walk compared it with the batch before it."""
         self._first_is_proven = True
 
     def fault(self, batch: Batch, file: str | None = None) -> tuple[Batch, str] | None:
-        """Why the batch cannot have its epoch, with the batch to blame (this one or the one before); else ``None``.
+        """Return the batch at fault (this one or the one before) and the reason, or ``None`` if the epoch is right.
 
-        Without ``file``, which holds the batch at its position, only the batch itself is blamed.
+        The batch before can be at fault only if it is in the same ``file``; without a file, it is always this one.
         """
         last = self._last
         if (
@@ -138,14 +146,14 @@ class LeaderEpochs:
             and batch.epoch == last.epoch
             and last.base_offset <= batch.base_offset < self._line_end
             and not batch.attributes & CONTROL_BIT
-        ):  # as nearly all are: what allowed the last batch its epoch allows this one the same
+        ):  # nearly every batch: what proved the epoch of the last batch proves the same epoch for this one
             self._last, self._last_is_proven, self._first_is_proven = batch, True, False
             self._last_file = file
             return None
         return self._examine(batch, file)
 
     def _examine(self, batch: Batch, file: str | None = None) -> tuple[Batch, str] | None:
-        """As :meth:`fault`, for a batch of any kind."""
+        """The same as :meth:`fault`, without its shortcut for a data batch in the epoch of the batch before it."""
         if is_of_snapshot(batch):
             return batch, SNAPSHOT_IN_LOG
         leader_change = holds(batch, LEADER_CHANGE)
@@ -163,12 +171,13 @@ class LeaderEpochs:
         return None
 
     def _judge(self, batch: Batch, leader_change: bool) -> tuple[str | None, bool]:
-        """(what is wrong, or ``None``; whether a second witness confirms the epoch)."""
+        """Return what is wrong with the epoch, or ``None``, and whether a second source confirms the epoch."""
         at = bisect_right(self._starts, batch.base_offset) - 1
         stated_epoch = self._epochs[at] if at >= 0 else None
         last = self._last.epoch if self._last is not None else None
         if stated_epoch is not None and batch.epoch != stated_epoch:
-            # A copy's checkpoint can be older than its log: past its last line, a LeaderChange may raise the epoch.
+            # The checkpoint file of a copied directory can be older than the log: after the start of its last line, a
+            # LeaderChange record may raise the epoch.
             stale = at == len(self._starts) - 1 and batch.base_offset > self._starts[at] and batch.epoch > stated_epoch
             if not (stale and (leader_change or batch.epoch == last)):
                 return f"the batch has epoch {batch.epoch}, leader-epoch-checkpoint says {stated_epoch}", False
@@ -176,7 +185,7 @@ class LeaderEpochs:
             return None, stated_epoch is not None or self._first_is_proven
         if batch.epoch < last:
             return f"the epoch falls from {last} to {batch.epoch}", False
-        # The leader of missing or damaged batches is not known.
+        # After a gap of missing or damaged batches, a rise needs no LeaderChange record: it may have been in the gap.
         is_next = self._last is None or batch.base_offset == self._last.last_offset + 1
         if (
             batch.epoch > last
@@ -191,24 +200,24 @@ class LeaderEpochs:
         return None, stated_epoch == batch.epoch
 
     def _blame(self, batch: Batch, reason: str, file: str | None) -> tuple[Batch, str]:
-        """Two neighbours disagree and only one is wrong: when nothing proves the former, the next batch decides."""
+        """Return the batch at fault: this one, or the one before if nothing proves it and the next agrees with this."""
         last = self._last
         if last is None or self._last_is_proven or file is None or file != self._last_file:
             return batch, reason
         if _next_epoch(batch) != batch.epoch:
             return batch, reason
-        self._last = None  # it is no witness against this batch when the walk goes on from here
+        self._last = None  # a walk that resumes at this batch must not compare it with the wrong one
         return last, f"the batch has epoch {last.epoch}, the batches after it have {batch.epoch}"
 
 
 class RisingEpochs:
-    """The epochs of what a quorum's leader hands out: it has verified its own log, and they never fall."""
+    """Checks batches that a quorum's leader sent, which has verified its own log: only that their epochs never fall."""
 
     def __init__(self) -> None:
         self._last: int | None = None
 
     def fault(self, batch: Batch, file: str | None = None) -> tuple[Batch, str] | None:
-        """That the epoch falls, or that the batch is none of a log; else ``None``."""
+        """Return the batch and the reason if its epoch falls or it belongs to a snapshot, else ``None``."""
         if is_of_snapshot(batch):
             return batch, SNAPSHOT_IN_LOG
         last, self._last = self._last, batch.epoch
@@ -220,7 +229,7 @@ class RisingEpochs:
 
 
 def _announced_next(batch: Batch) -> bool:
-    """Whether the batch that follows is the LeaderChange of the same epoch."""
+    """Whether the next batch has a LeaderChange record, the same epoch and a good CRC."""
     following = _next(batch)
     if following is None or following.epoch != batch.epoch or not following.is_control:
         return False
@@ -229,7 +238,11 @@ def _announced_next(batch: Batch) -> bool:
 
 
 class Chain:
-    """Walks the batches of one file after another, holding each against the rules. ``torn`` is set at a torn end."""
+    """Walks the batches of files and checks each against the rules of this module.
+
+    Call :meth:`walk` for each file in the order of the log. ``next_offset`` is the offset that the next batch must
+    start at (``None``: any), also from one file to the next. ``torn`` is set when a file ends inside a batch.
+    """
 
     def __init__(self, epochs: LeaderEpochs | FixedEpoch | RisingEpochs, next_offset: int | None) -> None:
         self._epochs = epochs
@@ -237,7 +250,7 @@ class Chain:
         self.torn: Torn | None = None
 
     def walk(self, data: Buffer | Windowed, file: str, start: int = 0) -> Iterator[Batch]:
-        """The batches from byte ``start`` on. Raises CorruptDataError at the first that breaks a rule."""
+        """Yield the batches from byte ``start`` on, up to a torn end. Raises CorruptDataError at a broken rule."""
         source = windowed(data)
         window = source.window(start, 0)
         buf, base = window.buf, window.start
@@ -261,7 +274,7 @@ class Chain:
                 self._end_or_damage(source, batch, file, remaining)
                 return
             end = at + length
-            if end + HEADER_SIZE > len(buf) and window.end < size:  # it is large: looked at again, as the next one is
+            if end + HEADER_SIZE > len(buf) and window.end < size:  # a large batch: read it again in a larger window
                 window = looking_ahead(source, window, position)
                 buf, base, size, ahead_from = window.buf, window.start, source.size, position
                 continue
@@ -292,7 +305,7 @@ class Chain:
         return f"the batch starts at offset {batch.base_offset}, {self.next_offset} was to come"
 
     def _end_or_damage(self, source: Windowed, batch: Batch, file: str, remaining: int) -> None:
-        """Classify the bytes from ``batch`` on, which are no complete batch: the torn end of the file, or damage."""
+        """Classify the bytes from ``batch`` on, which are no whole batch: set ``torn``, or raise CorruptDataError."""
         position = batch.position
         if batch.magic != MAGIC:
             if not _all_zero(source, position):
@@ -306,7 +319,7 @@ class Chain:
             raise CorruptDataError(file, position, f"the batch claims {batch.size} bytes, {MAX_BATCH} are the most")
 
     def _torn_or_damaged(self, source: Windowed, batch: Batch, file: str, remaining: int) -> None:
-        """A batch longer than the file: torn, unless its own CRC or a whole batch further on shows a wrong length."""
+        """Classify a batch longer than the file: torn, unless its CRC or a later whole batch shows a wrong length."""
         claim = f"the batch claims {batch.size} bytes, {remaining} are left"
         if remaining <= MAX_BATCH:
             window = source.window(batch.position, remaining)
@@ -324,23 +337,24 @@ class Chain:
 
 
 _SEARCHED = 64 << 20
-"""Bytes that :func:`find_batch` checks CRCs over. Kafka's batches have a few MiB at most, and by chance next to nothing
-looks like a header; a file made of headers that each claim all of the rest would cost its size squared. Past the limit
-nothing is said to follow: the damage itself was seen already."""
+"""Bytes that :func:`find_batch` computes CRCs over, at most; then it reports that no batch follows.
+
+Kafka's batches have a few MiB at most, and few other bytes look like a header by chance. But for a file made of headers
+that each claim all bytes up to its end, the work would grow with the square of the file's size."""
 
 
 def find_batch(data: Buffer | Windowed, start: int) -> Batch | None:
-    """The first whole batch with a good CRC at or after byte ``start``: used only once damage was found."""
+    """Return the first whole batch with a good CRC from byte ``start`` on, if any; used only after damage was found."""
     source = windowed(data)
     budget = _SEARCHED
     place = start + _MAGIC_PLACE
-    """From where on the magic byte of a header is looked for: a sparse file leaves out none."""
+    """Where to search for the next magic byte. The holes of a sparse file are skipped: the magic is not zero."""
     while (place := source.data_from(place)) < source.size:
         window = source.window(place - _MAGIC_PLACE, _PIECE)
         for match in _MAGIC_BYTE.finditer(window.buf, place - window.start):
             at = match.start() - _MAGIC_PLACE
             length = int.from_bytes(window.buf[at + _LENGTH_START : at + LENGTH_END], "big")
-            if not MIN_LENGTH <= length <= MAX_BATCH:  # as of nearly every byte that happens to be a magic
+            if not MIN_LENGTH <= length <= MAX_BATCH:  # true of nearly every byte 2 that is no magic byte
                 continue
             batch = _header(source, window, window.start + at)
             if batch is None or not _is_plausible(batch, source.size):
@@ -356,15 +370,16 @@ def find_batch(data: Buffer | Windowed, start: int) -> Batch | None:
 
 
 _NEAR = 1 << 20
-"""Bytes before the end of a window from which on it may not hold what the rules of epochs look at after a batch."""
+"""Bytes at the end of a window. A batch that begins among them may need bytes after the window, because the rules of
+epochs look at the batches that follow; then a window with more is read."""
 _MAGIC_BYTE = re.compile(re.escape(bytes([MAGIC])))
 _PIECE = 4 << 20
-"""Bytes that are searched, or compared with zeros, at a time."""
+"""Bytes that are read at a time to search for a batch, or to compare with zeros."""
 _ZEROS = bytes(1 << 16)
 
 
 def _header(source: Windowed, window: Window, position: int) -> Batch | None:
-    """The header at a byte of the file, which may go on behind the window."""
+    """Read the header at a position of the file, of which the window may have only a part; ``None`` past the end."""
     if position + HEADER_SIZE > source.size:
         return None
     if position + HEADER_SIZE > window.end:
@@ -373,14 +388,14 @@ def _header(source: Windowed, window: Window, position: int) -> Batch | None:
 
 
 def _is_plausible(batch: Batch, size: int) -> bool:
-    """Whether a header may be one, in a file of that size."""
+    """Whether bytes that were read as a header can be one, in a file of ``size`` bytes."""
     fits = batch.size - LENGTH_END >= MIN_LENGTH and batch.size <= min(size - batch.position, MAX_BATCH)
     counts = 0 < batch.records == batch.last_offset_delta + 1
     return fits and counts and batch.base_offset >= 0 and batch.last_offset <= LAST_OFFSET
 
 
 def _complete(source: Windowed, batch: Batch) -> Batch:
-    """The batch with all of its bytes."""
+    """Return the batch with a buffer that has all of its bytes; read them where they are missing."""
     if batch.after <= len(batch.buf):
         return batch
     window = source.window(batch.position, batch.size)
@@ -388,15 +403,16 @@ def _complete(source: Windowed, batch: Batch) -> Batch:
 
 
 def looking_ahead(source: Windowed, window: Window, position: int) -> Window:
-    """A window with the batch that begins there, the one after it, and the header behind that one, as far as they are
-    there: the rules of epochs look so far.
+    """Return a window with all that the rules of epochs look at for the batch at ``position``.
+
+    That is the batch, the one after it and the header of the third, as far as the file has them.
     """
     end = position
     for _ in range(2):
         if end + HEADER_SIZE > window.end:
             window = source.window(position, end + HEADER_SIZE - position)
         if end + HEADER_SIZE > window.end:
-            return window  # the file ends there
+            return window  # the file has no further header
         length = int.from_bytes(window.buf[end - window.start + 8 : end - window.start + LENGTH_END], "big")
         if not MIN_LENGTH <= length <= MAX_BATCH:
             return window
@@ -407,13 +423,13 @@ def looking_ahead(source: Windowed, window: Window, position: int) -> Window:
 
 
 def _ahead_from(window: Window, size: int) -> int:
-    """The position after which a window of a file of that size may not hold all that the rules look at."""
+    """The last position for which a window of a file of that size surely has all that the rules look at."""
     return window.end - _NEAR if window.end < size else size
 
 
 def _all_zero(source: Windowed, position: int) -> bool:
-    """Whether nothing but zeros follows. What a sparse file leaves out is not read."""
-    piece = 1 << 12  # what is no zeros shows it at once
+    """Whether all bytes from ``position`` on are zero. The holes of a sparse file are not read."""
+    piece = 1 << 12  # small at first: where other bytes follow, they mostly follow at once
     while (position := source.data_from(position)) < source.size:
         window = source.window(position, piece)
         piece = _PIECE

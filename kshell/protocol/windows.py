@@ -1,4 +1,4 @@
-"""Bytes that are read through windows, so that a large file is never in memory as a whole."""
+"""Read the bytes of a file through windows, so that a large file is never in memory as a whole."""
 
 from __future__ import annotations
 
@@ -8,53 +8,53 @@ from kshell.protocol.primitives import Buffer
 
 
 class Window(NamedTuple):
-    """Some bytes of a file; ``start`` is the place of the first one in it."""
+    """Some bytes of a file; ``start`` is the position in the file of the first byte of ``buf``."""
 
     buf: Buffer
     start: int
 
     @property
     def end(self) -> int:
-        """The place after the last byte."""
+        """The position in the file after the last byte."""
         return self.start + len(self.buf)
 
 
 class Windowed(Protocol):
-    """What a walk along batches reads from: a file, or bytes in memory (:class:`InMemory`)."""
+    """A source of windows for a walk along batches: a file, or bytes in memory (:class:`InMemory`)."""
 
     @property
     def size(self) -> int:
-        """How many bytes there are; fewer than before once a read has met an earlier end."""
+        """The size in bytes; it shrinks when a read finds that the file ends earlier."""
 
     def window(self, position: int, size: int) -> Window:
-        """Bytes from ``position`` on: ``size`` of them or more, fewer only where the file ends before.
+        """Return bytes that begin at or before ``position`` and include at least ``size`` bytes from there on.
 
-        Raises SourceError.
+        There are fewer only where the file ends. Raises SourceError.
         """
 
     def data_from(self, position: int) -> int:
-        """The first byte from ``position`` on that is stored; what a sparse file leaves out before it reads as zeros.
+        """Return the first position from ``position`` on that is stored; the hole before it reads as zeros.
 
-        ``size`` where nothing more is stored.
+        Holes exist in sparse files only. The result is ``size`` if nothing more is stored.
         """
 
 
 class InMemory:
-    """Bytes that are in memory anyway: one window."""
+    """A :class:`Windowed` over bytes in memory: always one window with all of them."""
 
     def __init__(self, buf: Buffer) -> None:
         self._window = Window(buf, 0)
         self.size = len(buf)
 
     def window(self, position: int, size: int) -> Window:
-        """All of them."""
+        """Return the window with all bytes, whatever was asked for."""
         return self._window
 
     def data_from(self, position: int) -> int:
-        """Nothing is left out."""
+        """Return ``position``: bytes in memory have no holes."""
         return position
 
 
 def windowed(data: Buffer | Windowed) -> Windowed:
-    """Bytes in memory like those of a file."""
+    """Return ``data``, with bytes in memory wrapped in :class:`InMemory`."""
     return InMemory(data) if isinstance(data, Buffer) else data

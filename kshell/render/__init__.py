@@ -1,11 +1,11 @@
-"""Results into text: a format has one function for each kind of result, in the module that it declares.
+"""Turn results into text: each format has one function per kind of result, in the module that the format names.
 
-:func:`render` gives chunks, each ending in a newline, made while they are asked for: rows of a long log stream through
-every format but the few lines that a table needs to see first. What is printed is escaped in one place, :mod:`.escape`.
+:func:`render` yields chunks of text on demand, so rows of a long log stream through every format; only a table reads
+some rows first, to know the widths. All output is escaped in one place, :mod:`kshell.escape`.
 
-Only ``text`` is for people. It shows the columns that are not ``wide``, and cuts where a terminal is too narrow; every
-other format has all columns (with the column that ``text`` shows as headings first) and is never cut. But for pages:
-``html`` follows what rows have for it (``Rows.page``), and both it and ``markdown`` keep to a limit, and say so.
+Only ``text`` leaves out the ``wide`` columns and cuts values where a terminal is too narrow. All other formats have all
+columns and are complete, except that ``html`` may use another layout (``Rows.page``), and that ``html`` and
+``markdown`` obey a limit and say what they left out.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from kshell.render.options import Renderer, Renderers, RenderOptions
 
 
 def renderers(fmt: str) -> Renderers:
-    """The functions of a format, by kind of result; its module is imported now.
+    """Import the module of a format and return its functions, by kind of result.
 
     Raises:
-        UsageError: a format that does not exist.
+        UsageError: the format does not exist.
     """
     if fmt not in FORMATS:
         raise UsageError(f"{fmt}: no such format", hint=f"formats: {', '.join(FORMATS)}")
@@ -40,12 +40,12 @@ def render(
     color: bool = False,
     limit: int | None = None,
 ) -> Iterator[str]:
-    """Chunks of text, each ending in a newline; without ``color`` they hold no control character but that newline.
+    """Render a result; yields chunks, each ending in a newline, without other control characters unless ``color``.
 
-    ``width`` counts a terminal's columns; ``None`` means that the output is no terminal: nothing is cut, and names
-    stand one a line. ``limit``: rows of a table and nodes of a tree that a page shows. (``csv`` may hold newlines and
-    tabs inside quotes.) The parts of a ``Many`` are for the front end to render one by one. Raises UsageError for a
-    format that does not exist; what the rows raise comes through.
+    ``width``: columns of the terminal; ``None`` without a terminal: nothing is cut, and names are one per line.
+    ``limit``: the most rows and nodes that ``html`` and ``markdown`` show. (``csv`` may hold newlines and tabs in
+    quotes.) The front end renders the parts of a ``Many``. Raises UsageError if the format does not exist, and what
+    reading the rows raises.
     """
     if result.for_people is not None and fmt in FORMATS and FORMATS[fmt].module == "text":
         result = result.for_people
@@ -54,7 +54,7 @@ def render(
 
 
 def _function(functions: Renderers, kind: type[Result]) -> Renderer:
-    """A subclass of a kind is rendered as that kind."""
+    """Return the function for a kind of result or, if it has none, for its nearest base class."""
     for base in kind.__mro__:
         if base in functions:
             return functions[base]

@@ -1,4 +1,7 @@
-"""One call's answer, printed: what the one-shot and the interactive front end have in common."""
+"""Run a call and print its answer in the requested format, for the one-shot and the interactive front end.
+
+A call comes in; text goes to standard output, a file or a program, and the exit code goes back.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +21,19 @@ from kshell.render.color import use_color
 from kshell.render.output import OutputClosed, emit
 
 _USUAL = 80
-"""Columns of a terminal that does not say how wide it is."""
+"""The assumed columns of a terminal that does not report its width."""
 
 
 def answer(call: Call, complain: Callable[[KshellError], None], *, stdout: TextIO | None = None) -> int:
-    """Runs a call, prints what it gives, and returns the exit code. Raises KshellError, OutputClosed.
+    """Run a call, print its answer, and return the exit code. Raises KshellError, OutputClosed.
 
-    ``complain`` is told of errors that do not end a file of lines.
+    ``complain`` gets errors that do not end the command: of lines of a file (``source --keep-going``), of ``watch``.
     """
     return show_answer(call, call.run(), complain, sys.stdout if stdout is None else stdout)
 
 
 def show_answer(call: Call, result: Result, complain: Callable[[KshellError], None], out: TextIO) -> int:
-    """Prints what a call gave, as :func:`answer` does."""
+    """Print the result of a call that ran already, as :func:`answer` does."""
     if isinstance(result, Frames):
         from kshell.render.frames import show  # late: only watch has them
 
@@ -68,10 +71,10 @@ def show_answer(call: Call, result: Result, complain: Callable[[KshellError], No
 
 
 def last_first(result: Result, out: TextIO, width: int | None) -> Result:
-    """A report whose first section is the answer, to be printed where it ends above the prompt.
+    """Reverse the sections of a report whose first section is the answer, if it is longer than the terminal.
 
-    On a terminal that nothing pages the end of a long text is what is seen. So it goes from the last section to the
-    first; a pager, a file and a short text begin with the answer.
+    On a terminal without a pager the user sees only the end of a long text, so the answer is printed last there. With a
+    pager, in a file, or in a short text the answer comes first. Other results are returned unchanged.
     """
     page = result if result.for_people is None else result.for_people
     if not isinstance(page, Report) or not page.is_answer_first or not out.isatty() or getattr(out, "pages", False):
@@ -100,7 +103,7 @@ def _print_parts(many: Many, complain: Callable[[KshellError], None], out: TextI
 
 
 def localized(result: Result, fmt: str, timezone: str | None) -> Result:
-    """The answer with its times in the user's zone, where a zone is set and the format is made to be read."""
+    """Return the answer with its times in the user's time zone, if one is set and the format is for reading."""
     if timezone is None or fmt not in FORMATS or not FORMATS[fmt].is_text:
         return result
     from kshell.engine.zones import in_zone  # late: few users set one
@@ -109,14 +112,14 @@ def localized(result: Result, fmt: str, timezone: str | None) -> Result:
 
 
 def unpaged(out: TextIO) -> None:
-    """Tells a stream that may page long answers (the interactive shell's) that this one has no end."""
+    """Turn paging off on a stream that can page (that of the interactive shell), for an answer without an end."""
     direct = getattr(out, "direct", None)
     if direct is not None:
         direct()
 
 
 def terminal_width(out: TextIO) -> int | None:
-    """Columns of the terminal, or ``COLUMNS`` where that is set; ``None`` for neither: then nothing is cut."""
+    """Return ``COLUMNS`` if set, else the columns of the terminal; ``None`` without a terminal: nothing is cut."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isascii() and columns.isdigit() and int(columns) > 0:
         return int(columns)
@@ -129,5 +132,5 @@ def terminal_width(out: TextIO) -> int | None:
 
 
 def message_width(stream: TextIO) -> int | None:
-    """Columns for sentences on standard error: a terminal's alone. Programs look for whole sentences in a log."""
+    """Return the columns for sentences on standard error; ``None`` without a terminal, so that log lines stay whole."""
     return terminal_width(stream) if stream.isatty() else None

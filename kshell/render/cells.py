@@ -1,4 +1,4 @@
-"""Values for people: one line each, escaped, and how wide they are on a terminal."""
+"""Write values on one escaped line for the user, measure how wide they are on a terminal, and cut them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kshell import escape
 
 ELLIPSIS = "…"
 GAP = "  "
-"""Between two columns."""
+"""The blanks between two columns of a table."""
 
 
 def is_scalar(value: Any) -> bool:
@@ -20,7 +20,7 @@ def is_scalar(value: Any) -> bool:
 
 
 def scalar(value: Any) -> str:
-    """``null`` reads ``-``, an empty string ``""``; numbers as Python writes them (``50.0``)."""
+    """Write a value without parts: ``-`` for null, ``""`` for an empty string, numbers as in Python (``50.0``)."""
     if isinstance(value, str):
         return escape.terminal(value) if value else '""'
     if value is None:
@@ -31,7 +31,7 @@ def scalar(value: Any) -> str:
 
 
 def cell(value: Any, comma: str = ",") -> str:
-    """A value on one line: lists ``1,2,3``, objects ``min=1,max=3``; what is nested deeper reads as compact JSON."""
+    """Write a value on one line: a list as ``1,2,3``, an object as ``min=1,max=3``, nested ones as compact JSON."""
     if is_scalar(value):
         return scalar(value)
     if not value:
@@ -47,7 +47,7 @@ def cell(value: Any, comma: str = ",") -> str:
 
 
 def cells(text: str) -> int:
-    """The columns that an escaped text takes on a terminal: East Asian wide characters take two, marks none."""
+    """Return the columns that an escaped text takes on a terminal: wide characters take two, combining marks none."""
     if text.isascii():
         return len(text)
     from wcwidth import wcswidth  # late: most names are ASCII
@@ -56,12 +56,12 @@ def cells(text: str) -> int:
 
 
 def blanks(text: str, width: int) -> str:
-    """What is missing from the text to a width, in blanks; nothing when it is wider."""
+    """Return the blanks that pad a text to a width; empty if it is wider."""
     return " " * (width - cells(text))
 
 
 def clip(text: str, width: int) -> str:
-    """The text, or as much of it as leaves room for ``…`` within a width."""
+    """Cut a text to a width, with ``…`` at its end if something is missing."""
     if cells(text) <= width:
         return text
     end = bisect.bisect_right(range(len(text)), width - 1, key=lambda end: cells(text[:end])) - 1
@@ -69,25 +69,25 @@ def clip(text: str, width: int) -> str:
 
 
 def clip_inside(text: str, width: int) -> str:
-    """The text, or its beginning and its end with ``…`` between them, within a width: the end of a name may matter."""
+    """Cut a text to a width in its middle, with ``…`` there, as names often differ only at the end."""
     size = cells(text)
     if size <= width:
         return text
     tail = (width - cells(ELLIPSIS)) // 2
     start = bisect.bisect_left(range(len(text)), size - tail, key=lambda start: cells(text[:start]))
-    while start < len(text) and cells(text[start]) == 0:  # a mark would go with the dots
+    while start < len(text) and cells(text[start]) == 0:  # a combining mark would be drawn on the dots
         start += 1
     end = text[start:]
     return clip(text, width - cells(end)) + end
 
 
 def is_number(value: Any) -> bool:
-    """Whether people read it as a number."""
+    """Whether a value is shown as a number; a boolean is not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def are_numbers(values: Iterable[Any]) -> bool:
-    """Whether all values that are known are numbers, and there are some."""
+    """Whether all values but null are numbers, and there is at least one."""
     known = [value for value in values if value is not None]
     return bool(known) and all(map(is_number, known))
 
@@ -96,7 +96,7 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def rows_of(text: str, columns: int) -> int:
-    """Rows of the terminal that the text takes, long lines wrapped."""
+    """Return how many rows of a terminal with so many columns the text takes, with long lines wrapped."""
     lines = _ESCAPES.sub("", text).split("\n")
     if lines[-1] == "":
         lines.pop()

@@ -1,4 +1,4 @@
-"""Colours: whether, and which."""
+"""Colours of terminal output: decide whether to use them, and map style names to ANSI attributes."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ CODES = {
     "series6": "38;5;166",
     "series7": "38;5;102",
 }
-"""What a text is -> its ANSI attributes: of the sixteen colours that every terminal's theme defines those that can be
-read on black and on white. Yellow cannot: a warning is orange, of the 256. So are the series of a plot: Okabe and Ito's
-palette, which people tell apart whatever colours they see, with grey for its yellow."""
+"""Style -> ANSI attributes. Of the sixteen colours that a terminal's theme defines, only those are used that are
+readable on black and on white. Yellow is not, so warnings are orange, from the 256 colours. The series of a plot are
+Okabe and Ito's palette, which colour-blind users can tell apart, with grey in place of its yellow."""
 
 
 def use_color(setting: str, stream: TextIO, environ: Mapping[str, str] | None = None) -> bool:
-    """Whether to colour what goes to ``stream``. ``setting`` (``always``, ``never``) wins over the environment.
+    """Whether to use colours on ``stream``.
 
-    With ``auto``: ``NO_COLOR`` wins over ``FORCE_COLOR``, both count when not empty (``FORCE_COLOR=0`` is no); then a
-    terminal that is not ``TERM=dumb``.
+    A ``setting`` of ``always`` or ``never`` decides. With ``auto``, a non-empty ``NO_COLOR`` means no, else a non-empty
+    ``FORCE_COLOR`` other than 0 means yes, else a terminal other than ``TERM=dumb`` gets colours.
     """
     env = os.environ if environ is None else environ
     if setting in ("always", "never"):
@@ -50,12 +50,12 @@ def use_color(setting: str, stream: TextIO, environ: Mapping[str, str] | None = 
 
 
 def paint(text: str, style: str, on: bool) -> str:
-    """The text in a style of :data:`CODES`; as it is when colours are off, or the style is ``""``."""
+    """Return the text in a style of :data:`CODES`; unchanged if colours are not ``on`` or the style is ``""``."""
     return f"\x1b[{CODES[style]}m{text}\x1b[0m" if on and style and text else text
 
 
 def style_of(value: Any) -> str:
-    """The style of a plain value: by its type; strings have none, but for :class:`Toned` ones."""
+    """Return the style of a plain value by its type; of a :class:`Toned` its tone, of any other string ``""``."""
     if isinstance(value, Toned):
         return value.tone if value.tone in CODES else ""
     if value is None:
@@ -66,7 +66,7 @@ def style_of(value: Any) -> str:
 
 
 def highlight(chunks: Iterable[str], language: str) -> Iterator[str]:
-    """JSON or YAML in colours; each chunk is whole lines, already escaped."""
+    """Colour JSON or YAML; each chunk must be complete lines that are already escaped."""
     from pygments import highlight as colored
     from pygments.formatters import TerminalFormatter
     from pygments.lexers import get_lexer_by_name

@@ -1,4 +1,4 @@
-"""``csv`` and ``tsv``: a header of Kafka's names, one row a record (:mod:`kshell.separated_values`)."""
+"""The formats ``csv`` and ``tsv``: a header line, then one line per row (written by :mod:`kshell.separated_values`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Line = Callable[[Sequence[Any]], str]
 
 
 def _table(result: Result) -> tuple[tuple[str, ...], Iterable[Row]]:
-    """(columns, rows) of any kind."""
+    """Return any kind of result as the names of columns and rows."""
     if isinstance(result, Rows):
         return plain.columns(result), result
     if isinstance(result, Tree):

@@ -1,4 +1,4 @@
-"""What nobody foresaw, told without what it may hold of the data."""
+"""Report unexpected exceptions, that is, bugs of kshell, without their texts, which may hold secrets of the data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kshell.errors import EXIT_INTERRUPTED, CommandError
 
 
 def own_fault(error: BaseException) -> CommandError:
-    """What nobody foresaw, as an error. The exception's text may hold values of records: its place alone is told."""
+    """Convert an unexpected exception to an error with its type and place only: its text may hold values of records."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{os.path.basename(place.filename)}:{place.lineno}"
     return CommandError(
@@ -21,8 +21,8 @@ def own_fault(error: BaseException) -> CommandError:
 
 
 def tell_own_fault(program: str, error: BaseException, *, verbose: bool) -> int:
-    """Tells it on standard error, with where it came from where ``verbose``; returns the exit code."""
-    if isinstance(error.__cause__, KeyboardInterrupt):  # Python 3.11 wraps what interrupts the making of a class
+    """Report an unexpected exception on standard error, with its traceback if ``verbose``; return the exit code."""
+    if isinstance(error.__cause__, KeyboardInterrupt):  # Python 3.11 wraps a Ctrl-C that interrupts a class statement
         sys.stderr.write(f"{program}: interrupted\n")
         return EXIT_INTERRUPTED
     fault = own_fault(error)
@@ -36,7 +36,7 @@ def tell_own_fault(program: str, error: BaseException, *, verbose: bool) -> int:
 
 
 def _without_texts(error: BaseException) -> Iterator[str]:
-    """A traceback, the first cause first: places and kinds, and no text of an exception, which may hold a secret."""
+    """Format a traceback, the first cause first, with the types of the exceptions but without their texts."""
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if cause is not None:
         yield from _without_texts(cause)

@@ -1,4 +1,7 @@
-"""``watch``: screens that follow each other on a terminal, with what is new in reverse video."""
+"""Show the results of ``watch``: on a terminal each run replaces the last one, with changed words in reverse video.
+
+In a file, a pipe or on a dumb terminal, only results that differ from the last one are written.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +28,13 @@ from kshell.tree.image import iso
 Complain = Callable[[KshellError], None]
 
 _COUNTED = 10_000
-"""Lines below the screen that are counted, at most."""
+"""The most lines below the screen that are counted."""
 _HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
 _HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
 
 def show(call: Call, frames: Frames, complain: Complain, out: TextIO) -> int:
-    """Shows every frame; returns the exit code. Raises what ends them: KeyboardInterrupt, KshellError, OutputClosed."""
+    """Show all runs; return the exit code. Raises what ends them: KeyboardInterrupt, KshellError, OutputClosed."""
     unpaged(out)
     line = call.line
     if line.target is None and line.program is None and out.isatty() and os.environ.get("TERM") != "dumb":
@@ -50,7 +53,7 @@ def show(call: Call, frames: Frames, complain: Complain, out: TextIO) -> int:
 
 
 def _rendered(call: Call, part: LineResult, *, header: bool, width: int | None, color: bool) -> Iterator[str]:
-    """The chunks of a frame; the options of the watched line win over those of the line that watches."""
+    """Render a run. The options of the watched command win over those of ``watch`` itself."""
     if part.call is None or part.result is None:
         return iter(())
     own = part.call.shape
@@ -64,7 +67,7 @@ def _rendered(call: Call, part: LineResult, *, header: bool, width: int | None, 
 
 
 def _changes(call: Call, frames: Frames, complain: Complain, width: int | None) -> Iterator[str]:
-    """Every answer, or error, that differs from the one before."""
+    """Yield every answer that differs from the last one; pass every such error to ``complain``."""
     last: list[str] | None = None
     last_message = ""
     for part in frames.parts:
@@ -90,7 +93,7 @@ def _changes(call: Call, frames: Frames, complain: Complain, width: int | None) 
 
 
 def _draw(call: Call, frames: Frames, out: TextIO) -> None:
-    """Draws each frame with one write, so that nothing flickers; the last one stays on the screen."""
+    """Draw each run on the terminal with one write, so that nothing flickers; the last one stays on the screen."""
     stop = getattr(call.session.progress, "stop", None)
     color = use_color(call.shape.color or "auto", out)
     last: list[str] | None = None
@@ -109,7 +112,7 @@ def _draw(call: Call, frames: Frames, out: TextIO) -> None:
             ]
             more = [paint(clip(left_out, columns), "dim", color)] if left_out else []
             lines = [_header(frames, part, columns, color), "", *painted, *more]
-            # What was on the screen before the first frame scrolls up, and is not lost.
+            # The first run scrolls the previous content of the screen up, so that it is not lost.
             begin = _HIDE + ("\n" * (rows - 1) if last is None else "") + _HOME
             out.write(begin + "".join(f"{line}{_CLEAR_LINE}\r\n" for line in lines[: rows - 1]) + _CLEAR_BELOW)
             out.flush()
@@ -121,7 +124,7 @@ def _draw(call: Call, frames: Frames, out: TextIO) -> None:
 
 
 def _body(call: Call, part: LineResult, columns: int, most: int, color: bool) -> tuple[list[tuple[str, str]], str]:
-    """((the line without colours, the line) of what fits on the screen, what to say of the rest)."""
+    """Return the lines that fit on the screen, as (line without colours, line), and a note about the rest."""
     if part.error is not None:
         text = describe_error(part.error, color=color, width=columns).split("\n")
         return [(uncolored(line), line) for line in text[:most]], ""
@@ -135,7 +138,7 @@ def _body(call: Call, part: LineResult, columns: int, most: int, color: bool) ->
         if more > _COUNTED:
             break
     if more:
-        # The line that says so takes the place of one.
+        # The note needs a line of the screen, too.
         lines.pop()
         more += 1
     rest_note = f"… {'more than ' if more > _COUNTED else ''}{min(more, _COUNTED)} more lines" if more else ""
@@ -148,7 +151,7 @@ def _lines(chunks: Iterable[str]) -> Iterator[str]:
 
 
 def _header(frames: Frames, part: LineResult, columns: int, color: bool) -> str:
-    """The command on the left, when it ran and the offset of its image on the right; the command is cut first."""
+    """Return the header: the command on the left, cut if necessary; its time and the image's offset on the right."""
     session = part.call.session if part.call is not None else None
     offset = f" · offset {session.image.provenance.offset}" if session is not None and session.is_loaded else ""
     right = f"{(iso(int(time.time()) * 1000) or '').replace('.000', '')}{offset}"
@@ -169,10 +172,10 @@ _REVERSE, _FORWARD = "\x1b[7m", "\x1b[27m"
 
 
 def changed_words(before: list[str], now: list[str]) -> list[set[int]]:
-    """For every line of ``now`` the places of the characters that are new: whole words that the line before has not.
+    """Return for every line of ``now`` the indexes of the characters of new words.
 
-    Lines that only moved up or down are the same; a line in another one's place is compared word by word with the one
-    there that has most in common with it.
+    Lines that only moved up or down have none. A line that replaces others is compared, word by word, with the replaced
+    line that has the most words in common with it.
     """
     changed: list[set[int]] = [set() for _ in now]
     for tag, a, b, c, d in SequenceMatcher(None, before, now, autojunk=False).get_opcodes():
@@ -183,7 +186,7 @@ def changed_words(before: list[str], now: list[str]) -> list[set[int]]:
 
 
 def _partner(before: list[str], line: str, place: int) -> str:
-    """The line that shares the most words; of several, the nearest."""
+    """Return the line of ``before`` that shares the most words with ``line``; of several, the nearest one."""
     line_words = set(line.split())
 
     def likeness(at: int) -> tuple[int, int]:
@@ -206,13 +209,13 @@ def _new(before: str, now: str) -> set[int]:
 
 
 def fitted(line: str, places: set[int], columns: int) -> str:
-    """The line, which may hold colours, in at most ``columns``, with the characters at ``places`` in reverse video."""
+    """Cut a line, perhaps with colours, to ``columns``, and show the characters at ``places`` in reverse video."""
     fits = not places and cells(uncolored(line)) <= columns
     return line if fits else "".join(_pieces(line, places, columns))
 
 
 def uncolored(line: str) -> str:
-    """The line without its colours."""
+    """Remove the colours of a line."""
     return re.sub(r"\x1b\[[0-9;]*m", "", line) if "\x1b" in line else line
 
 
@@ -222,7 +225,7 @@ def _pieces(line: str, places: set[int], columns: int) -> Iterator[str]:
     at, used, reverse = 0, 0, False
     for piece in _PIECE.findall(line):
         if len(piece) > 1:
-            # A colour that begins or ends puts an end to the reverse video, too.
+            # The escape sequence of a colour also ends the reverse video, so it is switched on again.
             yield piece + (_REVERSE if reverse else "")
             continue
         used += cells(piece)

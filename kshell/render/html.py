@@ -1,6 +1,7 @@
-"""``html``: fragments for pages and notebooks. No script, and only what suits light and dark pages.
+"""The format ``html``: fragments without scripts for pages and notebooks, which suit light and dark pages.
 
-The style is in :mod:`.html_style`. Notebooks show the same with a limit.
+The parts of the module are values, tables, rows with a page layout, trees, and the functions for each kind of result.
+Styles are in :mod:`.html_style`. Notebooks show the same fragments with a limit.
 """
 
 from __future__ import annotations
@@ -55,27 +56,29 @@ from kshell.render.table import without_spare
 
 
 LONG = 60
-"""Characters of a cell that fit on a line."""
+"""The most characters of a cell that are kept on one line."""
 _SHORT = 30
-"""Words of so many characters stay on one line, longer ones if there is room: they must not push others off a page."""
+"""A text of so many characters stays on one line. A longer one may be broken, so that it does not widen the table."""
 _WORD = re.compile(r"\S+")
 _OPEN_DEPTH = 2
-"""Objects in objects so deep are folded."""
+"""Objects that are nested deeper than this are folded."""
 _TELLING = (("leader", "isr"), ("fenced", "rack"), ("host", "port"))
-"""Fields that tell most of an object that has them all: a partition's, a broker's, an endpoint's."""
+"""The most important fields of a partition, a broker and an endpoint; an object that has them is summarized by them."""
 _MOST = 3
+"""The number of fields in the summary of any other object."""
 
 
 def words(value: Any) -> str:
-    """A value on one line, escaped for a page."""
+    """Write a value on one line, escaped for HTML."""
     return escape.html(cell(value, ", "))
 
 
 def td(value: Any, numeric: bool | None = None, tone: str = "") -> str:
-    """A cell of a row.
+    """Return a table cell with a value.
 
-    ``numeric``: whether its column has numbers; ``None``: it stands as its own value would. ``tone``: the cell has to
-    carry the row's tone, or is its name.
+    Args:
+        numeric: whether its column has numbers, which are aligned to the right; ``None``: decided by the value.
+        tone: the row's tone if this cell must show it: in front of its value, or alone if that is the tone's name.
     """
     if tone:
         mark = badge(tone) if value == tone else f"{badge(tone)} {words(value)}"
@@ -100,13 +103,13 @@ def td(value: Any, numeric: bool | None = None, tone: str = "") -> str:
 
 
 def _kept(word: re.Match[str]) -> str:
-    """A word that lines break nowhere, if it has hyphens: they are often those of an option or a program."""
+    """Keep a word with hyphens on one line, because it is often an option or a program to copy."""
     is_kept = "-" in word[0] and len(word[0]) <= LONG
     return f'<span style="white-space:nowrap">{word[0]}</span>' if is_kept else word[0]
 
 
 def _is_deep(value: Any) -> bool:
-    """Whether lists or objects are in the value: then it reads as JSON on a line."""
+    """Whether a list or object holds further lists or objects, so that its single line would be JSON."""
     if is_scalar(value):
         return False
     return not all(map(is_scalar, value.values() if isinstance(value, Mapping) else value))
@@ -119,7 +122,7 @@ def _difference(one: Difference) -> str:
 
 
 def _piece(tag: str, style: str, value: Any) -> str:
-    """One side of a difference: whole, an object folded where it is long."""
+    """Return the old or the new value of a difference in full; a long object is folded."""
     text = cell(value, ", ")
     if _is_deep(value) and len(text) > LONG:
         return f'<{tag} style="{style};display:inline-block">{folded(value)}</{tag}>'
@@ -128,12 +131,15 @@ def _piece(tag: str, style: str, value: Any) -> str:
 
 
 def folded(value: Any) -> str:
-    """An object, or a list of them, behind one line about it."""
+    """Return an object or list that is folded behind its summary."""
     return f"<details>{SUMMARY}{summary(value)}</summary>{nested(value, _OPEN_DEPTH)}</details>"
 
 
 def summary(value: Any, name: str = "") -> str:
-    """An object of a name in one line: the fields that tell most of it; a list by its length and its first element."""
+    """Summarize an object by its most important fields, a list by its first element and its length, on one line.
+
+    ``name``: the name of the object, which is not repeated.
+    """
     if not isinstance(value, Mapping):
         more = f"{ELLIPSIS} ({len(value):,})" if len(value) > 1 else ""
         return f"{summary(value[0])} {more}" if isinstance(value[0], Mapping) else dim(_start(cell(value, ", ")))
@@ -153,7 +159,7 @@ def _start(text: str) -> str:
 
 
 def nested(value: Any, depth: int = 0) -> str:
-    """A value with room: an object's fields, a table of a list of objects, else a line."""
+    """Return a value at full size: an object as a table of its fields, a list of objects as a table, else one line."""
     if isinstance(value, Mapping) and value:
         return "".join(fields(value, depth))
     if not is_scalar(value) and value and all(isinstance(item, Mapping) and item for item in value):
@@ -162,9 +168,9 @@ def nested(value: Any, depth: int = 0) -> str:
 
 
 def fields(item: Mapping[str, Any], depth: int = 0, caption: str = "") -> Iterator[str]:
-    """An object as a table: a row for each field, nested objects inside, the deeper ones folded.
+    """Render an object as a table with a row for each field; nested objects are tables inside, deeper ones are folded.
 
-    ``caption`` is markup.
+    ``caption`` is HTML, and so need not be escaped.
     """
     yield f"{TABLE}{caption}<tbody>\n"
     for key, value in item.items():
@@ -181,7 +187,7 @@ def _field(value: Any, depth: int) -> str:
 
 
 def _grid(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """A list of objects as a table of all their keys."""
+    """Render a list of objects as a table of all their keys."""
     names = list(dict.fromkeys(str(key) for item in items for key in item))
     heads = "".join(f'<th scope="col" style="{LEFT}">{escape.html(name)}</th>' for name in names)
     yield f"{TABLE}<thead>{ROW}{heads}</tr></thead><tbody>\n"
@@ -190,20 +196,20 @@ def _grid(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield "</tbody></table>\n"
 
 
-# --- rows: a table that scrolls sideways, says what it is sorted by, and what was left out ----------------------------
+# --- rows: a table that scrolls sideways, and shows what it is sorted by and what was left out ------------------------
 
 
 WIDTH = 100
-"""Characters that fit beside each other where a notebook shows a table; a wider one scrolls."""
+"""The assumed width of a table in a notebook, in characters; a wider table scrolls."""
 _SEEN_FIRST = 50
-"""Rows that tell whether a column without a type has numbers, where they are at hand."""
+"""The number of rows by which a column without a type counts as numeric."""
 NUMBERS = frozenset(("int16", "int32", "int64", "float64"))
 
 
 def table(rows: Rows, options: RenderOptions, title: str = "") -> Iterator[str]:
-    """A line a row as they come; with a limit, only the columns of :func:`visible_columns`. ``title`` is markup.
+    """Render rows as a table, row by row; with a limit, only the columns of :func:`visible_columns`.
 
-    What the rows raise comes through after the end of the table.
+    ``title`` is HTML. If reading the rows raises, the table is closed before the error is passed on.
     """
     every = columns_of(rows)
     columns = every if options.limit is None else visible_columns(rows)
@@ -219,7 +225,7 @@ def table(rows: Rows, options: RenderOptions, title: str = "") -> Iterator[str]:
         for row in shown:
             yield _line(rows, row, columns, numeric)
     except (KeyboardInterrupt, KshellError):
-        yield "</tbody></table></div>\n"  # rows that come for ever are ended so
+        yield "</tbody></table></div>\n"  # rows without an end are ended in this way
         raise
     yield "</tbody></table></div>\n"
     said = [shown.note, f"{spared} more column{'' if spared == 1 else 's'} in .df" if spared else ""]
@@ -228,12 +234,12 @@ def table(rows: Rows, options: RenderOptions, title: str = "") -> Iterator[str]:
 
 
 def note(text: str) -> str:
-    """A line below a table or a tree."""
+    """Return a dimmed line of text, for below a table or a tree."""
     return f'<div style="{DIM};margin:0 0 0.5em 0">{escape.html(text)}</div>\n'
 
 
 def columns_of(rows: Rows) -> Sequence[Column]:
-    """Those that the rows have for pages, else all."""
+    """Return the columns of the rows' page layout if they have one, else all their columns."""
     if rows.page is not None:
         return rows.page.columns
     known = {column.name: column for column in rows.columns}
@@ -241,7 +247,7 @@ def columns_of(rows: Rows) -> Sequence[Column]:
 
 
 def visible_columns(rows: Rows) -> Sequence[Column]:
-    """Those of a table that is not ``wide``, without what can be spared where a notebook has no room for all."""
+    """Return the columns that a notebook shows: no ``wide`` ones, and none to ``spare`` for which there is no room."""
     columns = [column for column in columns_of(rows) if not column.wide]
     if rows.page is not None or not isinstance(rows.rows, Sequence):
         return columns
@@ -249,14 +255,14 @@ def visible_columns(rows: Rows) -> Sequence[Column]:
 
 
 def caption(rows: Rows, title: str) -> str:
-    """The title, and how many rows have which tone, the worst first."""
+    """Return a table's caption: the title, and the :func:`tally` of the rows."""
     told = tally(rows)
     words = "&emsp;".join(part for part in (title, dim(told) if told else "") if part)
     return f"{CAPTION}{words}</caption>" if words else ""
 
 
 def tally(rows: Rows) -> str:
-    """``2 critical, 5 error``; nothing for rows that have no tone or are made while they are read."""
+    """Count rows by tone, the worst first: ``2 critical, 5 error``; ``""`` without tones, or for rows not in memory."""
     if rows.tone is None or not isinstance(rows.rows, Sequence):
         return ""
     found = [rows.tone(row) for row in rows.rows]
@@ -264,7 +270,7 @@ def tally(rows: Rows) -> str:
 
 
 def _head(column: Column, rows: Rows, right: bool) -> str:
-    """A column's name; an arrow where the line sorted by it, told to screen readers for the first such column."""
+    """Return a column's header, with an arrow if rows are sorted by it; screen readers get the first such column."""
     order = dict(rows.order or ())
     arrow = sort = ""
     if column.name in order:
@@ -276,7 +282,7 @@ def _head(column: Column, rows: Rows, right: bool) -> str:
 
 
 def _is_numeric(column: Column, rows: Rows) -> bool | None:
-    """Whether a column has numbers; ``None`` where that is not known before they come."""
+    """Whether a column has numbers; ``None`` if it has no type and its rows are not in memory."""
     if column.type is not None:
         return isinstance(column.type, str) and column.type in NUMBERS
     if not isinstance(rows.rows, Sequence):
@@ -285,7 +291,7 @@ def _is_numeric(column: Column, rows: Rows) -> bool | None:
 
 
 def on_page(rows: Rows, row: Row) -> Row:
-    """The row with the columns that pages show."""
+    """Convert a row to the columns of the page layout, if there is one."""
     return row if rows.page is None or rows.page.row is None else rows.page.row(row)
 
 
@@ -300,15 +306,15 @@ def _line(rows: Rows, row: Row, columns: Sequence[Column], numeric: Sequence[boo
     return f"{start}{cells}</tr>\n"
 
 
-# --- rows that have a Page: without doubles, and folded by what they are about ----------------------------------------
+# --- rows with a PageLayout: without rows that repeat others, and folded into blocks ----------------------------------
 
 
 _OPEN = ("critical", "error")
-"""Blocks of these tones start open; without them the first does."""
+"""Blocks of these tones are open at first; if there are none, the first block is."""
 
 
 def page(rows: Rows, options: RenderOptions, title: str = "") -> Iterator[str]:
-    """The rows as their page has them. They are read at once: a page says first how many there are."""
+    """Render rows in their page layout. All rows are read first, because the page begins with their number."""
     assert rows.page is not None
     found = list(rows)
     double = rows.page.double
@@ -322,7 +328,7 @@ def page(rows: Rows, options: RenderOptions, title: str = "") -> Iterator[str]:
 
 
 def _among(rows: Rows, kept: Sequence[Row], page: PageLayout | None) -> Rows:
-    """Some of the rows."""
+    """Return a copy of the rows with only those in ``kept``."""
     return Rows(rows.columns, kept, tone=rows.tone, page=page, order=rows.order)
 
 
@@ -343,14 +349,14 @@ def _folded(rows: Rows, options: RenderOptions, title: str) -> Iterator[str]:
 
 
 def _summary(block: list[Row], fold: Sequence[str], tone: str) -> str:
-    """What the block is about: the tone as a badge, the other values as they are, and how many rows."""
+    """Return the summary of a folded block: the values of its ``fold`` columns, and its number of rows."""
     values = [block[0].get(name) for name in fold]
     parts = [badge(tone) if tone in TONES and value == tone else words(value) for value in values]
     return f"{' '.join(parts)} {dim(f'({len(block):,})')}"
 
 
 def _block(rows: Rows, block: list[Row], options: RenderOptions) -> Iterator[str]:
-    """A table of what differs; what all its rows have in common is said once above it."""
+    """Render a block as a table of the columns that differ; values that all its rows share are put above it once."""
     assert rows.page is not None
     names = [column for column in rows.page.columns if column.name not in rows.page.fold]
     common = {} if len(block) < 2 else {c.name: block[0].get(c.name) for c in names if _is_common(block, c.name)}
@@ -369,11 +375,11 @@ def _is_common(block: list[Row], name: str) -> bool:
 
 
 _VISIBLE = 40
-"""Lines that are seen at once: branches so deep that there would be more start closed."""
+"""The most lines that are visible at first; deeper levels of branches are closed."""
 
 
 def tree(result: Tree, options: RenderOptions) -> Iterator[str]:
-    """Every branch with how many it holds, the first levels open; objects folded behind what tells most of them."""
+    """Render a tree with the number of children of each branch, the first levels open, and folded objects as leaves."""
     roots, left_out = cut(plain.trees(result.root), options.limit)
     depth = _open_depth(roots)
     for root in roots:
@@ -383,7 +389,7 @@ def tree(result: Tree, options: RenderOptions) -> Iterator[str]:
 
 
 def _open_depth(roots: list[Branch]) -> int:
-    """Levels of branches that can be open; the first always is."""
+    """Return how many levels of branches are open at first; at least one."""
     level, seen, depth = roots, len(roots), 0
     while level:
         level = [child for branch in level for child in branch.children or ()]
@@ -395,7 +401,7 @@ def _open_depth(roots: list[Branch]) -> int:
 
 
 def _branch(branch: Branch, values: bool, depth: int) -> Iterator[str]:
-    """``depth``: levels from here on that are open."""
+    """Render a branch; ``depth``: how many levels are open from this one on."""
     name = escape.html(branch.name)
     if branch.children is None and not branch.left_out:
         yield _leaf(branch.name, branch.value) if values else f"<div>{name}</div>\n"
@@ -425,11 +431,11 @@ def _leaf(name: str, value: Any) -> str:
 
 
 _HEADING = 5
-"""The highest heading of a manual page: a notebook's outline lists those of four levels, outputs' as well."""
+"""The highest level of headings in help texts: levels 1 to 4 would appear in the outline of a notebook."""
 
 
 def text(result: Text, options: RenderOptions) -> Iterator[str]:
-    """Words as they are laid out; Markdown as a page has it."""
+    """Render a text: Markdown as HTML, any other text preformatted."""
     if result.markdown:
         from kshell.render.prose import to_html
 
@@ -441,7 +447,7 @@ def text(result: Text, options: RenderOptions) -> Iterator[str]:
 
 
 def value(result: Value, options: RenderOptions) -> Iterator[str]:
-    """An object's fields, or the path and its value, as a table."""
+    """Render a single value as a table: the fields of an object, or the path and its value."""
     if isinstance(result.value, Mapping) and result.value:
         yield from _object(
             result.value, f"{CAPTION}{escape.html(result.path)}</caption>" if result.path else "", options
@@ -451,7 +457,7 @@ def value(result: Value, options: RenderOptions) -> Iterator[str]:
 
 
 def rows(result: Rows, options: RenderOptions) -> Iterator[str]:
-    """A table of all columns, or what they have for pages."""
+    """Render rows as a table of all columns, or in their page layout."""
     return _rows(result, options, "")
 
 
@@ -460,7 +466,7 @@ def _rows(rows: Rows, options: RenderOptions, title: str) -> Iterator[str]:
 
 
 def report(result: Report, options: RenderOptions) -> Iterator[str]:
-    """A table for each section, its title above: no heading, which would end up in a notebook's outline."""
+    """Render a table for each section. Titles are no headings, which would appear in the outline of a notebook."""
     for section in result.sections:
         title = _title(section)
         if isinstance(section.body, Rows):

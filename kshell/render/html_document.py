@@ -1,4 +1,6 @@
-"""A whole HTML page around fragments: no script, nothing fetched; for light and dark screens, and for paper."""
+"""Put HTML fragments into a complete page, for light and dark screens and for paper. It has no script and fetches
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ _POLICY: Final = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
 class Anchor(NamedTuple):
-    """A section of the page that the list at its top leads to."""
+    """A section in the list of links at the top of the page: its HTML id and its title."""
 
     name: str
     title: str
@@ -25,7 +27,7 @@ def document(
     body: Iterable[str],
     footer: str,
 ) -> Iterator[str]:
-    """The lines of a page. ``body`` is HTML; everything else is text, and escaped here."""
+    """Yield the lines of a page. ``body`` is HTML; all other arguments are text, which is escaped here."""
     name = html(title)
     yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
     yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'

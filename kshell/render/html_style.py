@@ -1,8 +1,8 @@
-"""How a page looks: inline styles alone, as many pages drop ``<style>``, and the text in the page's own colour.
+"""The styles of HTML fragments: inline, because many pages drop ``<style>``, and without a text colour of their own.
 
-Tints let the page shine through, so they suit light and dark pages; what is dimmed keeps a contrast of 4.5:1 on both.
-No tint stands without a word or a sign. JupyterLab keeps only some notations of a document that nobody has trusted yet:
-``rgba()`` is among them.
+Background colours are transparent, so they suit light and dark pages; dimmed text keeps a contrast of 4.5:1 on both. No
+colour is used without a word or sign. Colours are written as ``rgba()``, because JupyterLab removes most other
+notations from a notebook that is not trusted yet.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ ROW = f'<tr style="border-bottom:{LINE}">'
 BELOW = f'<div style="margin-left:0.35em;padding-left:1em;border-left:{LINE}">'
 SUMMARY = '<summary style="cursor:pointer">'
 
-# Notebooks align cells to the right, break them at any hyphen or (marimo) put no room between them, unless each says
-# otherwise.
+# Each cell has its style, because notebooks otherwise align cells to the right, break them at any hyphen or (marimo)
+# leave no space between them.
 _PADDING = "padding:0.4em 0.6em"
 _CELL = f"{_PADDING};vertical-align:top;white-space:nowrap;text-align:"
 LEFT, RIGHT = f"{_CELL}left", f"{_CELL}right;font-variant:tabular-nums"
@@ -31,7 +31,7 @@ CLIPPED = f"{LEFT};max-width:40em;overflow:hidden;text-overflow:ellipsis"
 
 
 class Tone(NamedTuple):
-    """``sign`` stands before the word; ``style`` is the word's; ``row`` is the background of a whole row."""
+    """The style of a tone: ``sign`` is put before its word, ``style`` is the word's, ``row`` the row's background."""
 
     sign: str
     style: str
@@ -50,19 +50,19 @@ TONES = {
     "removed": Tone("\N{MINUS SIGN} ", f"{_BADGE}background-color:rgba({_RED},0.3)", f"rgba({_RED},0.12)"),
     "changed": Tone("~ ", f"{_BADGE}background-color:rgba({_AMBER},0.3)", ""),
 }
-"""A row's tone -> its options."""
+"""The tone of a row or value -> its style, the worst first."""
 
 _PIECE = "text-decoration:none;padding:0 0.25em;border-radius:0.2em;background-color:"
 OLD, NEW = f"{_PIECE}rgba({_RED},0.22)", f"{_PIECE}rgba({_GREEN},0.22)"
-"""A value that was, and one that is."""
+"""The styles of the old and the new value of a change."""
 
 
 def badge(tone: str, word: str = "") -> str:
-    """A tone's word with its sign, or another (escaped) word in its place."""
+    """Return markup for a tone: its sign, and its name or another word, which must be escaped already."""
     options = TONES[tone]
     return f'<span style="{options.style}">{options.sign}{word or tone}</span>'
 
 
 def dim(markup: str) -> str:
-    """What is beside the point."""
+    """Return markup that is dimmed, because it is less important."""
     return f'<span style="{DIM}">{markup}</span>'

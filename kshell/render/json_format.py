@@ -1,4 +1,4 @@
-"""``json`` (indented) and ``jsonl`` (one value a line). Both are exact, and stream rows."""
+"""The formats ``json`` (indented) and ``jsonl`` (one value per line). Both are exact, and stream rows."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def _line(result: Result) -> Iterator[str]:
 
 
 def _array(rows: Rows) -> Iterator[str]:
-    """An array that is written while its rows are made; one row is kept back, for the comma after it."""
+    """Write an array while its rows are made, one row behind, to know whether a comma follows the row."""
     if rows.live:
         yield from _live_array(rows)
         return
     pending = None
     for item in plain.objects(rows):
         yield "[\n" if pending is None else pending + ",\n"
-        # Newlines inside strings are escaped: those that are left are the layout's.
+        # Newlines inside strings are escaped, so all newlines here are those between indented lines.
         pending = "  " + to_json(item, _INDENT).replace("\n", "\n  ")
     yield "[]\n" if pending is None else pending + "\n]\n"
 
 
 def _live_array(rows: Rows) -> Iterator[str]:
-    """Each row at once, with the comma before it; the array is closed when somebody or something ends the rows, too."""
+    """Write each live row immediately, with the comma before it; close the array also after Ctrl-C or an error."""
     lead, end = "[\n  ", "[]\n"
     try:
         for item in plain.objects(rows):

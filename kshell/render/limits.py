@@ -1,4 +1,4 @@
-"""As much of an answer as a page shows at once (``RenderOptions.limit``), and the words that say what was left out."""
+"""Cut rows and trees to the size that a page or notebook shows (``RenderOptions.limit``), and say what was left out."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from itertools import islice
 from kshell.engine.result import Branch, Row, Rows
 
 _FEWEST, _PART = 3, 3
-"""A directory whose children are directories shows no more of them than this part of its room (but these), so that
-there is room for what is in them."""
+"""If the children of a directory are directories, it shows at most ``room // _PART`` of them (but ``_FEWEST``), so that
+room is left for what is in them."""
 
 
 class LimitedRows:
-    """The rows that are shown, to be read once; then :attr:`note` says what was left out, if anything was.
+    """The first rows of a result. Iterate over it once; after that, :attr:`note` says what was left out, if anything.
 
-    Rows that are made while they are read are read one further than the limit, live ones not even that far.
+    Of rows that are made while they are read, one more than the limit is read, to know whether there are more; of live
+    rows none, as that would wait for the next one.
     """
 
     def __init__(self, rows: Rows, limit: int | None) -> None:
@@ -47,9 +48,9 @@ class LimitedRows:
 
 
 def cut(roots: list[Branch], limit: int | None) -> tuple[list[Branch], str]:
-    """The trees with no more than ``limit`` nodes (but every root), each branch with a fair share; and a note.
+    """Cut trees to about ``limit`` nodes, and return them with a note that says what was left out (``""``: nothing).
 
-    A leaf is one node, whatever its value holds. Small branches stay whole.
+    Small branches stay whole, large ones share what is left equally. A leaf is one node, however large its value is.
     """
     if limit is None:
         return roots, ""
@@ -65,18 +66,18 @@ def cut(roots: list[Branch], limit: int | None) -> tuple[list[Branch], str]:
 
 
 def count(branch: Branch) -> int:
-    """The nodes of a tree."""
+    """Return the number of nodes of a tree."""
     return 1 + sum(map(count, branch.children or ()))
 
 
 def _measure(branch: Branch, sizes: dict[int, int]) -> int:
-    """Notes how many nodes each branch has, by its identity."""
+    """Return the number of nodes of a branch, and store it for every branch below by ``id()``."""
     sizes[id(branch)] = size = 1 + sum(_measure(child, sizes) for child in branch.children or ())
     return size
 
 
 def _first_branches(branches: list[Branch], sizes: dict[int, int], room: int) -> list[Branch]:
-    """The first of the branches, each with its share of the room."""
+    """Return the first of the branches, each cut to its share of ``room`` nodes."""
     nested = any(branch.children for branch in branches)
     some = branches[: min(room, max(_FEWEST, room // _PART))] if nested else branches[:room]
     rooms = shares([sizes[id(branch)] for branch in some], room)
@@ -91,7 +92,7 @@ def _smaller(branch: Branch, sizes: dict[int, int], room: int) -> Branch:
 
 
 def shares(sizes: list[int], room: int) -> list[int]:
-    """What each may take: the small ones all that they need, the others the same of what is left."""
+    """Divide ``room`` among items of these sizes: small ones get what they need, the others equal shares of the rest."""
     allotted = [0] * len(sizes)
     remaining = len(sizes)
     for place in sorted(range(len(sizes)), key=sizes.__getitem__):

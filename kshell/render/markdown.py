@@ -1,4 +1,4 @@
-"""``markdown``: GitHub's tables and lists, for issues and runbooks. Values read as in ``text``, with nothing cut."""
+"""The format ``markdown``: GitHub's tables and lists, for issues and runbooks. Values are as in ``text``, never cut."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STEP = "  "
 
 
 def text(result: Text, options: RenderOptions) -> Iterator[str]:
-    """Markdown as it is; other words in a fence that nothing in them can close."""
+    """Render a text: Markdown unchanged, any other text in a code block whose fence is longer than any in the text."""
     lines = [escape.terminal(line) for line in result.text.removesuffix("\n").split("\n")]
     fence = "" if result.markdown else "`" * max([3, *(len(run) + 1 for run in re.findall("`+", result.text))])
     if not result.text:
@@ -26,21 +26,21 @@ def text(result: Text, options: RenderOptions) -> Iterator[str]:
 
 
 def value(result: Value, options: RenderOptions) -> Iterator[str]:
-    """An object's fields, or the path and its value, as a table."""
+    """Render a single value as a table: the fields of an object, or the path and its value."""
     if isinstance(result.value, Mapping) and result.value:
         return _fields(result.value, options)
     return _table(("path", "value"), [{"path": result.path, "value": result.value}], options)
 
 
 def rows(result: Rows, options: RenderOptions) -> Iterator[str]:
-    """A table of all columns."""
+    """Render rows as a table of all columns, up to the limit."""
     limited = LimitedRows(result, options.limit)
     yield from _table(plain.columns(result), limited, options)
     yield from _note(limited.note, options)
 
 
 def tree(result: Tree, options: RenderOptions) -> Iterator[str]:
-    """Nested lists."""
+    """Render a tree as nested lists, up to the limit."""
     roots, left_out = cut(plain.trees(result.root), options.limit)
     for root in roots:
         yield from _branch(root, "", result.values)
@@ -48,7 +48,7 @@ def tree(result: Tree, options: RenderOptions) -> Iterator[str]:
 
 
 def report(result: Report, options: RenderOptions) -> Iterator[str]:
-    """A heading and a table for each section."""
+    """Render a heading and a table for each section."""
     between = ""
     for section in result.sections:
         if between or section.title:
@@ -58,7 +58,7 @@ def report(result: Report, options: RenderOptions) -> Iterator[str]:
 
 
 def _note(text: str, options: RenderOptions) -> Iterator[str]:
-    """What a limit left out."""
+    """Render the note that says what the limit left out."""
     if text and options.limit is not None:
         yield f"\n{escape.markdown(text)}\n"
 
@@ -68,7 +68,7 @@ def _fields(item: Mapping[str, Any], options: RenderOptions) -> Iterator[str]:
 
 
 def _table(names: Sequence[str], body: Iterable[Row], options: RenderOptions) -> Iterator[str]:
-    """Markdown knows no table without a header line: without ``header`` it is there, and empty."""
+    """Render a table. Markdown requires a header line: if none is wanted, its cells are empty."""
     yield _line(escape.markdown(name) if options.header else "" for name in names)
     yield _line("---" for _ in names)
     for row in body:

@@ -1,4 +1,4 @@
-"""How an answer is rendered: what the functions of every format get beside the result."""
+"""The options of rendering, and the types of the functions that render a kind of result in a format."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from kshell.engine.result import Result
 
 
 class RenderOptions(NamedTuple):
-    """What the caller asks of a rendering.
+    """The options with which a result is rendered.
 
     Attributes:
         header: whether tables and CSV have a header line.
-        width: a terminal's columns; ``None`` where there is no terminal, so that nothing may be cut.
-        color: ANSI colours.
-        wide: every column, never cut.
-        limit: rows of a table and nodes of a tree that a page shows; ``None`` for all.
+        width: columns of the terminal; ``None`` without a terminal: nothing may be cut.
+        color: whether to use ANSI colours.
+        wide: whether to show every column, and cut none.
+        limit: the most rows of a table and nodes of a tree that a page shows; ``None`` for all.
     """
 
     header: bool = True
@@ -30,9 +30,9 @@ Renderer = Callable[[Any, RenderOptions], Iterator[str]]
 """(result of one kind, options) -> chunks of text, each ending in a newline."""
 
 Renderers = Mapping[type[Result], Renderer]
-"""One format: a function for every kind of result."""
+"""The functions of one format, by kind of result."""
 
 
 def nothing(result: Result, options: RenderOptions) -> Iterator[str]:
-    """A command that only does something prints nothing, in every format."""
+    """Render nothing, in every format: for a command that has no answer."""
     return iter(())

@@ -1,4 +1,4 @@
-"""Where answers go: standard output, a file (``> FILE``, ``>> FILE``), or a program (``| PROGRAM``)."""
+"""Write rendered answers to standard output, a file or a program (:func:`emit`), and format error messages."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     import subprocess
 
 _LAST_ANSWER = 2.0
-"""Seconds that a program has for its last words after Ctrl-C or a deadline ended what it reads."""
+"""Seconds that a program has to print its last output after Ctrl-C or a deadline ended its input."""
 
 
 class OutputClosed(Exception):
-    """Who read standard output went away (``| head``): there is nobody to write to, and nothing to complain about.
+    """The reader of standard output has closed the pipe (``| head``). This is no error, and prints no message.
 
-    Standard output leads to nowhere from then on, so that the interpreter's last flush is quiet as well.
+    From then on standard output leads to ``/dev/null``, so that the last flush of the interpreter does not fail.
     """
 
     exit_code = EXIT_OK
-    """Of the answer that was being written, as far as it was known by then."""
+    """The exit code of the answer that was being written, as far as it is known."""
 
 
 def emit(
@@ -48,15 +48,17 @@ def emit(
     width: int | None = None,
     color: bool = False,
 ) -> int:
-    """Renders a result and writes it. The exit code of the writing: 0, or 2 when ``program`` ended with a failure.
+    """Render a result and write it to ``stdout``, to the file ``target``, or to the standard input of ``program``.
 
-    To ``stdout`` (``sys.stdout`` when ``None``), with ``width`` and ``color`` as they are; or to the file ``target``,
-    or into the standard input of ``sh -c program``, both without colour or width. None of the files
-    ``forbidden`` is written, and nothing below such a directory. ``before`` is called when the first words are about to
-    go to ``stdout``. The result's own exit code is the caller's business.
+    ``width`` and ``color`` apply to ``stdout`` only. ``forbidden`` are paths that are not written, nor anything below
+    them. ``before`` is called just before the first text goes to ``stdout``.
 
-    Raises CommandError with the operating system's reason, OutputClosed when nobody reads standard output any more,
-    and what the result's rows raise while they are made.
+    Returns:
+        The exit code of the writing: 0, or 2 if ``program`` failed. The result's own exit code is not included.
+
+    Raises:
+        CommandError: the operating system refuses to write.
+        OutputClosed: nobody reads standard output any more.
     """
     plain = target is not None or program is not None
     return pour(
@@ -82,9 +84,10 @@ def pour(
     before: Callable[[], None] | None = None,
     live: bool = False,
 ) -> int:
-    """As :func:`emit`, with what is rendered already. ``live``: every chunk is to arrive before the next is made.
+    """Write text that is rendered already, as :func:`emit` does.
 
-    Then ``chunks`` may be a generator that has a last word to say when Ctrl-C or a deadline ends it.
+    ``live``: each chunk is flushed before the next one is made. If Ctrl-C or a deadline then stops the output, the
+    exception is thrown into ``chunks``, so that a generator can yield a last chunk.
     """
     out = sys.stdout if stdout is None else stdout
     if target is not None:
@@ -98,11 +101,11 @@ def pour(
 
 def _to_stdout(chunks: Iterator[str], out: TextIO, before: Callable[[], None] | None, *, live: bool) -> None:
     if (out.encoding or "utf-8").lower().replace("-", "") != "utf8" and hasattr(out, "reconfigure"):
-        # Names are UTF-8 in Kafka; a locale that cannot say them must not end in a traceback.
+        # Names are UTF-8 in Kafka; a locale that cannot encode them must not cause a traceback.
         out.reconfigure(encoding="utf-8")
     try:
         with while_read(out) if live else contextlib.nullcontext():
-            # What is loaded for the answer is loaded while its first chunk is made.
+            # Making the first chunk loads the data, with its progress display, so ``before`` is called after it.
             first = list(itertools.islice(chunks, 1))
             if before is not None:
                 before()
@@ -113,7 +116,7 @@ def _to_stdout(chunks: Iterator[str], out: TextIO, before: Callable[[], None] | 
 
 
 def _abandon(out: TextIO) -> None:
-    """Whatever is still in the stream's buffer goes to nowhere when the interpreter flushes it at its end."""
+    """Redirect a closed stream to ``/dev/null``, so that the interpreter can flush its buffer at exit."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         try:
@@ -123,7 +126,7 @@ def _abandon(out: TextIO) -> None:
 
 
 def _write(first: list[str], rest: Iterator[str], stream: IO[str], name: str, *, live: bool = False) -> None:
-    """Only what writing raises becomes a CommandError; what making a chunk raises comes through."""
+    """Write chunks. An OSError of writing becomes a CommandError; errors of making a chunk are passed on."""
     try:
         for chunk in itertools.chain(first, rest):
             _put(chunk, stream, name, flush=live)
@@ -146,7 +149,7 @@ def _put(chunk: str, stream: IO[str], name: str, *, flush: bool) -> None:
 
 
 def _last_words(chunks: Iterator[str], stop: BaseException) -> Iterator[str]:
-    """What a generator has to say before it ends; nothing when it was the one that ended."""
+    """Throw the exception into the generator, and yield the last chunk that it has, if any."""
     throw = getattr(chunks, "throw", None)
     if throw is not None:
         with contextlib.suppress(type(stop), StopIteration):
@@ -159,10 +162,10 @@ def _failed(name: str, error: OSError) -> CommandError:
 
 @contextlib.contextmanager
 def while_read(stream: IO[str]) -> Iterator[None]:
-    """Raises OutputClosed inside, at once, when nobody reads a pipe any more: rows may be long in coming.
+    """Raise OutputClosed in the block as soon as the reader of a pipe is gone, even while the next row is awaited.
 
-    A write would tell the same, and only at the next row. Nothing is watched where there is no pipe, or outside the
-    main thread, where no signal can be handled.
+    Without this, only the next write would fail. Does nothing without a pipe, or outside the main thread, where signals
+    cannot be handled.
     """
     from kshell.render.reader import watched
 
@@ -176,10 +179,10 @@ def while_read(stream: IO[str]) -> Iterator[None]:
 def _to_file(chunks: Iterator[str], target: str, *, append: bool, forbidden: Iterable[str], live: bool) -> None:
     path = local_path(target)
     demand_outside(target, path, forbidden, "choose a file in another directory")
-    # A command that fails before its first word leaves the file as it was.
+    # The file is opened after the first chunk, so that a command that fails at once leaves it unchanged.
     first = list(itertools.islice(chunks, 1))
     try:
-        # The mode is 0666 without the umask's bits, as a shell's redirection has it.
+        # The file's mode is 0666 without the bits of the umask, as for the redirection of a shell.
         stream = open(path, "a" if append else "w", encoding="utf-8", newline="")  # noqa: SIM115  # closed below
     except OSError as error:
         raise _failed(target, error) from None
@@ -188,7 +191,7 @@ def _to_file(chunks: Iterator[str], target: str, *, append: bool, forbidden: Ite
     except BrokenPipeError as error:
         raise _failed(target, error) from None
     finally:
-        # What could not be flushed was said already; closing must still give the descriptor back.
+        # An error of flushing was reported already; closing must still free the descriptor.
         with contextlib.suppress(OSError):
             stream.close()
 
@@ -197,9 +200,9 @@ def _to_file(chunks: Iterator[str], target: str, *, append: bool, forbidden: Ite
 
 
 def _to_program(chunks: Iterator[str], program: str, out: TextIO, *, live: bool) -> int:
-    """0, or 2 when the program failed, whatever its own code: 1 is an answer of kshell's.
+    """Pipe the chunks into a program and return 0, or 2 if it failed, whatever its own code: 1 means a predicate's no.
 
-    The program says itself why, on standard error, as in any shell.
+    The program itself says on standard error why it failed, as in any shell.
     """
     import subprocess
 
@@ -213,7 +216,7 @@ def _to_program(chunks: Iterator[str], program: str, out: TextIO, *, live: bool)
         with process:
             assert process.stdin is not None
             try:
-                # A program that has read enough (head) is no failure of ours.
+                # A program may close its input when it has read enough (head); that is no error.
                 with contextlib.suppress(BrokenPipeError, OutputClosed):
                     with while_read(process.stdin) if live else contextlib.nullcontext():
                         _write([], chunks, process.stdin, program, live=live)
@@ -230,7 +233,7 @@ def _to_program(chunks: Iterator[str], program: str, out: TextIO, *, live: bool)
 
 
 def _end(process: subprocess.Popen[str], *, patience: float) -> None:
-    """Ends a program; one that gets rows without end may first say what it made of them."""
+    """End a program; before that, give it ``patience`` seconds to print its result (an endless input was cut)."""
     import subprocess
 
     if patience:
@@ -243,7 +246,7 @@ def _end(process: subprocess.Popen[str], *, patience: float) -> None:
 
 @contextlib.contextmanager
 def _inheritable(out: TextIO) -> Iterator[Any]:
-    """What a child process may write to so that it arrives in ``out``, which need not be a real file (a notebook)."""
+    """Give a file that a child process can write to; at the end it is copied to ``out`` if that is no real file."""
     try:
         out.fileno()
     except (OSError, ValueError, AttributeError):
@@ -266,15 +269,14 @@ _HANGING = "  "
 
 
 def message_lines(text: str, *, width: int | None, style: str = "", color: bool = False, name: str = "") -> str:
-    """A sentence for standard error, escaped, and broken between words where the terminal is narrower; no newline at
-    the end.
+    """Escape a sentence for standard error and break it to the terminal's width. There is no newline at the end.
 
     Args:
         text: the sentence.
-        width: the terminal's columns; ``None`` where there is none: the sentence stays one line.
-        style: a style of :data:`kshell.render.color.CODES`, or none.
-        color: whether there are colours.
-        name: what the first line begins with, without the style.
+        width: columns of the terminal; ``None`` without a terminal: the sentence stays one line.
+        style: a style of :data:`kshell.render.color.CODES`, or ``""``.
+        color: whether to use colours.
+        name: a prefix of the first line that does not get the style.
     """
     lines = [name + escape.terminal(text)]
     if width is not None and cells(lines[0]) > width:
@@ -290,11 +292,11 @@ def message_lines(text: str, *, width: int | None, style: str = "", color: bool 
 def describe_error(
     error: KshellError, *, color: bool = False, line: str | None = None, width: int | None = None, name: str = ""
 ) -> str:
-    """What is said of an error on standard error: the message, the faulty place in ``line``, the hint.
+    """Format an error for standard error: the message, the line with a caret below the fault, the hint.
 
-    ``line`` is what was typed; it is shown, with a caret below the fault, when the error knows its column. An error
-    within an expression brings that along, and its column counts there. Lines are escaped; there is no newline at the
-    end. ``width`` and ``name`` are those of :func:`message_lines`.
+    ``line`` is the typed line, shown only if the error has a column; an error within an expression has that as its
+    ``text``, which is shown instead. ``width`` and ``name`` are those of :func:`message_lines`. There is no newline at
+    the end.
     """
     line = getattr(error, "text", line)
     lines = [message_lines(error.message, width=width, style="error", color=color, name=name)]
@@ -310,7 +312,7 @@ def describe_error(
 
 
 def _around(before: str, line: str, room: int) -> tuple[str, str]:
-    """What is before the fault, and the line, as far as there is room around it; ``…`` where the line goes on."""
+    """Cut a line to ``room`` around the fault, with ``…`` where it goes on; return the part before the fault, and all."""
     start = max(0, min(len(before) - room // 2, len(line) - room))
     visible = line[start : start + room]
     if start:

@@ -1,4 +1,4 @@
-"""Progress of loading, on standard error: one line that is drawn after a second and wiped when the answer comes."""
+"""Show the progress of loading on standard error: one line that appears after a second, and goes before the answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WIDTH = 24
 
 
 class Pace:
-    """When to draw how far a work is: not before a second has gone, and then not too often."""
+    """Decides when progress is drawn (:meth:`is_due`): after a second, then at most once in ``every`` seconds."""
 
     def __init__(self, every: float) -> None:
         self._every = every
@@ -24,7 +24,7 @@ class Pace:
         self._drawn = 0.0
 
     def is_due(self) -> bool:
-        """Whether to draw now; the first question begins the work."""
+        """Whether to draw now. The first call starts the clock."""
         now = time.monotonic()
         if self._started is None:
             self._started = now
@@ -34,12 +34,15 @@ class Pace:
         return True
 
     def end(self) -> None:
-        """The next work starts anew."""
+        """Reset the clock for the next work."""
         self._started = None
 
 
 class Progress:
-    """Callable as the sources' ``Progress``; silent where standard error is no terminal."""
+    """The progress callback of sources (bytes done, bytes in total, name of the file) that draws a bar on a terminal.
+
+    A total of 0 means that nothing can be measured: only the text is shown. Silent if standard error is no terminal.
+    """
 
     def __init__(self) -> None:
         self._pace = Pace(_EVERY)
@@ -55,19 +58,19 @@ class Progress:
             bar = "#" * int(share * _WIDTH)
             line = f"[{bar:<{_WIDTH}}] {share:4.0%} of {total / 1e6:.1f} MB  {terminal(os.path.basename(what))}"
         else:
-            line = terminal(what)  # nothing that could be measured: waiting for somebody
-        # In one row, and not in its last column: what wraps cannot be written over.
+            line = terminal(what)  # nothing to measure, for example while waiting for a node
+        # In one row, and not in its last column: a wrapped line cannot be overwritten.
         room = max(shutil.get_terminal_size().columns - 1, 1)
         sys.stderr.write(f"\r{clip(line, room)}\x1b[K")
         sys.stderr.flush()
 
     def stop(self) -> None:
-        """Wipes the line, and draws none until :meth:`clear`: an answer is being written to the terminal."""
+        """Remove the line, and draw no more until :meth:`clear`, because an answer is being written to the terminal."""
         self.clear()
         self._stopped = True
 
     def clear(self) -> None:
-        """Wipes the line; the next work starts anew."""
+        """Remove the line, and allow drawing for the next work."""
         self._stopped = False
         if self._shown:
             sys.stderr.write("\r\x1b[K")

@@ -1,7 +1,7 @@
-"""The Markdown that ``help`` and ``man`` are written in, for terminals and pages: parsed by markdown-it.
+"""Render the Markdown of ``help`` and ``man`` for terminals and HTML pages; markdown-it parses it.
 
-Headings, paragraphs, lists, fenced and indented code, tables; inside a line ``**bold**``, `` `code` `` and links.
-Anything else stays text, HTML included.
+Supported are headings, paragraphs, lists, fenced and indented code, tables, and inside a line ``**bold**``,
+`` `code` `` and links. Anything else stays text, HTML included.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from kshell.render.options import RenderOptions
 from kshell.render.wrapping import wrapped
 
 _WIDEST = 100
-"""Columns of the longest line that is pleasant to read."""
+"""The most columns of a line, so that it is pleasant to read."""
 _WHOLE = 40
-"""Code that is not wider is never broken."""
+"""Inline code of at most so many columns is never broken."""
 _BRACKETED = re.compile(r"(?:\[(?:[^\[\]]|\[[^\[\]]*\])*\]|\S)+")
-"""What of a synopsis stays together: ``[--sort [-]FIELD,…]``."""
+"""The parts of a synopsis that are not broken: ``[--sort [-]FIELD,…]``."""
 _RULES = ("heading", "list", "fence", "code", "table", "backticks", "emphasis", "link", "escape")
 
 
 class Span(NamedTuple):
-    """Part of a line. ``kind``: ``""``, ``code``, ``bold`` or ``link``; ``address``: where a link leads."""
+    """A part of a line in one style. ``kind``: ``""``, ``code``, ``bold`` or ``link``; ``address``: the link's URL."""
 
     kind: str
     text: str
@@ -39,9 +39,10 @@ class Span(NamedTuple):
 
 
 class Block(NamedTuple):
-    """``kind``: heading (``level`` 1 to 6), paragraph, item (``lead``: its indentation and mark), code or table.
+    """A block: ``heading`` (of a ``level``, 1 to 6), ``paragraph``, ``item`` (``lead``: indentation and mark),
+    ``code``, ``table``.
 
-    ``rows``: of a table its cells, the header first; of code its lines; of everything else one cell.
+    ``rows``: the cells of a table, the header first; the lines of code; for any other kind, one cell.
     """
 
     kind: str
@@ -51,7 +52,7 @@ class Block(NamedTuple):
 
     @property
     def spans(self) -> Sequence[Span]:
-        """All of a block that is one cell."""
+        """The content of a block that is neither code nor table."""
         return self.rows[0][0]
 
 
@@ -61,7 +62,7 @@ def _parser() -> MarkdownIt:
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """The blocks of a text, in order."""
+    """Parse a text and yield its blocks in order."""
     for node in SyntaxTreeNode(_parser().parse(text)).children:
         yield from _blocks(node)
 
@@ -86,12 +87,12 @@ def _blocks(node: SyntaxTreeNode, indent: str = "") -> Iterator[Block]:
 
 
 def _spans(node: SyntaxTreeNode) -> list[Span]:
-    """The parts of a block that is one line of text."""
+    """Return the parts of a node whose content is one line of text."""
     return [_span(part) for inline in node.children for part in inline.children]
 
 
 def _span(part: SyntaxTreeNode) -> Span:
-    """What stands inside bold or a link is text."""
+    """Convert an inline node; nested styles inside bold or a link are dropped."""
     inside = "".join(_span(child).text for child in part.children)
     if part.type == "strong":
         return Span("bold", inside)
@@ -107,11 +108,11 @@ def _span(part: SyntaxTreeNode) -> Span:
 # --- a terminal -----------------------------------------------------------------------------------------------------
 
 StyledWord = list[tuple[str, str]]
-"""What stands between two blanks: its (text, style) parts."""
+"""A word between two blanks as (text, style) parts."""
 
 
 def to_terminal(text: str, options: RenderOptions) -> Iterator[str]:
-    """Lines without marks, broken to the width; code keeps its backticks where there is no colour to tell it by."""
+    """Render Markdown for a terminal, broken to its width. Without colours, inline code keeps its backticks."""
     before = ""
     for block in blocks(text):
         if before and not (before == block.kind == "item"):
@@ -130,7 +131,7 @@ def to_terminal(text: str, options: RenderOptions) -> Iterator[str]:
 
 
 def _code_lines(line: str, options: RenderOptions) -> Iterable[str]:
-    """A line of code as it is; a comment may be broken, for what follows it is a comment, too."""
+    """Return a line of code unchanged; only a comment may be broken, into several comments."""
     if options.width is None or not line.startswith("# "):
         return (line,)
     return wrapped(line, options.width - 4, hanging="# ")
@@ -151,7 +152,7 @@ def _styled_words(spans: Sequence[Span], options: RenderOptions) -> list[StyledW
 
 
 def _pieces(code: str) -> list[str]:
-    """Code as it may be broken: what somebody may type not at all, a long synopsis outside its brackets."""
+    """Split inline code into parts that are not broken: short code is one, a long synopsis breaks between options."""
     return [code] if cells(code) <= _WHOLE else _BRACKETED.findall(code)
 
 
@@ -186,9 +187,9 @@ def _terminal_table(block: Block, options: RenderOptions) -> Iterator[str]:
 
 
 def to_html(text: str, highest: int = 1) -> Iterator[str]:
-    """Every block as an element of its own; lists are paragraphs with their marks; links must lead to the web.
+    """Render Markdown as HTML, one element per block. Items of lists are paragraphs; only http and https links work.
 
-    ``highest`` is the level that the highest headings get.
+    ``highest`` is the level that headings of level 1 get.
     """
     for block in blocks(text):
         if block.kind == "code":

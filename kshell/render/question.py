@@ -1,4 +1,4 @@
-"""A question to the person at the terminal, with yes or no for an answer."""
+"""Ask the user at the terminal a yes-or-no question."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kshell.escape import terminal as escape
 
 
 def asker(before: Callable[[], None]) -> Callable[[str], bool] | None:
-    """What asks the person at the terminal, after ``before``; ``None`` where standard input or error is no terminal."""
+    """Return a function that asks the user, after ``before``; ``None`` if standard input or error is no terminal."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
 
@@ -21,7 +21,7 @@ def asker(before: Callable[[], None]) -> Callable[[str], bool] | None:
 
 
 def confirmed(question: str) -> bool:
-    """Asks on standard error; only ``y`` and ``yes`` mean yes, the end of the input means no."""
+    """Ask on standard error; return true for ``y`` and ``yes`` only. The end of the input means no."""
     sys.stderr.write(f"{escape(question)} [y/N] ")
     sys.stderr.flush()
     answer = sys.stdin.readline()

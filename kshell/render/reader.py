@@ -1,4 +1,4 @@
-"""Whether somebody still reads a pipe that is written to rarely (``follow | head -3``)."""
+"""Notice when the reader of a pipe goes away, also while nothing is written to it (``follow | head -3``)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from typing import IO, NoReturn
 
 @contextlib.contextmanager
 def watched(stream: IO[str], closed: type[Exception]) -> Iterator[None]:
-    """Raises ``closed`` in the main thread, inside, as soon as the other end of the stream's pipe is closed."""
+    """Raise ``closed`` in the block, in the main thread, as soon as the other end of the stream's pipe is closed.
+
+    A thread polls the pipe and sends SIGPIPE to the main thread.
+    """
     fd = _fileno(stream)
     if fd is None or threading.current_thread() is not threading.main_thread() or not hasattr(select, "poll"):
         yield
@@ -32,7 +35,7 @@ def watched(stream: IO[str], closed: type[Exception]) -> Iterator[None]:
     try:
         yield
     finally:
-        # A signal that came meanwhile is raised by the first of these, and is late; none is raised after the second.
+        # The first call may raise for a signal that arrived meanwhile, and is suppressed; the second call is then safe.
         with contextlib.suppress(closed):
             signal.signal(signal.SIGPIPE, signal.SIG_IGN)
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
@@ -51,7 +54,7 @@ def _fileno(stream: IO[str]) -> int | None:
 
 
 def _wait(fd: int, stop_read: int, thread: int) -> None:
-    """Until the pipe's reader is gone, or the writing end of ``stop_read`` is closed."""
+    """Wait until the reader of the pipe is gone, and then send SIGPIPE; or until ``stop_read`` is closed."""
     poll = select.poll()
     poll.register(fd, 0)
     poll.register(stop_read, 0)

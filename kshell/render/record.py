@@ -1,4 +1,4 @@
-"""``record``: one field per line, every column of a row, as psql's expanded display has it."""
+"""The format ``record``: one field per line with all columns of a row, like psql's expanded display."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from kshell.render.color import paint
 from kshell.render.options import Renderers, RenderOptions, nothing
 
 _RULE = 20
-"""Dashes behind a record's number."""
+"""The number of dashes after a record's number."""
 
 
 def rows(result: Rows, options: RenderOptions) -> Iterator[str]:
-    """Each row below a line with its number; names of fields aligned, long values broken between words."""
+    """Render each row below a line with its number, with aligned field names and long values broken between words."""
     for number, row in enumerate(plain.objects(result), 1):
         if options.header:
             yield paint(f"-[ {number} ]{'-' * _RULE}", "dim", options.color) + "\n"
@@ -23,7 +23,7 @@ def rows(result: Rows, options: RenderOptions) -> Iterator[str]:
 
 
 def report(result: Report, options: RenderOptions) -> Iterator[str]:
-    """Sections as in ``text``, their rows as records."""
+    """Render sections as ``text`` does, but their rows as records."""
     return text.report(result, options, rows=rows)
 
 

@@ -1,4 +1,8 @@
-"""Tables for a terminal: aligned columns, two blanks between them, as wide as the terminal allows."""
+"""Tables of the format ``text``: aligned columns, at most as wide as the terminal.
+
+If the columns do not fit, the layout (:func:`_layout`) moves sentences below their rows, leaves out the columns that
+can be spared, and cuts values, in this order. A last line says what was left out.
+"""
 
 from __future__ import annotations
 
@@ -15,24 +19,24 @@ from kshell.render.options import RenderOptions
 from kshell.render.wrapping import wrapped
 
 SEEN_FIRST = 1000
-"""Rows that are read before the first is printed: they decide the widths; wider values further down stand out."""
+"""The number of rows that are read before the first is printed; they decide the widths. Later values may be wider."""
 
 ASIDE = 3
-"""At a terminal, columns that are declared to be spared so early stand behind the others: ids behind states."""
+"""Columns with at least this ``spare`` are put after the others at a terminal: ids after states."""
 
 _EXACT = re.compile(r"[\w-]{22}|\d{4}-\d\d-\d\dT[\d:.]+Z", re.ASCII)
-"""Kafka's UUIDs, and times."""
+"""Matches Kafka's UUIDs, and times."""
 _FREE_IDS = frozenset(("clientId", "transactionalId"))
-"""Ids that clients choose: words of any length."""
+"""Ids that clients choose: unlike other ids they may have any length, so they may be cut."""
 
 COMFORTABLE = 40
-"""A column that is wider does not push out others which can be spared: it is cut."""
+"""A column that is wider is cut to this width before columns with a ``spare`` are left out for it."""
 
 READABLE, READABLE_NAME = 12, 20
-"""A column that may be cut still says something at this width, and a name at that."""
+"""The widths at which a cut column, and a cut name, are still readable."""
 
 SENTENCE = 30
-"""A sentence in the last column is broken within the column if that is so wide, else it stands below its row."""
+"""If the last column has sentences and at least this width, they are broken within it, else put below their row."""
 
 NARROWEST = 8
 """A column is never cut to less than this, or than its name."""
@@ -43,20 +47,20 @@ class _Column(NamedTuple):
     width: int
     right: bool
     limit: int | None
-    """The width that values are cut to when a line does not fit otherwise; ``None``: never."""
+    """The width to which values are cut; ``None``: values are not cut."""
     is_name: bool = False
-    """Whether values are cut inside: names that begin alike differ at their ends."""
+    """Whether values are cut in their middle, because names that begin alike differ at the end."""
     tone: Callable[[Any], str] | None = None
 
 
 class _Layout(NamedTuple):
     columns: list[_Column]
     prose: list[str]
-    """Columns whose sentences stand below their row, because there is no room beside the others."""
+    """Names of columns whose sentences are put below their row, because there is no room in the line."""
     breaks: bool = False
-    """Whether the last column's sentences are broken between words, within the column."""
+    """Whether the sentences of the last column are broken into lines within the column."""
     unusual: Mapping[str, str] = MappingProxyType({})
-    """Columns that are left out -> the value that goes without saying; others stand below their row."""
+    """Name of a left-out column -> its usual value; any other value is put below its row."""
 
 
 def table(
@@ -68,15 +72,15 @@ def table(
     seen_first: int = SEEN_FIRST,
     of: int | None = None,
 ) -> Iterator[str]:
-    """A header line, one line per row, and a last line that says what was left out for want of room.
+    """Render a header line, one line per row, and a last line that says what was left out for lack of room.
 
     Args:
-        rows: read once; those beyond the first are not kept.
-        columns: what is shown of each row, if there is room; their names are keys of the rows.
-        options: the width that there is.
+        rows: read once, as a stream after the first ``seen_first`` rows.
+        columns: the columns to show if there is room; their names are keys of the rows.
+        options: the width, and whether there are colours.
         header: whether there is a header line; ``None`` leaves that to the options.
         seen_first: how many rows decide the widths.
-        of: how many columns there are with those that only ``wide`` shows; ``None`` for a table without a last line.
+        of: the number of columns including those that only ``wide`` shows; ``None`` for no last line.
     """
     rest = iter(rows)
     first = list(islice(rest, seen_first))
@@ -106,11 +110,11 @@ def table(
 
 
 def without_spare(rows: Sequence[Row], columns: Sequence[Column], width: int) -> list[Column]:
-    """The columns without those that are declared to be spared first and that a table of that width has no room for.
+    """Return the columns for a table that scrolls sideways, without those to ``spare`` that do not fit ``width``.
 
-    This is for what scrolls sideways, where a column that nobody declares to be spared need not go.
+    Columns without a ``spare`` always stay, as the user can scroll to them.
     """
-    near = [column for column in columns if column.spare < ASIDE]  # the others stand behind these at a terminal
+    near = [column for column in columns if column.spare < ASIDE]  # the others are last at a terminal
     shown = {column.name for column in _layout(list(rows[:SEEN_FIRST]), near, RenderOptions(width=width)).columns}
     return [column for column in near if column.spare <= 0 or column.name in shown]
 
@@ -125,7 +129,7 @@ def _left_out(rows: int, visible: int, of: int, *, is_cut: bool) -> str:
 
 
 def _prose(row: Row, names: list[str], options: RenderOptions) -> Iterator[str]:
-    """The sentences of a row below it, each with its column's name."""
+    """Render these columns of a row below it, each value with the name of its column."""
     sentences = [(name, cell(row.get(name))) for name in names if row.get(name) not in (None, "")]
     width = max((cells(name) for name, _ in sentences), default=0)
     for name, sentence in sentences:
@@ -151,7 +155,7 @@ def _layout(rows: list[Row], columns: Sequence[Column], options: RenderOptions) 
     flexible = {column.name for column in layout if _may_be_cut(column.name, [row.get(column.name) for row in rows])}
     dispensable = [column for column in reversed(columns) if column.name not in (*names, *prose)]
     for column in sorted(dispensable, key=lambda column: column.spare, reverse=True):
-        # What can be spared goes before a value is cut much, or a name at all; the rest only when nothing else helps.
+        # A column with a spare goes before a value is cut much, or a name at all; any other only if nothing else helps.
         least = (
             _least(layout, flexible - names, COMFORTABLE) if column.spare else _least(layout, flexible, READABLE, names)
         )
@@ -174,7 +178,7 @@ def _total(layout: list[_Column]) -> int:
 
 
 def _least(layout: list[_Column], flexible: set[str], width: int, names: Collection[str] = ()) -> int:
-    """What a line needs where what may be cut is cut to a width, names to a larger one."""
+    """Return the width of a line if all flexible columns are cut to ``width``, names to ``READABLE_NAME``."""
     return _total(
         [
             column._replace(
@@ -188,7 +192,7 @@ def _least(layout: list[_Column], flexible: set[str], width: int, names: Collect
 
 
 def _may_be_cut(name: str, values: list[Any]) -> bool:
-    """Words and objects may lose their end; ids, times, numbers and lists of them would become wrong ones."""
+    """Whether values may be cut: words and objects may; ids, times, numbers and lists of them would become wrong."""
     if name == "id" or (name.endswith("Id") and name not in _FREE_IDS):
         return False
     parts = [part for value in values for part in (value if isinstance(value, list | tuple) else [value])]
@@ -202,9 +206,9 @@ def _is_exact(value: Any) -> bool:
 
 
 def _shrink(layout: list[_Column], flexible: set[str], names: set[str], room: int) -> list[_Column]:
-    """The widest columns that may be cut get narrower, all to the same width, until the table fits or none can.
+    """Narrow the widest flexible columns, all to the same width, until the table fits ``room`` or none can be narrower.
 
-    Names are cut only where that does not do.
+    Names are narrowed only if narrowing the other columns is not enough.
     """
 
     def cut(cap: int, keep: set[str]) -> list[_Column]:
@@ -225,7 +229,7 @@ def _shrink(layout: list[_Column], flexible: set[str], names: set[str], room: in
 
 
 def _line(texts: list[tuple[str, str]], layout: list[_Column], options: RenderOptions) -> tuple[str, bool]:
-    """The line, and whether a value in it was cut."""
+    """Format (text, style) pairs as a line; return it, and whether a value in it was cut."""
     is_cut = False
     if any(column.limit is not None for column in layout):
         clipped = [

@@ -1,4 +1,4 @@
-"""``text`` and ``wide``: for users at a terminal, and for the lines that other programs read."""
+"""The formats ``text`` and ``wide``, for users at a terminal, and for programs that read lines from a pipe."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from kshell.render.options import Renderers, RenderOptions, nothing
 
 INDENT = "  "
 _SHORT = 3
-"""A nested object of so many scalars stays on one line: ``metadata.version  min=1, max=29``."""
+"""A nested object of at most so many scalars stays on one line: ``metadata.version  min=1, max=29``."""
 
 
 def value_lines(value: Any, options: RenderOptions) -> Iterator[str]:
-    """Any value: an object or a list of objects over several lines, everything else on one."""
+    """Render any value: an object or a list of objects on several lines, everything else on one."""
     if isinstance(value, Mapping) and value:
         yield from object_lines(value, options)
     elif _is_nested(value, depth=0):
@@ -31,7 +31,7 @@ def value_lines(value: Any, options: RenderOptions) -> Iterator[str]:
 
 
 def object_lines(value: Mapping[str, Any], options: RenderOptions, depth: int = 0) -> Iterator[str]:
-    """``key  value`` lines, the values of one object aligned."""
+    """Render an object as ``key  value`` lines with aligned values."""
     inline = [cells(escape.terminal(str(key))) for key, item in value.items() if not _is_nested(item, depth)]
     width = max(inline, default=0)
     for key, item in value.items():
@@ -49,12 +49,12 @@ def object_lines(value: Mapping[str, Any], options: RenderOptions, depth: int = 
 
 
 def _indented(options: RenderOptions) -> RenderOptions:
-    """The same for what stands behind :data:`INDENT`."""
+    """Return the options with the width that remains beside :data:`INDENT`."""
     return options if options.width is None else options._replace(width=options.width - len(INDENT))
 
 
 def _lines(text: str, options: RenderOptions, used: int = 0, *, hanging: str = "", data: bool = False) -> Iterable[str]:
-    """A text behind ``used`` columns: one line, or, where it is longer than the terminal, several.
+    """Break a text that begins after ``used`` columns into as many lines as the terminal's width requires.
 
     ``hanging`` and ``data`` are those of :func:`kshell.render.wrapping.wrapped`.
     """
@@ -66,7 +66,7 @@ def _lines(text: str, options: RenderOptions, used: int = 0, *, hanging: str = "
 
 
 def _behind(indent: str, lines: Iterable[str]) -> Iterator[str]:
-    """Lines with an indent; empty ones stay so."""
+    """Put an indent before all lines but empty ones."""
     return (indent + line if line != "\n" else line for line in lines)
 
 
@@ -79,13 +79,13 @@ def _is_nested(value: Any, depth: int) -> bool:
 
 
 def _list_lines(value: list[Any], options: RenderOptions) -> Iterator[str]:
-    """A list of objects as a table of all their keys, or one below the other; any other list one element a line."""
+    """Render a list of objects as a table, or below each other if that is too wide; any other list line by line."""
     if all(isinstance(item, Mapping) and item for item in value):
         names = list(dict.fromkeys(str(key) for item in value for key in item))
         if all(name.isprintable() for name in names):
             from kshell.render.table import table  # late: few values are lists of objects
 
-            # Whoever looks at one thing wants all of it: only tables of many things are cut to fit.
+            # A user who looks at one thing wants all of it, so this table is not cut to fit, unlike one of many things.
             columns, whole = [Column(name) for name in names], options._replace(width=None)
             plain = table(value, columns, whole._replace(color=False), header=True)
             if options.wide or options.width is None or all(cells(line[:-1]) <= options.width for line in plain):
@@ -103,7 +103,7 @@ def _list_lines(value: list[Any], options: RenderOptions) -> Iterator[str]:
 
 
 def text(result: Text, options: RenderOptions) -> Iterator[str]:
-    """The words; Markdown loses its marks and is broken to the terminal's width; a drawing is drawn to it."""
+    """Render a text: Markdown without its marks and broken to the terminal's width, a drawing in that width."""
     if isinstance(result, Drawing):
         yield from _drawing(result, options)
     elif result.markdown:
@@ -115,13 +115,13 @@ def text(result: Text, options: RenderOptions) -> Iterator[str]:
 
 
 def _drawing(result: Drawing, options: RenderOptions) -> Iterator[str]:
-    """80 columns where there is no terminal."""
+    """Draw for the width of the terminal, or 80 columns without a terminal."""
     for parts in result.draw(options.width or 80):
         yield "".join(paint(escape.terminal(part), style_of(part), options.color) for part in parts).rstrip() + "\n"
 
 
 def value(result: Value, options: RenderOptions) -> Iterator[str]:
-    """A string as it is, an empty one as an empty line; ``-`` for null; an object as aligned lines."""
+    """Render a single value: a string unchanged, ``-`` for null, an object as aligned lines."""
     return iter(["\n"]) if result.value == "" else value_lines(result.value, options)
 
 
@@ -129,7 +129,7 @@ def value(result: Value, options: RenderOptions) -> Iterator[str]:
 
 
 def rows(result: Rows, options: RenderOptions) -> Iterator[str]:
-    """By style; a block with a heading for every run of rows with the same ``group``."""
+    """Render rows in their style, with a heading before each block of adjacent rows with the same ``group``."""
     if result.group is None:
         yield from _block(result, iter(result), options)
         return
@@ -159,14 +159,14 @@ def _block(result: Rows, block: Iterator[Row], options: RenderOptions) -> Iterat
 
     columns = [column for column in result.columns if options.wide or not column.wide]
     if options.width is not None:
-        columns.sort(key=lambda column: column.spare >= ASIDE)  # stable; without a width nothing moves
+        columns.sort(key=lambda column: column.spare >= ASIDE)  # a stable sort; without a width the order stays
     if result.live:
         return table(block, columns, options, seen_first=1)
     return table(block, columns, options, seen_first=SEEN_FIRST, of=len(result.columns))
 
 
 def _sentence(text: str, options: RenderOptions) -> Iterable[str]:
-    """Lines of a text whose blanks at the beginning are its indentation."""
+    """Break a sentence into lines that keep its indentation, the blanks at its beginning."""
     indent = text[: len(text) - len(text.lstrip())]
     hanging = len(indent) + len(INDENT)
     lines = _lines(escape.terminal(text.lstrip()), options, hanging)
@@ -178,12 +178,12 @@ def _as_line(line: Any) -> str:
 
 
 def _broken(line: str, hanging: int | None, options: RenderOptions) -> Iterable[str]:
-    """A line of data as it is, or over several lines where it is longer than the terminal and may be broken."""
+    """Break a line of data to the terminal's width; with ``hanging`` ``None``, keep it as one line."""
     return (line,) if hanging is None else _lines(line, options, hanging=" " * hanging, data=True)
 
 
 def _values(block: Iterator[Row], options: RenderOptions) -> Iterator[str]:
-    """Each row's value below its path."""
+    """Render the value of each row below its path."""
     between = ""
     for row in block:
         yield f"{between}{paint(escape.terminal(row['path']), 'bold', options.color)}:\n"
@@ -192,7 +192,7 @@ def _values(block: Iterator[Row], options: RenderOptions) -> Iterator[str]:
 
 
 def _name(row: Row, options: RenderOptions) -> tuple[int, str]:
-    """(width, name). Directories are marked for eyes only: at a pipe the names alone can be used as they are."""
+    """Return the width and text of a row's name. Directories get a ``/`` at a terminal; in a pipe names are exact."""
     name = cell(row.get("name"))
     if row.get("type") != "directory":
         return cells(name), name
@@ -201,7 +201,7 @@ def _name(row: Row, options: RenderOptions) -> tuple[int, str]:
 
 
 def _in_columns(names: list[tuple[int, str]], width: int) -> Iterator[str]:
-    """Down, then across, in as few lines as fit."""
+    """Arrange names in columns, first down, then across, in as few lines as the width allows."""
     if not names:
         return
     height, widths = _grid([size for size, _ in names], width)
@@ -214,7 +214,7 @@ def _in_columns(names: list[tuple[int, str]], width: int) -> Iterator[str]:
 
 
 def _grid(sizes: list[int], width: int) -> tuple[int, list[int]]:
-    """(lines, the columns' widths) of the arrangement with the fewest lines; one column when nothing fits."""
+    """Return the lines and the columns' widths of the arrangement with the fewest lines; at least one column."""
     most = max(1, min(len(sizes), (width + len(GAP)) // (min(sizes) + len(GAP))))
     for count in range(most, 0, -1):
         height = -(-len(sizes) // count)
@@ -233,7 +233,7 @@ def _grid(sizes: list[int], width: int) -> tuple[int, list[int]]:
 
 
 def tree(result: Tree, options: RenderOptions) -> Iterator[str]:
-    """Branches drawn as ``tree`` does; with values, an object's keys stand below its name."""
+    """Draw a tree as the Unix program ``tree`` does; with values, the keys of an object are below its name."""
     from kshell.engine.plain import trees
 
     for root in trees(result.root):
@@ -241,7 +241,7 @@ def tree(result: Tree, options: RenderOptions) -> Iterator[str]:
 
 
 def _branch(branch: Branch, lead: str, below: str, values: bool, options: RenderOptions) -> Iterator[str]:
-    """``lead`` is drawn before the branch's own line, ``below`` before every line further down."""
+    """Draw a branch; ``lead`` is the text before its own line, ``below`` that before every further line."""
     name = escape.terminal(branch.name)
     if branch.children is None and not branch.left_out:
         yield from _leaf(name, branch.value, lead, below, options) if values else [f"{lead}{name}\n"]
@@ -270,7 +270,7 @@ def report(
     options: RenderOptions,
     rows: Callable[[Rows, RenderOptions], Iterator[str]] = rows,
 ) -> Iterator[str]:
-    """Sections with their titles, what they hold indented, an empty line between them; ``rows`` prints tables."""
+    """Render sections: titles, indented bodies, empty lines between them; ``rows`` renders bodies that are rows."""
     between = ""
     for section in result.sections:
         style = style_of(section.title) or "bold"

@@ -1,4 +1,4 @@
-"""Sentences on a narrow terminal: broken between words, and never inside a command that somebody may paste."""
+"""Break sentences and data into lines for a narrow terminal, but never inside a command that the user may paste."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kshell.render.cells import cells
 
 NARROWEST = 20
-"""Columns of the narrowest text: with less room, lines are longer than the terminal, which then breaks them itself."""
+"""The fewest columns of a line. On a narrower terminal the lines are longer, and the terminal breaks them itself."""
 
 _TOKEN = re.compile(
     r"""
@@ -34,8 +34,8 @@ _DATA = re.compile(
     """,
     re.VERBOSE,
 )
-"""A word, and in JSON a member with its comma: strings stay whole, so that what is pasted is the same JSON, and so do
-short lists of numbers, and what a short value was and is."""
+"""A piece of data that is not broken: a word, a member of JSON with its comma (strings stay whole, so that pasted text
+is the same JSON), a short list of numbers, a short change (``leader 3 -> 1``)."""
 
 
 def wrapped(text: str, room: int, *, hanging: str = "", data: bool = False) -> Iterator[str]:
@@ -43,9 +43,9 @@ def wrapped(text: str, room: int, *, hanging: str = "", data: bool = False) -> I
 
     Args:
         text: one paragraph.
-        room: the columns of a line; a single word or command that is longer stands on a line of its own.
-        hanging: what every line but the first begins with; counts as a part of its columns.
-        data: whether the text holds JSON or lists, which are broken behind commas as well.
+        room: the columns of a line; a longer word or command gets a line of its own.
+        hanging: the text with which every line but the first begins; it counts as part of ``room``.
+        data: whether the text holds JSON or lists, which may also be broken after commas.
     """
     room = max(room, NARROWEST)
     line, used, end = "", 0, 0

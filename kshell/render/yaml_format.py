@@ -1,4 +1,4 @@
-"""``yaml``: exact values through PyYAML's safe dumper. Strings with odd characters stand in double quotes, escaped."""
+"""The format ``yaml``: exact values through PyYAML's safe dumper; unsafe characters are escaped in double quotes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kshell.render.color import highlight
 from kshell.render.options import Renderers, RenderOptions, nothing
 
 _AT_ONCE = 100
-"""Rows given to the dumper together: starting it costs more than a row."""
+"""Rows that are given to the dumper together, because starting it costs more than dumping a row."""
 
 
 @cache
@@ -23,11 +23,11 @@ def _dumper() -> type[Any]:
 
     class Dumper(yaml.SafeDumper):
         def ignore_aliases(self, data: Any) -> bool:
-            """Every value is written where it stands, also when two places share the object."""
+            """Write a shared object in full each time, without YAML aliases."""
             return True
 
         def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-            """Lists are indented below their key, as Kubernetes' tools have it."""
+            """Indent lists below their key, as Kubernetes' tools do."""
             super().increase_indent(flow, False)
 
     def string(dumper: Any, text: str) -> Any:
@@ -40,7 +40,7 @@ def _dumper() -> type[Any]:
 
 
 def to_yaml(value: Any) -> str:
-    """A plain value as one YAML document, without the marks that begin and end one; a newline at its end."""
+    """Convert a plain value to a YAML document without ``---`` and ``...``, with a newline at its end."""
     import yaml
 
     text: str = yaml.dump(

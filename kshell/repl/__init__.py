@@ -1,7 +1,7 @@
-"""The interactive shell: keys come in (``prompt``, ``completion``, ``highlight``), ``lines`` runs what was entered.
+"""The interactive shell: ``prompt`` reads a line, ``lines`` runs it and prints the answer, ``app`` is the loop.
 
-``app`` is the loop around both; ``loading`` reads the source meanwhile. Only this package imports prompt_toolkit, and
-nothing of it is loaded for a one-shot command.
+``completion``, ``highlight`` and ``toolbar`` help while the user types; ``loading`` reads the source in the background.
+Only this package imports prompt_toolkit, and one-shot commands do not import it.
 """
 
 from kshell.repl.app import run

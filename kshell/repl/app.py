@@ -1,4 +1,4 @@
-"""The interactive shell: asks for lines and runs them until somebody leaves."""
+"""The main loop of the interactive shell: read lines and run them until the user leaves."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from kshell.repl.terminal import is_dumb, shortened, width_of
 from kshell.repl.toolbar import Toolbar
 
 _HEAD_START = 0.25
-"""Seconds that loading gets before the first prompt; a small directory needs less."""
+"""Seconds to wait for loading before the first prompt; a small directory is loaded by then."""
 
 
 def run(session: Session, *, input: Input | None = None, output: Output | None = None) -> int:
-    """Run the shell; return the exit code: that of ``exit N``, else of the last command.
+    """Run the shell, and return the exit code: that of ``exit N``, else of the last command.
 
-    ``input`` and ``output`` stand in for the terminal in tests.
+    ``input`` and ``output`` replace the terminal in tests.
     """
     gc.freeze()
-    gc.enable()  # one-shot commands do without
+    gc.enable()  # one-shot commands run without garbage collection
     return Repl(session, input=input, output=output).run()
 
 
 class Repl:
-    """One run of the shell on one session."""
+    """One run of the shell on one session; connects prompt, toolbar, loader and :class:`Lines`."""
 
     def __init__(self, session: Session, *, input: Input | None = None, output: Output | None = None) -> None:
         self._session = session
@@ -60,9 +60,9 @@ class Repl:
             )
 
     def run(self) -> int:
-        """Until ``exit``, the end of the input, or a closed terminal."""
+        """Run until ``exit``, the end of the input, or a closed terminal; return the exit code."""
         try:
-            # Before loading begins in the background: a line of it that needs the image loads it right here.
+            # Before loading starts in the background: a line of kshellrc that needs the image loads it here.
             self._read_kshellrc()
             self._loader.start()
             self._greet()
@@ -76,16 +76,16 @@ class Repl:
             self._session.source.close()
 
     def _survive_turn(self) -> None:
-        """Ctrl-C at the prompt clears the line; one more while a command is ending must not end the shell."""
+        """Run one turn. Ctrl-C at the prompt, or while a command is ending, only ends the turn, not the shell."""
         try:
             self._turn()
         except KeyboardInterrupt:
             self._lines.status = EXIT_INTERRUPTED
 
     def _turn(self) -> None:
-        """One prompt and what was entered: a line, or several that were pasted, of which each is run.
+        """Show the prompt once, and run the line that was entered, or each of several pasted lines.
 
-        As in other shells, a line that fails does not keep the next ones from running.
+        As in other shells, the lines after a failed one still run; only Ctrl-C skips them.
         """
         self._meter.changed = self._prompt.refresh
         try:
@@ -103,7 +103,7 @@ class Repl:
                 return
 
     def _tell_of_rest(self, count: int) -> None:
-        """Print how many of several pasted lines Ctrl-C has left out; an error leaves none out."""
+        """Print how many of several pasted lines did not run because of Ctrl-C."""
         if count:
             self._lines.write(f"kshell: {count} more {'line was' if count == 1 else 'lines were'} not run", "hint")
 
@@ -132,11 +132,11 @@ class Repl:
         if path is not None and os.path.exists(path):
             command_line_settings = dict(self._session.settings)
             self._lines.run(f"source {quote(path)}")
-            self._session.settings |= command_line_settings  # the command line is nearer than the file
+            self._session.settings |= command_line_settings  # the command line wins over the file
 
 
 def kshellrc() -> str | None:
-    """``$XDG_CONFIG_HOME/kshell/kshellrc`` or ``~/.config/kshell/kshellrc``; ``None`` when there is no home."""
+    """Return ``$XDG_CONFIG_HOME/kshell/kshellrc`` or ``~/.config/kshell/kshellrc``; ``None`` without a home."""
     base = os.environ.get("XDG_CONFIG_HOME", "")
     if not os.path.isabs(base):
         base = os.path.expanduser("~/.config")

@@ -1,6 +1,6 @@
-"""Completion at the prompt: the menu, the Tab key, and ghost text. The candidates come from the engine.
+"""Completion at the prompt: the menu, the Tab key, and suggestions after the cursor. Candidates come from the engine.
 
-Everything here may look into the image, and so runs in threads of its own: typing never waits for it.
+Completion may read the image, which can be slow, so it runs in separate threads, and typing never waits for it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from kshell.repl.terminal import clean
 
 
 class ShellCompleter(Completer):
-    """Runs in a thread of its own (``complete_in_thread``), so that typing never waits for it."""
+    """Makes the menu. prompt_toolkit runs it in a thread of its own (``complete_in_thread``)."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self.left_out = 0
-        """How many candidates the last answer left out."""
+        """The number of candidates that the last menu left out."""
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         completions = quietly(self._session, document.text_before_cursor)
@@ -41,7 +41,7 @@ class ShellCompleter(Completer):
 
 
 def quietly(session: Session, before: str) -> Completions:
-    """Completions, or none: whatever goes wrong with the data, the prompt stays usable. The command will say it."""
+    """Return the completions; none after any error, so that the prompt stays usable. The command will report it."""
     try:
         return complete(session, before)
     except Exception:
@@ -49,11 +49,11 @@ def quietly(session: Session, before: str) -> Completions:
 
 
 _PATIENCE = 0.08
-"""Seconds; a key press that takes longer feels slow."""
+"""Seconds that the Tab key waits for candidates; a key press that takes longer feels slow."""
 
 
 class Tab:
-    """A key binding's handler."""
+    """The handler of the Tab key: inserts the prefix that all candidates share; opens the menu if there are several."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -74,7 +74,7 @@ class Tab:
 
 
 def _insert(buffer: Buffer, before: str, completions: Completions) -> bool:
-    """Type the prefix that all candidates share; return whether that leaves nothing to choose."""
+    """Insert the prefix that all candidates share; return whether it was the only candidate, so no menu is needed."""
     shared = _shared([candidate.text for candidate in completions.candidates])
     typed = before[completions.start :]
     complete = completions.total == 1
@@ -97,7 +97,9 @@ def _shared(texts: list[str]) -> str:
 
 
 class Ghost(AutoSuggest):
-    """Wrap it in prompt_toolkit's ThreadedAutoSuggest: it may look into the image."""
+    """Suggests the rest of the line, from history or the only candidate; wrap it in ThreadedAutoSuggest, as it may be
+    slow.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -107,7 +109,7 @@ class Ghost(AutoSuggest):
         if not text.strip() or "\n" in text or not document.is_cursor_at_the_end:
             return None
         ghost = from_history(buffer.history.get_strings(), text) or self._only_completion(text)
-        # What a terminal would interpret is never shown, and so never offered.
+        # A suggestion with control characters cannot be shown unchanged, so it is not offered.
         return Suggestion(ghost) if ghost and clean(ghost) == ghost else None
 
     def _only_completion(self, text: str) -> str:
@@ -121,5 +123,5 @@ class Ghost(AutoSuggest):
 
 
 def from_history(lines: list[str], text: str) -> str:
-    """What followed ``text`` in the newest of the lines that start with it; ``lines`` has the oldest first."""
+    """Return the rest of the newest line that starts with ``text``; ``lines`` has the oldest first."""
     return next((line[len(text) :] for line in reversed(lines) if line.startswith(text) and line != text), "")

@@ -1,4 +1,4 @@
-"""Colours for the line being typed: what is known, what is not, and which paths are there."""
+"""Colour the line while it is typed: known and unknown commands and options, and paths that exist."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PLAIN = {
 
 
 class LineLexer(Lexer):
-    """Asks only what a table answers at once: this runs at every key."""
+    """prompt_toolkit's lexer for the line. It runs at every key press, so it uses only fast lookups."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -42,11 +42,11 @@ class LineLexer(Lexer):
         return line
 
     def invalidation_hash(self) -> Hashable:
-        """The same line has other colours after the image came in, or in another directory."""
+        """Return a value that changes when the same line may get other colours: after loading, ``cd`` or ``alias``."""
         return self._session.is_loaded, self._session.cwd, len(self._session.aliases)
 
     def colored(self, line: str) -> StyleAndTextTuples:
-        """The line in fragments, one character for one character; what a terminal would interpret is masked."""
+        """Return the line as styled fragments of the same total length, with control characters replaced."""
         out: StyleAndTextTuples = []
         at = 0
         for token, style in self._styles(scan(line)):
@@ -97,7 +97,7 @@ class LineLexer(Lexer):
             return False
         try:
             return node_at(self._session, split(token.text, self._session.cwd)) is not None
-        except Exception:  # the command will say what is wrong with the data; colours need not
+        except Exception:  # the command itself will report what is wrong with the data
             return False
 
 

@@ -1,6 +1,7 @@
-"""The history: a private file of lines, one a line, newest last. Without a place for it, memory only.
+"""The history of typed lines, in a file that only its owner can read, newest last.
 
-A line that starts with a blank is not kept, so that users can keep one to themselves.
+If the file cannot be written, the history is in memory only. A line that starts with a blank is not stored, so that
+users can keep it private.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable
 from prompt_toolkit.history import History
 
 _MOST_LINES = 10_000
-"""How many lines are read back, the newest."""
+"""The most lines that are read from the file, the newest ones."""
 
 
 def state_directory() -> str | None:
@@ -24,7 +25,7 @@ def state_directory() -> str | None:
 
 
 class ShellHistory(History):
-    """``path`` is where lines go; ``note`` says why they go nowhere, if so."""
+    """The history for prompt_toolkit. ``path`` is its file; if that is ``None``, ``note`` says why there is none."""
 
     def __init__(self, directory: str | None = None) -> None:
         super().__init__()
@@ -43,7 +44,7 @@ class ShellHistory(History):
             self.note = f"the history is not kept: {where}: {error.strerror}"
 
     def _open(self, how: int) -> int:
-        """The file, created when it is missing, readable by its owner only."""
+        """Open the file with the flags ``how``, create it if it is missing, and make it readable by its owner only."""
         assert self.path is not None
         descriptor = os.open(self.path, how | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         mode = os.fstat(descriptor).st_mode
@@ -52,11 +53,11 @@ class ShellHistory(History):
         return descriptor
 
     def load_history_strings(self) -> Iterable[str]:
-        """Newest first, as prompt_toolkit wants them."""
+        """Return the lines, newest first, as prompt_toolkit requires."""
         return list(reversed(self.lines()))
 
     def lines(self) -> list[str]:
-        """What the file holds, oldest first."""
+        """Return the newest lines of the file, oldest first; an empty list if it cannot be read."""
         if self.path is None:
             return []
         try:
@@ -66,13 +67,13 @@ class ShellHistory(History):
             return []
 
     def append_string(self, string: str) -> None:
-        """Keep each line of what was entered (several were pasted), unless it starts with a blank or holds nothing."""
+        """Store each line of the input (several may be pasted), unless it is empty or starts with a blank."""
         for line in string.split("\n"):
             if line.strip() and not line[0].isspace():
                 super().append_string(line)
 
     def store_string(self, string: str) -> None:
-        """One write in append mode a line: several shells may share the file."""
+        """Append a line to the file with a single write, because several shells may share the file."""
         if self.path is None:
             return
         try:

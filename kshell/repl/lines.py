@@ -1,4 +1,7 @@
-"""Runs lines one after another: waits for the data, prints the answer, and survives whatever goes wrong."""
+"""Run the lines of the interactive shell: wait for the data, print the answer, and survive every error.
+
+:class:`Lines` is the :class:`kshell.engine.execution.FrontEnd` of the shell.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from kshell.repl.prompt import message
 
 
 class Lines:
-    """``status`` is the exit code of the last command."""
+    """Runs lines on one session (:meth:`run`) and prints answers and messages. ``status``: the last exit code."""
 
     def __init__(self, session: Session, loader: Loader, meter: Meter) -> None:
         self._session = session
@@ -36,7 +39,7 @@ class Lines:
         self.status = EXIT_OK
 
     def run(self, line: str) -> None:
-        """Run the commands of a line. Raises Exit when one asks to leave, or nobody reads the answers any more."""
+        """Run the commands of a line. Raises Exit after ``exit``, or if standard output was closed; else no error."""
         if line.strip():
             self.status = run_commands(line, self._command)
 
@@ -57,7 +60,7 @@ class Lines:
         except Exit:
             raise
         except Exception:
-            # A fault of ours must not take the shell away from somebody who needs it.
+            # A bug of kshell must not end the shell while the user needs it.
             self._meter.clear()
             self.write(f"{traceback.format_exc()}kshell: this is a fault of kshell, please report it", "error")
             return EXIT_USAGE
@@ -75,7 +78,7 @@ class Lines:
         return self._engine.run(call)
 
     def answer(self, call: Call) -> int:
-        """Print the call's answer, page by page where it is long."""
+        """Run the call, print its answer, through a pager if it is long, and return the exit code."""
         self._screen = Screen(sys.stdout, paging=self._pages(), before=self._meter.clear)
         return answer(call, self.complain, stdout=cast("TextIO", self._screen))
 
@@ -88,8 +91,8 @@ class Lines:
     def _needs_data(self, line: str) -> bool:
         tokens = words_in(line)
         resolved = resolve(self._session, tokens) if tokens else None
-        # The lines of a file may be any commands.
-        # And a diff needs no source only where it is given two, a full screen only where it is given one.
+        # These three declare that they need no source, but the lines of a file (source) may be any commands, and diff
+        # and top need none only if their arguments name other sources.
         return resolved is not None and (resolved[0].needs_source or resolved[0].name in ("source", "diff", "top"))
 
     def _pages(self) -> bool:
@@ -97,7 +100,7 @@ class Lines:
         return bool(wanted) and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
     def complain(self, error: KshellError, line: str | None = None) -> None:
-        """Print what went wrong, and what to do about it."""
+        """Print an error with its hint; ``line`` is the typed line, to show the fault in it."""
         self._meter.clear()
         self.write(describe_error(error, line=line, color=self.colored(), width=message_width(sys.stderr)))
 
@@ -112,14 +115,14 @@ class Lines:
             self.write(message_lines(text, width=message_width(sys.stderr), style=style, color=self.colored()))
 
     def echo(self, line: str) -> None:
-        """Show one of several pasted lines behind the prompt that it would have had; its answer or error comes next."""
+        """Print one of several pasted lines after a prompt, as if it had been typed alone, before it runs."""
         sys.stdout.flush()
         fragments = message(self._session, self.status, shutil.get_terminal_size().columns)
         sys.stderr.write("".join(paint(part[1], "hint", self.colored()) for part in fragments) + clean(line) + "\n")
         sys.stderr.flush()
 
     def write(self, text: str, style: str = "") -> None:
-        """A message for the user; already safe for a terminal."""
+        """Print a message on standard error; it must be escaped already."""
         sys.stderr.write(paint(text, style, self.colored()) + "\n")
         sys.stderr.flush()
 

@@ -1,4 +1,7 @@
-"""Loading in the background: the prompt is there at once, and the first command that needs the data waits for it."""
+"""Load the session's image in a background thread, so that the prompt appears immediately, and show the progress.
+
+The first command that needs the data waits for it (:meth:`Loader.wait`).
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,15 @@ from kshell.render.progress import Progress
 from kshell.repl.terminal import shortened
 
 _EVERY = 0.05
-"""Seconds between two looks at whether loading has ended."""
+"""Seconds between two checks whether loading has ended."""
 _BAR = 56
-"""Columns that the bar and the numbers take, at most."""
+"""The most columns that the bar and the numbers take."""
 
 
 class Meter:
-    """How far the reading is. Draws a line only while the user waits, and never from the loading thread."""
+    """The progress callback of the session's source. Draws a line only between :meth:`begin` and :meth:`clear`, while a
+    command waits, and only in the main thread; otherwise it calls ``changed``, which redraws the toolbar.
+    """
 
     def __init__(self) -> None:
         self._line = Progress()
@@ -28,7 +33,7 @@ class Meter:
         self.changed: Callable[[], None] = lambda: None
 
     def __call__(self, completed: int, total: int, label: str) -> None:
-        """The progress of a source; in the main thread it is the running command that reads."""
+        """Receive the progress of a source: bytes done, bytes in total, name. In the main thread, a command reads."""
         before, self._last = self.percent(), (completed, total, label)
         if threading.current_thread() is threading.main_thread():
             self.draw()
@@ -36,7 +41,7 @@ class Meter:
             self.changed()
 
     def tell(self) -> None:
-        """There is news of a live source."""
+        """Redraw the toolbar, because a live source has news."""
         self.changed()
 
     def percent(self) -> int:
@@ -45,36 +50,36 @@ class Meter:
         return min(100, completed * 100 // total) if total else 0
 
     def begin(self) -> None:
-        """From now on somebody waits; the line comes up after a second."""
+        """Allow drawing, because a command waits from now on; the line appears after a second."""
         self._waiting = True
 
     def draw(self) -> None:
-        """Bring the line up to date, if somebody waits."""
+        """Draw the line with the latest progress, if a command waits."""
         if self._waiting:
             completed, total, label = self._last
-            # In one row: what wraps cannot be written over.
+            # In one row, because a wrapped line cannot be overwritten.
             room = max(shutil.get_terminal_size().columns - _BAR, 1)
             self._line(completed, total, shortened(os.path.basename(label), room))
 
     def clear(self) -> None:
-        """Take the line away: the answer is coming, or the prompt."""
+        """Remove the line, before the answer or the prompt is printed."""
         self._waiting = False
         self._line.clear()
 
 
 class Loader:
-    """Loads a session's image in a thread of its own, once; ``error`` is why it could not."""
+    """Loads a session's image in a background thread. ``error`` is the reason if that failed, else ``None``."""
 
     def __init__(self, session: Session, meter: Meter) -> None:
         self._session = session
         self._meter = meter
-        # Not the thread itself: Ctrl-C during its join() makes Python 3.11 believe that it has ended.
+        # An event, not join() of the thread: Ctrl-C in join() makes Python 3.11 believe that the thread has ended.
         self._idle = threading.Event()
         self._idle.set()
         self.error: KshellError | None = None
 
     def start(self) -> None:
-        """Begin to load, unless that goes on already."""
+        """Start loading, unless it is running already."""
         if not self._idle.is_set():
             return
         self._idle.clear()
@@ -88,23 +93,23 @@ class Loader:
         except KshellError as error:
             self.error = error
         except Exception as error:
-            # A fault of kshell; the first command meets it again, and reports it in full.
+            # A bug of kshell. The first command will hit it again, and report it in full.
             self.error = KshellError(f"loading ended with {type(error).__name__}")
         finally:
             self._idle.set()
         self._meter.changed()
 
     def is_done(self, patience: float = 0.0) -> bool:
-        """Whether loading has ended, well or not, or does so while we wait."""
+        """Whether loading has ended, successfully or not; wait up to ``patience`` seconds for it."""
         return self._idle.wait(patience)
 
     def wait(self) -> None:
-        """Until loading has ended, with progress to be seen. Ctrl-C ends the waiting, and loading goes on."""
+        """Wait until loading has ended, and show its progress. Ctrl-C ends the waiting, but not the loading."""
         while not self.is_done(_EVERY):
             self._meter.draw()
 
     def status_text(self) -> str:
-        """The progress, for the toolbar."""
+        """Return the progress of loading for the toolbar."""
         if self.error is not None:
             return "not loaded"
         return f"loading {self._meter.percent()} %" if not self.is_done() else "not loaded yet"

@@ -1,6 +1,6 @@
-"""The screen as a stream: what is longer than the terminal goes through a pager, the rest is just printed.
+"""A text stream that sends answers longer than the terminal through a pager, and prints shorter ones directly.
 
-An answer that comes slowly is shown as it comes; the pager takes over once it is longer than the terminal.
+An answer that comes slowly is printed while it comes; the pager takes over as soon as it is longer than the terminal.
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ from typing import TextIO
 from kshell.render.cells import rows_of
 
 _PATIENCE = 0.4
-"""Seconds after which buffered output is printed, though the answer goes on."""
+"""Seconds after which buffered output is printed, though the answer is not complete."""
 _QUESTION = "-- Enter: more, q: stop --"
 
 
 class PagerQuit(Exception):
-    """The user has left the pager. Not an OSError: nothing is wrong with standard output."""
+    """The user has left the pager before the end. Not an OSError, because nothing is wrong with standard output."""
 
 
 def pager_command() -> str | None:
-    """``KSHELL_PAGER``, else ``PAGER``, else ``less``; ``""`` for no paging, ``None`` when no such program is there."""
+    """Return ``KSHELL_PAGER``, else ``PAGER``, else ``less``.
+
+    ``""`` means no paging; ``None`` means that there is no such program, so that kshell pages by itself.
+    """
     for name in ("KSHELL_PAGER", "PAGER"):
         wanted = os.environ.get(name)
         if wanted is not None:
@@ -43,12 +46,12 @@ def _is_there(command: str) -> bool:
 
 
 class Screen:
-    """A text stream on ``out``, for one answer. ``finish`` it, whatever happens."""
+    """The output stream for one answer. The caller writes to it and must call :meth:`finish` in the end."""
 
     encoding = "utf-8"
 
     def __init__(self, out: TextIO, *, paging: bool, before: Callable[[], None] = lambda: None) -> None:
-        """``before`` is called before anything is printed."""
+        """``out`` is the real stream; ``before`` is called before each write."""
         self._out = out
         self._before = before
         self._paging = paging
@@ -66,24 +69,24 @@ class Screen:
         return self._command != ""
 
     def isatty(self) -> bool:
-        """What the real stream is."""
+        """Whether the real stream is a terminal."""
         return self._out.isatty()
 
     def fileno(self) -> int:
-        """The real stream's, for a program that writes there by itself."""
+        """The descriptor of the real stream, for a program that writes to it directly."""
         return self._out.fileno()
 
     def flush(self) -> None:
-        """Buffered output stays buffered."""
+        """Flush the real stream; output that waits for the decision about a pager stays buffered."""
         self._out.flush()
 
     def direct(self) -> None:
-        """From now on nothing is buffered or paged: the answer has no end, or draws the whole screen."""
+        """Stop buffering and paging, for an answer that has no end or draws the whole screen."""
         with self._lock:
             self._command = ""
 
     def write(self, text: str) -> int:
-        """Raises PagerQuit."""
+        """Write or buffer a text. Raises PagerQuit if the user has left the pager."""
         self._before()
         with self._lock:
             if self._pager is not None:
@@ -113,7 +116,7 @@ class Screen:
                 self._timer.start()
 
     def _release(self) -> None:
-        """It takes long: show what there is."""
+        """Print the buffered output, because the answer takes long; called by the timer."""
         with self._lock:
             if self._pager is None:
                 self._direct = True
@@ -122,7 +125,7 @@ class Screen:
                 self._pending.clear()
 
     def _open(self) -> None:
-        """less: keep the answer on the screen (X), leave at once if it fits after all (F), let colours through (R)."""
+        """Start the pager. Options of less: X (keep the answer on the screen), F (quit if it fits), R (colours)."""
         self._out.flush()
         environment = {"LESSSECURE": "1", "LESS": "FRX", "LV": "-c", "LESSCHARSET": "utf-8", **os.environ}
         assert self._command
@@ -139,7 +142,7 @@ class Screen:
             raise PagerQuit from None
 
     def _page(self, text: str) -> None:
-        """There is no program: a screenful, then a question."""
+        """Page without a program: print a screenful, then ask whether to go on."""
         for line in text.splitlines(keepends=True):
             size = shutil.get_terminal_size()
             rows = rows_of(line, size.columns)

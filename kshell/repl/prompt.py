@@ -1,4 +1,4 @@
-"""Asks for a line: with everything a terminal can do, or plainly where it can do nothing."""
+"""Read a line from the user: with completion, colours and toolbar, or plainly on a dumb terminal."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from kshell.repl.terminal import STYLE, clean, shortened, width_of
 from kshell.repl.toolbar import Toolbar
 
 _MENU = 7
-"""Rows below the line that are kept free for the menu."""
+"""Rows below the line that are reserved for the completion menu."""
 
 
 class PlainPrompt:
-    """For ``TERM=dumb``: no menu, no colours, no cursor movements."""
+    """The prompt for ``TERM=dumb``: no menu, no colours, no cursor movements."""
 
     def __init__(self, session: Session, history: ShellHistory) -> None:
         self._session = session
         self._history = history
 
     def ask(self, status: int) -> str:
-        """The line. Raises EOFError, KeyboardInterrupt."""
+        """Read a line. ``status``: the last exit code. Raises EOFError, KeyboardInterrupt."""
         try:
             text = input("".join(fragment[1] for fragment in message(self._session, status, 80)))
         except (EOFError, KeyboardInterrupt):
@@ -45,11 +45,11 @@ class PlainPrompt:
         return text
 
     def refresh(self) -> None:
-        """Nothing here shows the state of the data."""
+        """Do nothing, because this prompt does not show the state of the data."""
 
 
 class RichPrompt:
-    """For every other terminal."""
+    """The prompt of prompt_toolkit, for every terminal that is not dumb."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class RichPrompt:
         )
 
     def ask(self, status: int) -> str:
-        """The line. Raises EOFError, KeyboardInterrupt."""
+        """Read a line, or several pasted ones. ``status``: the last exit code. Raises EOFError, KeyboardInterrupt."""
         self._status = status
         self._prompt.color_depth = None if self._color() else ColorDepth.DEPTH_1_BIT
         vi = self._session.settings.get("editing-mode") == "vi"
@@ -94,7 +94,7 @@ class RichPrompt:
         return self._prompt.prompt()
 
     def refresh(self) -> None:
-        """Draw again what depends on the data. May be called from any thread."""
+        """Redraw the prompt and toolbar after the data changed. May be called from any thread."""
         self._prompt.app.invalidate()
 
     def _message(self) -> StyleAndTextTuples:
@@ -119,7 +119,7 @@ def _keys(session: Session) -> KeyBindings:
 
     @keys.add("enter", filter=is_searching)
     def _(event: KeyPressEvent) -> None:
-        """As in other shells: Enter runs the line that Ctrl-R found."""
+        """Run the line that Ctrl-R found, as Enter does in other shells."""
         accept_search()
         event.app.current_buffer.validate_and_handle()
 
@@ -127,7 +127,7 @@ def _keys(session: Session) -> KeyBindings:
 
 
 def message(session: Session, status: int, columns: int) -> StyleAndTextTuples:
-    """``kshell:/image/topics> ``; with the point in time where one is set, and in red after a command that failed."""
+    """Return the prompt, ``kshell:/image/topics> ``, with the offset if one is set, and red after a failed command."""
     point = [] if session.until is None else [("class:prompt.point", f"@{session.until}")]
     path = short_path(clean(session.cwd_path), columns // 2)
     end = "class:prompt.failed" if status else "class:prompt.name"
@@ -135,7 +135,7 @@ def message(session: Session, status: int, columns: int) -> StyleAndTextTuples:
 
 
 def short_path(path: str, room: int) -> str:
-    """The path in about ``room`` columns: its first and its last segments, and ``…`` for those between."""
+    """Shorten a path to about ``room`` columns: its first and last segments, with ``…`` for those between."""
     if width_of(path) <= room:
         return path
     first, *rest = path.removeprefix("/").split("/")

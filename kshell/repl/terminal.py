@@ -1,4 +1,4 @@
-"""What the prompt's parts share about the terminal: the styles, and text that is harmless on it."""
+"""Terminal helpers for the parts of the prompt: styles, text without control characters, and widths."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kshell.escape import unsafe
 __all__ = ["STYLE", "clean", "is_dumb", "masked", "shortened", "width_of"]
 
 _ORANGE = "#d75f00"
-"""Yellow would be lost on a white background."""
+"""Used in place of yellow, which is unreadable on a white background."""
 STYLE = Style.from_dict(
     {
         "prompt.name": "",
@@ -47,21 +47,21 @@ STYLE = Style.from_dict(
         "completion-menu.meta.completion.current": "bg:ansicyan fg:ansiblack noreverse",
     }
 )
-"""The sixteen colours that every terminal's own theme defines, and orange; readable without any."""
+"""The styles use the sixteen colours that a terminal's theme defines, and orange; all is readable without colours."""
 
 
 def masked(text: str) -> str:
-    """The text, one character for one character, without what a terminal would interpret."""
+    """Replace each character that a terminal would interpret by another one, so that the length stays the same."""
     return text if text.isprintable() else unsafe().sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def width_of(text: str) -> int:
-    """Columns that the text takes."""
+    """Return the columns that a text takes."""
     return sum(map(get_cwidth, text))
 
 
 def shortened(text: str, room: int) -> str:
-    """The text's end in at most ``room`` columns, with ``…`` for what is missing before it."""
+    """Cut a text at its beginning to ``room`` columns, with ``…`` in place of the missing part."""
     if width_of(text) <= room:
         return text
     end = len(text)
@@ -71,5 +71,5 @@ def shortened(text: str, room: int) -> str:
 
 
 def is_dumb() -> bool:
-    """Whether the terminal can do no more than print."""
+    """Whether the terminal can only print, by its ``TERM``."""
     return os.environ.get("TERM", "").lower() in ("dumb", "unknown", "")

@@ -1,4 +1,4 @@
-"""Below the prompt: which data this is, how old, and what is wrong with it."""
+"""The toolbar below the prompt: which source is open, how new its data is, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from kshell.tree.image import provenance
 from kshell.tree.node import Leaf
 
 _FRESH = 5.0
-"""Seconds for which problems and notes of the data are cached."""
+"""Seconds for which the problems and notes of the data are cached, as the toolbar is drawn at every key press."""
 _GAP = " · "
 _VERSION = ("image", "features", "metadataVersion")
 
 
 class Toolbar:
-    """One line about the source, and one more when there is something to worry about."""
+    """Makes the toolbar: one line about the source, and a second one if there is a problem or note."""
 
     def __init__(self, session: Session, loader: Loader) -> None:
         self._session = session
@@ -31,7 +31,7 @@ class Toolbar:
         self._cached: tuple[Loaded, float, list[str], list[str]] | None = None
 
     def render(self, columns: int) -> StyleAndTextTuples:
-        """The toolbar's fragments for a terminal of so many columns."""
+        """Return the toolbar as styled fragments for a terminal with so many columns."""
         facts = self._facts()
         out = self._first_line(facts, columns)
         style, text = self._worry()
@@ -50,7 +50,7 @@ class Toolbar:
         return [("class:bar.source", f" {name}"), ("class:bar", line)]
 
     def _facts(self) -> list[str]:
-        """What matters most first: the last are left out where there is no room."""
+        """Return the facts about the state, the most important first; a narrow terminal leaves out the last ones."""
         session = self._session
         following = session.source.following() if session.until is None else None
         if following is not None and (session.is_loaded or following.end_offset or following.trouble):
@@ -75,7 +75,7 @@ class Toolbar:
         return f"metadata.version {clean(str(value))}" if value else ""
 
     def _worry(self) -> tuple[str, str]:
-        """The worst there is to say, and its style."""
+        """Return the style and text of the most severe message: a loading error, a problem, a note; else empty."""
         if self._loader.error is not None and not self._session.is_loaded:
             return "class:bar.wrong", self._counted([self._loader.error.message])
         problems, notes = self._problems_and_notes()
@@ -84,7 +84,7 @@ class Toolbar:
         return "class:bar.note", self._counted(notes) if notes else ""
 
     def _counted(self, sentences: list[str]) -> str:
-        """The first, with file names in place of paths, and how many more there are."""
+        """Return the first sentence, with file names in place of full paths, and the number of further ones."""
         path = self._session.source.path
         directory = path if os.path.isdir(path) else os.path.dirname(path)
         more = f" (and {len(sentences) - 1} more: info)" if len(sentences) > 1 else ""
@@ -101,7 +101,7 @@ class Toolbar:
 
 
 def _live_facts(following: Following) -> list[str]:
-    """Of a live source; without a leader, why there is none."""
+    """Return the facts about a live source: leader, epoch, offset and lag; without a leader, the reason."""
     if following.trouble is not None or following.leader_id < 0:
         offset = [f"offset {following.end_offset - 1}"] if following.end_offset else []
         return ["no leader", *offset, clean(following.trouble or "looking for one")]
@@ -114,7 +114,7 @@ def _live_facts(following: Following) -> list[str]:
 
 
 def _fitted(text: str, columns: int) -> str:
-    """Exactly so many columns: filled with blanks, or cut with ``…``."""
+    """Pad a text with blanks, or cut it with ``…``, to exactly so many columns."""
     if width_of(text) <= columns:
         return text + " " * (columns - width_of(text))
     end = len(text)

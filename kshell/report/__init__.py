@@ -1,1 +1,1 @@
-"""The page of ``report``: answers of commands with their pictures, as one file."""
+"""Render the HTML page of the command ``report``; apart from it, for commands may not import rendering."""

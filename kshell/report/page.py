@@ -1,4 +1,4 @@
-"""Answers as one HTML page: each in a section, with a picture where there is one."""
+"""Render answers of commands as one HTML page without scripts: a section for each, with a picture if it has one."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kshell.render import render
 from kshell.render.html_document import Anchor, document
 
 _DRAWN_AT: Final = 110
-"""Columns of a picture in characters."""
+"""Width of a picture that is drawn in characters."""
 _FOOTER: Final = "Times are UTC. Made by kshell report; nothing in it is run or fetched."
 
 
 def page(title: str, facts: list[str], notes: list[str], answers: Sequence[Answered]) -> Iterator[str]:
-    """The lines of the page."""
+    """The lines of the page; ``facts`` (such as the range of offsets) and ``notes`` come below its title."""
     anchors = [Anchor(each.chapter.name, each.chapter.title) for each in answers]
     body = (line for each in answers for line in _section(each))
     yield from document(title, facts, notes, anchors, body, _FOOTER)
@@ -36,7 +36,7 @@ def _section(answered: Answered) -> Iterator[str]:
     elif answered.result is not None:
         drawn = list(_picture(answered.result))
         yield from drawn
-        # What the picture shows is there as numbers, too, for who wants them.
+        # Below a picture, its numbers are in a table that is folded.
         yield from ["<details><summary>Rows</summary>"] if drawn else []
         yield from (chunk.rstrip("\n") for chunk in render(answered.result, "html"))
         yield from ["</details>"] if drawn else []
@@ -49,7 +49,7 @@ def _section(answered: Answered) -> Iterator[str]:
 
 
 def _picture(result: Result) -> Iterator[str]:
-    """The answer's picture, if it has one that can be drawn here; else what people see in a terminal, if drawn."""
+    """The HTML of an answer's plot, if one can be drawn; else of its drawing in characters; else nothing."""
     if plots.picture_of(result) is not None:
         try:
             yield f"<figure>{plots.draw(result).to_html()}</figure>"

@@ -1,4 +1,7 @@
-"""What a command gave, for Python: rows, frames, JSON, a page and a picture of it."""
+"""The result of a command as a Python object, for notebooks and programs.
+
+:class:`Result` wraps the result of the engine and converts it to rows, data frames, JSON, HTML, widgets and plots.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +27,15 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """What a command gave. Rows that are made while they are read are read here, once; it can be pickled.
+    """The result of a command, with all rows in memory, so that it can be used repeatedly and pickled.
 
-    ``notes`` are sentences for a person about the data. ``output`` is the format that was asked for (``-o``), in which
-    it shows itself; ``""`` for what suits the place. With ``secret``, redaction was lifted: then it does not show
-    itself. ``parts`` are the results of several lines, one each. ``as_widget``: a notebook shows a table as
-    :meth:`widget` gives it.
+    Attributes:
+        answer: the result of the engine, for the renderers.
+        notes: sentences for the user about the data.
+        output: the format (``-o``) in which a notebook shows it; ``""`` for the format that suits the notebook.
+        secret: whether values are not redacted; then a notebook shows a message in place of it.
+        parts: the results of the lines, if it is the result of several lines.
+        as_widget: whether a notebook shows a table as :meth:`widget`.
     """
 
     def __init__(
@@ -43,9 +49,8 @@ class Result:
         exit_code: int = EXIT_OK,
     ) -> None:
         self.answer = materialized(answer)
-        """What the renderers take."""
         self.exit_code: int = max(answer.exit_code, exit_code, *(part.exit_code for part in parts), EXIT_OK)
-        """The command's own: 1 for a predicate's finding; 4 where the data is damaged."""
+        """The highest exit code of the command and its parts: 1 if a predicate says no, 4 if the data is damaged."""
         self.notes = tuple(notes)
         self.output = output
         self.secret = secret
@@ -54,8 +59,9 @@ class Result:
 
     @classmethod
     def of(cls, call: Call, answer: Answer, said: Callable[[Session], Sequence[str]]) -> Result:
-        """What a call gave. Its notes (``said`` knows them) and exit code count once its rows were read: only then is
-        known what there is to say of the data.
+        """Make the result of a call. ``said`` returns the notes of a session.
+
+        The rows are read first, because only after that all notes and the exit code are known.
         """
         session = call.session
         result = cls(answer, output=call.shape.output or "", secret=session.redaction.show_secrets)
@@ -68,9 +74,9 @@ class Result:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The result as rows, keys in Kafka's lowerCamelCase: of an object, one row; of a tree, its leaves.
+        """The result as rows, with keys in Kafka's lowerCamelCase. An object is one row, a tree one row per leaf.
 
-        Of several lines (``parts``): what each gave, as one row; what is no object as its ``value``.
+        The result of several lines has one row per line; a value that is no object is in the column ``value``.
         """
         return [dict(row) for row in self._rows()]
 
@@ -91,17 +97,17 @@ class Result:
         return json.loads(self.to_json() or "null")
 
     def to_json(self) -> str:
-        """JSON, exact; 64-bit integers are integers."""
+        """The result as exact JSON, as ``-o json`` prints it; 64-bit integers stay integers."""
         if isinstance(self.answer, Many):
             return to_json(self.to_dict(), indent=2) + "\n"
         return "".join(render(self.answer, "json"))
 
     @property
     def columns(self) -> dict[str, str]:
-        """The name of each column of :attr:`rows` -> its type, as :mod:`kshell.result.frames` lists them.
+        """The name of each column of :attr:`rows` -> its type, as :mod:`kshell.result.frames` lists the types.
 
-        What a command declares is the same whatever its rows hold, and without any row. Other columns (``sql``) have
-        the type that holds all their values.
+        Types that the command declares do not depend on the rows. Other columns (``sql``) get the type that holds all
+        their values.
         """
         return schema(self._fields(self._rows()))
 
@@ -133,7 +139,7 @@ class Result:
 
     @property
     def df(self) -> Any:
-        """The same as :meth:`to_pandas`."""
+        """The rows as a ``pandas.DataFrame``, short for :meth:`to_pandas`."""
         return self.to_pandas()
 
     def to_polars(self) -> Any:
@@ -143,15 +149,15 @@ class Result:
         return to_polars(self.to_arrow())
 
     def to_spark(self, spark: Any) -> Any:
-        """A DataFrame of the rows in that Spark session."""
+        """A DataFrame of the rows in the given Spark session."""
         from kshell.result.frames import to_spark
 
         return to_spark(self.to_arrow(), spark)
 
     def diff(self, other: Result) -> Result:
-        """What is different in ``other``, which is taken for the newer: the columns of the command ``diff``.
+        """Compare with a newer result, and return the changes in the columns of the command ``diff``.
 
-        Rows are the same row where their leading columns are; values of a single thing are compared by their fields.
+        Rows are matched by their leading columns; a single object is compared field by field.
         """
         from kshell.result.difference import difference
 
@@ -159,7 +165,7 @@ class Result:
 
     @property
     def sections(self) -> dict[str, Result]:
-        """The parts of a page (``quorum``: ``replicas``), by key; none of anything else."""
+        """The sections of a report by key, such as ``replicas`` of ``quorum``; empty for any other result."""
         answer = self.answer
         if not isinstance(answer, Report):
             return {}
@@ -181,7 +187,7 @@ class Result:
         return len(answer.rows) if isinstance(answer, Rows) and isinstance(answer.rows, Sequence) else len(self._rows())
 
     def __bool__(self) -> bool:
-        return True  # whether a command gave something is not whether it ran
+        return True  # an empty result must not look like a failure
 
     @overload
     def __getitem__(self, key: int) -> dict[str, Any]: ...
@@ -192,16 +198,16 @@ class Result:
             return [dict(row) for row in self._rows()[key]]
         answer = self.answer
         if isinstance(answer, Rows) and answer.bare is None and isinstance(answer.rows, Sequence):
-            row = answer.rows[key]  # one alone: a loop over indices need not make all of them each time
+            row = answer.rows[key]  # only this row, so that a loop over indices does not make all rows each time
             return {name: row.get(name) for name in plain.columns(answer)}
         return dict(self._rows()[key])
 
-    # --- looks -------------------------------------------------------------------------------------------------------
+    # --- display -----------------------------------------------------------------------------------------------------
 
     def plot(self, *, interactive: bool = False) -> Plot:
-        """A picture of it, where there is a natural one; ``interactive``: to zoom and point at, for a timeline.
+        """Draw the result. ``interactive``: as a chart to zoom and point at, for a timeline only.
 
-        Raises UsageError where there is none, naming those.
+        Raises UsageError if there is no picture for such a result; its hint names commands that have one.
         """
         from kshell.plots import draw
 
@@ -210,14 +216,14 @@ class Result:
     def widget(self) -> TableWidget:
         """The table as a widget that sorts, filters, searches, pages and copies, for a notebook with a running kernel.
 
-        Raises UsageError: it is no table, it holds secrets, or the extra ``notebook`` is not installed.
+        Raises UsageError if it is no table, holds secrets, or the extra ``notebook`` is not installed.
         """
         from kshell.result.widget import table_widget
 
         return table_widget(self)
 
     def to_html(self, *, limit: int | None = None) -> str:
-        """A fragment of a page, without scripts; ``limit`` is how many rows or nodes it shows."""
+        """The result as an HTML fragment without scripts; ``limit``: the most rows or nodes that it shows."""
         if isinstance(self.answer, Many):
             return "".join(part.to_html(limit=limit) for part in self.parts)
         return "".join(render(self.answer, "html", limit=limit))

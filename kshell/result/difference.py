@@ -1,4 +1,4 @@
-"""The difference between two results, as a result: rows matched by their key, or counted where they have none."""
+"""Compare two results (``Result.diff``): rows are matched by a key, or only counted if they have no key."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 Key = tuple[str, ...]
 _IDENTITY = ("partition", "name", "id", "path", "resourceName")
-"""Columns that say which thing a row is about: few rows may be told apart by less, and would be taken for another."""
+"""Columns that identify a row. The key includes them, even if fewer columns happen to tell the present rows apart."""
 
 
 def changes(old: Sequence[Row], new: Sequence[Row], names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Rows as those of ``diff``: path (the key), type ``row``, change, fields, old, new; in the order of ``new``.
+    """Yield the changes as rows of ``diff``: path (the key), type ``row``, change, fields, old, new.
 
-    The key is the shortest run of leading columns that no two rows of a side share; without one (a log in which a
-    line comes twice) rows are only counted: what there is more of is added, what there is less of removed.
+    The key is the shortest sequence of leading ``names`` that is unique among the rows of each side. If there is none
+    (equal rows), rows are only counted: additional equal rows are added, missing ones are removed.
     """
     width = _key_width(old, new, names)
     if width is None:
@@ -44,6 +44,7 @@ def changes(old: Sequence[Row], new: Sequence[Row], names: Sequence[str]) -> Ite
 
 
 def _key_width(old: Sequence[Row], new: Sequence[Row], names: Sequence[str]) -> int | None:
+    """Return how many leading columns make a unique key; ``None`` if not even all of them do."""
     least = max((place for place, name in enumerate(names, 1) if name in _IDENTITY), default=1)
     for width in range(least, len(names) + 1):
         if all(len({_key(row, names[:width]) for row in rows}) == len(rows) for rows in (old, new)):
@@ -76,7 +77,7 @@ def _plain(row: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 def difference(old: Result, new: Result) -> Result:
-    """What is different in ``new``. Raises UsageError for results that are not alike."""
+    """Return the changes from ``old`` to ``new``. Raises UsageError if the results have no column in common."""
     from kshell.result import Result
 
     if not isinstance(new, Result):
@@ -91,7 +92,7 @@ def difference(old: Result, new: Result) -> Result:
 
 
 def _table(result: Result) -> list[dict[str, Any]]:
-    """Rows; of one object its fields, of words their lines."""
+    """Return the rows to compare: those of the result, the lines of a text, or the fields of a single object."""
     answer = result.answer
     if isinstance(answer, Text):
         return [{"line": line} for line in answer.text.splitlines()]

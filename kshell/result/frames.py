@@ -1,4 +1,4 @@
-"""An answer's rows as Arrow, and from there as pandas, polars and Spark: one set of types for all.
+"""Convert rows to an Arrow table, and that to pandas, polars and Spark data frames, with corresponding types.
 
 ========= ============================ ====================== ============ ============================
 declared  Arrow                        pandas                 polars       Spark
@@ -14,9 +14,8 @@ json      string, the value as JSON    …                      String       str
 {*: type} map<string, type>            …                      List(Struct) map<string, type>
 ========= ============================ ====================== ============ ============================
 
-A null is null in all of them, and an integer never becomes a float for its sake.
-
-A column has the type that its command declares, else the one that its values show.
+A null stays null in all of them, and never turns integers into floats. A column has the type that its command declares,
+else one that holds all its values.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ from kshell.tables.declaration import Field, Type, type_text
 
 ANY = "json"
 _LIST_OF_NOTHING: Type = [ANY]
-"""An empty list, which may be one of anything."""
+"""The type of an empty list, which fits a list of any type."""
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 
 def fields(columns: Iterable[Column], rows: Sequence[Row]) -> list[Field]:
-    """A field for each column. One whose type nobody declares gets one that holds every value of it."""
+    """Return a field for each column. A column without a declared type gets a type that holds all its values."""
     return [
         Field(column.name, column.type if column.type is not None else _type(row.get(column.name) for row in rows), "")
         for column in columns
@@ -44,7 +43,7 @@ def fields(columns: Iterable[Column], rows: Sequence[Row]) -> list[Field]:
 
 
 def _type(values: Iterable[Any]) -> Type:
-    """The type of all these values. Columns that are always null, or of several kinds, are JSON."""
+    """Return a type that holds all values; JSON if all are null or their types differ."""
     found: Type | None = None
     for value in values:
         if value is not None:
@@ -64,7 +63,7 @@ def _type_of(value: Any) -> Type:
     if isinstance(value, str):
         return "string"
     if isinstance(value, Mapping):
-        return ANY  # the next row's may have other keys
+        return ANY  # the object of the next row may have other keys
     if not value:
         return _LIST_OF_NOTHING
     element = _type(value)
@@ -72,7 +71,7 @@ def _type_of(value: Any) -> Type:
 
 
 def _joined(one: Type | None, other: Type) -> Type:
-    """What holds both. Numbers stay exact: an integer beside a float is no float."""
+    """Return a type that holds both. It is JSON for an integer and a float, because numbers must stay exact."""
     if one is None or one == other:
         return other
     if isinstance(one, list) and isinstance(other, list) and _LIST_OF_NOTHING in (one, other):
@@ -86,7 +85,7 @@ def schema(fields: Iterable[Field]) -> dict[str, str]:
 
 
 def row_names(rows: Sequence[Row]) -> Iterator[str]:
-    """The keys of rows in the order in which they first come up."""
+    """Yield the keys of all rows in the order of their first use."""
     return iter(dict.fromkeys(name for row in rows for name in row))
 
 
@@ -108,7 +107,7 @@ def to_arrow(fields: Sequence[Field], rows: Sequence[Row]) -> Any:
 
 
 def to_pandas(table: Any) -> Any:
-    """A ``pandas.DataFrame`` whose columns keep Arrow's types, so that null and 64-bit integers go together."""
+    """Convert to a ``pandas.DataFrame`` with Arrow's types, so that a column can hold both null and 64-bit integers."""
     (pandas,) = require("to_pandas", _EXTRA, "pandas")
     return table.to_pandas(types_mapper=pandas.ArrowDtype)
 
@@ -120,5 +119,5 @@ def to_polars(table: Any) -> Any:
 
 
 def to_spark(table: Any, spark: Any) -> Any:
-    """A DataFrame of that Spark session, classic or Connect."""
+    """Convert to a DataFrame of the given Spark session, classic or Spark Connect."""
     return spark.createDataFrame(table)

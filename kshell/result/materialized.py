@@ -1,4 +1,4 @@
-"""Answers that stay: rows are read once, and nothing in them points back to what they were read from."""
+"""Make results independent of their source: read their rows into memory, and remove what cannot be pickled."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from kshell.engine.result import Drawing, Many, Report, Result, Row, Rows, Secti
 
 _WIDTH = 80
 _LINE = "\0line"
-"""Key of a row's line once it is made; no column can have that name."""
+"""The key under which a row stores its finished line; no column can have that name."""
 
 
 def materialized(answer: Result) -> Result:
-    """The answer with its rows read. Raises what reading them raises."""
+    """Read all rows of a result into lists, in place, and return it (a ``Many`` without its parts)."""
     if isinstance(answer, Many):
         return Many((), answer.keep_going, exit_code=answer.exit_code)  # each part is a result of its own
     for rows in _rows_of(answer):
@@ -32,7 +32,7 @@ def _rows_of(answer: Result) -> Iterator[Rows]:
 
 
 def portable(answer: Result) -> Result:
-    """The same answer without the functions that draw it: one that another process can be given."""
+    """Return a copy of a result that can be pickled: the functions that draw it are replaced by their output."""
     if isinstance(answer, Drawing):
         return Drawing(partial(_drawn, answer.draw(_WIDTH)), exit_code=answer.exit_code)
     made: Result = _copy(answer)
@@ -46,7 +46,7 @@ def portable(answer: Result) -> Result:
 
 
 def _drawn(lines: list[list[str]], width: int) -> list[list[str]]:
-    """What was drawn for another width."""
+    """Return lines that are drawn already, whatever the width; stands in for ``Drawing.draw``."""
     return lines
 
 
@@ -61,7 +61,7 @@ def _copy(answer: Result) -> Any:
 
 
 def _make_lines(rows: Rows) -> None:
-    """What ``line`` makes of each row, kept in the row."""
+    """Store in each row the text that ``rows.line`` makes of it, and remove that function."""
     line = rows.line
     if line is None:
         rows.rows = [dict(row) for row in rows.rows]

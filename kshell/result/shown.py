@@ -1,4 +1,8 @@
-"""A result in a notebook: which forms of it there are, and its notes below it."""
+"""The forms in which a notebook shows a result: HTML, Markdown and plain text, each with the notes below.
+
+IPython asks a :class:`kshell.result.Result` for them. A result with secrets is replaced by a message, because a
+notebook saves what it shows.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +20,12 @@ if TYPE_CHECKING:
     from kshell.result import Result
 
 SHOWN = 100
-"""Rows of a table, and nodes of a tree, that a notebook shows at once."""
+"""The most rows of a table and nodes of a tree that a notebook shows."""
 _WITHHELD = "This answer holds secrets, and a notebook saves what it shows: .rows has them, > FILE writes them."
 
 
 def html(result: Result) -> str | None:
-    """A fragment of a page; ``None`` where another format was asked for."""
+    """The result as an HTML fragment; ``None`` if it is empty or another format was requested."""
     if result.parts:
         return _joined(html(part) for part in result.parts)
     if result.output not in ("", "html") or is_empty(result):
@@ -35,7 +39,7 @@ def html(result: Result) -> str | None:
 
 
 def for_eyes(answer: Answer) -> Answer:
-    """What people are shown where the exact answer does not read well, if that is a table or a page."""
+    """Return ``for_people`` of a result if it is a table or report; else, or with a page layout, the result itself."""
     people = answer.for_people
     if isinstance(answer, Rows) and answer.page is not None:
         return answer
@@ -45,17 +49,17 @@ def for_eyes(answer: Answer) -> Answer:
 
 
 def picture(result: Result) -> str:
-    """A drawing's picture, where text has one in characters; nothing where it cannot be made."""
+    """Return an HTML image in place of a plot that text draws with characters; ``""`` if there is none to draw."""
     if not isinstance(result.answer.for_people, Drawing) or result.secret:
         return ""
     try:
         return result.plot().to_html()
     except UsageError:
-        return ""  # no plotting library: the rows are there
+        return ""  # without a plotting library, only the rows are shown
 
 
 def markdown(result: Result) -> str | None:
-    """Markdown; ``None`` where another format was asked for."""
+    """The result as Markdown; ``None`` if it is empty or another format was requested."""
     if result.parts:
         return _joined(markdown(part) for part in result.parts)
     if result.output not in ("", "markdown") or is_empty(result):
@@ -68,7 +72,7 @@ def markdown(result: Result) -> str | None:
 
 
 def text(result: Result) -> str:
-    """The answer in the format that was asked for, else as a terminal has it, and as much of it as a page has."""
+    """The result as plain text in the requested format, in full; by default as at a terminal, with a limit of lines."""
     if result.parts:
         return _joined(text(part) for part in result.parts) or ""
     if is_empty(result):
@@ -85,8 +89,8 @@ def text(result: Result) -> str:
 
 
 def _first(chunks: Iterator[str]) -> Iterator[str]:
-    """As many lines as a page shows rows; what follows is only counted: it is saved with every notebook otherwise."""
-    left = SHOWN + 1  # a table's header
+    """Yield the first lines and a note with the number of further ones, which every saved notebook would hold."""
+    left = SHOWN + 1  # one more for the header of a table
     more = 0
     for chunk in chunks:
         lines = chunk.splitlines(keepends=True)
@@ -102,16 +106,16 @@ def _joined(forms: Iterable[str | None]) -> str | None:
 
 
 def bundle(result: Result) -> dict[str, str]:
-    """Every form of it, by MIME type: a front end shows the richest that it can."""
+    """Return all forms of a result by MIME type; the notebook shows the richest form that it can."""
     forms = {"text/plain": text(result), "text/markdown": markdown(result), "text/html": html(result)}
     return {kind: form for kind, form in forms.items() if form}
 
 
 def is_table(result: Result) -> bool:
-    """Whether it is shown as a table: :meth:`Result.widget` has one."""
+    """Whether a result is shown as a table, so that :meth:`Result.widget` works."""
     return isinstance(for_eyes(result.answer), Rows) and not result.output and not result.secret
 
 
 def is_empty(result: Result) -> bool:
-    """Whether there is nothing to see."""
+    """Whether a result itself has nothing to show: it has no answer, or only parts."""
     return isinstance(result.answer, Nothing | Many)

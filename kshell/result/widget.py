@@ -1,8 +1,8 @@
-"""A table as a widget that sorts, filters, searches, pages and copies: DataTables, which itables brings for notebooks.
+"""Show a table in a notebook as a widget that sorts, filters, searches, pages and copies (DataTables, by itables).
 
-Only this module knows itables. The widget's program comes from the package, not from a network; every cell goes to it
-as escaped text. The rows are in the browser as long as the kernel lives. What a notebook saves of it is no script but
-the same table as markup (docs/decisions/0072).
+Only this module imports itables. The widget's script comes from the package, not from a network; every cell is escaped
+text. The rows are in the browser as long as the kernel runs. A saved notebook holds no script, but the same table as
+static HTML (docs/decisions/0072).
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ _PURPOSE = "a table as a widget"
 _, itables_widget, polars = require(_PURPOSE, "notebook", "anywidget", "itables.widget", "polars")
 _ITable: Any = itables_widget.ITable
 MOST = 100_000
-"""Rows that a widget has: the browser has all of them in its memory."""
+"""The most rows of a widget, as the browser keeps all of them in memory."""
 _PER_PAGE = [10, 25, 50, 100, 500]
 _WRAPPED = "kshell-wrapped"
 _STATIC, _LIVE = "kshell-static", "kshell-widget"
 _SEEN = {"columns": ":visible", "escapeExcelFormula": True}
-"""What is copied and saved: what is seen, of all pages; a spreadsheet must not take a topic's name for a formula."""
+"""Options for copying and saving: the visible columns of all pages, with formulas escaped for spreadsheets."""
 _STYLE = f"""\
 table.{_LIVE} td {{ vertical-align: top; }}
 table.{_LIVE} td.{_WRAPPED} {{ white-space: normal; overflow-wrap: anywhere; min-width: 20em; }}
 :host(:not(.dark)) .itables_anywidget {{ color: #212529; color-scheme: light; }}
 .jp-OutputArea-child:has(.{_STATIC}):has(+ .jp-OutputArea-child .{_LIVE}) {{ display: none; }}
 """
-"""In marimo, a widget is in a tree of its own, which DataTables does not know to be dark: it stays a light one. In
-JupyterLab and Notebook 7, it stands in the place of the static table in front of it as long as it is alive."""
+"""In marimo, the widget is in a shadow tree in which DataTables does not recognize a dark page, so it stays light. In
+JupyterLab and Notebook 7, the live widget hides the static table before it."""
 
 
 class TableWidget(_ITable):  # type: ignore[misc]  # itables comes with an extra
-    """The widget, and what is shown and saved of it where no widget can be.
+    """The widget of a table, with its ``static`` form, HTML without a script, for where no widget can be shown.
 
-    ``static`` is the table as markup without a script. ``_repr_mimebundle_`` gives both as one output.
+    ``_repr_mimebundle_`` gives both as one output; :meth:`marked_static` and :meth:`view` give them as two.
     """
 
     def __init__(self, static: str, description: str, **options: Any) -> None:
@@ -55,11 +55,11 @@ class TableWidget(_ITable):  # type: ignore[misc]  # itables comes with an extra
         return f"<{self._description}>"
 
     def view(self) -> dict[str, Any]:
-        """The forms of the widget alone, by MIME type: nothing is to be seen where it cannot be."""
+        """The forms of the widget alone, by MIME type; empty text where a widget cannot be shown."""
         return {**super()._repr_mimebundle_()[0], "text/plain": "", "text/html": ""}
 
     def marked_static(self) -> dict[str, str]:
-        """The forms of the static table that the widget, if it is shown in the next output, stands in place of."""
+        """The forms of the static table, by MIME type, marked so that a widget in the next output hides it."""
         return {"text/plain": repr(self), "text/html": f'<div class="{_STATIC}">\n{self.static}</div>\n'}
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -67,10 +67,10 @@ class TableWidget(_ITable):  # type: ignore[misc]  # itables comes with an extra
 
 
 def table_widget(result: Result) -> TableWidget:
-    """The table of a result as a widget.
+    """Make a widget of a result's table.
 
     Raises:
-        UsageError: the result is no table, or holds secrets, which a widget would leave in the page.
+        UsageError: the result is no table, or holds secrets, which the widget would keep in the page.
     """
     answer = for_eyes(result.answer)
     if not isinstance(answer, Rows):
@@ -98,7 +98,7 @@ def table_widget(result: Result) -> TableWidget:
 def _options(
     columns: Sequence[Column], values: Mapping[str, Sequence[str]], rows: Sequence[Row], visible: set[str]
 ) -> dict[str, Any]:
-    """The options of itables and DataTables. Nothing in them is a script, and cells are text, not markup."""
+    """Return the options for itables and DataTables. None of them is a script, and cells are text, not HTML."""
     definitions = [
         {
             "targets": [place],
@@ -137,7 +137,7 @@ def _options(
 
 
 def _is_numeric(column: Column, rows: Sequence[Row]) -> bool:
-    """Whether a column sorts by number, though its cells are text: null is a ``-``, which DataTables takes for none."""
+    """Whether a column, whose cells are text, is sorted by number. DataTables treats the ``-`` of null as no number."""
     if column.type is not None:
         return isinstance(column.type, str) and column.type in NUMBERS
     return are_numbers(row.get(column.name) for row in rows)

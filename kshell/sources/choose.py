@@ -1,7 +1,7 @@
-"""Which source a command line, the environment and the configuration mean, and how to connect to it.
+"""Choose the source that a command line, the environment or the configuration names (:func:`choose`), and open it.
 
-Flags > environment > context > properties file; a source given at a higher level discards the ones of lower levels, two
-at one level are an error. A discarded context takes its properties file with it: its passwords are for its own source.
+Flags win over environment, context and properties file, in this order; two sources at one level are an error. A context
+that is not used is ignored together with its properties file, because the passwords in it are for its own source.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ _HOW = "kshell -d DIRECTORY …, kshell -q HOST:PORT …, or kshell --demo … f
 
 
 class TwoSourcesError(UsageError):
-    """Two sources at one level: wrong for every command, also for one that needs none."""
+    """Two sources were given at one level: an error for every command, even for one that needs no source."""
 
 
 class Choice(NamedTuple):
-    """A kind of source (a key of :data:`FLAGS` but ``context``), what was given for it, and how to connect."""
+    """The chosen source: its kind (a key of :data:`FLAGS`, but never ``context``), and its path or addresses."""
 
     kind: str
     value: str
     settings: Settings | None = None
-    """``None`` where nothing is connected to and no properties were asked for."""
+    """How to connect; ``None`` for a source that is not connected to, if no properties were given."""
     warnings: tuple[str, ...] = ()
-    """Sentences for the user, once, about the properties; without their values."""
+    """Sentences for the user about the properties, to be printed once; they contain no values."""
     variable: str | None = None
-    """The variable of the environment that names it, for errors: nobody sees it on the line."""
+    """The environment variable that names the source, for errors: the user does not see it on the command line."""
 
 
 def choose(
@@ -67,10 +67,10 @@ def choose(
     config: str | None = None,
     above: Iterable[str] = (),
 ) -> Choice:
-    """The source that is meant.
+    """Choose a source; ``flags`` maps its kind to the value of the flag.
 
-    ``config`` is the properties file that a flag names, ``above`` are ``key=value`` lines that win over what is in it.
-    Raises UsageError when there is no source, or two at one level, or for properties that cannot be used.
+    ``config`` is the properties file that a flag names, ``above`` are ``key=value`` lines that override the file.
+    Raises UsageError if there is no source, if there are two at one level, or if the properties cannot be used.
     """
     above = list(above)
     choice = _chosen_source(flags, environment)
@@ -81,14 +81,14 @@ def choose(
     if context is not None and context.kind is not None and context.value is not None:
         choice = Choice(context.kind, context.value)
     if choice is not None and choice.kind in (DIRECTORY, DEMO) and not config and not above:
-        return choice  # nothing is connected to: no file is read that nobody asked to read
+        return choice  # no connection is needed: read no properties file that the user did not ask for
     if choice is None and path is None and not above:
         raise UsageError(NO_SOURCE, hint=_HOW)
     return _configured(choice, path, above, context)
 
 
 def _chosen_source(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Choice | None:
-    """The source of the highest level that has one. Raises UsageError for two."""
+    """The source that a flag names, else the one of an environment variable. Raises UsageError for two at one level."""
     for level, names in ((flags, FLAGS), (_named(environment), ENVIRONMENT)):
         choices = [
             Choice(kind, value, variable=names[kind] if names is ENVIRONMENT else None)
@@ -103,11 +103,12 @@ def _chosen_source(flags: Mapping[str, str | None], environment: Mapping[str, st
 
 
 def _named(environment: Mapping[str, str]) -> dict[str, str]:
+    """Kind of source -> the value of its environment variable, for those that are set."""
     return {kind: environment[name] for kind, name in ENVIRONMENT.items() if environment.get(name)}
 
 
 def _context(choice: Choice | None, environment: Mapping[str, str]) -> Context | None:
-    """The context that is meant: by name, or the default one where no source is given. Raises UsageError."""
+    """The context that was named, or the default one if no source is given; else ``None``. Raises UsageError."""
     if choice is not None and choice.kind != CONTEXT:
         return None
     from kshell.client import contexts
@@ -119,7 +120,7 @@ def _context(choice: Choice | None, environment: Mapping[str, str]) -> Context |
 
 
 def _configured(choice: Choice | None, path: str | None, above: list[str], context: Context | None) -> Choice:
-    """The choice with its settings; its source from the properties where none is given. Raises UsageError."""
+    """Add the settings to a choice. If no source was given, the properties name it. Raises UsageError."""
     from kshell.client.properties import read
     from kshell.client.settings import Settings, source_of
 
@@ -131,21 +132,21 @@ def _configured(choice: Choice | None, path: str | None, above: list[str], conte
             raise UsageError(NO_SOURCE, hint=f"{path or '-X'} sets neither bootstrap.controllers nor bootstrap.servers")
         choice = Choice(*configured)
     elif context is not None and path != context.config:
-        # Only here is it easy to expect the other thing: the file was named, the context perhaps long ago.
+        # The user named this file now and the context perhaps long ago, so they may expect the file's source.
         unused = [name for kind, name in _PROPERTIES.items() if getattr(settings, kind)]
         warnings += [f"{name} in {path} is not used: the context {context.name} names the source" for name in unused]
-    # The other list is cleared (KIP-919), and ours is what was given.
+    # Only the address list of the chosen source stays, as it was given (KIP-919).
     own = {CONTROLLERS: None, SERVERS: None} | ({choice.kind: choice.value} if choice.kind in _PROPERTIES else {})
     settings = settings._replace(bootstrap_controllers=own[CONTROLLERS], bootstrap_servers=own[SERVERS], file=path)
     return Choice(choice.kind, choice.value, settings, tuple(warnings))
 
 
 def open_source(choice: Choice, on_corruption: str | None = None) -> Source:
-    """The source behind a choice.
+    """Open the source of a choice.
 
     Args:
-        choice: what is opened.
-        on_corruption: ``stop`` (the default), ``tail`` or ``skip``: what happens at a damaged batch of a directory.
+        choice: what to open.
+        on_corruption: what to do at a damaged batch of a directory's log: ``stop`` (the default), ``tail`` or ``skip``.
 
     Raises:
         SourceError: there is nothing to read.
@@ -166,7 +167,7 @@ def open_source(choice: Choice, on_corruption: str | None = None) -> Source:
     from kshell.client.settings import Settings
 
     settings = choice.settings or Settings.of({})
-    # Late: most commands read a directory, and neither sockets nor TLS are for them.
+    # Imported late: most commands read a directory and need neither sockets nor TLS.
     if choice.kind == CONTROLLERS:
         from kshell.sources.quorum.source import QuorumSource
 
@@ -177,22 +178,22 @@ def open_source(choice: Choice, on_corruption: str | None = None) -> Source:
 
 
 class NoSource(DirectorySource):
-    """The placeholder where no source is given: commands that need none run, others say what is missing."""
+    """The placeholder if no source is given: commands that need none run, all others raise UsageError."""
 
     def __init__(self, how: str = _HOW) -> None:
-        """``how`` says how a source is given, for users."""
+        """``how``: the hint that tells the user how to give a source."""
         self._how = how
         self.path = ""
         self.name = "no source"
         self.is_sample = False
 
     def listing(self, *, full_log: bool = False) -> Listing:
-        """Raises UsageError."""
+        """Raise UsageError, because there is nothing to list."""
         raise UsageError(NO_SOURCE, hint=self._how)
 
 
 def demo_directory() -> str:
-    """The sample that ships with the package: recorded from a real 4.3 cluster.
+    """The directory of the sample that ships with the package, recorded from a real Kafka 4.3 cluster.
 
     Raises:
         SourceError: kshell runs from one file, and there is no private directory to unpack the sample in.

@@ -1,7 +1,7 @@
 """Marks: names that users give to offsets of a log, so that they find them again.
 
-They are in ``$XDG_STATE_HOME/kshell/marks.json``, readable by their owner only, for each cluster by its id (for a
-directory that does not know it, by its path). Without a home they are kept in memory. The file is replaced in one step.
+They are stored in ``$XDG_STATE_HOME/kshell/marks.json``, readable by its owner only, by cluster id (or by path for a
+directory without one). Without a home directory they stay in memory. The file is replaced in one step.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HINT = "`mark` lists the marks there are, `mark NAME [POINT]` sets one"
 
 
 class Mark(NamedTuple):
-    """A named point: an offset, and when its record was written, in epoch milliseconds (-1 where it is not known)."""
+    """A named point: an offset, and the time of its record in epoch milliseconds (-1 if it is not known)."""
 
     name: str
     offset: int
@@ -31,7 +31,7 @@ class Mark(NamedTuple):
 
 
 class Marks:
-    """The marks of one source. Every question reads the file, for another shell may have written it."""
+    """The marks of one source. Every call reads the file again, because another shell may have changed it."""
 
     def __init__(self, path: str | None, source: str) -> None:
         self.path = path
@@ -40,19 +40,19 @@ class Marks:
 
     @classmethod
     def of(cls, source: Source, environment: Mapping[str, str]) -> Marks:
-        """The marks of a source. Raises SourceError for one that has no log."""
+        """The marks of a source. Raises SourceError for a source without a log."""
         listing = source.listing()
         cluster_id = meta_properties(listing).get("cluster.id", "unknown")
         identity = os.path.realpath(source.path) if cluster_id == "unknown" else f"cluster:{cluster_id}"
         return cls(file_path(environment), identity if source.path or cluster_id != "unknown" else source.name)
 
     def all(self) -> list[Mark]:
-        """Every mark, by name. Raises UsageError for a file that is none of ours."""
+        """All marks, sorted by name. Raises UsageError for a file that kshell did not write."""
         own = self._load().get(self.source, {})
         return [Mark(name, stored["offset"], stored["timeMs"]) for name, stored in sorted(own.items())]
 
     def get(self, name: str) -> Mark:
-        """The mark of that name. Raises UsageError, which proposes names that exist."""
+        """The mark of that name. Raises UsageError if there is none, and proposes names that exist."""
         named = {mark.name: mark for mark in self.all()}
         if name not in named:
             hint = did_you_mean(name, named, _HINT, write="@{}".format)
@@ -60,7 +60,7 @@ class Marks:
         return named[name]
 
     def add(self, mark: Mark) -> None:
-        """Set one, in place of one of the same name. Raises UsageError for a name that cannot be one, CommandError."""
+        """Set a mark; it replaces one of the same name. Raises UsageError for an invalid name, CommandError."""
         if not _NAME.match(mark.name) or mark.name.startswith("-"):
             raise UsageError(f"{mark.name!r} cannot be a mark's name", hint="letters, digits, and . + - _ :")
         stored = self._load()
@@ -68,7 +68,7 @@ class Marks:
         self._save(stored)
 
     def remove(self, name: str) -> None:
-        """Forget one. Raises UsageError, CommandError."""
+        """Delete a mark. Raises UsageError if there is none of that name, CommandError."""
         self.get(name)
         stored = self._load()
         stored.get(self.source, {}).pop(name, None)
@@ -86,7 +86,7 @@ class Marks:
         return sources
 
     def _save(self, sources: dict[str, Any]) -> None:
-        """Write the file from scratch, 0600. Raises CommandError."""
+        """Replace the file, with mode 0600. Raises CommandError."""
         if self.path is None:
             self._memory = sources
         else:
@@ -102,5 +102,5 @@ def _is_marks(marks: Any) -> bool:
 
 
 def file_path(environment: Mapping[str, str]) -> str | None:
-    """``$XDG_STATE_HOME/kshell/marks.json``, else in ``~/.local/state``; ``None`` where there is no home."""
+    """``$XDG_STATE_HOME/kshell/marks.json``, else in ``~/.local/state``; ``None`` if there is no home directory."""
     return own_files.place(environment, "XDG_STATE_HOME", "marks.json")

@@ -1,7 +1,7 @@
-"""A source at every offset: its log is replayed once, and each state that it went through stays at hand.
+"""Show a source at any offset: its log is replayed once and every state is recorded, so no offset needs another replay.
 
-A log that grows is replayed from where it ended last time. What the log alone cannot tell (damage in its middle,
-offsets before its start) is left to :meth:`Source.load`, which begins at the snapshots.
+A log that has grown is replayed only from its previous end. What the log alone cannot answer (damage in its middle,
+offsets before its start) is left to :meth:`.Source.load`, which starts from the snapshots.
 """
 
 from __future__ import annotations
@@ -25,19 +25,22 @@ from kshell.sources.source import Loaded, Source
 
 
 class Past:
-    """Made for a source; the first question reads its log."""
+    """The recorded history of a source. The first call reads the log, later calls only what was appended since.
+
+    Methods return ``None`` where the log alone cannot answer; the caller then uses :meth:`.Source.load`.
+    """
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._recorded: _Recorded | None = None
         self._spared: int | None = None
-        """The offset that a snapshot answered for, so that the log needed not be read."""
+        """The offset for which :meth:`skips_log_for` said that the log need not be replayed."""
 
     def skips_log_for(self, offset: int) -> bool:
-        """Whether to answer for an offset without reading all of the log; remembers that it was asked for.
+        """Whether to load the state at ``offset`` from a snapshot instead of replaying the log; remembers the offset.
 
-        So it is for the first one, if a snapshot inside the log ends before it: from there on less is read. Whoever
-        then asks for another offset will ask for more.
+        True for the first offset asked for, if a snapshot inside the log ends at or before it: then less is read.
+        A user who asks for a second offset will probably ask for more, so then the log is replayed.
         """
         if self._recorded is not None or self._spared not in (None, offset):
             return False
@@ -49,7 +52,7 @@ class Past:
         return True
 
     def at(self, offset: int, progress: Progress | None = None) -> Loaded | None:
-        """The image with every record up to ``offset``; ``None`` where the log does not show it. Raises KshellError."""
+        """The state with every record up to ``offset``; ``None`` where the log does not show it. Raises KshellError."""
         recorded = self._recorded
         if recorded is None or offset >= recorded.history.log.end:
             recorded = self.recorded(progress)
@@ -61,7 +64,7 @@ class Past:
         return None if recorded is None else recorded.newest()
 
     def history(self, progress: Progress | None = None) -> tuple[History, SnapshotFacts | None] | None:
-        """The history of the log up to now, and the snapshot that it begins with. Raises KshellError."""
+        """The history of the log up to now, and the snapshot that it begins with, if any. Raises KshellError."""
         recorded = self.recorded(progress)
         return None if recorded is None else (recorded.history, recorded.facts)
 
@@ -72,27 +75,27 @@ class Past:
 
     @property
     def damage(self) -> list[DataError]:
-        """What of the log is damaged or missing, as far as it was met."""
+        """The damaged or missing parts of the log, as far as the replay met them."""
         recorded = self._recorded
         return [] if recorded is None else recorded.bridged + recorded.stepped_over + recorded.damage
 
     def offset_by(self, time_ms: int, progress: Progress | None = None) -> int | None:
-        """The offset of the last record written by then; ``None`` where the clocks of the log leave it open."""
+        """The offset of the last record written at or before ``time_ms``; ``None`` if the log's times do not ascend."""
         recorded = self.recorded(progress)
         if recorded is None or recorded.damage:
             return None
         return recorded.history.log.offset_by(time_ms)
 
     def recorded(self, progress: Progress | None = None) -> _Recorded | None:
-        """What was recorded, brought up to date."""
+        """The recorded log, brought up to date; ``None`` if the log alone does not show its states."""
         for attempt in range(ATTEMPTS):
             listing = self._source.listing(full_log=True)
             if listing.on_corruption == SKIP:
-                return None  # a log with holes is read for each moment by itself
+                return None  # batches are left out: each state is loaded by itself
             try:
                 recorded = self._recorded
                 if recorded is None or not recorded.extend(listing, progress):
-                    self._recorded = None  # two at once would need twice the memory
+                    self._recorded = None  # released first: two of them would need twice the memory
                     recorded = _Recorded(listing, progress)
                 if not recorded.damage or attempt == ATTEMPTS - 1 or self._source.listing(full_log=True) == listing:
                     self._recorded = recorded
@@ -108,14 +111,14 @@ class Past:
 
 
 class _Recorded:
-    """The log of one listing, replayed from its start; where offsets are missing or damaged, from a snapshot after."""
+    """The log of one listing, replayed from its start, or from the next snapshot after missing or damaged offsets."""
 
     def __init__(self, listing: Listing, progress: Progress | None) -> None:
         self.listing = listing
         with without_collector():
             self._begin(progress, None)
             self.bridged: list[DataError] = []
-            """What ended the log before a snapshot from which it goes on."""
+            """The damage before the snapshot from which the replay was started again."""
             end = -1
             while end < self.history.log.end < self._newest():
                 end = self.history.log.end
@@ -123,18 +126,19 @@ class _Recorded:
                 self._begin(progress, self._last_before(end))
 
     def _newest(self) -> int:
-        """Where the newest snapshot ends."""
+        """The end offset of the newest snapshot; 0 if there is none."""
         return self.listing.snapshots[-1].end_offset or 0 if self.listing.snapshots else 0
 
     def _last_before(self, end: int) -> int:
-        """After which offset to look for a snapshot to go on from, where nothing whole follows the log at ``end``."""
+        """The offset after which to look for a snapshot to continue from, when the replay ended early, at ``end``."""
         if any(not isinstance(error, IncompleteLogError) for error in self.damage):
             return end  # a batch is damaged: the next ones may be whole
         bases = (segment.base_offset or 0 for segment in self.listing.segments)
         return min((base for base in bases if base > end), default=self._newest()) - 1
 
     def _begin(self, progress: Progress | None, after: int | None) -> None:
-        # Damage ends what can be replayed, but for what is stepped over: it is before the snapshot's end.
+        """Replay from scratch: from the log's start, or from the oldest snapshot that ends after offset ``after``."""
+        # Damage ends the replay; only damage before the snapshot's end is stepped over.
         base, self.facts, self.damage, self.joined = before_the_log(self.listing, progress, after)
         self.stepped_over: list[DataError] = []
         self.torn: tuple[str, Torn] | None = None
@@ -142,18 +146,18 @@ class _Recorded:
         self._base: Replayer = base
         self._recorder = Recorder(base.image(), self.facts.end_offset if self.facts else 0)
         self._passed: list[SnapshotFacts] = []
-        """The snapshots that the replay came by."""
+        """The snapshots in the middle of the log that the replay has passed."""
         self._recorder.expect(checkpoints.to_pass(self.listing, self.history.log.start, self._passed))
         if self.joined:
             self._read(progress)
 
     @property
     def history(self) -> History:
-        """What the log's records made."""
+        """Every state that the log's records produced."""
         return self._recorder.history
 
     def extend(self, listing: Listing, progress: Progress | None) -> bool:
-        """Read what was appended since; return whether the log is still the one that was read."""
+        """Replay what was appended since; return ``False`` if the log has to be recorded from scratch instead."""
         if listing == self.listing:
             return True
         starts = [segment.base_offset or 0 for segment in listing.segments]
@@ -162,13 +166,13 @@ class _Recorded:
         if set(checkpoints.inside(listing, self.history.log.start, self.history.log.end)).difference(
             self.listing.snapshots
         ):
-            return False  # a snapshot inside what was replayed
+            return False  # a new snapshot lies inside the part that was already replayed
         self.listing = listing
         with without_collector():
             return self._read(progress)
 
     def _read(self, progress: Progress | None) -> bool:
-        """Replay what comes after the end so far; ``False`` when the last batch there is no longer the same."""
+        """Replay what comes after the recorded end; return ``False`` if the last recorded batch was replaced."""
         log = self.history.log
         end, last = log.end, log.last_batch
         reader = LogReader(self.listing, end, progress=progress)
@@ -187,6 +191,7 @@ class _Recorded:
         return True
 
     def _take(self, batch: Batch, file: str, start: int, reader: LogReader) -> bool:
+        """Record one batch; return ``False``, and note the damage, if it cannot be decoded."""
         try:
             self._recorder.log_batch(batch, os.path.basename(file), start)
         except DecodeError as error:
@@ -198,18 +203,18 @@ class _Recorded:
         return True
 
     def newest(self) -> Loaded | None:
-        """As :meth:`loaded`, of the log's end, if a source that loads begins where this log began."""
+        """:meth:`loaded` at the log's end; ``None`` where :meth:`.Source.load` would start from another snapshot."""
         log = self.history.log
         if self.damage or self.stepped_over or not self.joined or checkpoints.inside(self.listing, log.start):
             return None
         loaded = self.loaded(log.end - 1)
         if loaded is None or (self.facts is not None and loaded.problems):
-            return None  # what is wrong in a snapshot is found when it is looked at, and must join the log's problems
+            return None  # problems of a snapshot are found when its values are decoded, and must be added to the log's
         last = max(log.max_timestamp, loaded.image.provenance.timestamp)
         return loaded._replace(until=None, last_timestamp=last, torn=self.torn)
 
     def loaded(self, offset: int) -> Loaded | None:
-        """The image as of an offset, as a source loads it; ``None`` where the log does not show it."""
+        """The state as of ``offset``, as :meth:`.Source.load` returns it; ``None`` where the log does not show it."""
         history = self.history
         log = history.log
         if offset < log.start or (offset >= log.end and self.damage) or (self.damage and not self.joined):
@@ -237,7 +242,7 @@ class _Recorded:
 
 def _together(before: Problems, after: Problems) -> Problems:
     if not after:
-        return before  # it may grow: a snapshot's partitions are decoded when they are looked at
+        return before  # the same object: it grows when partitions of the snapshot are decoded later
     kinds = before.unlisted.keys() | after.unlisted.keys()
     unlisted = {kind: before.unlisted.get(kind, array("q")) + after.unlisted.get(kind, array("q")) for kind in kinds}
     return Problems([*before, *after], unlisted)

@@ -1,4 +1,7 @@
-"""Points in the log's history: an offset, an ISO-8601 time, ``-15m``, or ``now``, and which points can be shown."""
+"""Points in the log's history: parse what a user typed, find the offset of a time, and say which points can be shown.
+
+A point is an offset, an ISO-8601 time, a time before now (``-15m``) or before the last record (``end-15m``), or now.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +30,15 @@ if TYPE_CHECKING:
 _DIGITS = 19
 _LARGEST = 2**63 - 1
 _MOST = 6
-"""Stretches of points that an error names."""
+"""The most ranges of points that an error names."""
 _DURATION = re.compile(r"(\d{1,10}(?:\.\d{1,3})?)(ms|s|m|h|d|w)", re.ASCII)
 _CLOCK = re.compile(r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?", re.ASCII)
-"""A time of today."""
+"""A time of today, such as ``12:00``."""
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 
 
 class Point(NamedTuple):
-    """An offset, a time (epoch milliseconds), or milliseconds before the log's last record; none of them for "now"."""
+    """An offset, a time (epoch milliseconds), or milliseconds before the log's last record; all ``None`` means now."""
 
     offset: int | None = None
     time_ms: int | None = None
@@ -43,23 +46,23 @@ class Point(NamedTuple):
 
 
 class Since(NamedTuple):
-    """Where the records begin that somebody asked for with ``--since``.
+    """Where the records of ``--since`` begin: at ``offset``, and, if ``time_ms`` is set, at that time.
 
-    Clocks of controllers differ, so a record after ``offset`` may have been written before ``time_ms``: its own time
-    decides.
+    The clocks of controllers differ, so a record after ``offset`` may have been written before ``time_ms``: each
+    record's own time decides.
     """
 
     offset: int
     time_ms: int | None = None
     last_ms: int | None = None
-    """When the last record was written, where that was before ``time_ms``, so that nothing is left."""
+    """The time of the log's last record, if it was written before ``time_ms``, so that no record is left."""
 
     def includes(self, offset: int, timestamp: int) -> bool:
-        """Whether a record with that offset and time (epoch milliseconds) is not from before the point."""
+        """Whether a record with that offset and timestamp (epoch milliseconds) is at or after the point."""
         return offset >= self.offset and (self.time_ms is None or timestamp >= self.time_ms)
 
     def reaches(self, end: int, timestamp: int) -> bool:
-        """Whether what ended with the record at an offset, written at a time, lasted beyond the point."""
+        """Whether a state lasted beyond the point, if the record at offset ``end``, of that timestamp, ended it."""
         return timestamp > self.time_ms if self.time_ms is not None else end > self.offset
 
 
@@ -75,8 +78,8 @@ def parse_point(text: str, *, zone: datetime.tzinfo | None = None, from_end: boo
 
     Args:
         text: what the user typed. ``today`` and ``yesterday`` are the midnights at which those days begin.
-        zone: of times that name none; UTC when absent.
-        from_end: whether ``end-15m`` can be answered; else it is refused.
+        zone: the time zone of times that name none; UTC by default.
+        from_end: whether ``end-15m`` is allowed; if not, it is refused with a hint.
 
     Raises:
         UsageError: ``text`` is no point.
@@ -102,8 +105,8 @@ def parse_point(text: str, *, zone: datetime.tzinfo | None = None, from_end: boo
 
 
 def _moment(text: str, zone: datetime.tzinfo | None) -> datetime.datetime:
-    """A day, a time of today, or a date with or without a time. Raises ValueError."""
-    import datetime  # late: few lines name a point
+    """Parse a day, a time of today, or an ISO-8601 date with or without a time. Raises ValueError."""
+    import datetime  # imported late: few command lines name a point
 
     zone = zone or datetime.UTC
     midnight = datetime.datetime.now(zone).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -118,17 +121,17 @@ def _moment(text: str, zone: datetime.tzinfo | None) -> datetime.datetime:
 
 
 def is_ago(text: str) -> bool:
-    """Whether a point is relative to now, so that it is another one later."""
+    """Whether a point counts back from now (``-15m``), so that it means another moment later."""
     return text.startswith("-") and _DURATION.fullmatch(text[1:]) is not None
 
 
 def is_duration_before(text: str) -> bool:
-    """Whether a point is so long before now, or before the last record."""
+    """Whether a point counts back from now (``-15m``) or from the last record (``end-15m``)."""
     return is_ago(text.removeprefix("end"))
 
 
 def duration_ms(text: str) -> int:
-    """Milliseconds of ``500ms``, ``1.5s``, ``5m``, ``2h``, ``7d``, ``1w``. Raises ValueError."""
+    """Convert ``500ms``, ``1.5s``, ``5m``, ``2h``, ``7d`` or ``1w`` to milliseconds. Raises ValueError."""
     match = _DURATION.fullmatch(text)
     if match is None:
         raise ValueError("a duration: 500ms, 30s, 5m, 2h, 7d, 1w")
@@ -136,7 +139,7 @@ def duration_ms(text: str) -> int:
 
 
 def end_time(listing: Listing) -> int:
-    """When the last record was written, in epoch milliseconds: of the log, else of the newest snapshot.
+    """The latest time of a record in the log or in a snapshot, in epoch milliseconds.
 
     Raises:
         OutOfReachError: there is no record with a time.
@@ -150,10 +153,12 @@ def end_time(listing: Listing) -> int:
 
 
 def offset_at(listing: Listing, time_ms: int) -> int:
-    """The offset of the last record written at or before a time: of the log, or of a snapshot that ends after it.
+    """The offset of the last record written at or before ``time_ms``, in the log or at the end of a later snapshot.
 
-    Raises OutOfReachError before everything that is known, IncompleteLogError where what comes next is missing, other
-    DataErrors where the log cannot be read.
+    Raises:
+        OutOfReachError: the time is before every record that is known.
+        IncompleteLogError: the records that come next are missing, so one of them may be the last.
+        DataError: the log cannot be read.
     """
     last, written = -1, -1
     first: int | None = None
@@ -169,7 +174,7 @@ def offset_at(listing: Listing, time_ms: int) -> int:
             break
         last, written = batch.last_offset, batch.max_timestamp
     snapshots = [(file.end_offset or 0, _written(file)) for file in listing.snapshots if _ends_after(file, last)]
-    if following is not None:  # what a later snapshot holds was written later, too, whatever its clock said
+    if following is not None:  # a snapshot that ends after that batch has later records, whatever its time says
         snapshots = [(end, of) for end, of in snapshots if end <= following]
     for end, of in snapshots:
         if 0 <= of <= time_ms:
@@ -185,9 +190,9 @@ def offset_at(listing: Listing, time_ms: int) -> int:
 
 
 def since_time(listing: Listing, time_ms: int) -> Since:
-    """The first batch with a record written at that time or later; the log's end if none has.
+    """Find the first batch with a record written at ``time_ms`` or later; the log's end if there is none.
 
-    A time before the log's first record gives that record: the log holds nothing older. Raises DataError.
+    A time before the log's first record gives that record, because the log has nothing older. Raises DataError.
     """
     end, last = 0, -1
     for _, batch in LogReader(listing, 0, resume=True):
@@ -202,11 +207,12 @@ def _ends_after(file: SnapshotFile, offset: int) -> bool:
 
 
 def missing(first: int, following: int) -> str:
-    """Describe what is not there."""
+    """Say that the offsets from ``first`` up to ``following`` (exclusive) are missing."""
     return f"offset {first} is missing" if following == first + 1 else f"offsets {first} to {following - 1} are missing"
 
 
 def _last_by(batch: Batch, time_ms: int, path: str) -> int | None:
+    """The offset of the batch's last record written at or before ``time_ms``; ``None`` if it has none."""
     try:
         return max((record.offset for record in iter_records(batch) if record.timestamp <= time_ms), default=None)
     except DecodeError as error:
@@ -216,7 +222,7 @@ def _last_by(batch: Batch, time_ms: int, path: str) -> int | None:
 
 
 class _OffsetRange(NamedTuple):
-    """Points that can be shown, from one to the other: (offset, when its record was written in epoch milliseconds)."""
+    """A range of points that can be shown; both ends are (offset, time of its record in epoch milliseconds)."""
 
     first: tuple[int, int]
     last: tuple[int, int]
@@ -228,7 +234,7 @@ class _OffsetRange(NamedTuple):
 
 
 def reach(listing: Listing) -> str | None:
-    """Describe the points that an image exists for: from the log's start, or a snapshot that it joins."""
+    """Tell the user which offsets can be shown: from the log's start on, or from a snapshot that the log continues."""
     ranges = _shown_ranges(listing)
     if not ranges:
         return None
@@ -239,12 +245,13 @@ def reach(listing: Listing) -> str | None:
 
 
 def oldest_before_now(listing: Listing) -> int | None:
-    """The oldest offset that an image exists for and that no gap of the log parts from its end."""
+    """The oldest offset from which every state can be shown, with no gap up to the end; ``None`` if there is none."""
     ranges = _shown_ranges(listing)
     return ranges[-1].first[0] if ranges else None
 
 
 def _shown_ranges(listing: Listing) -> list[_OffsetRange]:
+    """The ranges of points that can be shown, in order; a snapshot outside of them is a range of one point."""
     ranges: list[_OffsetRange] = []
     for first, last in _unbroken(listing):
         joined = [file for file in listing.snapshots if file.end_offset and first[0] <= file.end_offset <= last[0] + 1]
@@ -260,7 +267,7 @@ def _shown_ranges(listing: Listing) -> list[_OffsetRange]:
 
 
 def _unbroken(listing: Listing) -> list[_OffsetRange]:
-    """The log's stretches in which no offset is missing."""
+    """The ranges of the log in which no offset is missing."""
     ranges: list[_OffsetRange] = []
     for _, batch in LogReader(listing, 0, resume=True):
         first, last = (batch.base_offset, batch.base_timestamp), (batch.last_offset, batch.max_timestamp)
@@ -272,7 +279,7 @@ def _unbroken(listing: Listing) -> list[_OffsetRange]:
 
 
 def _written(file: SnapshotFile) -> int:
-    """When the last record in a snapshot was written, as its header says."""
+    """The time of the last record in a snapshot, from its header, in epoch milliseconds; -1 if it is not known."""
     reader = SnapshotReader(file)
     with contextlib.suppress(DataError, OSError):
         next(iter(reader), None)

@@ -1,6 +1,6 @@
-"""Files that are not on this machine: object stores and HDFS, named by URIs, read through ``pyarrow.fs``.
+"""Files in object stores and HDFS, which URIs name: list them and read them through ``pyarrow.fs``.
 
-What a URI cannot say comes from where each store's own tools take it (``AWS_ENDPOINT_URL``, ``AWS_PROFILE``,
+Endpoints and credentials come from where each store's own tools take them (``AWS_ENDPOINT_URL``, ``AWS_PROFILE``,
 ``GOOGLE_APPLICATION_CREDENTIALS``, ``AZURE_…``, ``HADOOP_HOME``, the role of the machine), wherever files are read. A
 URI is printed in tables, plans and errors, so one with a key or a password in it is refused.
 """
@@ -29,16 +29,16 @@ _SCHEMES = {
     "abfs": "abfs",
     "abfss": "abfss",
 }
-"""Schemes that are understood, with what pyarrow calls them."""
+"""Scheme of a URI -> pyarrow's name of the file system."""
 _WITHOUT_HOST = ("hdfs", "viewfs")
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 _REASON = 300
 _LEAST, _MOST = 1 << 16, 8 << 20
-"""Bytes that one request asks for: little where somebody jumps along a file, more and more where all of it is read."""
+"""Bytes of one request: the least after a jump in a file, doubled up to the most while the file is read on."""
 
 
 class Info(NamedTuple):
-    """The metadata of a path in a store; ``changed`` in nanoseconds since 1970, -1 where it is not known."""
+    """What a store reports on a path. ``changed``: the last change, in nanoseconds since 1970, -1 if not known."""
 
     path: str
     is_file: bool
@@ -48,15 +48,15 @@ class Info(NamedTuple):
 
 
 def is_remote(place: str) -> bool:
-    """Whether it is a URI of a store."""
+    """Whether ``place`` is a URI of an object store or of HDFS."""
     scheme, colon, _ = place.partition("://")
     return bool(colon) and scheme.lower() in _SCHEMES
 
 
 def plain(place: str) -> str:
-    """A place as it is named from here on: a local path, or ``scheme://authority/path``.
+    """Normalize what a user typed: to a local path, or to ``scheme://authority/path``, which all functions here expect.
 
-    Raises UsageError for a URI that is not understood, or that carries a key; the message does not repeat it.
+    Raises UsageError for a URI that is not understood, or that contains a key; the message does not repeat it.
     """
     match = _URI.match(place)
     if match is None or (not is_remote(place) and os.path.exists(place)):
@@ -86,9 +86,9 @@ def plain(place: str) -> str:
 
 
 def system(place: str) -> tuple[Any, str]:
-    """The ``pyarrow.fs.FileSystem`` of a URI that :func:`plain` gave, and the path within it, without ``..``.
+    """The ``pyarrow.fs.FileSystem`` of a URI that :func:`plain` returned, and the path within it, without ``..``.
 
-    Raises SourceError where there is no such store, UsageError without pyarrow.
+    Raises SourceError if the store cannot be opened, UsageError if pyarrow is not installed.
     """
     scheme, _, rest = place.partition("://")
     authority, _, path = rest.partition("/")
@@ -99,11 +99,11 @@ def system(place: str) -> tuple[Any, str]:
 
 @cache
 def _system(scheme: str, authority: str) -> tuple[Any, str]:
-    """A file system and the path of its root in it, once a process."""
+    """The file system of a store, and the path of the store's root in it; made once per process."""
     fs = _arrow()
     kind, region = _SCHEMES[scheme], os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-    # With a delayed open, small files are one put: they are there as a whole, or not.
+    # With a delayed open a small file is one PUT request: others see all of it, or nothing.
     try:
         if kind == "s3" and endpoint:
             protocol, colon, host = endpoint.rstrip("/").partition("://")
@@ -131,7 +131,7 @@ def reason(error: BaseException) -> str:
 
 
 def failure(place: str, error: OSError) -> SourceError:
-    """The error of a place that could not be read."""
+    """Make the error for a place that could not be read."""
     if isinstance(error, FileNotFoundError):
         return SourceNotFoundError(f"{place}: no such file or directory")
     if isinstance(error, PermissionError):
@@ -143,7 +143,7 @@ def failure(place: str, error: OSError) -> SourceError:
 
 
 def infos(places: list[str]) -> list[Info]:
-    """What is at each of these URIs of one store, asked for at once. Raises SourceError."""
+    """Ask one store, in one call, what is at each of these URIs. Raises SourceError."""
     if not places:
         return []
     store = system(places[0])[0]
@@ -155,7 +155,7 @@ def infos(places: list[str]) -> list[Info]:
 
 
 def children(place: str) -> list[Info]:
-    """What is in a directory, sorted; nothing where there is none. Raises SourceError."""
+    """The entries of a directory, sorted by path; none if there is no such directory. Raises SourceError."""
     store, inner = system(place)
     try:
         entries = store.get_file_info(_arrow().FileSelector(inner, allow_not_found=True))
@@ -168,7 +168,7 @@ def children(place: str) -> list[Info]:
 
 
 def locate(place: str, inner: str) -> str:
-    """The directory ``inner`` in a directory, if there is one, else the place itself.
+    """The URI of the directory ``inner`` in ``place``, if there is one, else of ``place`` itself.
 
     Raises SourceNotFoundError, UsageError.
     """
@@ -190,9 +190,9 @@ def _info(place: str, entry: Any) -> Info:
 
 
 class RemoteFile:
-    """A file that is read in ranges: ``pread`` as of a descriptor, with fewer requests than calls.
+    """An open file that is read in ranges. It reads ahead, so that there are fewer requests than calls of ``pread``.
 
-    Raises FileNotFoundError (list again), SourceError for what a store refuses when it is opened, OSError later.
+    The constructor raises FileNotFoundError (list again) or SourceError; later calls raise OSError.
     """
 
     def __init__(self, place: str) -> None:
@@ -207,7 +207,7 @@ class RemoteFile:
         self._block, self._start, self._ahead = b"", 0, _LEAST
 
     def pread(self, size: int, position: int) -> bytes:
-        """Bytes from there on, fewer only where the file ends before."""
+        """``size`` bytes from ``position`` on, fewer only if the file ends before."""
         at = position - self._start
         if at < 0 or at + size > len(self._block):
             goes_on = 0 <= at <= len(self._block) and position > 0
@@ -216,17 +216,17 @@ class RemoteFile:
         return self._block[at : at + size]
 
     def data_from(self, position: int) -> int:
-        """Stores do not report what a file leaves out."""
+        """``position`` itself: stores do not report holes of a sparse file."""
         return position
 
     def close(self) -> None:
-        """Forget the file."""
+        """Close the file, and release the block that was read last."""
         self._block = b""
         self._file.close()
 
 
 def text(place: str, most: int) -> str:
-    """The beginning of a small text file; nothing where there is none, or none that may be read."""
+    """The first ``most`` bytes of a text file; an empty text if there is no such file, or it cannot be read."""
     try:
         file = RemoteFile(place)
     except (FileNotFoundError, SourceError):

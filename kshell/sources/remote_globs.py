@@ -1,4 +1,4 @@
-"""What globs find in an object store or HDFS: as ``glob.glob`` does it on this machine, with many requests at once."""
+"""Expand globs in an object store or HDFS, as ``glob.glob`` does on this machine, with many requests in parallel."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import TypeVar
 from kshell.sources.remote import Info, children, infos
 
 AT_ONCE = 16
-"""Requests: each is mostly waiting."""
+"""Requests in parallel: each of them mostly waits."""
 _TOGETHER = 8
-"""Paths that one thread asks for, one after another."""
+"""Paths in one call, for which the store is asked one after another."""
 _Item = TypeVar("_Item")
 _Many = TypeVar("_Many")
 
 
 def matches(pattern: str) -> list[Info]:
-    """What is there of that pattern, sorted. A name that begins with a dot is only found by one. Raises SourceError."""
+    """The files and directories that match, sorted. Only a dot matches a name's leading dot. Raises SourceError."""
     scheme, _, rest = pattern.partition("://")
     authority, *parts = rest.rstrip("/").split("/")
     candidates = [Info(f"{scheme}://{authority}", False, True)]
@@ -45,7 +45,7 @@ def _existing(places: list[str]) -> list[Info]:
 
 
 def _step(directories: list[Info], pattern: str, *, is_last: bool) -> list[Info]:
-    """One part of the pattern further, from directories."""
+    """Match one component of the pattern against the entries of these directories."""
     if pattern == "**":
         below = [info for top in directories for info in (top, *_all_below(top))]
     else:
@@ -70,7 +70,7 @@ def _fits(name: str, pattern: str) -> bool:
 
 
 def at_once(work: Callable[[_Item], _Many], items: Iterable[_Item]) -> list[_Many]:
-    """The results of work that mostly waits, in the order of the items. Raises what the work raises."""
+    """Call ``work`` for each item in parallel threads; return the results in order. For work that mostly waits."""
     items = list(items)
     if len(items) < 2:
         return [work(item) for item in items]

@@ -1,4 +1,4 @@
-"""What every source can do: list what it holds, load an image of it, and say where it comes from."""
+"""The interface of every source: list its files, load an image, follow its log, and find offsets by time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,13 @@ WHERE_LOGS_ARE = "connect to the controllers (-q host:port), or read a directory
 
 
 class Loaded(NamedTuple):
-    """An image and everything there is to say about how it came to be."""
+    """An image, what it was loaded from, and what was noticed on the way.
+
+    ``snapshot``: the one that the replay began with, if any. ``last_timestamp``: of the last record, in epoch
+    milliseconds. ``problems``: records that are not in the image. ``torn``: the path and the end of a log that is cut
+    inside its last batch. ``open_transaction``: the offset at which an unfinished metadata transaction begins.
+    ``notes``: sentences for the user.
+    """
 
     image: Image
     listing: Listing
@@ -40,17 +46,17 @@ class Loaded(NamedTuple):
     damage: list[DataError]
     notes: list[str]
     until: int | None = None
-    """The offset that was asked for; ``None`` for the newest state. Files beside the log describe only the latter."""
+    """The offset that was asked for; ``None`` for the newest state, the only one that sidecar files describe."""
 
     @property
     def cut_at(self) -> int | None:
-        """Where the log ends, if that is before the snapshot does (:meth:`.Listing.missing_from`)."""
+        """The end of a log that ends before its snapshot: records are missing (:meth:`.Listing.missing_from`)."""
         snapshot_end = self.snapshot.end_offset if self.snapshot is not None and self.until is None else None
         return self.listing.missing_from(self.log_end_offset, snapshot_end)
 
 
 class Following(NamedTuple):
-    """The progress of a live source: ``lag`` in offsets behind the high watermark; ``trouble``: why it has no news."""
+    """The progress of a live source. ``lag``: offsets behind the high watermark; ``trouble``: why there is no news."""
 
     leader_id: int
     leader_epoch: int
@@ -60,24 +66,24 @@ class Following(NamedTuple):
 
 
 class Source(ABC):
-    """Base of the sources. ``kind``: ``directory``, ``quorum`` or ``brokers``; ``path`` is empty if there is none."""
+    """Base class of the sources. ``kind``: ``directory``, ``quorum`` or ``brokers``; ``path`` is of files only."""
 
     kind = ""
     path = ""
     name = ""
     is_sample = False
     nodes: Nodes | None = None
-    """The nodes of the cluster, where there are any to ask."""
+    """The nodes of a running cluster; ``None`` for a source that reads files."""
     has_log = True
-    """Whether it knows the metadata log: else it has no offsets and no past, and only parts of the image."""
+    """Whether the source knows the metadata log. If not, it has no offsets and no past, and only parts of the image."""
 
     @property
     def is_live(self) -> bool:
-        """Whether a running cluster answers."""
+        """Whether the source is a running cluster, not files."""
         return self.nodes is not None
 
     def demand_log(self, command: str) -> None:
-        """Refuse a command that needs the metadata log. Raises SourceError where the source does not know it."""
+        """Raise SourceError, on behalf of ``command``, if the source does not know the metadata log."""
         if not self.has_log:
             raise SourceError(f"{command}: {NO_LOG}", hint=WHERE_LOGS_ARE)
 
@@ -86,7 +92,7 @@ class Source(ABC):
         """List snapshots and log as they are now.
 
         Args:
-            full_log: with as much of the log as there is, not only what the newest image needs.
+            full_log: include as much of the log as there is, not only what the newest image needs.
 
         Raises:
             SourceError: the files cannot be listed.
@@ -95,18 +101,21 @@ class Source(ABC):
 
     @abstractmethod
     def load(self, *, until: int | None = None, progress: Progress | None = None, from_oldest: bool = False) -> Loaded:
-        """The image now, or with every record up to offset ``until``. Raises SourceError, DataError."""
+        """Load the newest image, or the one with every record up to offset ``until``. Raises SourceError, DataError.
+
+        ``from_oldest`` replays as much of the log as there is, so that more values know the record that wrote them.
+        """
 
     def offset_of(self, point: str) -> int | None:
-        """The offset that ``point`` means; ``None`` for now. Raises UsageError, DataError."""
-        from kshell.sources.points import offset_at  # late: few lines name a point
+        """The offset that a point such as ``-15m`` means; ``None`` for now. Raises UsageError, DataError."""
+        from kshell.sources.points import offset_at  # imported late: few command lines name a point
 
         moment = self._point(point)
         time_ms = moment.time_ms
         return moment.offset if time_ms is None else self._read(lambda listing: offset_at(listing, time_ms))
 
     def since(self, point: str) -> Since | None:
-        """The first record that is not from before ``point``; ``None`` for now. Raises UsageError, DataError."""
+        """Where the records at or after ``point`` begin; ``None`` for now. Raises UsageError, DataError."""
         from kshell.sources.points import Since, since_time
 
         moment = self._point(point)
@@ -116,7 +125,7 @@ class Source(ABC):
         return None if moment.offset is None else Since(moment.offset)
 
     def _point(self, text: str) -> Point:
-        """A point; one that counts from the last record's time becomes a time."""
+        """Parse a point; ``end-15m``, which counts from the last record's time, becomes a time."""
         from kshell.sources.points import Point, end_time, parse_point
 
         point = parse_point(text, from_end=True)
@@ -125,37 +134,38 @@ class Source(ABC):
         return Point(time_ms=self._read(end_time) - point.before_end_ms)
 
     def _read(self, read: Callable[[Listing], _T]) -> _T:
-        """What ``read`` finds in all of the log, even though a running server removes files meanwhile."""
+        """Call ``read`` with a listing of the whole log, again if a running server removes files meanwhile."""
         from kshell.sources.directory.source import read_listed
 
         return read_listed(lambda: self.listing(full_log=True), read)
 
     def quorum(self, loaded: Loaded) -> dict[str, Any]:
-        """``/quorum`` as nested facts: (type, value, origin) or a dictionary of them."""
+        """The content of ``/quorum``: name -> fact (type, value, origin), or name -> a dictionary of facts."""
         from kshell.sources.directory import describe
 
         return describe.quorum(loaded)
 
     def notes(self) -> list[str]:
-        """Notes for the user on the source itself: on connections, not on data."""
+        """Notes for the user on the source itself, such as its connections; notes on data are in :class:`Loaded`."""
         return []
 
     def start(self, changed: Callable[[], None] | None = None) -> None:  # noqa: B027  # files are not followed so
-        """Follow in the background from now on, where that is possible; ``changed`` is called on news."""
+        """Follow in the background from now on, if the source can; ``changed`` is called after each step."""
 
     def following(self) -> Following | None:
         """The progress of a live source; ``None`` for one that is not followed."""
         return None
 
     def refresh(self) -> bool:
-        """Whether a live source has newer committed records than the image it gave last."""
+        """Whether a live source has newer committed records than the image that it loaded last."""
         return False
 
     @abstractmethod
     def follow(self, start: int | None = None) -> Iterator[FileBatch | None]:
-        """The log's batches from offset ``start`` (``None``: now) on, for ever; ``None`` whenever there is no news.
+        """Yield the log's batches from offset ``start`` (``None``: from now) on, without end.
 
-        A live source gives what is committed. Raises SourceError, DataError.
+        Yields ``None`` whenever there is nothing new. A live source yields only what is committed. Raises SourceError,
+        DataError.
         """
 
     def close(self) -> None:  # noqa: B027  # a directory has none

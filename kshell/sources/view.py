@@ -1,4 +1,4 @@
-"""A view of a source at one point in time: the newest state, or that of an offset, and how its image is loaded."""
+"""A view of a source at one point in time, the newest state or an offset; it decides how the image is loaded."""
 
 from __future__ import annotations
 
@@ -16,19 +16,22 @@ if TYPE_CHECKING:
 
 
 class SourceView:
-    """One source at one point in time: ``until`` is an offset, or ``None`` for the newest state."""
+    """One source at one point in time: ``until`` is an offset, or ``None`` for the newest state.
+
+    The image is loaded on first use of ``loaded``; :meth:`refresh`, :meth:`travel` and :meth:`reload` discard it.
+    """
 
     def __init__(self, source: Source, until: int | None, progress: Progress | None) -> None:
         self.source = source
         self.until = until
         self.progress = progress
         self.front: SourceView = self
-        """The view of the front end; this one may be derived from it, for one answer."""
+        """The front end's view, which has the marks. This view may have been derived from it for one answer."""
         self.past: Past | None = None
-        """Every state of the source, once more than one is asked for (:meth:`travels`)."""
+        """The recorded history of the source, once several points in time are asked for (:meth:`travels`)."""
         self._uses_past = False
         self._present: Loaded | None = None
-        """The newest state, cached while another one is shown."""
+        """The newest state, kept while another point in time is shown."""
 
     @cached_property
     def loaded(self) -> Loaded:
@@ -46,14 +49,14 @@ class SourceView:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the image is at hand (completion must not wait for it)."""
+        """Whether the image is loaded already; completion asks this, because it must not wait for it."""
         return "loaded" in self.__dict__
 
     def refresh(self) -> bool:
-        """Bring in what a live source has committed since then.
+        """Discard the image if a live source has newer committed records; its next use loads them.
 
         Returns:
-            Whether there is anything new; never at a fixed point in time.
+            Whether there are newer records; always ``False`` at a fixed point in time.
         """
         if self.until is not None or not self.is_loaded or not self.source.refresh():
             return False
@@ -61,14 +64,14 @@ class SourceView:
         return True
 
     def travels(self) -> None:
-        """Prepare for several points in time: from now on the log is read once for all of them."""
+        """Prepare for several points in time: from now on the log is replayed once for all of them."""
         if self.past is None:
-            from kshell.sources.past import Past  # late: one answer needs one image
+            from kshell.sources.past import Past  # imported late: most commands need one image only
 
             self.past = Past(self.source)
 
     def travel(self, then: SourceView) -> None:
-        """Move to the point in time of ``then`` (a reshaped session, loaded)."""
+        """Move to the point in time of ``then``, a view that was derived from this one, and take over its image."""
         if self.until is None and self.is_loaded:
             self._present = self.loaded
         present, self._present = (self._present, None) if then.until is None else (None, self._present)
@@ -78,7 +81,10 @@ class SourceView:
             self.__dict__["loaded"] = then.loaded if then.until is not None else present
 
     def offset_of(self, point: str) -> int | None:
-        """The offset of an offset, a time, ``@mark`` or ``now`` (``None``). Raises UsageError, DataError."""
+        """The offset that a point means: an offset, a time, or ``@mark``; ``None`` for ``now``.
+
+        Raises UsageError, DataError.
+        """
         if point.startswith("@"):
             return self.marks.get(point[1:]).offset
         if self.past is not None and self.past.is_recorded and self.source.has_log:
@@ -91,7 +97,7 @@ class SourceView:
         return self.source.offset_of(point)
 
     def since(self, point: str) -> Since | None:
-        """What ``--since POINT`` begins with; ``None`` for now. A mark's own record is not from before the mark.
+        """Where the records of ``--since POINT`` begin; ``None`` for now. The record at a mark's offset is included.
 
         Raises UsageError, DataError.
         """
@@ -103,7 +109,7 @@ class SourceView:
 
     @property
     def marks(self) -> Marks:
-        """The named points of this source. Raises SourceError for one without a log, UsageError for a damaged file."""
+        """The named points of this source. Raises SourceError if it has no log, UsageError if their file is damaged."""
         front = self.front
         if "_marks" not in front.__dict__:
             from kshell.sources.marks import Marks
@@ -113,7 +119,7 @@ class SourceView:
         return marks
 
     def reload(self) -> None:
-        """Forget what was read: the next command reads the source again."""
+        """Discard everything that was read: the next command reads the source again."""
         self._forget()
         self._present = None
         if self.past is not None:
@@ -121,5 +127,5 @@ class SourceView:
             self.travels()
 
     def _forget(self) -> None:
-        for name in ("loaded", "root", "_from_oldest"):  # the latter two are a session's
+        for name in ("loaded", "root", "_from_oldest"):  # the latter two are cached properties of the class Session
             self.__dict__.pop(name, None)

@@ -1,4 +1,4 @@
-"""Metadata logs on Apache Spark: the data source ``kraft``. Needs the extra ``spark``.
+"""Metadata logs on Apache Spark: the data source ``kraft``, and tables of them. Needs the extra ``spark``.
 
 ::
 
@@ -8,11 +8,11 @@
     records = spark.read.format("kraft").load("/fleet/*/*/__cluster_metadata-0")
     topics = spark.read.format("kraft").option("view", "TOPIC_RECORD").load("/fleet/*/*")
 
-    kshell.spark.register_tables(spark, "/data/tables")     # what `kshell-pipeline run` has made
+    kshell.spark.register_tables(spark, "/data/tables")     # the tables that `kshell-pipeline run` has made
     spark.sql("SELECT clusterId, count(*) FROM current_topics GROUP BY 1")
 
-:mod:`kshell.spark.schemas` has the views and their columns, :mod:`kshell.spark.options` the options. Of
-the format itself only :mod:`kshell.spark.source` knows Spark; what is read, and in which pieces, is decided without it.
+:mod:`kshell.spark.schemas` has the views and their columns, :mod:`kshell.spark.options` the options. In a batch read
+only :mod:`kshell.spark.source` knows Spark; which files are read, and in which pieces, is decided without it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from typing import Any
 
 
 def local(master: str = "local[*]", settings: Mapping[str, str] | None = None) -> Any:
-    """A session on this machine alone, as ``kshell-pipeline`` starts one: with the Java that is there, or that the
-    extra ``spark`` brings; it listens on the loopback address only, and says nothing but errors. ``settings`` win. If a
-    session is active, it is that one, as it is.
+    """Start a Spark session on this machine, as ``kshell-pipeline`` does, or return the active session unchanged.
 
-    Raises NoJavaError, UsageError (pyspark is not installed, no such master), CommandError (it does not start).
+    It uses an installed Java, or the one that the extra ``spark`` brings, listens on the loopback address only, and
+    logs only errors. ``settings`` override those of kshell.
+
+    Raises NoJavaError, UsageError (pyspark is not installed, unknown master), CommandError (it does not start).
     """
     import atexit
     import shutil
@@ -42,9 +43,9 @@ def local(master: str = "local[*]", settings: Mapping[str, str] | None = None) -
 
 
 def register(spark: Any) -> None:
-    """Makes the format ``kraft`` known to a session, classic or Connect.
+    """Register the format ``kraft`` with a session, classic or Connect.
 
-    Raises CommandError where the Python of the session's workers lacks what reading needs.
+    Raises CommandError if the Python of the session's workers lacks a module that reading needs.
     """
     from kshell.spark.failures import check_workers
     from kshell.spark.source import KraftDataSource  # late: it imports pyspark
@@ -54,11 +55,11 @@ def register(spark: Any) -> None:
 
 
 def register_tables(spark: Any, out: str, as_of: str = "now") -> list[str]:
-    """Makes the tables that ``kshell-pipeline`` keeps in ``out`` temporary views of a session; gives their names.
+    """Register the tables that ``kshell-pipeline`` keeps in ``out`` as temporary views; return the names of the views.
 
-    The views ``current_…`` show them as the shell does, ``as_of`` an offset, a time (ISO-8601) or a while ago (-1d).
-    They are of the step that counts now: once another one does, make them again.
-    Raises UsageError for such a point, CommandError where no tables are, DataError for a state that cannot be read.
+    The views ``current_…`` show the cluster as the shell does, at the point ``as_of``: an offset, a time (ISO-8601) or
+    a duration before now (-1d). All views stay at the last completed step; call this again to see a later one.
+    Raises UsageError for a wrong point, CommandError if there are no tables, DataError if they cannot be read.
     """
     from kshell.sources.points import parse_point
     from kshell.spark.tables.warehouse import Warehouse

@@ -1,6 +1,6 @@
-"""The command ``kshell-pipeline``: options, a verb, its answer, and the shell's exit codes.
+"""The command ``kshell-pipeline``: parse options, run one verb (:mod:`kshell.spark.verbs`), print its answer.
 
-Standard output carries the answer only.
+Exit codes are those of the shell. Standard output has only the answer; all else goes to standard error.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _OPTIONS = (
 
 
 def entry() -> NoReturn:
-    """Runs the command line and ends the process with its exit code."""
-    logging.disable(logging.CRITICAL)  # py4j's own stacks at an interrupt; what went wrong is raised as well
+    """Run the command line and end the process with its exit code."""
+    logging.disable(logging.CRITICAL)  # py4j logs stack traces at an interrupt; errors are raised as well
     prepare_streams()
     with terminable():
         sys.exit(main())
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs one verb; returns the exit code (0, 1, 2, 3, 4 or 130)."""
+    """Run one verb; return the exit code: 0, 1, 2, 3, 4, 130 after Ctrl-C, or 143 after SIGTERM."""
     arguments = sys.argv[1:] if argv is None else argv
     try:
         return _main(arguments)
@@ -55,7 +55,7 @@ def main(argv: list[str] | None = None) -> int:
     except OutputClosed:
         return EXIT_OK
     except Exception as error:
-        from kshell.render.faults import tell_own_fault  # late: nobody should need it
+        from kshell.render.faults import tell_own_fault  # late: needed only for a bug in kshell
         from kshell.spark.failures import of_task
 
         if (task_error := of_task(error)) is not None:
@@ -72,7 +72,7 @@ def _main(arguments: list[str]) -> int:
         rest = ["help"]
     verb = verbs.get(rest[0])
     args = verb.parsed(rest[1:])
-    for flag in verbs.ANSWER_FLAGS:  # given before the verb, they count unless they are given after it
+    for flag in verbs.ANSWER_FLAGS:  # a flag before the verb counts unless it is given after the verb, too
         if not getattr(args, flag.dest):
             setattr(args, flag.dest, getattr(options, flag.dest))
     if args.help:

@@ -1,4 +1,4 @@
-"""What the pipeline runs on: Java, Python, packages, and Spark; and whether they work together."""
+"""``kshell-pipeline doctor``: report the Java, Python, packages and Spark that are used, and whether they work."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from kshell.spark import java, session, session_checks
 
 
 class Package(NamedTuple):
-    """A Python package: from version ``least`` to below ``below`` (the bounds of the extra ``spark``), and what for.
+    """A Python package, its purpose, and its supported versions: ``least`` to before ``below``, as the extra ``spark``.
 
-    One that is not ``required`` is only listed.
+    A package that is not ``required`` is listed, but no problem if it is missing.
     """
 
     name: str
@@ -52,14 +52,14 @@ def examine(
     settings: Mapping[str, str] | None = None,
     log_level: str = "error",
 ) -> Report:
-    """Everything that is found, as sections; with ``start``, what comes of using it.
+    """Examine the environment; return a report with a section per subject, and one with all problems.
 
-    Exit code 1 when something that is needed is missing, or something that is there does not work. Raises UsageError
-    for options that make no sense.
+    With ``start``, and if no problem was found before, a session is started and tried. The exit code of the report is 1
+    if something is missing or does not work. Raises UsageError for a master that cannot be right.
     """
     problems: list[Row] = []
     packages = package_rows(problems)
-    # A Connect server has a Java of its own.
+    # With Spark Connect, the server has a Java of its own, and none is needed here.
     is_remote = (master or "").startswith("sc://")
     sections = [
         Section("java", "Java", _java(environment, [] if is_remote else problems)),
@@ -101,7 +101,7 @@ def _java(environment: Mapping[str, str], problems: list[Row]) -> Row:
 
 
 def package_rows(problems: list[Row], version_of: Callable[[str], str | None] | None = None) -> list[Row]:
-    """A row for each of :data:`PACKAGES`; what is missing or of the wrong release is added to ``problems``."""
+    """Return a row for each of :data:`PACKAGES`; missing or unsupported ones are added to ``problems``."""
     rows: list[Row] = []
     for package in PACKAGES:
         version = (version_of or installed_version)(package.name)
@@ -124,7 +124,7 @@ def package_rows(problems: list[Row], version_of: Callable[[str], str | None] | 
 
 
 def installed_version(name: str) -> str | None:
-    """The version of a package of this Python."""
+    """Return the installed version of a package; ``None`` if it is not installed."""
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -132,7 +132,7 @@ def installed_version(name: str) -> str | None:
 
 
 def _parts(version: str) -> tuple[int, ...]:
-    """The numbers of a version; what follows the first part that is no number does not count."""
+    """Return the numbers of a version, up to the first part that is not a number."""
     numbers = []
     for part in version.split("."):
         if not part.isdigit():
@@ -145,7 +145,7 @@ def _parts(version: str) -> tuple[int, ...]:
 
 
 def _spark(environment: Mapping[str, str], problems: list[Row]) -> Row:
-    """Which Spark a session on this machine gets. A missing pyspark is a problem of the packages already."""
+    """Return which Spark a session on this machine uses. A missing pyspark was reported with the packages."""
     spark_home = environment.get("SPARK_HOME")
     if importlib.util.find_spec("pyspark") is None:
         return {"home": None, "version": None, "notUsed": spark_home}
@@ -156,13 +156,13 @@ def _spark(environment: Mapping[str, str], problems: list[Row]) -> Row:
     return {
         "home": home,
         "version": version,
-        # Another Spark than this pyspark's: only a cluster's master would use it.
+        # A Spark of another version than pyspark: it is not used for sessions on this machine.
         "notUsed": spark_home if spark_home not in (None, "", home) else None,
     }
 
 
 def _tried(master: str | None, settings: Mapping[str, str], log_level: str, problems: list[Row]) -> list[Row]:
-    """A session, and what it can do; and a Delta table, which needs none."""
+    """Try a Delta table, which needs no session, then a session and what it can do; return a row per check."""
     checks = session_checks.SessionChecks()
     with tempfile.TemporaryDirectory(prefix="kshell-doctor-", ignore_cleanup_errors=True) as folder:
         session_checks.delta(checks, folder)

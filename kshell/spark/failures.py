@@ -1,5 +1,6 @@
-"""What went wrong in a task, as an error for people. Whatever a Python worker raises reaches the driver as text in an
-error of Spark's; what is known of it is read out of that.
+"""Recognize known causes of failed Spark tasks, and turn them into errors that say what to do.
+
+An exception in a Python worker reaches the driver only as text within an exception of Spark's; this text is searched.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ import sys
 from typing import Any
 
 from kshell.errors import CommandError
-from kshell.spark.tables.data_files import SHARED
+from kshell.spark.tables.data_files import WRITE_HINT
 
 _REFUSED = re.compile(rf"^{re.escape(CommandError.__module__)}\.{CommandError.__name__}: (.+)$", re.MULTILINE)
-"""The line of an error of ours in what Python prints of it."""
+"""The last line of a traceback that ends with a CommandError of kshell."""
 _LACKS = re.compile(r"^ModuleNotFoundError: No module named '([\w.]+)'$", re.MULTILINE)
 _INSTALL = (
     "the Python of the executors (PYSPARK_PYTHON, or spark.pyspark.python, says which) needs"
@@ -24,28 +25,26 @@ _INSTALL = (
 )
 
 _PATIENCE = 30.0
-"""Seconds for an import."""
+"""Seconds that the import of this package may take in another Python."""
 WORKER_STARTS = 5
-"""How often the Python of a stream is started before its failure counts: each start has Spark's ten seconds."""
+"""How often a stream is started until its Python worker is up: each time Spark waits ten seconds for it."""
 _LATE_WORKER = "Python worker failed to connect back"
 
 
 def is_late_worker(error: BaseException | None) -> bool:
-    """Whether a Python worker was not up in time, which on a busy machine means that it was slow.
+    """Whether an error says that a Python worker did not start in time, as happens on a busy machine.
 
-    Spark waits ten seconds for a worker that it starts by itself, as it does for the source of each stream, and no
-    setting changes that (``PythonWorkerFactory.createSimpleWorker``). Nothing has been read by then, so that starting
-    the stream again loses nothing and repeats nothing.
+    Spark waits ten seconds for the worker of a stream's source, and no setting changes that
+    (``PythonWorkerFactory.createSimpleWorker``). Nothing was read by then, so the stream can simply be started again.
     """
     return error is not None and _LATE_WORKER in str(error)
 
 
 def check_workers(spark: Any) -> None:
-    """Raises CommandError where the Python that a classic session starts its workers with on this machine cannot import
-    this package: Spark would say it in a page of Java, and of the last line only.
+    """Raise CommandError if the Python workers of a classic session on this machine cannot import this package.
 
-    A virtual environment is enough for that, where PYSPARK_PYTHON is not set: workers are whatever ``python3`` is on
-    the path. Sessions on clusters have their workers elsewhere.
+    That happens in a virtual environment if PYSPARK_PYTHON is not set, because workers run the first ``python3`` on the
+    path; Spark would report it in a page of Java. Sessions on clusters are not checked: their workers run elsewhere.
     """
     from kshell.spark.session import is_here, spark_home  # late: it imports this package's Java
 
@@ -60,7 +59,7 @@ def check_workers(spark: Any) -> None:
     try:
         process = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False, env=variables)
     except (OSError, subprocess.TimeoutExpired):
-        return  # Spark will say what it is
+        return  # the cause is unclear; Spark will report it
     if process.returncode and (lacks := _LACKS.search(process.stderr)) is not None:
         raise CommandError(
             f"the Python of Spark's workers, {python}, has no module {lacks[1]}",
@@ -69,12 +68,12 @@ def check_workers(spark: Any) -> None:
 
 
 def of_task(error: BaseException) -> CommandError | None:
-    """What kept a task from its work; ``None`` where it is no error of Spark's, or of another kind."""
+    """Return the known cause of a failed task; ``None`` if the error is not one of Spark's, or has another cause."""
     if not type(error).__module__.startswith("pyspark."):
         return None
     message = str(error)
     if (match := _REFUSED.search(message)) is not None:
-        return CommandError(match[1], hint=SHARED)
+        return CommandError(match[1], hint=WRITE_HINT)
     if (match := _LACKS.search(message)) is not None:
         return CommandError(f"executors have no Python module {match[1]}", hint=_INSTALL)
     return None

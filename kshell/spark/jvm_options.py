@@ -1,4 +1,4 @@
-"""What the JVM of a session on this machine is started with: logs, how it compiles, and how it collects garbage."""
+"""The JVM options of a session on this machine: log level, compiler, and garbage collector."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from kshell.errors import UsageError
 
 _LEVELS = ("off", "error", "warn", "info", "debug")
 _BRIEF = ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m", "-Xmn256m"]
-"""Compile quickly, not well (the room for compiled code is 48 MB then, and the pipeline fills it); collect seldom."""
+"""Compile fast instead of optimizing, and collect seldom. Without the second option the code cache would be 48 MB,
+which the pipeline fills."""
 _BRIEF_COLLECTOR = "-XX:+UseSerialGC"
 _COLLECTOR = "-XX:+UseParallelGC"
-"""Nobody waits for an answer within milliseconds here: throughput counts (decision 21)."""
+"""Throughput matters here, not pauses: no answer is expected within milliseconds (decision 21)."""
 _ANY_COLLECTOR = re.compile(r"-XX:[+-]Use\w+GC\b")
 _VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS", "PYSPARK_SUBMIT_ARGS")
-"""Java's own, and those that Spark hands to it."""
+"""Variables with options that Java reads itself, or that Spark passes to it."""
 _EXTRA = "spark.driver.extraJavaOptions"
 _DEFAULTS = "spark-defaults.conf"
 
 
 def options(log_level: str, *, brief: bool = False, collects: bool = True) -> list[str]:
-    """``brief``: of a session of seconds; ``collects``: whether the collector is chosen here.
+    """Return the JVM options of a session.
 
-    Raises UsageError for a level that is none.
+    ``brief``: the session lasts only seconds. ``collects``: choose a garbage collector, too.
+    Raises UsageError for an unknown log level.
     """
     if log_level not in _LEVELS:
         raise UsageError(f"{log_level!r} is no level of a log", hint=f"one of {', '.join(_LEVELS)}")
@@ -36,7 +38,7 @@ def options(log_level: str, *, brief: bool = False, collects: bool = True) -> li
 
 def _logging(level: str) -> list[str]:
     quiet = os.path.join(os.path.dirname(os.path.abspath(__file__)), "log4j2.properties")
-    if not os.path.isfile(quiet):  # it is not in a zip
+    if not os.path.isfile(quiet):  # it cannot be read if this package runs from a zip
         return []
     return [
         f"-Dlog4j2.configurationFile={pathlib.Path(quiet).as_uri()}",
@@ -46,12 +48,12 @@ def _logging(level: str) -> list[str]:
 
 
 def names_collector(settings: Mapping[str, str], environment: Mapping[str, str], spark_home: str) -> bool:
-    """Whether somebody has chosen a collector: with two of them Java does not start.
+    """Whether the user has chosen a garbage collector already: with two of them Java does not start.
 
-    ``settings``: of the session; Spark's own are in ``spark-defaults.conf``.
+    It may be in the session's ``settings``, in variables, or in ``spark-defaults.conf``.
     """
     places = [settings.get(_EXTRA, ""), *(environment.get(name, "") for name in _VARIABLES)]
     folder = environment.get("SPARK_CONF_DIR") or os.path.join(spark_home, "conf")
-    with contextlib.suppress(OSError):  # there is none, or Spark will say what is wrong with it
+    with contextlib.suppress(OSError):  # the file is missing, or Spark will report what is wrong with it
         places.append(pathlib.Path(folder, _DEFAULTS).read_text("utf-8", errors="replace"))
     return any(_ANY_COLLECTOR.search(place) for place in places)

@@ -1,4 +1,4 @@
-"""The options of the data source, read once and checked: an option that nobody knows is an error, not ignored.
+"""Parse and check the options of the data source ``kraft``; an unknown option is an error.
 
 ================ ===================================================================================================
 ``view``         ``records`` (the default), ``files``, ``quarantine``, or a record type
@@ -15,15 +15,15 @@
 ``pushFilters``  ``true``: conditions on type, clusterId, offset and timestampMs narrow what is read
 ================ ===================================================================================================
 
-Of a stream, besides (see :mod:`kshell.spark.stream.source`):
+More options of a stream (see :mod:`kshell.spark.stream.source`):
 
 ====================== =============================================================================================
 ``maxBytesPerTrigger`` at most about so many bytes of logs and snapshots in one micro-batch (no limit)
 ``startingOffsets``    ``earliest``: all that is there (the default); ``latest``: only what comes after its start
 ====================== =============================================================================================
 
-A stream takes ``since`` and ``until`` as offsets and times only: a while ago is another time after each restart, and
-what came in between would be missing.
+A stream takes ``since`` and ``until`` as offsets and times only: a duration before now would be another time after each
+restart, and records in between would be missing. (The documentation's reference is made of these tables.)
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _NAMES = (
 
 
 class Narrowing(NamedTuple):
-    """Which records are wanted; ``None`` for all. Ends are inclusive, times in epoch milliseconds."""
+    """Which records are wanted; ``None`` means all. ``since`` and ``until`` are inclusive."""
 
     types: frozenset[str] | None = None
     clusters: frozenset[str] | None = None
@@ -74,7 +74,7 @@ class Narrowing(NamedTuple):
 
 
 class Options(NamedTuple):
-    """What was asked for."""
+    """The options of a read or a stream, parsed; see the module for their meaning."""
 
     paths: tuple[str, ...]
     view: str = RECORDS
@@ -89,18 +89,18 @@ class Options(NamedTuple):
     trigger_bytes: int = UNLIMITED
     starts: str = STARTS[0]
     moving: tuple[str, ...] = ()
-    """Which of ``since`` and ``until`` was said as a while ago: each time it is read it is another point."""
+    """Which of ``since`` and ``until`` were given as a duration before now, so that they move with time."""
     passes_over: bool = False
-    """Not for users: whether a stream leaves what globs find and nobody can list for later, instead of ending."""
+    """Not an option for users: whether a stream skips matches of globs that cannot be listed, instead of failing."""
 
     def fields(self) -> tuple[Field, ...]:
-        """The columns of the answer. Raises UsageError for one that the view does not have."""
+        """Return the requested columns of the view. Raises UsageError for one that the view does not have."""
         fields = fields_of(self.view)
         return fields if self.columns is None else chosen(fields, self.columns, self.view)
 
 
 def chosen(fields: Iterable[Field], names: Iterable[str], view: str) -> tuple[Field, ...]:
-    """The fields of those names, in that order. Raises UsageError for a name that there is none of."""
+    """Return the fields with the given names, in the order of the names. Raises UsageError for an unknown name."""
     by_name = {field.name: field for field in fields}
     names = tuple(names)
     for name in names:
@@ -110,7 +110,7 @@ def chosen(fields: Iterable[Field], names: Iterable[str], view: str) -> tuple[Fi
 
 
 def parse(texts: Mapping[str, str]) -> Options:
-    """The options of a read, whose names may be in any case. Raises UsageError."""
+    """Parse the options that Spark passes; their names are case-insensitive. Raises UsageError."""
     by_lower = {name.lower(): name for name in _NAMES}
     options = {}
     for name, text in texts.items():
@@ -144,7 +144,7 @@ def parse(texts: Mapping[str, str]) -> Options:
 
 
 def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
-    """Spark hands over one path as it is, several as a JSON list."""
+    """Return the paths: Spark passes one path as the option ``path``, several as a JSON list in ``paths``."""
     paths = [options["path"]] if "path" in options else []
     if "paths" in options:
         paths += json.loads(options["paths"])
@@ -163,7 +163,7 @@ def _list(text: str | None) -> tuple[str, ...] | None:
 
 
 def _one_of(name: str, options: Mapping[str, str], choices: tuple[str, ...]) -> str:
-    """The value of an option with a few choices, of which the first is the default."""
+    """Return the value of an option with a few choices, of which the first is the default."""
     value = options.get(name, choices[0]).lower()
     if value not in choices:
         raise UsageError(f"{name}: {value} is not one of {', '.join(choices)}")

@@ -1,5 +1,6 @@
-"""Found by Spark itself: the wheel has this module at its top, where pyspark looks for ``pyspark_*`` with a
-``DefaultSource``. So ``spark.read.format("kraft")`` works without ``kshell.spark.register``.
+"""Make ``spark.read.format("kraft")`` work without ``kshell.spark.register``.
+
+The wheel has this module at its top level, where pyspark looks for modules ``pyspark_*`` with a ``DefaultSource``.
 """
 
 from kshell.spark.source import KraftDataSource as DefaultSource

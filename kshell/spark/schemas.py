@@ -1,8 +1,8 @@
-"""The views of the data source, and their columns: declared once, for Arrow, for Spark and for the reference.
+"""The columns of the data source's views, declared once for Arrow, for Spark and for the reference.
 
-``records``: every record, one row each, as ``dump`` has them. ``files``: one row a file. ``quarantine``: what could not
-be read or decoded. And one view a record type, named like it (``TOPIC_RECORD``), whose columns derive from the
-record's declaration.
+The views are ``records``: one row per record, as in ``dump``; ``files``: one row per file; ``quarantine``: what could
+not be read or decoded; and one view per record type, with its name (``TOPIC_RECORD``), whose columns derive from the
+declaration of the type. The columns of the pipeline's tables ``copies`` and ``clusters`` are here, too.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ COPY_FIELDS = (
     Field("directoryId", "string", "the id of the log directory, where it has one"),
     Field("comparedWith", "string", "the copy that it is compared with; null for the reference"),
 )
-"""Of the pipeline's table ``copies``, a row a copy; as the command ``compare-logs`` has them."""
+"""The columns of the pipeline's table ``copies``, one row per copy; those of the command ``compare-logs``."""
 CLUSTER_FIELDS = (
     _CLUSTER,
     Field("copies", "int32", "copies of its log"),
@@ -103,10 +103,10 @@ CLUSTER_FIELDS = (
     Field("leaderEpoch", "int32", "that epoch; null where no copy has such a file"),
     Field("voters", ["int32"], "the voters that it names: none with kraft.version 1"),
 )
-"""Of the pipeline's table ``clusters``, a row a cluster."""
+"""The columns of the pipeline's table ``clusters``, one row per cluster."""
 
 _CONTEXT = (*_PLACE, *(field for field in FIELDS if field.name not in ("type", "data")))
-"""What stands before the fields of a record in the view of its type."""
+"""The columns before a record's own fields in the view of its type."""
 _TAKEN = frozenset(field.name for field in _CONTEXT)
 _TYPES: dict[str, Type] = {
     "bool": "boolean",
@@ -124,7 +124,7 @@ _TYPES: dict[str, Type] = {
 
 
 def view_name(text: str) -> str:
-    """The view that was meant; types in any case, with or without ``_RECORD``. Raises UsageError, which proposes."""
+    """Return the name of a view; types may be in any case, without ``_RECORD``. Raises UsageError with suggestions."""
     if text.lower() in (RECORDS, FILES, QUARANTINE):
         return text.lower()
     try:
@@ -137,7 +137,7 @@ def view_name(text: str) -> str:
 
 
 def fields_of(view: str) -> tuple[Field, ...]:
-    """The columns of a view that :func:`view_name` gave."""
+    """Return the columns of a view, named as by :func:`view_name`."""
     fixed = {RECORDS: RECORD_FIELDS, FILES: FILE_FIELDS, QUARANTINE: QUARANTINE_FIELDS}
     return fixed.get(view) or (*_CONTEXT, *record_fields(view))
 
@@ -149,9 +149,9 @@ def _schemas() -> dict[str, schema.Schema]:
 
 
 def record_fields(name: str) -> tuple[Field, ...]:
-    """The columns of a record type's own fields, as ``dump`` prints them: null is what the record does not say.
+    """Return the columns of a record type's own fields, as ``dump`` prints them; a field that is not written is null.
 
-    A field that has the name of one of the columns before it is called ``data…``: ``dataEpoch``.
+    A field with the name of a column before it gets the prefix ``data``, such as ``dataEpoch``.
     """
     declared = _schemas()[name]
     fields = [
@@ -163,7 +163,7 @@ def record_fields(name: str) -> tuple[Field, ...]:
 
 
 def column_name(name: str) -> str:
-    """The column of a record's field."""
+    """Return the name of the column for a record's field."""
     return f"data{name[0].upper()}{name[1:]}" if name in _TAKEN else name
 
 
@@ -182,22 +182,22 @@ def _doc(field: schema.Field) -> str:
 
 
 def spark_schema(fields: Iterable[Field]) -> Any:
-    """The ``StructType`` of those columns; what a column says is its comment."""
+    """Return the ``StructType`` of columns; a column's description is its comment."""
     return importlib.import_module("pyspark.sql.types").StructType.fromJson(json.loads(schema_json(fields)))
 
 
 def schema_json(fields: Iterable[Field]) -> str:
-    """The columns as Spark and the Delta protocol (Schema Serialization Format) both spell them."""
+    """Return columns as the JSON that Spark and the Delta protocol (Schema Serialization Format) use for schemas."""
     return json.dumps(_struct((field.name, field.type, {"comment": field.doc}) for field in fields))
 
 
 def spark_columns(fields: Iterable[Field]) -> list[tuple[str, str]]:
-    """(name, type as Spark SQL spells it) of those columns."""
+    """Return (name, type as Spark SQL writes it) of columns."""
     return [(field.name, sql_type(_spark_type(field.type))) for field in fields]
 
 
 def sql_type(kind: Any) -> str:
-    """A type of :func:`schema_json` as Spark SQL spells it: without comments and nullability."""
+    """Return a type of :func:`schema_json` as Spark SQL writes it, without comments and nullability."""
     if isinstance(kind, str):
         return {"integer": "int", "short": "smallint", "long": "bigint"}.get(kind, kind)
     if kind["type"] == "array":

@@ -1,8 +1,8 @@
-"""The Spark session: on this machine with settings that suit it, or on a cluster, which decides for itself.
+"""Start Spark sessions: on this machine with suitable settings, or on a cluster with the cluster's own settings.
 
-On this machine (no ``--master``, or ``local…``) everything that is needed is found or brought along: Java, the jars of
-Spark, the Python of the workers; and nothing listens beyond the loopback address. With any other master, and under
-``spark-submit``, only what the tables depend on is set: the time zone.
+On this machine (no ``--master``, or ``local…``) this module finds everything that Spark needs: Java, the jars of Spark,
+the Python of the workers; and Spark listens on the loopback address only. With any other master, and under
+``spark-submit``, it sets only what the tables depend on: the time zone.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ NAME = "kshell-pipeline"
 _LOOPBACK = "127.0.0.1"
 _LOCAL = re.compile(r"local(\[([1-9][0-9]*|\*)(,[0-9]+)?\])?")
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""Set by spark-submit, which has started the JVM and has the settings."""
+"""The variable that spark-submit sets, which has then started the JVM with its own settings."""
 _REMOTE = "SPARK_REMOTE"
 _CONTAINER = "/sys/fs/cgroup/memory.max"
-"""The limit of control groups, version 2, in bytes."""
+"""The file with a container's memory limit in bytes (control groups, version 2)."""
 _OF_TABLES = {
-    # Days and months of the tables are UTC's, wherever the session runs.
+    # Days and months in the tables are those of UTC, wherever the session runs.
     "spark.sql.session.timeZone": "UTC",
 }
 
@@ -47,24 +47,24 @@ def is_local(master: str) -> bool:
 
 
 def is_here(spark: SparkSession) -> bool:
-    """Whether a session's tasks run in this machine's own files: a Connect server may be anywhere."""
+    """Whether a session's tasks run on this machine and see its files. A Connect server may be anywhere."""
     is_connect = ".connect." in type(spark).__module__
     return not is_connect and is_local(str(spark.conf.get("spark.master", "")))
 
 
 def check(master: str | None) -> None:
-    """Raises UsageError for a master that begins like one on this machine and is none (``local[0]``)."""
+    """Raise UsageError for a master that begins with ``local`` but is not valid (``local[0]``)."""
     if master is not None and master.startswith("local") and not master.startswith("local-cluster["):
         cores_of(master)
 
 
 def is_started_here(master: str | None) -> bool:
-    """Whether a session of that ``--master`` would be one on this machine, which this module decides about."""
+    """Whether the session for a ``--master`` would run on this machine, with the settings of this module."""
     return is_local(master or _surrounding(os.environ))
 
 
 def active() -> SparkSession | None:
-    """The session that is active in this thread. Raises UsageError where pyspark is not installed."""
+    """Return the session that is active in this thread, if any. Raises UsageError if pyspark is not installed."""
     return _spark_session().getActiveSession()
 
 
@@ -76,11 +76,11 @@ def running(
     brief: bool = False,
     log_level: str = "error",
 ) -> Iterator[SparkSession]:
-    """A session, stopped at the end if it was started here; one that is active is used as it is.
+    """Start a session for the block and stop it afterwards; a session that is active already is used unchanged.
 
-    ``master``: ``None`` is what spark-submit or ``SPARK_REMOTE`` say, else all cores of this machine; ``sc://…`` is
-    Spark Connect. ``settings`` win over what this module sets; ``brief`` and ``log_level`` (off, error, warn, info,
-    debug) only count on this machine (see :func:`local`).
+    ``master``: ``None`` means that of spark-submit or ``SPARK_REMOTE``, else all cores of this machine; ``sc://…`` is
+    Spark Connect. ``settings`` override those of this module; ``brief`` and ``log_level`` (off, error, warn, info,
+    debug) matter on this machine only (see :func:`local`).
 
     Raises NoJavaError, UsageError (pyspark is not installed), CommandError and SourceError (it does not start).
     """
@@ -96,18 +96,18 @@ def running(
             session = elsewhere(chosen, settings=settings)
         try:
             if chosen and not is_local(chosen):
-                ship(session, folder)  # spark-submit was told what to ship
+                ship(session, folder)  # not under spark-submit, whose own options say what to send
             with quiet(session) if is_local(chosen) else contextlib.nullcontext():
                 yield session
         except BaseException:
-            with contextlib.suppress(Exception):  # Spark may be gone, which is what was raised then
+            with contextlib.suppress(Exception):  # Spark may have died, and the block raised that
                 session.stop()
             raise
         session.stop()
 
 
 def _surrounding(environment: Mapping[str, str]) -> str:
-    """The master without ``--master``; ``""`` under spark-submit, which has one."""
+    """Return the master if there is no ``--master``; ``""`` under spark-submit, which has one itself."""
     if environment.get(_SUBMITTED):
         return ""
     return environment.get(_REMOTE) or "local[*]"
@@ -124,10 +124,10 @@ def local(
     brief: bool = False,
     log_level: str = "error",
 ) -> SparkSession:
-    """A session on this machine. Managed tables would go below ``warehouse``. Raises as :func:`running` does.
+    """Start a session on this machine. Raises as :func:`running` does.
 
-    ``brief`` is for sessions of seconds (tests, ``doctor``): the JVM compiles quickly, not well, and has Spark's own
-    gigabyte; others have a quarter of the memory.
+    ``warehouse`` is the directory for Spark's managed tables. ``brief`` is for sessions of seconds (tests, ``doctor``):
+    the JVM compiles fast instead of optimizing and has Spark's default heap of 1 GB, not a quarter of the memory.
     """
     _check_user()
     java_home = java.find(os.environ)
@@ -143,9 +143,9 @@ def local(
 
 
 def _check_user() -> None:
-    """Raises CommandError for a user without a name, as containers have that run as any number.
+    """Raise CommandError if the user id has no name on this machine, as in containers that run as an arbitrary user.
 
-    Spark does not start without Hadoop's login, which asks the machine for it (``UnixLoginModule``: "Invalid UID").
+    Spark does not start then, because Hadoop's login looks up the name (``UnixLoginModule``: "Invalid UID").
     """
     user = os.getuid()
     try:
@@ -160,7 +160,7 @@ def _check_user() -> None:
 
 
 def local_settings(master: str, warehouse: str, java_options: Sequence[str] = ()) -> dict[str, str]:
-    """What a session on this machine is started with."""
+    """Return the settings of a session on this machine, without the memory."""
     cores = cores_of(master)
     return _OF_TABLES | {
         "spark.master": master,
@@ -171,13 +171,13 @@ def local_settings(master: str, warehouse: str, java_options: Sequence[str] = ()
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": warehouse,
-        # Not extraJavaOptions: those stay the person's own, and come after these.
+        # Not extraJavaOptions: those are left to the user, and come after these.
         "spark.driver.defaultJavaOptions": " ".join(java_options),
     }
 
 
 def heap_megabytes() -> int:
-    """A quarter of this machine's memory, or of what its container may have; Spark's own gigabyte at the least."""
+    """Return a quarter of the memory of this machine or container, in MiB; at least 1024, Spark's default."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with contextlib.suppress(OSError, ValueError), open(_CONTAINER, encoding="ascii") as file:
         total = min(total, int(file.read()))  # "max" where there is no limit
@@ -185,7 +185,7 @@ def heap_megabytes() -> int:
 
 
 def cores_of(master: str) -> int:
-    """How many tasks run at once under a local master."""
+    """Return how many tasks run in parallel with a local master. Raises UsageError for another master."""
     match = _LOCAL.fullmatch(master)
     if match is None:
         raise UsageError(f"{master}: no master on this machine", hint="local, local[2], local[*]")
@@ -195,36 +195,36 @@ def cores_of(master: str) -> int:
 
 
 def local_environment(java_home: java.Java, environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that the JVM and its Python workers are started with."""
+    """Return the environment variables for the JVM and its Python workers."""
     variables = {
         "JAVA_HOME": java.home_for_spark(java_home, environment),
         "SPARK_HOME": spark_home(environment),
         "SPARK_LOCAL_IP": _LOOPBACK,
-        # Else workers are whatever python3 is on the path.
+        # Otherwise workers run the first python3 on the path.
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
-        # Nothing in the directory where the command was started is a module of theirs.
+        # Workers must not import modules from the directory in which the command was started.
         "PYTHONSAFEPATH": "1",
     }
     return variables | _python_path(environment)
 
 
 def _python_path(environment: Mapping[str, str]) -> dict[str, str]:
-    """Workers must find this package, also when it runs from a checkout."""
+    """Return ``PYTHONPATH`` with this package's parent directory if workers would not find the package otherwise."""
     import sysconfig
 
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     entries = [place for place in environment.get("PYTHONPATH", "").split(os.pathsep) if place]
-    # The place of installed packages is on every worker's path, behind the standard library, where it belongs.
+    # Workers have the directory of installed packages on their path anyway, after the standard library.
     if root in entries or root in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
         return {}
     return {"PYTHONPATH": os.pathsep.join([*entries, root])}
 
 
 def spark_home(environment: Mapping[str, str]) -> str:
-    """The directory of Spark's jars: ``SPARK_HOME`` where that is the Spark of this pyspark, else pyspark's own.
+    """Return the home of Spark: ``SPARK_HOME`` if it has the version of the installed pyspark, else pyspark's own.
 
-    Raises UsageError where pyspark is not installed.
+    Raises UsageError if pyspark is not installed.
     """
     spec = importlib.util.find_spec("pyspark")
     own = os.path.dirname(spec.origin) if spec is not None and spec.origin else ""
@@ -236,14 +236,14 @@ def spark_home(environment: Mapping[str, str]) -> str:
 
 
 def jars_version(home: str) -> str | None:
-    """The version of the Spark whose jars are below ``home``; ``None`` where none are."""
+    """Return the version of Spark by its jars below ``home``; ``None`` if there are no jars."""
     jars = glob.glob(os.path.join(glob.escape(home), "jars", "spark-core_*.jar"))  # spark-core_2.13-4.3.0.jar
     return os.path.basename(jars[0]).removesuffix(".jar").partition("-core_")[2].partition("-")[2] if jars else None
 
 
 @contextlib.contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """These variables for a while: only while the JVM starts do they count."""
+    """Set environment variables within the block: only the start of the JVM needs them."""
     removed = (_REMOTE, "SPARK_API_MODE", "SPARK_CONNECT_MODE")  # they would ask for another kind of session
     before = {name: os.environ.get(name) for name in (*variables, *removed)}
     try:
@@ -263,16 +263,16 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 def elsewhere(master: str, *, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """A session on a cluster, by Connect (``sc://host:port``), or as spark-submit says (``""``).
+    """Start a session on a cluster, through Connect (``sc://host:port``), or the one of spark-submit (``""``).
 
-    Memory, cores, shuffles, the Python of the executors and logs are the cluster's business.
+    Memory, cores, shuffles, logs and the Python of the executors are left to the cluster's settings.
     """
     wanted = _OF_TABLES | dict(settings or {})
     if not master:
         return _started(wanted, "spark-submit: no session", SourceError)
     if master.startswith("sc://"):
         return _started({"spark.remote": master} | wanted, f"{master}: no session", SourceError)
-    # The driver's JVM runs here and needs a Java like any other; executors have the one of their machine.
+    # The driver's JVM runs on this machine and needs a Java here; executors use that of their machine.
     _check_user()
     driver = {"JAVA_HOME": java.home_for_spark(java.find(os.environ), os.environ)}
     with _environment(driver):
@@ -286,7 +286,7 @@ def _started(settings: Mapping[str, str], failed: str, kind: type[CommandError |
     try:
         session: SparkSession = builder.getOrCreate()
     except Exception as error:
-        # py4j, pyspark and grpc raise unrelated kinds; what they say of it stands in their first line, but for py4j's.
+        # py4j, pyspark and grpc raise unrelated types; the cause is in the first line, with py4j in the second.
         lines = [line for line in str(error).strip().split("\n") if not line.startswith("An error occurred while")]
         reason = lines[0].lstrip(": ")[:300] if lines else ""
         raise kind(f"{failed}: {reason or type(error).__name__}", hint=f"`{NAME} doctor` looks into it") from error

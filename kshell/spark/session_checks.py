@@ -1,4 +1,4 @@
-"""Small things that a Spark session must be able to do, tried one by one."""
+"""The checks of ``kshell-pipeline doctor``: small things that a Spark session must be able to do, tried one by one."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ WORKS = "works"
 FAILS = "fails"
 _ROWS = 1000
 _LONGEST = 160
-"""Characters of what an exception says."""
+"""Characters of an exception's message that a row shows."""
 
 
 class SessionChecks:
-    """What was tried, as rows (check, standing, seconds, detail, hint)."""
+    """Runs checks, and collects a row for each: check, standing (works or fails), seconds, detail, hint."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
 
     def add(self, check: str, standing: str, seconds: float | None, detail: str, hint: str | None = None) -> None:
-        """Add a row."""
+        """Add the row of a check."""
         seconds = None if seconds is None else round(seconds, 2)
         self.rows.append({"check": check, "standing": standing, "seconds": seconds, "detail": detail, "hint": hint})
 
     def run(self, check: str, trial: Callable[[], str]) -> None:
-        """Tries something that says what it saw."""
+        """Run a check and add its row. ``trial`` returns the detail for the row, or raises."""
         began = time.monotonic()
         try:
             detail = trial()
-        except Exception as error:  # whatever Spark and its formats may raise is the finding
+        except Exception as error:  # any exception of Spark and its formats means that the check fails
             self.failed(check, time.monotonic() - began, error)
         else:
             self.add(check, WORKS, time.monotonic() - began, detail)
 
     def failed(self, check: str, seconds: float, error: Exception) -> None:
-        """One that raised."""
+        """Add the row of a check that raised an error."""
         self.add(check, FAILS, seconds, error_summary(error), error.hint if isinstance(error, KshellError) else None)
 
 
 def error_summary(error: Exception) -> str:
-    """The line of an exception that tells most: for one from Java, the last cause."""
+    """Return the most useful line of an exception's message: if it is from Java, the last cause."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     # py4j: the first line says that a call failed, the second names the exception.
@@ -66,7 +66,7 @@ def error_summary(error: Exception) -> str:
 def session(
     checks: SessionChecks, check: str, start: Callable[[], AbstractContextManager[SparkSession]]
 ) -> Iterator[SparkSession | None]:
-    """A session, and a row about its start; ``None`` when it does not start."""
+    """Start a session for the block, and add a row about the start; the value is ``None`` if it does not start."""
     with contextlib.ExitStack() as stack:
         began = time.monotonic()
         try:
@@ -80,7 +80,7 @@ def session(
 
 
 def basics(checks: SessionChecks, spark: SparkSession, folder: str | None) -> None:
-    """What everything needs. Files are only tried in a ``folder`` that the executors see."""
+    """Check SQL and a Python worker; also writing a file if ``folder`` is a directory that the executors see."""
     checks.run("sql", lambda: _sql(spark))
     checks.run("python worker", lambda: _worker(spark))
     if folder is not None:
@@ -93,7 +93,7 @@ def _sql(spark: SparkSession) -> str:
 
 
 def _worker(spark: SparkSession) -> str:
-    """A function of this package in a worker: which Python that is, and that it has the package."""
+    """Run a function of this package in a worker: shows the worker's Python, and that it can import the package."""
     rows = spark.range(1).mapInArrow(_python, "python string").collect()
     return f"Python {rows[0].python}"
 
@@ -121,7 +121,7 @@ def _check_sum(count: int, total: int) -> str:
 
 
 def delta(checks: SessionChecks, folder: str) -> None:
-    """A small Delta table, committed and read: whether ``deltalake`` works on this machine."""
+    """Check that ``deltalake`` works on this machine: commit a small Delta table and read it."""
     checks.run("delta", lambda: _delta(os.path.join(folder, "delta")))
 
 

@@ -1,7 +1,7 @@
-"""This package to the executors of a session that is elsewhere, so that they run the same kshell as the driver.
+"""Send this package to the executors of a session on a cluster, so that they run the same kshell as the driver.
 
-What it depends on (``crc32c`` and ``numpy`` are compiled, ``pyarrow`` and ``pandas`` are Spark's own need) must be
-installed there, or packed by one of the ways that docs/spark.md lists.
+The packages that kshell needs (``crc32c`` and ``numpy``, which are compiled; ``pyarrow`` and ``pandas``, which Spark
+needs, too) must be installed there, or sent in one of the ways in docs/spark.md.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def ship(spark: SparkSession, folder: str) -> None:
-    """Makes the package importable for the session's tasks; ``folder`` holds the zip until then."""
+    """Make the package importable for the session's tasks; the zip for that is written to ``folder``."""
     spark.addArtifacts(zipped(folder), pyfile=True)
 
 
 def zipped(folder: str) -> str:
-    """The path of a zip with the package's code: one that is made in ``folder``, or the one that it runs from.
+    """Return the path of a zip with the package's code: the one it runs from, or a new one in ``folder``.
 
-    The same code gives the same bytes. Raises UsageError where the code is not to be found.
+    The same code gives the same bytes. Raises UsageError if the code cannot be found.
     """
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     if os.path.isfile(os.path.dirname(root)):

@@ -1,12 +1,11 @@
-"""The format ``kraft`` for Spark. Here, and nowhere else in reading, Spark is known.
+"""The data source ``kraft`` for batch reads: the classes that Spark calls.
 
-What is to be read is planned on the driver by headers alone (:mod:`kshell.spark.files.pack`); executors read, check
-CRCs and decode (:mod:`kshell.spark.decoding.decode`). Spark has no column pruning for sources in Python: the option
-``columns``, or a schema given to the reader, says which columns there are to be. Conditions are pushed into the source
-only with the option ``pushFilters``, and where the session allows it (``spark.sql.python.filterPushdown.enabled``):
-Spark refuses a source that could, in a session that does not. By type, offset and time fewer records are decoded; by
-cluster, offset and the least time less is planned and read. (The headers of batches say how late records are, and not
-how early.)
+The driver plans a read by batch headers alone (:mod:`kshell.spark.files.pack`); executors read, check CRCs and decode
+(:mod:`kshell.spark.decoding.decode`). Spark has no column pruning for Python sources, so the option ``columns``, or a
+schema given to the reader, selects columns. Conditions are pushed into the source only with the option ``pushFilters``,
+which needs ``spark.sql.python.filterPushdown.enabled`` in the session: without it Spark refuses a source that supports
+pushing. Conditions on type, offset and time reduce what is decoded; those on cluster, offset and a lower bound of time
+also reduce what is planned and read. (Batch headers have the latest time of their records, but not the earliest.)
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from kshell.spark.schemas import FILES, QUARANTINE, fields_of, spark_schema
 from kshell.spark.stream.source import KraftStreamReader, read_view
 from kshell.spark.variants import variant_schema
 
-# By name: what a class derives from has no types where pyspark is not installed, and the same ones where it is.
+# By name, so that type checking gives the same result with and without pyspark installed.
 _spark: Any = importlib.import_module("pyspark.sql.datasource")
 
 
@@ -35,7 +34,7 @@ class KraftPartition(_spark.InputPartition):  # type: ignore[misc]
 
 
 class KraftDataSource(_spark.DataSource):  # type: ignore[misc]
-    """``spark.read.format("kraft")``. Raises UsageError for an option or a column that is not understood."""
+    """``spark.read.format("kraft")``. Raises UsageError for an unknown option or column."""
 
     @classmethod
     def name(cls) -> str:
@@ -43,26 +42,26 @@ class KraftDataSource(_spark.DataSource):  # type: ignore[misc]
         return "kraft"
 
     def schema(self) -> Any:
-        """The columns of the view that was asked for."""
+        """Return the requested columns of the view."""
         with _hinted():
             return _schema(parse(self.options))
 
     def reader(self, schema: Any) -> Any:
-        """A reader of exactly the columns of ``schema``."""
+        """Return a batch reader of exactly the columns of ``schema``."""
         with _hinted():
             options = parse(self.options)
             reader: Any = PushingReader if options.push_filters else KraftReader
             return reader(_as_asked(options, schema))
 
     def streamReader(self, schema: Any) -> Any:  # noqa: N802  # Spark's name
-        """A reader of exactly the columns of ``schema``, again and again."""
+        """Return a stream reader of exactly the columns of ``schema``."""
         with _hinted():
             return KraftStreamReader(_as_asked(parse(self.options), schema))
 
 
 @contextlib.contextmanager
 def _hinted() -> Iterator[None]:
-    """Spark shows an error as its traceback: the hint becomes a line of that."""
+    """Add the hint of an error as a note to the exception, because Spark shows only the traceback."""
     try:
         yield
     except KshellError as error:
@@ -72,7 +71,7 @@ def _hinted() -> Iterator[None]:
 
 
 def _as_asked(options: Options, schema: Any) -> Options:
-    """The options, with the columns of a schema that the caller may have given. Raises UsageError for other types."""
+    """Return the options with the columns of ``schema``, perhaps the user's. Raises UsageError for other types."""
     fields = chosen(fields_of(options.view), schema.fieldNames(), options.view)
     columns = tuple(field.name for field in fields)
     for column, ours in zip(schema.fields, _schema(options._replace(columns=columns)).fields, strict=True):
@@ -90,26 +89,26 @@ def _schema(options: Options) -> Any:
 
 
 class KraftReader(_spark.DataSourceReader):  # type: ignore[misc]
-    """Plans on the driver, reads on the executors."""
+    """The reader of a batch read: :meth:`partitions` plans on the driver, :meth:`read` runs on the executors."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
 
     def partitions(self) -> list[Any]:
-        """At least one, which may have nothing to read. Raises SourceError."""
+        """Return the partitions of the read: at least one, which may be empty. Raises SourceError."""
         with _hinted():
             return [KraftPartition(slices) for slices in partitions(self._options)] or [KraftPartition(())]
 
     def read(self, partition: Any) -> Iterator[Any]:
-        """Arrow record batches of the columns that were asked for. Raises UnreadError."""
+        """Return Arrow record batches of the requested columns. Raises UnreadError."""
         return read_view(self._options, partition.slices)
 
 
 class PushingReader(KraftReader):
-    """One that takes conditions. Spark applies all of them again: here they only spare reading."""
+    """A reader that accepts conditions. Spark applies all of them again: here they only reduce what is read."""
 
     def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802  # Spark's name
-        """Narrows what is read, and leaves every condition to Spark as well."""
+        """Narrow what is read, and return every condition, so that Spark applies it as well."""
         for condition in filters:
             self._options = self._options._replace(narrowing=self._narrowed(condition))
         return filters
@@ -135,11 +134,11 @@ def _both(before: frozenset[str] | None, values: Iterable[Any]) -> frozenset[str
 
 
 _ENDS = {"offset": "offset", "timestampMs": "time_ms"}
-"""Columns of records -> what a point calls them."""
+"""Column of ``records`` -> the attribute of a :class:`~kshell.sources.points.Point` for it."""
 
 
 def _bounded(now: Narrowing, name: str, end: str, value: int) -> Narrowing:
-    """Narrow by a comparison; a bound that is one off does no harm, because Spark compares again."""
+    """Narrow by a comparison. ``>`` is treated as ``>=``, which is harmless because Spark compares again."""
     since, until = now.since, now.until
     least, most = getattr(since, end), getattr(until, end)
     if name in ("EqualTo", "GreaterThan", "GreaterThanOrEqual"):

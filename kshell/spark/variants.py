@@ -1,7 +1,7 @@
-"""Columns of JSON as Spark's VARIANT, for the option ``variant`` of the data source. Needs pyspark 4.1.
+"""Convert JSON columns to Spark's type VARIANT, for the option ``variant`` of the data source. Needs pyspark 4.1.
 
-Spark takes a variant in Arrow as a struct of two binary fields (``pyspark.sql.pandas.types.to_arrow_type``); pyspark
-itself makes them of JSON (the Variant binary encoding of Apache Parquet).
+In Arrow, Spark expects a variant as a struct of two binary fields (``pyspark.sql.pandas.types.to_arrow_type``). pyspark
+itself encodes JSON to these fields (the Variant binary encoding of Apache Parquet).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kshell.tables.declaration import Field
 
 
 def variant_schema(fields: Sequence[Field]) -> Any:
-    """The ``StructType`` of those columns, in which JSON is VARIANT."""
+    """Return the ``StructType`` of columns, with VARIANT for those of type ``json``."""
     types: Any = importlib.import_module("pyspark.sql.types")
     schema = spark_schema(fields)
     for column, field in zip(schema.fields, fields, strict=True):
@@ -25,8 +25,7 @@ def variant_schema(fields: Sequence[Field]) -> Any:
 
 
 def with_variants(batches: Iterable[Any], fields: Sequence[Field]) -> Iterator[Any]:
-    """Record batches of those columns, with variants in the place of JSON texts. A text that many rows share is parsed
-    once a batch."""
+    """Replace JSON texts in record batches by variants; a text that many rows share is parsed once per batch."""
     arrow: Any = importlib.import_module("pyarrow")
     for batch in batches:
         columns, arrow_fields = list(batch.columns), list(batch.schema)

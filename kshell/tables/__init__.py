@@ -1,5 +1,5 @@
-"""Tables: rows with declared columns, for row commands, ``sql`` and ``export`` alike.
+"""Tables: rows with declared columns, shared by row commands, ``sql`` and ``export``.
 
-In comes a session with an image. Out go rows, conditions over them (``--where``), sorting and limits, Arrow tables, SQL
-in a DuckDB of its own, and files. A table of the cluster's state is declared in :mod:`kshell.tables.state`.
+A session with an image comes in; rows go out, filtered (``--where``), sorted and limited, or as Arrow tables, as SQL
+answers from a private DuckDB, or as files. The tables of a cluster's state are declared in :mod:`kshell.tables.state`.
 """

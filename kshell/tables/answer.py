@@ -1,15 +1,15 @@
-"""The answer of a command that shows one table: ``topics``, ``acls`` and the like."""
+"""The answer of a command that shows one table, such as ``topics`` or ``acls``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.engine.result import Row, Rows
 from kshell.metadata.image import Image
 from kshell.tables.declaration import Table, Wanted, image_for
 from kshell.tables.existing import note_unknown_names
-from kshell.tables.selection import select, wanted
+from kshell.tables.selection import RowArguments, select, wanted
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -19,16 +19,16 @@ Make = Callable[["Session", Image, Wanted], Iterable[Row]]
 
 def table_answer(
     session: Session,
-    args: Any,
+    args: RowArguments,
     table: Table,
     *,
     make: Make | None = None,
     people: Callable[[Row], Row] | None = None,
 ) -> Rows:
-    """The rows of the table, as far as the line's options (:func:`row_flags`) ask for them.
+    """Return the rows of a table that the line's options (:func:`.row_flags`) ask for.
 
-    ``make`` gives the rows instead of the table's own function, for a command with options of its own. Raises
-    SourceError where the source does not tell the table.
+    ``make`` gives the rows in place of ``table.rows``, for a command with options of its own; ``people`` makes a row
+    for users. Raises SourceError where the source does not report the table.
     """
     image = image_for(session, table.name, table.parts)
     note_unknown_names(session, image, args.where)

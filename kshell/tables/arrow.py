@@ -1,4 +1,4 @@
-"""Tables as Arrow: their schemas, and their rows in batches. Needs pyarrow, which the extra ``sql`` brings."""
+"""Tables as Arrow: schemas, record batches, tables in a DuckDB. Needs pyarrow (extra ``sql``), given as ``arrow``."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kshell.engine.result import Row
 from kshell.tables.declaration import OTHER_FIELDS, Field, Table, Type, Wanted
 
 BATCH = 20_000
-"""Rows of a batch: some megabytes."""
+"""Rows per record batch: some megabytes."""
 _DOC = b"doc"
 
 
 def schema(arrow: Any, fields: Iterable[Field]) -> Any:
-    """The Arrow schema of those fields: every one nullable, with what it says as the metadata ``doc``."""
+    """Return the Arrow schema of the fields. All are nullable; each field's description is its metadata ``doc``."""
     return arrow.schema([_field(arrow, field) for field in fields])
 
 
@@ -25,7 +25,7 @@ def _field(arrow: Any, field: Field) -> Any:
 
 
 def arrow_type(arrow: Any, declared: Type) -> Any:
-    """An object with fixed fields is a struct; one whose keys are data is a map."""
+    """Return the Arrow type of a column's: a struct for an object with fixed fields, a map if its keys are data."""
     if isinstance(declared, str):
         return getattr(arrow, {"boolean": "bool_", "json": "string"}.get(declared, declared))()
     if not isinstance(declared, Mapping):
@@ -36,7 +36,7 @@ def arrow_type(arrow: Any, declared: Type) -> Any:
 
 
 def batches(arrow: Any, fields: Sequence[Field], rows: Iterable[Row]) -> Iterator[Any]:
-    """The rows as record batches of the fields' schema."""
+    """Yield the rows as record batches with the schema of the fields."""
     arrow_schema, waiting = schema(arrow, fields), iter(rows)
     while part := list(islice(waiting, BATCH)):
         columns = [_array(arrow, [row.get(field.name) for row in part], field.type) for field in fields]
@@ -44,13 +44,13 @@ def batches(arrow: Any, fields: Sequence[Field], rows: Iterable[Row]) -> Iterato
 
 
 def create_table(arrow: Any, connection: Any, table: Table, rows: Iterable[Row], wanted: Wanted = None) -> None:
-    """The table in a DuckDB, which keeps its own copy of the rows; a field that is not ``wanted`` is null in all.
+    """Create a table in a DuckDB with its own copy of the rows; columns that are not ``wanted`` are null in every row.
 
-    What is raised while rows are made comes out as it is: DuckDB would put its own error in the place of it, of Ctrl-C
-    too.
+    An exception that is raised while rows are made, Ctrl-C too, is raised unchanged: DuckDB would replace it by its
+    own.
     """
     failed: list[BaseException] = []
-    # Of rows without any field, one is made nevertheless: they are counted.
+    # If no field is wanted (a query only counts rows), one is filled all the same, so that there are rows to count.
     fields = [field for field in table.fields if wanted is None or field.name in wanted] or list(table.fields[:1])
 
     def watched() -> Iterator[Any]:
@@ -76,21 +76,21 @@ def create_table(arrow: Any, connection: Any, table: Table, rows: Iterable[Row],
 
 
 def literal(text: str) -> str:
-    """A text as SQL writes it."""
+    """Return a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def _array(arrow: Any, values: list[Any], declared: Type) -> Any:
     kind = arrow_type(arrow, declared)
     if declared != "json":
-        # A lone surrogate somewhere, or a map, which Arrow takes as pairs, needs a look at each value.
+        # Fails for a lone surrogate, and for a map, which Arrow takes as pairs: then each value is converted below.
         with contextlib.suppress(UnicodeEncodeError, arrow.ArrowException):
             return arrow.array(values, type=kind)
     return arrow.array([_value(value, declared) for value in values], type=kind)
 
 
 def _value(value: Any, declared: Type) -> Any:
-    """A plain value as Arrow takes it: text that is no UTF-8 (a lone surrogate) has a replacement character there."""
+    """Return a plain value as Arrow takes it; a lone surrogate, which is no UTF-8, becomes a replacement character."""
     if value is None:
         return None
     if declared == "json":
@@ -109,7 +109,7 @@ def _value(value: Any, declared: Type) -> Any:
 
 
 def json_text(value: Any) -> str:
-    """A plain value as JSON text, compact; what is no UTF-8 is a JSON escape."""
+    """Return a plain value as compact JSON text; if it has a lone surrogate, everything outside ASCII is escaped."""
     import json
 
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)

@@ -1,4 +1,4 @@
-"""Rows of configs, as a log holds them or as nodes report them, without their secrets; and whether a value is valid."""
+"""Rows of configs, from the log or from nodes, with secrets hidden; and :func:`check`: whether a value is valid."""
 
 from __future__ import annotations
 
@@ -28,11 +28,14 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,30}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)", re.ASCII)
 _LISTENER = "listener.name."
 ANYTHING = "*"
-"""Among the rules of ``config_types``."""
+"""The rule of ``config_types`` that allows any value."""
 
 
 class Verdict(NamedTuple):
-    """``expected`` says which values are taken; ``reason`` why this one is not, or what to know although it is."""
+    """Whether a value is valid for a config of this type.
+
+    ``expected`` says which values are; ``reason`` why this one is not, or what to know although it is.
+    """
 
     valid: bool
     type: str | None
@@ -41,7 +44,7 @@ class Verdict(NamedTuple):
 
 
 def known_key(resource_type: str, key: str) -> KnownType | None:
-    """What Kafka says of a key in some release; a broker's key may carry a listener's name, and a mechanism's."""
+    """Return what Kafka declares of a key; a broker's may begin ``listener.name.LISTENER.`` and name a mechanism."""
     types_by_key = known_types(resource_type)
     if resource_type == "BROKER" and key not in types_by_key and key.startswith(_LISTENER):
         rest = key[len(_LISTENER) :].partition(".")[2]
@@ -50,7 +53,7 @@ def known_key(resource_type: str, key: str) -> KnownType | None:
 
 
 def check(resource_type: str, key: str, value: str, reported: ConfigEntry | None) -> Verdict:
-    """``reported`` is what a node says of the key, if one was asked and knows it."""
+    """Check a config's value. ``reported`` is what a node says of the key, if one was asked and knows it."""
     definition = known_key(resource_type, key)
     kind = (
         reported.type if reported is not None and reported.type != UNKNOWN else definition.type if definition else None
@@ -61,7 +64,7 @@ def check(resource_type: str, key: str, value: str, reported: ConfigEntry | None
     if reported is not None and reported.valid_values is not None:
         rules = [("in:" if reported.case_sensitive else "IN:") + ",".join(reported.valid_values)]
     expected = " or ".join(filter(None, [_format_rule(rule) for rule in rules[:1]])) or None
-    # What Kafka says of a listener's own keys is wrong: it can change them.
+    # For the keys of one listener, isReadOnly is wrong: Kafka can change them at run time.
     if reported is not None and reported.is_read_only and resource_type == "BROKER" and not key.startswith(_LISTENER):
         return Verdict(False, kind, expected, "it cannot be changed while the broker runs (isReadOnly)")
     reason = _type_fault(value, kind)
@@ -76,6 +79,7 @@ def check(resource_type: str, key: str, value: str, reported: ConfigEntry | None
 
 
 def _type_fault(value: str, kind: str | None) -> str | None:
+    """Return why a value does not have the type ``kind``; ``None`` if it does."""
     text = value.strip()
     if kind == "BOOLEAN" and text.lower() not in ("true", "false"):
         return "neither true nor false"
@@ -103,14 +107,14 @@ def _fits(value: str, kind: str | None, rule: str) -> bool:
             return {part.upper() for part in parts} <= {choice.upper() for choice in listed.split(",")}
         return set(parts) <= set(listed.split(","))
     if kind != "DOUBLE" and kind not in _BITS:
-        return True  # a node says another type than Kafka has: its numbers mean nothing then
+        return True  # the node reports another type than Kafka declares: a range of numbers does not apply
     low, _, high = rule.partition("..")
     number = float(text.rstrip("fFdD").replace("Infinity", "inf")) if kind == "DOUBLE" else int(text)
     return not ((low and number < float(low)) or (high and number > float(high)))  # NaN is in every range, as in Kafka
 
 
 def _format_rule(rule: str) -> str:
-    """A rule for people."""
+    """Write a rule for users: ``1 to 100``, ``one of a, b``; empty for any value."""
     name, colon, listed = rule.partition(":")
     if rule == ANYTHING:
         return ""
@@ -124,13 +128,13 @@ def _format_rule(rule: str) -> str:
 
 
 def valid_values(definition: KnownType | None) -> str | None:
-    """The newest release's rule for people; ``None`` where any value will do, or nothing is known."""
+    """Return the newest release's rule for users; ``None`` if any value is valid, or if nothing is known."""
     return (_format_rule(definition.rules[0]) or None) if definition and definition.rules else None
 
 
 Row = dict[str, Any]
 _LOGGER = "BROKER_LOGGER"
-"""Its values are the levels of loggers, whose names are no config keys."""
+"""The resource type whose "configs" are the levels of loggers: their names are not config keys."""
 _NUMBERS = ("INT", "SHORT", "LONG")
 
 
@@ -141,7 +145,7 @@ def rows_of_log(
     *,
     type: str = "",
 ) -> Iterator[Row]:
-    """What was set, of which a log holds no more than keys and values. ``type``: what to say instead of our tables."""
+    """Yield the configs that the log has: keys and values only. ``type`` is shown in place of the type kshell knows."""
     for resource in resources:
         kind, name = resource
         for key, entry in sorted(configs.get(resource, {}).items()):
@@ -161,7 +165,7 @@ def rows_of_log(
 
 
 def rows_of_node(described: Described, redaction: Redaction, *, overridden: bool, effective: bool) -> Iterator[Row]:
-    """What a node reports: what is set at the resource itself, with ``overridden`` all but defaults, or everything."""
+    """Yield what a node reports: configs set at the resource; ``overridden``: all but defaults; ``effective``: all."""
     kind, name = described.resource
     for entry in sorted(described.entries):
         own = own_setting(described.resource, entry)
@@ -182,14 +186,14 @@ def rows_of_node(described: Described, redaction: Redaction, *, overridden: bool
 
 
 def value_of(kind: str, entry: ConfigEntry, value: str | None, redaction: Redaction) -> str | None:
-    """A config's value; a sensitive one is not told, and a key that nobody knows is hidden."""
+    """Return a config's value; redacted if the node calls it sensitive, or kshell does not know it as harmless."""
     if entry.is_sensitive:
         return REDACTED
     return value if kind == _LOGGER else redaction.config(kind, entry.name, value)
 
 
 def synonym_row(kind: str, entry: ConfigEntry, synonym: Synonym, redaction: Redaction) -> Row:
-    """A synonym's key may be the broker's (``log.retention.ms`` of ``retention.ms``): then that decides."""
+    """Return a config's synonym, whose key may be a broker's (``log.retention.ms``): then the broker's rules apply."""
     value: str | None = REDACTED
     if not entry.is_sensitive:
         redacted = [
@@ -202,7 +206,7 @@ def synonym_row(kind: str, entry: ConfigEntry, synonym: Synonym, redaction: Reda
 
 
 def for_people(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A row whose value has the type that the config has, so that it is coloured as such."""
+    """Return a row for users, with the value converted to the config's type so that it is coloured as such."""
     cells = dict(row, value=typed(row["value"], row["type"]))
     if not row["resourceName"]:
         cells["resourceName"] = "<default>"
@@ -218,7 +222,7 @@ def _dash_if_none(value: str | None) -> str:
 
 
 def typed(value: str | None, type: str | None) -> Any:
-    """The text as a number or a boolean, where it reads the same as one."""
+    """Return a config's text as a number or boolean, if it would be written back as the same text."""
     if value is None or type in (None, UNKNOWN):
         return value
     if type == "BOOLEAN" and value in ("true", "false"):

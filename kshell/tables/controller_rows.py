@@ -1,4 +1,4 @@
-"""Rows of the controllers: registrations of the image, and voters that have none (before 3.7)."""
+"""Rows of the table ``controllers``: registrations of the image, and voters without one (before Kafka 3.7)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def controller_rows(session: Session) -> list[dict[str, Any]]:
-    """One row a controller, by id; brokers only tell of the quorum. Raises NodeError."""
+    """Return one row per controller, by id; from brokers, only what they report of the quorum. Raises NodeError."""
     nodes = session.source.nodes
     rows = _of_quorum(nodes) if nodes is not None and nodes.kind == "broker" else _of_image(session, nodes)
     return [rows[node_id] for node_id in sorted(rows)]
@@ -42,7 +42,7 @@ def _of_image(session: Session, nodes: Nodes | None) -> dict[int, dict[str, Any]
 
 
 def _ask_quorum(session: Session, nodes: Nodes) -> dict[int, dict[str, Any]]:
-    """What the quorum itself says: below 3.7 neither log nor snapshot need name the voters. Denied: a remark."""
+    """Return what the quorum reports: before 3.7, the log need not name the voters. If not allowed, add a remark."""
     try:
         return _of_quorum(nodes)
     except AuthorizationError as error:
@@ -51,18 +51,18 @@ def _ask_quorum(session: Session, nodes: Nodes) -> dict[int, dict[str, Any]]:
 
 
 def _voter(voter: Mapping[str, Any]) -> dict[str, Any]:
-    """What a voter's entry in the quorum says; the security protocol of its endpoints it does not."""
+    """Return the row of a voter that is not registered."""
     return {"listeners": voter_listeners(voter) or None}
 
 
 def voter_listeners(voter: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Where a voter's entry says that it can be reached: the security protocol it does not say."""
+    """Return the listeners in a voter's entry. It has no security protocol, so that is ``None``."""
     names = ("name", "host", "port")
     return [{name: point[name] for name in names} | {"securityProtocol": None} for point in voter.get("endpoints", ())]
 
 
 def _of_quorum(nodes: Nodes) -> dict[int, dict[str, Any]]:
-    """Voters, and observers that have endpoints: those of brokers are not told. Raises NodeError."""
+    """Return the voters, and observers with endpoints; the quorum reports none for brokers. Raises NodeError."""
     from kshell.sources.quorum.facts import describe_quorum
 
     quorum = describe_quorum(nodes)

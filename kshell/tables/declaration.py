@@ -1,8 +1,8 @@
-"""Tables: what row commands, ``sql`` and ``export`` share. Each is declared once, in a module of
-:mod:`kshell.tables.state`.
+"""Tables and their columns: declared once, in a module of :mod:`kshell.tables.state`, for commands, ``sql`` and
+``export``.
 
-A declaration has all there is to know of a table: the kinds of ``--where``, the columns of the answers, the schemas of
-Arrow, Parquet, DuckDB and SQLite, and the reference derive from it. Schemas only grow: fields keep name and type.
+All else derives from the declaration: the kinds of ``--where``, the columns of answers, the schemas of Arrow, Parquet,
+DuckDB and SQLite, and the reference. Schemas only grow: a field keeps its name and type.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from kshell.tables.row_counts import Counts
     from kshell.tables.where_kinds import FieldType
 
-Type = Union[str, Sequence["Type"], Mapping[str, "Type"]]  # noqa: UP007  # names itself
-"""``int16``, ``int32``, ``int64``, ``float64``, ``string``, ``boolean``; an :class:`.Enumeration` is a ``string`` of
-which the values are known; ``["int32"]`` for a list of it; an object's fields by name; ``{"*": type}`` for an object
-whose keys are data; ``json`` for what differs from row to row (a record's data, a leaf's value), which is JSON text in
-columnar formats. Every value may be null."""
+Type = Union[str, Sequence["Type"], Mapping[str, "Type"]]  # noqa: UP007  # refers to itself
+"""The type of a column: ``int16``, ``int32``, ``int64``, ``float64``, ``string`` or ``boolean``; an
+:class:`.Enumeration` is a ``string`` with known values; ``["int32"]`` is a list; an object has its fields by name,
+or is ``{"*": type}`` if its keys are data; ``json`` is for what differs from row to row (a record's data, a leaf's
+value), and is JSON text in columnar formats. Every value may be null."""
 
 OTHER_FIELDS = "*"
 _TOLD_EVERY = 1000
@@ -37,7 +37,7 @@ _INTEGER_BITS = {"int16": 16, "int32": 32, "int64": 64}
 
 
 class Field(NamedTuple):
-    """A column: its name in Kafka's lowerCamelCase, its type, what it says; the rest as for a Column."""
+    """A column of a table: its name in Kafka's lowerCamelCase, type, description; the rest as in :class:`.Column`."""
 
     name: str
     type: Type
@@ -50,13 +50,17 @@ class Field(NamedTuple):
 
 
 Wanted = frozenset[str] | None
-"""Names of the fields that an answer needs; ``None`` for all. Others may be left out of the rows."""
+"""Names of the fields that an answer needs; ``None`` for all. Other fields may be missing in the rows."""
 
 
 class Table(NamedTuple):
-    """``rows`` gives the rows of an image, in the table's own order. ``parts`` names the parts of the image that they
-    are made of, the one they cannot do without first. ``counts`` says what of a log's records changes which rows: how
-    many of them fulfil a condition, at every offset; ``None`` for a table of many states.
+    """A table.
+
+    Attributes:
+        rows: gives the rows of an image, in the table's own order.
+        parts: the parts of the image that the rows are made of; the first is the one that they cannot do without.
+        counts: how the rows that fulfil a condition are counted at every offset (:mod:`.row_counts`); ``None`` for a
+            table of many states.
     """
 
     name: str
@@ -71,7 +75,7 @@ _TABLES: dict[str, Table] = {}
 
 
 def table(declared: Table) -> Table:
-    """Declares a table of state."""
+    """Declare a table of state. Call it once per table, when its module is imported."""
     if declared.counts is None:
         raise ValueError(f"the table {declared.name} does not say how its rows are counted over time")
     if _TABLES.setdefault(declared.name, declared) is not declared:
@@ -80,7 +84,7 @@ def table(declared: Table) -> Table:
 
 
 def tables() -> dict[str, Table]:
-    """Every declared table, by name, sorted."""
+    """Return every table of state, by name, sorted."""
     package = importlib.import_module("kshell.tables.state")
     for name in module_names(package.__path__):
         importlib.import_module(f"{package.__name__}.{name}")
@@ -88,7 +92,7 @@ def tables() -> dict[str, Table]:
 
 
 def columns(fields: Iterable[Field]) -> tuple[Column, ...]:
-    """The columns of an answer with those fields."""
+    """Return the columns of an answer with these fields."""
     return tuple(
         Column(field.name, field.wide, field.type, field.spare, field.prose, field.tone, field.usual)
         for field in fields
@@ -96,7 +100,7 @@ def columns(fields: Iterable[Field]) -> tuple[Column, ...]:
 
 
 def where_type(declared: Type) -> FieldType:
-    """A type as conditions (``--where``) know it."""
+    """Return a column's type as conditions (``--where``) use it."""
     if isinstance(declared, str):
         from kshell.tables.where_kinds import Kind  # late: most lines have no condition
 
@@ -112,7 +116,7 @@ def where_type(declared: Type) -> FieldType:
 
 
 def type_text(declared: Type) -> str:
-    """A type for people: ``int32``, ``[string]``, ``{min: int16, max: int16}``."""
+    """Write a type for users: ``int32``, ``[string]``, ``{min: int16, max: int16}``."""
     if isinstance(declared, str):
         return declared
     if isinstance(declared, Mapping):
@@ -121,13 +125,13 @@ def type_text(declared: Type) -> str:
 
 
 def load_for(session: Session, wanted: Sequence[Table]) -> None:
-    """Brokers are asked once for all of several tables, which are then of about the same moment."""
+    """Ask brokers once for several tables, so that all are of about the same moment."""
     if session.source.kind == "brokers" and len(wanted) > 1:
-        session.loaded  # noqa: B018  # a property that asks
+        session.loaded  # noqa: B018  # reading the property asks the brokers
 
 
-def told_rows(session: Session, table: Table, rows: Iterable[Row]) -> Iterator[Row]:
-    """The rows, with progress: a large cluster's take a while before anything can be shown."""
+def with_progress(session: Session, table: Table, rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield the rows and report progress: those of a large cluster take a while."""
     progress = session.progress
     for number, row in enumerate(rows, 1):
         if progress is not None and number % _TOLD_EVERY == 0:
@@ -136,11 +140,10 @@ def told_rows(session: Session, table: Table, rows: Iterable[Row]) -> Iterator[R
 
 
 def image_for(session: Session, name: str, parts: Sequence[str]) -> Image:
-    """The image, or of brokers that nobody has asked for everything, only those parts of it.
+    """Return the session's image; from brokers that were not asked for everything yet, only the ``parts`` of it.
 
-    Without parts it is empty, and nothing is loaded: the table finds its rows elsewhere.
-
-    Raises SourceError where the source does not tell the first of them; ``name`` is what needs it.
+    Without parts it is empty and nothing is loaded: the table gets its rows elsewhere. Raises SourceError where the
+    source does not report the first part; ``name`` is the table or command that needs it.
     """
     if not parts:
         return EMPTY

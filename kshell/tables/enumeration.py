@@ -1,4 +1,4 @@
-"""Columns of text whose values are known: declared with the column, used by conditions and by completion."""
+"""Text columns with known values: declared with the column, used by conditions (``--where``) and completion."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from collections.abc import Callable, Iterable, Iterator
 from kshell.errors import did_you_mean
 
 _CODES = range(-128, 1024)
-"""Numbers of values that this kshell does not know, where a pattern is tried on them."""
+"""Numbers that stand for values of newer Kafka releases when a test is tried on all possible values."""
 _NUMBER = "{}"
 
 
 class Enumeration(str):
-    """The column type ``string``, with the values that the column can have; wherever types are compared, a ``string``.
+    """The column type ``string`` with the values that the column can have. It equals the plain ``"string"``.
 
-    ``newer`` are the names of values that a later Kafka may add, with ``{}`` for the number that stands in them:
-    ``UNKNOWN({})``.
+    ``newer`` are patterns for values that a later Kafka may add, with ``{}`` for a number: ``UNKNOWN({})``.
     """
 
     newer: tuple[str, ...]
 
     def __new__(cls, values: Iterable[str] | Callable[[], Iterable[str]], newer: tuple[str, ...] = ()) -> Enumeration:
-        """``values``: or a function that gives them, where those who declare them are better imported late."""
+        """``values`` may be a function that gives them, if the module that declares them is better imported late."""
         enumeration = super().__new__(cls, "string")
         enumeration._values = values if callable(values) else tuple(values)
         enumeration.newer = newer
@@ -35,17 +34,17 @@ class Enumeration(str):
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The values that are known by name."""
+        """The values with a name of their own, in order."""
         return tuple(dict.fromkeys(self._values())) if callable(self._values) else self._values
 
     def has(self, text: str) -> bool:
-        """Whether the column can have that value."""
+        """Whether the column can have the value ``text``."""
         return text in self.values or any(
             re.fullmatch(re.escape(name).replace(re.escape(_NUMBER), r"-?\d+"), text) for name in self.newer
         )
 
     def any(self, test: Callable[[str], object]) -> bool:
-        """Whether the test is true of a value that the column can have."""
+        """Whether the test is true for at least one value that the column can have."""
         return any(map(test, self._samples()))
 
     def _samples(self) -> Iterator[str]:
@@ -54,7 +53,7 @@ class Enumeration(str):
             yield from (name.format(code) for code in _CODES) if _NUMBER in name else (name,)
 
     def proposal(self, text: str) -> str:
-        """The hint for a value that the column cannot have: those that may be meant, else those there are."""
+        """Return the hint for a value that the column cannot have: values that may be meant, else all of them."""
         folded = {_folded(value): value for value in self.values}
         if _folded(text) in folded:
             return f"did you mean {folded[_folded(text)]}?"
@@ -63,5 +62,5 @@ class Enumeration(str):
 
 
 def _folded(text: str) -> str:
-    """Without what people mix up: upper and lower case, and what stands between words."""
+    """Return a value without what is easily mistyped: upper and lower case, and separators of words."""
     return re.sub(r"[-_. ]", "", text).lower()

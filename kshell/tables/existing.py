@@ -1,8 +1,8 @@
-"""Names in conditions that nothing has: a typo would make an alert green for ever, so whoever asks is told.
+"""Notes on names in conditions (``--where``) that do not exist: with a typo, an alert would never fire.
 
-A column declares what its values name (:class:`NameOf`), a condition collects the constants that such a column is
-compared with, and :func:`unknown_names` holds them against an image. It is a note and never an error: what is not there
-today may have been there yesterday, or come tomorrow.
+A column declares what its values name (:class:`NameOf`), a condition collects the constants that such columns are
+compared with, and :func:`unknown_names` looks them up in an image. The result is a note, never an error: what does not
+exist today may have existed yesterday or may come tomorrow.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ TOPIC, BROKER, USER, PRINCIPAL = "topic", "broker", "user", "principal"
 
 
 class NameOf(str):
-    """A column type whose values name something of the image; wherever types are compared, the plain type."""
+    """A column type whose values name something in the image; it equals the plain type, such as ``"string"``."""
 
     what: str
 
     def __new__(cls, type_name: str, what: str = "") -> NameOf:
-        """``what``: one of :data:`TOPIC`, :data:`BROKER`, :data:`USER`, :data:`PRINCIPAL`; pickle sets it itself."""
+        """``what``: :data:`TOPIC`, :data:`BROKER`, :data:`USER` or :data:`PRINCIPAL`; empty only while unpickling."""
         made = super().__new__(cls, type_name)
         made.what = what
         return made
@@ -42,14 +42,17 @@ PRINCIPAL_NAME = NameOf("string", PRINCIPAL)
 
 
 class NameMeant(NamedTuple):
-    """A constant of a condition, and what it should be the name of."""
+    """A constant of a condition, and what kind of thing (``what``) it should name."""
 
     what: str
     value: Any
 
 
 class _Kind(NamedTuple):
-    """``parts`` of the image without which nobody can tell; ``unknown`` gives those that nothing is named by."""
+    """A kind of thing that has names; ``parts`` of the image must be reported to know them.
+
+    ``names`` gives those that exist; ``unknown``, if set, those of some other names that nothing else in the image has.
+    """
 
     parts: tuple[str, ...]
     sentence: str
@@ -58,7 +61,7 @@ class _Kind(NamedTuple):
 
 
 def unregistered_brokers(image: Image, brokers: Iterable[int]) -> set[int]:
-    """Those that are neither registered nor named by a partition."""
+    """Return which of the brokers are neither registered nor a replica of any partition."""
     unknown = set(brokers).difference(image["brokers"])
     if unknown:
         unknown -= {
@@ -72,12 +75,12 @@ def _placed(value: object) -> tuple[int, ...]:
 
 
 def users(image: Image) -> set[str]:
-    """The users with SCRAM credentials."""
+    """Return the users with SCRAM credentials."""
     return {user for table in image["scram"].values() for user in table}
 
 
 def principals(image: Image) -> set[str]:
-    """Those that ACLs name, and users that have SCRAM credentials."""
+    """Return the principals of ACLs, and of users with SCRAM credentials."""
     return {entry.value.principal for entry in image["acls"].values()} | {f"User:{user}" for user in users(image)}
 
 
@@ -92,17 +95,17 @@ _KINDS = {
 
 
 def note_unknown_names(session: Session, image: Image, where: Predicate | None) -> None:
-    """Remark on the names in a condition that nothing has."""
+    """Add a remark to the session for each name in a condition that does not exist."""
     if where is not None:
         session.remarks += unknown_names(image, where.named)
 
 
 def unknown_names(image: Image, named: Iterable[NameMeant]) -> Iterator[str]:
-    """A sentence for each constant that is the name of nothing in the image."""
+    """Yield a note for each constant that names nothing in the image, as far as the source reports the names."""
     missing = {path[-1] for path in image[MISSING]}
     for what, value in dict.fromkeys(named):
         kind = _KINDS[what]
-        if isinstance(value, int) and value < 0:  # -1 is nobody, and is meant
+        if isinstance(value, int) and value < 0:  # -1 stands for no broker, and is intended
             continue
         if not missing.isdisjoint(kind.parts):
             continue

@@ -1,8 +1,8 @@
-"""Tables into files, a format each. A writer gets one table after the other, and says what files it made.
+"""Writes tables into files, one class per format. A writer is given one table after another, and returns file names.
 
-Numbers, text and null are exact in every format, but that CSV escapes what a spreadsheet or a terminal would obey.
-Lists and objects are lists, structs and maps in Parquet and DuckDB, lists and objects in JSON, and JSON text in CSV and
-SQLite.
+Numbers, text and null are exact in every format, except that CSV escapes what a spreadsheet or terminal would
+interpret. Lists and objects are lists, structs and maps in Parquet and DuckDB, JSON values in JSON, and JSON text in
+CSV and SQLite.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from kshell.tables.arrow import batches, create_table, literal, schema
 from kshell.tables.declaration import Table
 
 DATABASE = "kraft"
-"""The name of the one file of a database, without its ending."""
+"""The name, without its ending, of the single file of a database format."""
 Write = Callable[[Table, Iterable[Row]], str]
-"""Writes a table, and returns the name of its file."""
+"""A function that writes a table and returns the name of its file."""
 
 
 class Writer(ABC):
-    """Writes tables into the directory ``place``; a context manager that finishes what is open."""
+    """Writes tables into the directory ``place``. A context manager: at its end, open files are finished."""
 
     def __init__(self, place: str) -> None:
         self.place = place
@@ -41,17 +41,17 @@ class Writer(ABC):
 
     @abstractmethod
     def write(self, table: Table, rows: Iterable[Row]) -> str:
-        """Writes one table; the name of its file."""
+        """Write one table, and return the name of its file."""
 
-    def close(self) -> None:  # noqa: B027  # most have nothing open
-        """Finishes a file of several tables."""
+    def close(self) -> None:  # noqa: B027  # most formats keep no file open
+        """Finish a file that has several tables."""
 
     def _file(self, name: str) -> str:
         return os.path.join(self.place, name)
 
 
 class JsonLines(Writer):
-    """A file a table, an object a line, every field in each."""
+    """One file per table, one JSON object per line with every field."""
 
     def write(self, table: Table, rows: Iterable[Row]) -> str:
         name = f"{table.name}.jsonl"
@@ -62,7 +62,7 @@ class JsonLines(Writer):
 
 
 class Csv(Writer):
-    """A file a table, a header and a record a row, written as ``-o csv`` writes it."""
+    """One file per table: a header and one line per row, as ``-o csv`` prints them."""
 
     def write(self, table: Table, rows: Iterable[Row]) -> str:
         name = f"{table.name}.csv"
@@ -74,7 +74,7 @@ class Csv(Writer):
 
 
 class Parquet(Writer):
-    """A file a table, compressed with zstd."""
+    """One file per table, compressed with zstd."""
 
     def __init__(self, place: str) -> None:
         super().__init__(place)
@@ -90,7 +90,7 @@ class Parquet(Writer):
 
 
 class Sqlite(Writer):
-    """One database. Whole numbers and booleans are INTEGER, others REAL, all else TEXT."""
+    """One database file. Integers and booleans are INTEGER, floats REAL, everything else TEXT."""
 
     def __init__(self, place: str) -> None:
         super().__init__(place)
@@ -115,7 +115,7 @@ class Sqlite(Writer):
 
 
 class DuckDb(Writer):
-    """One database, with what tables and columns are as their comments."""
+    """One database file, with the descriptions of tables and columns as comments."""
 
     def __init__(self, place: str) -> None:
         super().__init__(place)
@@ -136,13 +136,13 @@ class DuckDb(Writer):
 
     def close(self) -> None:
         with _refused(self._name, *self._errors):
-            self._connection.execute("CHECKPOINT")  # closing hides what cannot be written
+            self._connection.execute("CHECKPOINT")  # raises if the disk is full; close() would not
         self._connection.close()
 
 
 @contextmanager
 def _refused(name: str, *errors: type[Exception]) -> Iterator[None]:
-    """What a database could not write, as the user's error: a full disk, most likely."""
+    """Turn an error of a database that cannot write into a CommandError; most likely the disk is full."""
     try:
         yield
     except errors as error:
@@ -168,7 +168,7 @@ def _sqlite(value: Any) -> Any:
 
 
 def counted(rows: Iterable[Row], count: list[int]) -> Iterator[Row]:
-    """The rows, counted in ``count[0]`` as they pass."""
+    """Yield the rows, and add their number to ``count[0]`` as they pass."""
     for row in rows:
         count[0] += 1
         yield row

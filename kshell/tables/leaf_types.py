@@ -1,4 +1,4 @@
-"""The types that leaves have: those that the image's families declare, and those of facts beside them."""
+"""The types of the tree's leaves: one per family of the image, and those of leaves outside the image."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _OTHER_TYPES = {
     "problem": "a record that is not in the image, and why",
     "unavailable": "why a live source cannot say what would be there",
 }
-"""Types of leaves that no family declares, and what they hold."""
+"""Leaf types that no family declares -> what such a leaf has."""
 
 
 def leaf_types() -> dict[str, str]:
-    """Every type -> what it holds, by name; a family's leaf stands for the family's name."""
+    """Return every leaf type -> what such a leaf has, sorted by name."""
     declared = {family.leaf: f"an entry below /image/{'/'.join(family.path)}" for family in families().values()}
     return dict(sorted((declared | _OTHER_TYPES).items()))
 
 
 LEAF_TYPE = Enumeration(leaf_types)
-"""The column type of a leaf's type."""
+"""The column type of leaf types."""
 
 
 def node_type(name: str) -> str:
-    """``d``, ``f``, or a leaf's type. Raises UsageError, which proposes types that exist."""
+    """Return the node type that was typed: ``d``, ``f`` or a leaf's. Raises UsageError, which proposes types."""
     types = leaf_types()
     if name in ("d", "f") or name in types:
         return name
@@ -48,5 +48,5 @@ def node_type(name: str) -> str:
 
 
 def complete_type(session: Session, typed: str) -> Iterable[str]:
-    """The types that begin like what was typed."""
+    """Complete a node type."""
     return [name for name in ("d", "f", *leaf_types()) if name.startswith(typed)]

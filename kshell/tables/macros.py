@@ -1,7 +1,8 @@
-"""Functions in a query that give a table at a point in time: ``topics_at('-1h')``, ``changes(160, 'now')``.
+"""Table macros of ``sql``: functions that give a table at points in time, such as ``topics_at('-1h')``.
 
-DuckDB cannot ask Python for a table while a query runs. So the calls are found among its own tokens before, the points
-that they name are looked up, and each call gets a table; a macro of DuckDB's chooses among them by its arguments.
+DuckDB cannot ask Python for a table while a query runs. So the calls are found in the query's tokens before it runs
+(:func:`tables_of_calls`); each distinct call gets a table of its own, and a DuckDB macro of that name chooses among
+these tables by its arguments (:func:`create_macros`).
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 _OWN_TABLE = re.compile(r"\([^()]*\)\s*AS\s+((NOT\s+)?MATERIALIZED\s*)?\(", re.IGNORECASE)
-"""What follows the name of a table that a query declares with its columns: ``WITH changes(a, b) AS (…)``."""
+"""Matches what follows the name of a query's own table with columns, no macro: ``WITH changes(a, b) AS (…)``."""
 
 
 class TableMacro(NamedTuple):
-    """A function of points in time that gives a table: ``topics_at('-1h')``.
+    """A function whose arguments are points in time and whose result is a table: ``topics_at('-1h')``.
 
     Attributes:
         parameters: their names; each is a point.
-        rows: the rows, of a session at each of the points.
+        rows: gives the rows, from one session at each point.
     """
 
     name: str
@@ -38,19 +39,19 @@ class TableMacro(NamedTuple):
 
 
 class Catalog(NamedTuple):
-    """What a query can name: tables of the state that the session shows, tables of all of the past, and macros."""
+    """What a query can name: tables of the session's state, tables of the whole past, and macros, each by name."""
 
     state: Mapping[str, Table]
     past: Mapping[str, Table]
     macros: Mapping[str, TableMacro]
 
     def names(self) -> list[str]:
-        """All names."""
+        """Return all names, for suggestions."""
         return [*self.state, *self.past, *self.macros]
 
 
 class MacroCall(NamedTuple):
-    """A macro with its points as the query writes them, and the table that has its rows."""
+    """A call of a macro: its points as the query writes them, and the table with its rows."""
 
     macro: TableMacro
     points: tuple[str, ...]
@@ -58,11 +59,11 @@ class MacroCall(NamedTuple):
 
 
 def macro_calls(duckdb: Any, text: str, macros: Mapping[str, TableMacro]) -> list[tuple[TableMacro, tuple[str, ...]]]:
-    """The calls of macros in a query: each with its arguments as they are written, which must be literals.
+    """Return the macro calls of a query, each with its arguments as written; all must be literals.
 
-    Raises ExpressionError, which points at the call, for any other arguments.
+    Raises ExpressionError, which points at the call, for other arguments.
     """
-    raw = text.encode("utf-8", "replace")  # DuckDB counts bytes
+    raw = text.encode("utf-8", "replace")  # DuckDB's positions count bytes
     marks = duckdb.tokenize(text)
     ends = [*(at for at, _ in marks[1:]), len(raw)]
     tokens = [
@@ -102,11 +103,11 @@ def tables_of_calls(
     sessions: dict[str, Session],
     pasts: int,
 ) -> list[MacroCall]:
-    """The calls of macros, each once, with a table of its own.
+    """Return the distinct macro calls of a query, each with a table of its own.
 
     Args:
-        sessions: gets one for each point.
-        pasts: how many tables of the past the query names beside.
+        sessions: is filled with point -> session at that point.
+        pasts: how many tables of the whole past the query names as well.
     """
     found: dict[tuple[str, tuple[str, ...]], TableMacro] = {}
     for macro, literals in macro_calls(duckdb, text, catalog.macros):
@@ -125,13 +126,13 @@ def tables_of_calls(
 
 
 def _table_of(macro: TableMacro, number: int, sessions: Sequence[Session]) -> Table:
-    """A table with the rows of a macro at some points."""
+    """Return the table with the rows of a macro for the points of one call."""
     name = f"{macro.name}_{number}"
     return Table(name, macro.summary, macro.fields, lambda session, image, wanted: macro.rows(sessions, wanted), ())
 
 
 def create_macros(connection: Any, calls: Iterable[MacroCall]) -> None:
-    """The macros that are called, each of which chooses a table by its arguments."""
+    """Create the DuckDB macros that a query calls; each chooses the table of a call by its arguments."""
     by_macro: dict[str, list[MacroCall]] = {}
     for call in calls:
         by_macro.setdefault(call.macro.name, []).append(call)
@@ -145,5 +146,6 @@ def create_macros(connection: Any, calls: Iterable[MacroCall]) -> None:
 
 
 def _is_called_with(parameters: Iterable[str], points: Iterable[str]) -> str:
+    """Return the SQL condition that a macro's arguments are these points."""
     each = (f"CAST({name} AS VARCHAR) = {literal(point)}" for name, point in zip(parameters, points, strict=True))
     return " AND ".join(each)

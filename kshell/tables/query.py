@@ -1,7 +1,9 @@
-"""SQL over the tables, in a DuckDB that holds nothing else and may touch nothing else.
+"""``sql``: a query over the tables, run in a DuckDB that has nothing else and cannot reach anything else.
 
-The database is in memory, cannot reach files, the network, extensions or Python's variables, and its settings are
-locked before the query is looked at. A table is made only if the query names it.
+The database is in memory. It cannot reach files, the network, extensions or Python's variables, and its settings are
+locked before the query is parsed. A query and a :class:`.Catalog` come in, a stream of rows goes out (:func:`query`).
+Only tables that the query names are filled, and only with the columns that it reads: a dry run over empty tables finds
+these out.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import contextlib
 import json
 import os
 import re
+import warnings
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +22,7 @@ from kshell.errors import EXIT_OK, CommandError, KshellError, UsageError, did_yo
 from kshell.extras import require
 from kshell.sources.directory.source import without_collector
 from kshell.tables.arrow import create_table
-from kshell.tables.declaration import Table, Wanted, image_for, load_for, told_rows
+from kshell.tables.declaration import Table, Wanted, image_for, load_for, with_progress
 from kshell.tables.macros import Catalog, MacroCall, create_macros, tables_of_calls
 from kshell.tables.where_grammar import ExpressionError
 
@@ -27,17 +30,17 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 _ENABLED_OPTIMIZER = "unused_columns"
-"""The optimizer that leaves columns out; all others are off, as some go by what is in the tables."""
+"""The one optimizer that stays on, as it drops unused columns. Some others depend on the contents of the tables."""
 
 _ABOUT_TABLES = re.compile(r"(?i)duckdb_|pragma_")
-"""Functions that tell how large tables are."""
+"""Functions that report how large tables are: a query with one needs every column."""
 
 
 def columns_of(duckdb: Any, connection: Any, text: str, wanted: Sequence[Table]) -> Mapping[str, Wanted]:
-    """Table -> the names of the fields that the query reads; ``None`` for all. Tables that it does not read have none.
+    """Return table -> the columns that a query reads (``None``: all). Tables that it does not read are missing.
 
-    ``connection`` has the tables, empty; its settings are locked before the query is planned. Raises nothing: what is
-    wrong with the query is said when it is run.
+    If the plan cannot be understood, every column is needed; a faulty query is reported when it is run. ``connection``
+    has the tables, empty; its settings are locked here before the query is planned.
     """
     fields_by_table = {table.name: frozenset(field.name for field in table.fields) for table in wanted}
     every: Mapping[str, Wanted] = dict.fromkeys(fields_by_table)
@@ -51,14 +54,14 @@ def columns_of(duckdb: Any, connection: Any, text: str, wanted: Sequence[Table])
         connection.execute("SET lock_configuration = true")
         name, field = wanted[0].name, wanted[0].fields[0].name
         if _columns_read(connection, f'SELECT "{field}" FROM "{name}"', fields_by_table) != {name: frozenset((field,))}:
-            return every  # this DuckDB prints its plans in another way
+            return every  # this release of DuckDB prints plans in a form that is not understood
         return _columns_read(connection, text, fields_by_table)
     except (duckdb.Error, ValueError, KeyError):
         return every
 
 
 def _columns_read(connection: Any, text: str, fields_by_table: Mapping[str, frozenset[str]]) -> dict[str, Wanted]:
-    """What the plan of a query reads. Raises ValueError, KeyError for a plan that is not understood."""
+    """Return what a query reads, by its plan. Raises ValueError or KeyError for a plan that is not understood."""
     ((_, plan),) = connection.execute(f"EXPLAIN (FORMAT json) {text}").fetchall()
     columns_by_table: dict[str, Wanted] = {}
     for name, columns in _scans(json.loads(plan)):
@@ -70,25 +73,25 @@ def _columns_read(connection: Any, text: str, fields_by_table: Mapping[str, froz
 
 
 def _scans(plan: Any) -> Iterator[tuple[str, frozenset[str] | None]]:
-    """(table, the columns that are read) of every scan of a plan, as DuckDB prints it: ``memory.main.topics``."""
+    """Yield (table, columns read) for every scan in a plan, which DuckDB prints as ``memory.main.topics``."""
     waiting = list(plan) if isinstance(plan, list) else [plan]
     while waiting:
         node = waiting.pop()
         waiting += node.get("children", [])
         facts = node.get("extra_info") or {}
-        if isinstance(facts, str):  # older releases
+        if isinstance(facts, str):  # older releases of DuckDB
             raise ValueError(facts)
         if "Table" in facts:
             columns = facts.get("Projections")
             listed = [columns] if isinstance(columns, str) else columns
-            # A field of a struct is told as column.field.
+            # A field of a struct is printed as column.field.
             read = None if listed is None else frozenset(column.partition(".")[0] for column in listed if column)
             yield facts["Table"].rpartition(".")[2], read
 
 
 _WORD_PATTERN = re.compile(r"\w+")
 _LISTING = frozenset(("show", "describe", "information_schema", "duckdb_tables", "duckdb_columns"))
-"""Words of queries that may ask which tables there are."""
+"""Words of a query that lists tables: it needs all of them."""
 _NO_TABLE = re.compile(r'Catalog Error: Table (?:Function )?with name "?([^"\s]+)"? does not exist')
 _LINE = re.compile(r"LINE \d+: ")
 _SETTINGS = {
@@ -103,19 +106,19 @@ _SETTINGS = {
 }
 _MOST_MEMORY = 4 << 30
 MOST_CONFINED = 100_000
-"""Rows of an answer in a confined session: DuckDB's Arrow reader has all in memory, which its limit does not count."""
+"""The most rows of an answer in a confined session: DuckDB's Arrow reader has all rows in memory, outside its limit."""
 _READ_ONLY = ("SELECT", "EXPLAIN")
 _ROWS = 1000
 _LOOK = 0.1
-"""Seconds between two looks at whether DuckDB has an answer."""
+"""Seconds between two checks whether DuckDB has an answer."""
 _PATIENCE = 1.0
-"""Seconds that DuckDB has to hear an interrupt."""
+"""Seconds that DuckDB has to react to an interrupt."""
 _MOST_BYTES = 256 << 20
-"""Bytes of a batch of rows that are made into Python's values, which take several times as much."""
+"""The most bytes of a batch of rows: converted into Python's values, they take several times as much."""
 
 
 class QueryResult(NamedTuple):
-    """The names of the columns, the rows, made while they are read, and the exit code that damage met asks for."""
+    """The answer to a query: column names, rows (made while they are read), and the exit code for damage met."""
 
     columns: tuple[str, ...]
     rows: Iterator[Row]
@@ -123,9 +126,10 @@ class QueryResult(NamedTuple):
 
 
 def query(session: Session, text: str, catalog: Catalog) -> QueryResult:
-    """The answer of one SELECT. Only what it reads is made.
+    """Return the answer to one SELECT or EXPLAIN; only the tables that it reads are filled.
 
-    Raises UsageError for anything else, CommandError with DuckDB's words, SourceError where a table is not told.
+    Raises UsageError for any other or faulty SQL, CommandError if DuckDB fails, SourceError if the source lacks a
+    table.
     """
     duckdb, arrow = require("sql", "sql", "duckdb", "pyarrow")
     try:
@@ -164,7 +168,7 @@ def query(session: Session, text: str, catalog: Catalog) -> QueryResult:
 
 
 def named(text: str, catalog: Catalog) -> list[Table]:
-    """The tables whose names are words of the query; all of them where it asks which there are."""
+    """Return the tables whose names are words of the query; all tables if it asks which there are."""
     identifiers = _identifiers(text)
     every = {**catalog.state, **catalog.past}
     if identifiers & _LISTING:
@@ -177,14 +181,14 @@ def _identifiers(text: str) -> set[str]:
 
 
 def _past_first(wanted: Iterable[Table], catalog: Catalog) -> list[Table]:
-    """The tables of the past before those of the state: who has read all of the log has the state, too."""
+    """Return the tables, those of the past first: reading them reads the whole log, which also gives the state."""
     return sorted(wanted, key=lambda table: table.name in catalog.state)
 
 
 def _read(
     duckdb: Any, arrow: Any, text: str, wanted: Sequence[Table], calls: Sequence[MacroCall], past: Container[str]
 ) -> Mapping[str, Wanted]:
-    """What the query reads of which tables: asked of a database whose tables are empty."""
+    """Return table -> the columns that the query reads, found by planning it on empty tables."""
     if not wanted:
         return {}
     with duckdb.connect(":memory:") as connection:
@@ -193,7 +197,7 @@ def _read(
             create_table(arrow, connection, table, ())
         create_macros(connection, calls)
         read = columns_of(duckdb, connection, text, wanted)
-    # Who asks which tables there are, and how large they are, does not want all of the past for it.
+    # A query that only lists tables or their sizes must not read the whole past for it.
     identifiers = _identifiers(text)
     return {name: columns for name, columns in read.items() if name not in past or name in identifiers}
 
@@ -210,7 +214,7 @@ def _set(connection: Any) -> None:
 
 
 def memory_limit() -> int:
-    """Bytes that the tables of a query and its work may take; what needs more is refused."""
+    """Return how many bytes a query and its tables may take; a query that needs more is refused."""
     return min(_MOST_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
 
 
@@ -225,15 +229,15 @@ def _statement(duckdb: Any, connection: Any, text: str) -> Any:
 
 
 def _rows_of(session: Session, table: Table, read: Mapping[str, Wanted]) -> Iterable[Row]:
-    """A table's rows; none of a table that is not read."""
+    """Return a table's rows; none if the query does not read it."""
     if table.name not in read:
         return ()
     image = image_for(session, table.name, table.parts)
-    return told_rows(session, table, table.rows(session, image, read[table.name]))
+    return with_progress(session, table, table.rows(session, image, read[table.name]))
 
 
 def _rows(duckdb: Any, connection: Any, reader: Any, text: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
-    """By way of Arrow: DuckDB's own rows need one more package for times with a zone."""
+    """Yield the rows, then close the connection. Arrow is used as DuckDB's own rows need another package for times."""
     stream = iter(reader)
     try:
         while (batch := _waited(connection, lambda: next(stream, None))) is not None:
@@ -251,9 +255,9 @@ def _rows(duckdb: Any, connection: Any, reader: Any, text: str, catalog: Catalog
 
 
 def _waited(connection: Any, work: Callable[[], Any]) -> Any:
-    """What the work gives, done beside the main thread: in DuckDB's own code neither Ctrl-C nor a deadline is heard.
+    """Run ``work`` in another thread and return its result: inside DuckDB neither Ctrl-C nor a deadline has an effect.
 
-    Some of its functions (``repeat``) hear no interrupt either, and are left to end by themselves.
+    Some of its functions (``repeat``) do not react to an interrupt either; their thread is left to end by itself.
     """
     from kshell.client.concurrency import start
 
@@ -272,24 +276,22 @@ def _waited(connection: Any, work: Callable[[], Any]) -> Any:
 
 
 def _close(duckdb: Any, connection: Any) -> None:
-    """Close it; what still runs in it closes it when that ends."""
+    """Close the connection; a query that still runs closes it when it ends."""
     with contextlib.suppress(duckdb.Error):
         connection.close()
 
 
 def _reader(connection: Any, statement: Any) -> Any:
-    """The result as a stream of record batches; the method's name changed with DuckDB 1.4."""
-    import warnings
-
+    """Run a statement and return a stream of record batches; the method's name changed with DuckDB 1.4."""
     cursor = connection.execute(statement)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that this makes a copy of the rows
+        warnings.simplefilter("ignore")  # the warning that this copies the rows
         reader = getattr(cursor, "to_arrow_reader", None) or cursor.fetch_record_batch
         return reader(_ROWS)
 
 
 def _failed(duckdb: Any, error: Exception, text: str, catalog: Catalog) -> KshellError:
-    """DuckDB's first line and its advice; where it points at the query, so does the error."""
+    """Return the error for DuckDB's: its first line and advice, pointing into the query if DuckDB does."""
     message, *rest = str(error).strip().splitlines()
     missing = _NO_TABLE.match(message)
     if missing is not None:  # DuckDB knows only the tables that the query names
@@ -309,7 +311,7 @@ def _failed(duckdb: Any, error: Exception, text: str, catalog: Catalog) -> Kshel
 
 
 def _place(lines: list[str], text: str) -> int | None:
-    """Where in the query DuckDB's caret points: ``LINE 1: …`` and the line below it."""
+    """Return the position in the query that DuckDB's caret, below ``LINE 1: …``, points at; ``None`` for none."""
     for line, mark in pairwise(lines):
         prefix = _LINE.match(line)
         if prefix is not None and set(mark.strip()) == {"^"}:
@@ -323,7 +325,7 @@ def _place(lines: list[str], text: str) -> int | None:
 
 
 def unique(names: list[str]) -> tuple[str, ...]:
-    """The names of columns, those that come twice with a number: rows are objects."""
+    """Make column names unique, as rows are objects: a repeated name gets a number."""
     out: list[str] = []
     for name in names:
         candidate, number = name, 2
@@ -334,7 +336,7 @@ def unique(names: list[str]) -> tuple[str, ...]:
 
 
 def plain(value: Any) -> Any:
-    """A value of DuckDB's as one that JSON knows: whole decimals are exact integers, times ISO-8601 in UTC."""
+    """Convert a value of DuckDB's to one that JSON has: whole decimals are exact integers, times ISO-8601 in UTC."""
     import datetime
     import decimal
 
@@ -349,7 +351,7 @@ def plain(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, datetime.timedelta):
         return value.total_seconds()
-    if hasattr(value, "nanoseconds"):  # an interval: months have no length
+    if hasattr(value, "nanoseconds"):  # an interval: a month has no fixed length
         return {name: getattr(value, name) for name in ("months", "days", "nanoseconds")}
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value).hex()

@@ -1,9 +1,9 @@
-"""How many rows of a table fulfil a condition at every offset of a log, without making the table at every offset.
+"""``when``: how many rows of a table fulfil a condition at every offset of a log, without making the table for each.
 
-The history of the log knows the offsets at which each value changes. A table declares what its rows are made of
-(:attr:`.Table.counts`); whatever did not change is not looked at again. Each way of counting yields *steps*: an offset,
-and by how much the number of rows changes there. What is true before the log's first record is a step at
-:attr:`.History.first`.
+The log's history knows the offsets at which each value changes, and a table declares what its rows are made of
+(:attr:`.Table.counts`), so only what changed is evaluated again. Each way of counting yields *steps*: an offset, and by
+how much the number of rows changes there. Rows that exist before the log's first record are a step at
+:attr:`.History.first`. :func:`stretches` adds the steps up.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ T = TypeVar("T")
 
 _PROGRESS_EVERY = 1000
 _MOST_RECENT = 4
-"""Values of a key that are remembered: brokers are fenced and unfenced, and are the same two again and again."""
+"""Values of a key whose counts are cached: a broker that is fenced and unfenced has two values again and again."""
 
 
 class Question(NamedTuple):
-    """Which rows of a table are to be counted. ``until`` is the last offset that matters."""
+    """Which rows of a table to count: those that fulfil ``where``, at every offset up to ``until``."""
 
     session: Session
     table: Table
@@ -38,15 +38,15 @@ class Question(NamedTuple):
     history: History
     until: int
     min_isr_default: int | None = None
-    """``min.insync.replicas`` where the log has none."""
+    """The brokers' ``min.insync.replicas`` if the log does not have it."""
 
     def matches(self, session: Session, image: Image) -> int:
-        """How many of the rows that an image gives fulfil the condition."""
+        """Return how many rows of an image fulfil the condition."""
         where = self.where
         return sum(1 for row in self.table.rows(session, image, asked_for(self.table.fields, where)) if where(row))
 
     def with_progress(self, items: Iterable[T], what: str = "looked at") -> Iterator[T]:
-        """The items, with progress while they are gone through."""
+        """Yield the items and report progress; ``what`` describes the number of items so far."""
         progress = self.session.progress
         for number, item in enumerate(items):
             if progress is not None and number % _PROGRESS_EVERY == 0:
@@ -60,18 +60,18 @@ Counts = Callable[[Question], Iterator[Step]]
 
 
 class Stretch(NamedTuple):
-    """A stretch of the log in which at least one row fulfilled the condition."""
+    """A range of offsets in which at least one row fulfilled the condition."""
 
     start: int
     """The first offset with such a row."""
     end: int | None
-    """The first offset without one; ``None`` while there is one."""
+    """The first offset without such a row; ``None`` if there still is one."""
     rows: int
-    """The most rows at one offset."""
+    """The highest number of such rows at one offset."""
 
 
 def stretches(question: Question) -> Iterator[Stretch]:
-    """The stretches that a table's steps add up to, oldest first."""
+    """Yield the ranges of offsets with at least one row that fulfils the condition, oldest first."""
     changes: defaultdict[int, int] = defaultdict(int)
     counts = question.table.counts
     assert counts is not None  # every declared table of state has them
@@ -91,7 +91,7 @@ def stretches(question: Question) -> Iterator[Stretch]:
 
 
 def each_key(family: str) -> Counts:
-    """Of a table whose rows are each made of one value of one family."""
+    """Count for a table whose rows are each made of one value of ``family``."""
 
     def counts(question: Question) -> Iterator[Step]:
         history = question.history
@@ -112,9 +112,9 @@ def each_key(family: str) -> Counts:
 
 
 def of_quorum(*families: str) -> Counts:
-    """Of a small table that all values of some families, and the leader epoch, decide on together.
+    """Count for a small table whose rows depend on all values of some families, and on the leader epoch.
 
-    It is made whole wherever any of them changes.
+    The whole table is made at every offset where any of these changes.
     """
 
     def counts(question: Question) -> Iterator[Step]:
@@ -134,7 +134,7 @@ def of_quorum(*families: str) -> Counts:
             except DataError:
                 if offset >= log.start:
                     raise
-                count = 0  # nothing says what was before a log without a snapshot
+                count = 0  # the state before a log without a snapshot is not known
             yield offset, count - before
             before = count
 

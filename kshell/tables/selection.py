@@ -1,9 +1,7 @@
-"""Which rows and columns an answer has, and in what order: ``--where``, ``--sort``, ``--columns``, ``--limit``.
+"""Rows, columns and order of an answer: ``--where``, ``--sort``, ``--columns``, ``--limit``, ``--fail-if-any``.
 
-``--fail-if-any`` makes the exit code tell whether a row is left.
-
-A command that gives rows takes :func:`row_flags` among its flags, and hands its rows to :func:`select`; the commands
-of the history take ``--where`` alone (:func:`where_flag`).
+A command with rows declares :func:`row_flags` among its flags and passes its rows to :func:`select`; the commands of
+the history take ``--where`` alone (:func:`where_flag`).
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.arguments import count
-from kshell.engine.declaration import CONDITION, Flag
+from kshell.engine.declaration import CONDITION, Arguments, Flag
 from kshell.engine.predicates import FAIL_IF_ANY, answers_by_rows
 from kshell.engine.result import Row, Rows
 from kshell.errors import EXIT_FINDING, EXIT_OK, UsageError, did_you_mean
@@ -34,20 +32,30 @@ class Key(NamedTuple):
     falling: bool
 
 
+class RowArguments(Arguments):
+    """The parsed options of :func:`row_flags`."""
+
+    where: Predicate | None
+    sort: tuple[Key, ...] | None
+    columns: tuple[str, ...] | None
+    limit: int | None
+    fail_if_any: bool
+
+
 class Conditions:
-    """Conditions on rows with these fields: the conversion of ``--where``, and its completion."""
+    """Parses and completes ``--where`` for rows with these fields."""
 
     def __init__(self, fields: Sequence[Field]) -> None:
         self.fields = tuple(fields)
 
     def __call__(self, text: str) -> Predicate:
-        """The condition in a text. Raises ExpressionError."""
+        """Return the condition that a text means. Raises ExpressionError."""
         from kshell.tables.where import compile_where  # late: most lines have no condition
 
         return compile_where(text, self._kinds())
 
     def complete(self, typed: str) -> Iterable[str]:
-        """What an unfinished condition may become."""
+        """Complete an unfinished condition."""
         from kshell.tables.where import complete_where
 
         return complete_where(typed, self._kinds())
@@ -57,7 +65,7 @@ class Conditions:
 
 
 def where_flag(fields: Sequence[Field]) -> Flag:
-    """``--where`` for rows with these fields."""
+    """Return the flag ``--where`` for rows with these fields."""
     conditions = Conditions(fields)
     return Flag(
         ("--where",),
@@ -70,7 +78,7 @@ def where_flag(fields: Sequence[Field]) -> Flag:
 
 
 def row_flags(fields: Sequence[Field]) -> tuple[Flag, ...]:
-    """The options of a command whose rows have these fields."""
+    """Return the options of a command whose rows have these fields."""
     names = [field.name for field in fields]
 
     def complete_names(session: Session, typed: str) -> Iterable[str]:
@@ -101,13 +109,13 @@ def row_flags(fields: Sequence[Field]) -> tuple[Flag, ...]:
     )
 
 
-def is_given(args: Any) -> bool:
-    """Whether the line chooses rows or columns."""
+def is_given(args: RowArguments) -> bool:
+    """Whether the line has any option that selects or sorts rows, or selects columns."""
     return any(getattr(args, name) is not None for name in _OPTIONS)
 
 
-def wanted(fields: Sequence[Field], args: Any) -> Wanted:
-    """The fields that the line's options need, so that others need not be made; ``None`` for all."""
+def wanted(fields: Sequence[Field], args: RowArguments) -> Wanted:
+    """Return the fields that the line's options need, so that others can be left out of the rows; ``None`` for all."""
     if args.columns is None:
         return None
     names = {*args.columns, *(key.name for key in args.sort or ())}
@@ -117,34 +125,34 @@ def wanted(fields: Sequence[Field], args: Any) -> Wanted:
 
 
 def asked_for(fields: Sequence[Field], where: Predicate) -> frozenset[str]:
-    """The fields that a condition needs. A word of it may be text that happens to be a field's name: one too many makes
-    an answer dearer, or more careful, than it has to be.
-    """
+    """Return the fields that a condition needs; one too many, without harm, if a text in it is also a field's name."""
     return frozenset(field.name for field in fields if field.name in where.words)
 
 
-def worst_first(rows: Sequence[Row], args: Any, name: str, order: Sequence[str]) -> Sequence[Row]:
-    """Rows for users, by where a field's value is in ``order``. With ``--limit``, every format has the same rows."""
+def worst_first(rows: Sequence[Row], args: RowArguments, name: str, order: Sequence[str]) -> Sequence[Row]:
+    """Return rows sorted by where a field's value is in ``order``; with ``--limit`` unsorted, as in other formats."""
     return rows if args.limit is not None else sorted(rows, key=lambda row: order.index(row[name]))
 
 
 def select(
     fields: Sequence[Field],
     rows: Iterable[Row],
-    args: Any,
+    args: RowArguments,
     *,
     people: Callable[[Row], Row] | None = None,
     tone: Callable[[Row], str] | None = None,
     exit_code: int = 0,
 ) -> Rows:
-    """The rows that the line's options ask for, as an answer; they stream unless they are sorted.
+    """Return the answer with the rows that the line's options ask for; they stream unless they are sorted.
 
-    ``people`` makes a row that reads well out of an exact one; fields that it changes count as they were. ``tone`` is
-    that of :class:`Rows`. With ``--fail-if-any`` the rows that are left decide between the exit codes 0 and 1, also
-    for a command that has an answer of its own.
+    With ``--fail-if-any`` the exit code is 1 if a row is left, else 0, also for a command with an exit code of its own.
+
+    Args:
+        people: makes a row for users out of an exact one; conditions and sorting use the exact one.
+        tone: as in :class:`Rows`.
 
     Raises:
-        UsageError: no row can be left to decide.
+        UsageError: ``--limit 0`` with ``--fail-if-any``, which needs a row to decide.
     """
     if args.fail_if_any and args.limit == 0:
         raise UsageError(
@@ -156,22 +164,22 @@ def select(
     if args.fail_if_any:
         answers_by_rows(result, some=EXIT_FINDING, none=EXIT_OK)
         if isinstance(rows, list):
-            next(iter(result.rows), None)  # now: a page of the command's own may show them, and not read these
+            next(iter(result.rows), None)  # sets the exit code now: a command's own page may never read these rows
     if people is not None:
         result.for_people = Rows(selected, _ReadableRows(result, people))
     return result
 
 
 def chosen(fields: Sequence[Field], names: Iterable[str]) -> list[Field]:
-    """The fields of those names, in their order; asked for by name, each is shown."""
+    """Return the fields with these names, in the order of the names, set to be shown always."""
     fields_by_name = {field.name: field for field in fields}
     return [fields_by_name[name]._replace(wide=False, spare=0) for name in names]
 
 
 class _Chosen:
-    """The chosen rows, made anew whenever they are asked for, as far as ``rows`` can be."""
+    """The selected rows; each iteration selects again, if ``rows`` can be iterated again."""
 
-    def __init__(self, rows: Iterable[Row], args: Any) -> None:
+    def __init__(self, rows: Iterable[Row], args: RowArguments) -> None:
         self._rows = rows
         self._args = args
 
@@ -184,7 +192,7 @@ class _Chosen:
 
 
 class _ReadableRows:
-    """An answer's rows as people read them: whatever those rows are by then (``watch`` reads them at once)."""
+    """The rows of an answer, converted for users while iterating; ``watch`` may replace ``result.rows`` before."""
 
     def __init__(self, result: Rows, people: Callable[[Row], Row]) -> None:
         self._result = result
@@ -195,7 +203,7 @@ class _ReadableRows:
 
 
 def _sorted(rows: Iterable[Row], key: Key) -> list[Row]:
-    """Stable, so that keys can be applied one after the other, the last one first."""
+    """Sort rows by one key, nulls last. Stable, so that several keys are applied from the last to the first."""
     not_null: list[Row] = []
     null: list[Row] = []
     for row in rows:
@@ -205,7 +213,7 @@ def _sorted(rows: Iterable[Row], key: Key) -> list[Row]:
 
 
 def _rank(value: Any) -> Any:
-    """What orders values of one field: numbers by size, text by its characters, lists by their elements."""
+    """Return the sort key of a value: numbers by size, text by its characters, lists by their elements."""
     if value is None:
         return 0, 0
     if isinstance(value, bool | int | float):
@@ -232,7 +240,7 @@ def _listed(text: str, names: list[str]) -> tuple[str, ...]:
 
 
 def _named(name: str, names: list[str]) -> str:
-    """The field of that name, upper or lower case as may be. Raises UsageError with those it may have meant."""
+    """Return the field with a name, in upper or lower case. Raises UsageError, which proposes names."""
     if name in names:
         return name
     alike = [candidate for candidate in names if candidate.lower() == name.lower()]
@@ -243,7 +251,7 @@ def _named(name: str, names: list[str]) -> str:
 
 
 def _complete_listed(names: list[str], typed: str, mark: str) -> list[str]:
-    """The last name of a list with commas; ``mark`` may stand before each."""
+    """Complete the last name of a comma-separated list; ``mark`` may stand before each name."""
     before, comma, last = typed.rpartition(",")
     lead = mark if mark and last.startswith(mark) else ""
     used = {name.lstrip(mark) if mark else name for name in before.split(",")}

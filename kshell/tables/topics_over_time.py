@@ -1,7 +1,8 @@
-"""Topics and partitions over the offsets of a log: what is decided on each partition, and where that changes.
+"""Topics and partitions over the offsets of a log: a decision on each partition, and the offsets where it changes.
 
-Most records are of partitions, and most of them bring a partition into a state that others were in before. So the
-decision on a state is made once, and the offset of a record is looked up only where the decision changes.
+A decision is any value that a caller computes from a partition and its ``min.insync.replicas``. Most records bring a
+partition into a state that other partitions had before. So a decision is made once per state, and the offset of a
+record is looked up only where the decision changes. Start with :class:`PartitionPast`.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _MOST_DECISIONS = 1 << 14
 _LOOKED_UP = 1 << 10
-"""Records whose offsets are looked up together."""
+"""Records that are processed before the offsets of their changes are looked up together."""
 
 
 class TopicSpan(NamedTuple):
-    """The offsets from ``start`` up to ``end`` (exclusive) in which a name was that topic, with its partitions."""
+    """A topic and the offsets, from ``start`` up to ``end`` (exclusive), in which its name belonged to it."""
 
     topic: Topic
     start: int
@@ -39,12 +40,12 @@ class TopicSpan(NamedTuple):
 
 
 def topic_names(history: History, until: int) -> set[str]:
-    """The names of all topics there were up to an offset."""
+    """Return the names of all topics that existed up to an offset."""
     return {name for (name,) in history.every_key(NAMES, until)}
 
 
 def topic_spans(history: History, name: str, until: int) -> Iterator[TopicSpan]:
-    """What a name was, oldest first: a topic that is created again is another."""
+    """Yield the topics that had a name, oldest first: a topic that is created again is another topic."""
     for start, end, topic_id in _spans(history.timeline(NAMES, (name,), until), until):
         for since, stop, topic in _spans(history.timeline(TOPICS, (topic_id,), until), until):
             low, high = max(start, since), min(end, stop)
@@ -53,7 +54,7 @@ def topic_spans(history: History, name: str, until: int) -> Iterator[TopicSpan]:
 
 
 def _spans(versions: Sequence[Version], until: int) -> Iterator[tuple[int, int, Any]]:
-    """(from, up to, value) of everything but nothing."""
+    """Yield (start, end, value) of each version that is not ``None``; the end is exclusive."""
     ends = [since for since, _ in versions[1:]] + [until + 1]
     for (since, value), end in zip(versions, ends, strict=True):
         if value is not None:
@@ -61,7 +62,7 @@ def _spans(versions: Sequence[Version], until: int) -> Iterator[tuple[int, int, 
 
 
 class MinIsrSpan(NamedTuple):
-    """From an offset on: the topic's own ``min.insync.replicas``, and the number of the brokers' values."""
+    """From offset ``start`` on: a topic's own min.insync.replicas, and an index into :attr:`MinIsrPast.of_brokers`."""
 
     start: int
     own: int | None
@@ -69,7 +70,7 @@ class MinIsrSpan(NamedTuple):
 
 
 class MinIsrPast:
-    """``min.insync.replicas`` over the offsets of a log; ``default`` as for :class:`.MinIsr`."""
+    """``min.insync.replicas`` over the offsets of a log; ``default`` is as for :class:`.MinIsr`."""
 
     def __init__(self, history: History, until: int, default: int | None) -> None:
         self._history = history
@@ -79,16 +80,16 @@ class MinIsrPast:
             if resource[0] == "BROKER" and key == CONFIG:
                 configs[resource] = history.timeline("configs", (resource, key), until)
         self.starts = sorted({history.first, *(since for past in configs.values() for since, _ in past)})
-        """The offsets at which any broker's value, or that of all brokers, changes."""
+        """The offsets at which a broker's value, or the cluster-wide default, changes."""
         self.of_brokers: list[MinIsr] = []
-        """The brokers' values from each of these offsets on."""
+        """For each of :attr:`starts`, the brokers' values from there on."""
         for start in self.starts:
             present = {resource: _at(past, start) for resource, past in configs.items()}
             table = {resource: {CONFIG: entry} for resource, entry in present.items() if entry is not None}
             self.of_brokers.append(MinIsr(Image({"configs": table}, EMPTY.provenance), default))
 
     def spans(self, name: str, span: TopicSpan) -> list[MinIsrSpan]:
-        """The values for a topic, from the start of its span on; each begins where something changes."""
+        """Return a topic's values over its span; one begins where the topic's own or a broker's value changes."""
         resource = ("TOPIC", name)
         own = self._history.timeline("configs", (resource, CONFIG), self._until)
         starts = {span.start, *(start for start in self.starts if span.start < start < span.end)}
@@ -103,13 +104,14 @@ class MinIsrPast:
 
 
 def _at(versions: Sequence[Version], offset: int) -> object:
+    """Return the value that a key has at an offset; ``None`` if it has none."""
     return next((value for since, value in reversed(versions) if since <= offset), None)
 
 
 class Decisions(Generic[T]):
-    """What was decided on partitions by their values, for one topic's own ``min.insync.replicas``.
+    """The cached decisions on partitions, for one value of the topic's own ``min.insync.replicas``.
 
-    A value is known by its identity, and kept so that no other value gets it.
+    A partition value is identified by ``id()`` and kept, so that no other object gets the same identity.
     """
 
     def __init__(self, decide: Callable[[Partition, int | None], T], own: int | None, brokers: MinIsr) -> None:
@@ -119,7 +121,7 @@ class Decisions(Generic[T]):
         self.known: dict[int, tuple[T, Partition]] = {}
 
     def add(self, value: Partition) -> tuple[T, Partition]:
-        """Decide on a value that is not known yet."""
+        """Decide on a value that is not cached yet."""
         if len(self.known) >= _MOST_DECISIONS:
             self.known.clear()
         min_isr = self._own if self._own is not None else self._brokers.of("", value.leader)
@@ -128,7 +130,7 @@ class Decisions(Generic[T]):
 
 
 class DecisionStep(NamedTuple, Generic[T]):
-    """At an offset the decision on a partition changes; ``None``: there is no such partition."""
+    """A change of the decision on a partition at an offset; ``None``: the partition does not exist before, or after."""
 
     offset: int
     partition: int
@@ -137,12 +139,12 @@ class DecisionStep(NamedTuple, Generic[T]):
 
 
 class PartitionPast(Generic[T]):
-    """Decides on the partitions of topics, over the offsets of a log.
+    """Decides on the partitions of topics over the offsets of a log: call :meth:`steps` for each span of each topic.
 
     Args:
-        decide: gives the decision on a partition with that value and min.insync.replicas.
-        undecoded: the decision on a partition whose record cannot be decoded.
-        aspects: what of a partition decisions depend on.
+        decide: returns the decision on a partition with that value and min.insync.replicas.
+        undecoded: returns the decision on a partition whose record cannot be decoded.
+        aspects: the properties of a partition that decisions depend on.
     """
 
     def __init__(
@@ -162,18 +164,18 @@ class PartitionPast(Generic[T]):
         self._decisions: dict[tuple[int | None, int], Decisions[T]] = {}
 
     def forget(self) -> None:
-        """Decide again on every value: the next partition is another case."""
+        """Drop all cached decisions: what ``decide`` also depends on, such as the partition's number, changes."""
         self._decisions.clear()
 
     def steps(self, name: str, span: TopicSpan) -> Iterator[tuple[int, Iterator[DecisionStep[T]]]]:
-        """(number, its steps) of each partition of a topic in its span; at the span's end all are taken away."""
+        """Yield (number, steps) of each partition of a topic in its span; at the span's end each has its last step."""
         topic, log = span.topic, self._log
         recorded = topic.records if isinstance(topic, RecordedTopic) else None
         base = topic if recorded is None else recorded.base
         first = {} if base is None else dict(base.scan())
         min_isrs = self._min_isr.spans(name, span)
         ends = [part.start for part in min_isrs[1:]] + [span.end]
-        # Of records that take effect where a part begins, only what they come to counts.
+        # Of several records that take effect at the start of a part, only their result counts.
         limits = [(log.limit(part.start), log.limit(end - 1)) for part, end in zip(min_isrs, ends, strict=True)]
         addresses = {} if recorded is None else {_number(key): filed for key, filed in recorded.addresses.items()}
         for number in sorted({*first, *addresses}):
@@ -189,6 +191,7 @@ class PartitionPast(Generic[T]):
         limits: Sequence[tuple[int, int]],
         end: int,
     ) -> Iterator[DecisionStep[T]]:
+        """Yield the steps of one partition; ``filed`` has its records' addresses, ``limits`` the bounds per part."""
         bounds = [(bisect_left(filed, low), bisect_left(filed, high)) for low, high in limits]
         value = first
         begin = first if isinstance(first, Partition) else None
@@ -238,7 +241,7 @@ class PartitionPast(Generic[T]):
 
 
 def topic_configs(history: History, until: int) -> dict[str, list[str]]:
-    """Topic -> the keys of its own configs, of all times up to an offset."""
+    """Return topic -> the keys of all configs that it had of its own up to an offset."""
     keys: defaultdict[str, list[str]] = defaultdict(list)
     for (kind, name), key in history.every_key("configs", until):
         if kind == "TOPIC":
@@ -247,4 +250,5 @@ def topic_configs(history: History, until: int) -> dict[str, list[str]]:
 
 
 def _number(key: bytes) -> int:
+    """Return a partition's number from its key in the recorded addresses."""
     return int.from_bytes(key, "big", signed=True)

@@ -1,8 +1,8 @@
-"""Columns of tables that hold versions: what was so, and from when to when. Declared once, for the shell and for Spark.
+"""The columns of tables of versions: what was so, from when to when. Declared once, for the shell and for Spark.
 
-A table of versions has the columns of the table of state that records say themselves. What is derived from several
-families (a partition's ``state`` hangs on configs, too) has no version of its own: a query joins the two histories, or
-asks for the table as of one offset.
+A table of versions has those columns of a table of state that come from its own records. What is derived from several
+families (a partition's ``state`` also depends on configs) has no versions: a query joins the two histories, or asks for
+the table as of one offset.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ VERSION = (
     Field("validToMs", "int64", "that record's time"),
     Field("isCurrent", "boolean", "whether it lasts"),
 )
-"""The columns of a version: it is so at every offset from ``validFromOffset`` to before ``validToOffset``. What a base
-snapshot holds is so from the offset before the snapshot's end."""
+"""The columns of a version, which holds at every offset from ``validFromOffset`` up to ``validToOffset``
+(exclusive). What the first snapshot has holds from the offset before the snapshot's end."""
 
 _ONLY = {"topics": ("name", "topicId"), "configs": ("resourceType", "resourceName", "name", "value")}
 _WITHOUT = {"partitions": ("state", "problems", "minIsr"), "controllers": ("address",)}
@@ -35,7 +35,7 @@ _MORE = {
 
 
 def recorded_fields(name: str) -> tuple[Field, ...]:
-    """The columns of a table of state that have versions, in its order, and what only versions have."""
+    """Return the columns of a table of state that have versions, in its order, and those that only versions have."""
     only, without = _ONLY.get(name), _WITHOUT.get(name, ())
     own = [
         field for field in tables()[name].fields if field.name not in without and (only is None or field.name in only)

@@ -1,4 +1,6 @@
-"""``--where``: conditions on the rows of an answer, typed and compiled (the grammar: :mod:`.where_grammar`).
+"""``--where``: conditions on the rows of an answer, typed and compiled (the grammar is in :mod:`.where_grammar`).
+
+A text and the declared fields come in; a :class:`Predicate` to call with each row goes out, or completions.
 
 ::
 
@@ -7,14 +9,14 @@
     any(listeners, port == 9093 and securityProtocol in [SSL, SASL_SSL])
     supportedFeatures.metadata.version.max >= 20
 
-Names are the answer's own. A dot leads into an object, or to a place in a list (``isr.0``, ``isr[0]``, ``isr[-1]``).
-A key that holds dots is found as it is, and ``["any key"]`` names every other. Inside ``any`` and ``all``, names are
-first the element's, and ``it`` is the element. A word that is no field is text where text belongs: to the right of a
-comparison with text, and in its lists (``state == offline``). ``in`` asks for an element of a list, a key of an object,
-or a part of a text.
+Names are the fields of the row. A dot leads to a field of an object or to a position in a list (``isr.0``, ``isr[0]``,
+``isr[-1]``). A key that contains dots needs no quotes; ``["any key"]`` is for all other keys. Inside ``any`` and
+``all``, a name is first a field of the element, and ``it`` is the element itself. A word that is not a field is text
+where text is expected: on the right of a comparison with text, and in a list of texts (``state == offline``). ``in``
+looks for an element of a list, a key of an object, or a part of a text.
 
-null is a value: ``null == null`` is true. Else what is asked of it is false: ``<``, ``~``, ``in``, ``any``, ``all``.
-``!=`` is the opposite of ``==``, ``!~`` of ``~``. What lies below null is null. 64-bit numbers are exact.
+null is a value: ``null == null`` is true. Every other test of null is false: ``<``, ``~``, ``in``, ``any``, ``all``.
+``!=`` is the opposite of ``==``, and ``!~`` of ``~``. A field of null is null. 64-bit numbers are exact.
 """
 
 from __future__ import annotations
@@ -37,13 +39,13 @@ Fields = Mapping[str, FieldType]
 
 
 class Predicate:
-    """A condition on a row, to be called with it."""
+    """A compiled condition: call it with a row."""
 
     def __init__(self, text: str, test: Callable[[Scope], bool], named: tuple[NameMeant, ...] = ()) -> None:
-        """``named``: the constants that are compared with names of things."""
+        """``named``: the constants that are compared with fields that name things, such as topics."""
         self.text = text
         self.words = frozenset(_WORD.findall(text))
-        """Those of the text, names of fields among them."""
+        """All words of the text; the names of the fields that the condition needs are among them."""
         self.named = named
         self._test = test
 
@@ -56,10 +58,10 @@ class Predicate:
 
 
 def compile_where(text: str, fields: Fields | None = None) -> Predicate:
-    """The condition in ``text`` on rows with these fields; ``None``: any fields, of any kind.
+    """Compile the condition in ``text`` for rows with these fields; ``None``: any fields, of any kind.
 
-    Raises ExpressionError (a UsageError) with the column in ``text``: for what is no condition, for a field that does
-    not exist, for kinds that cannot be compared.
+    Raises ExpressionError (a UsageError) with the column in ``text`` for a faulty condition, for a field that does not
+    exist, and for kinds that cannot be compared.
     """
     row = (
         ANY
@@ -86,7 +88,7 @@ Kinds = dict[str, Kind]
 
 
 def complete_where(text: str, fields: Fields | None = None) -> list[str]:
-    """What an unfinished condition may become: each candidate is the whole text with its last word completed."""
+    """Complete an unfinished condition: each result is the whole text with its last word completed."""
     try:
         scanned = tokens(text)[:-1]
     except ExpressionError:
@@ -101,7 +103,7 @@ def complete_where(text: str, fields: Fields | None = None) -> list[str]:
 
 
 def _expected(before: list[WhereToken], row: Kinds) -> list[str]:
-    """The words that may come after those tokens."""
+    """Return the words that may follow these tokens."""
     kinds, function = _names_there(before, row)
     last = before[-1] if before else WhereToken("keyword", "and", 0, 0)
     if function is not None and last.value == "(":
@@ -128,7 +130,7 @@ def _expected(before: list[WhereToken], row: Kinds) -> list[str]:
 
 
 def _values(kind: Kind, kinds: Kinds) -> list[str]:
-    """The values that a kind declares, as words of a condition: in quotes where they would mean something else."""
+    """Return the values that a kind can have as words of a condition, in quotes where they would mean another thing."""
     if kind.name == "boolean":
         return ["true", "false"]
     return [_written(value, kinds) for value in kind.values.values] if kind.values is not None else []
@@ -144,7 +146,7 @@ def _written(text: str, kinds: Kinds) -> str:
 
 
 def _listed_beside(before: list[WhereToken], kinds: Kinds) -> Kind | None:
-    """The kind of the field before ``in [`` (or ``not in [``), where the next value of that list is to come."""
+    """Return the kind of the field before ``in [`` or ``not in [`` if the next token is a value of that list."""
     at = len(before) - 1
     while at > 0 and (_is(before[at], ",") or before[at].kind in ("word", "string", "number")):
         at -= 1
@@ -154,16 +156,17 @@ def _listed_beside(before: list[WhereToken], kinds: Kinds) -> Kind | None:
 
 
 def _is(token: WhereToken, *values: str) -> bool:
-    """Whether it is one of these marks or keywords; text in quotes is none."""
+    """Whether a token is one of these marks or keywords; quoted text is not."""
     return token.kind in ("mark", "keyword") and token.value in values
 
 
 def _fields(kinds: Kinds, *wanted: str) -> list[str]:
+    """Return the names of the fields that can be of one of these kinds; ``""`` for any."""
     return sorted(name for name, kind in kinds.items() if wanted == ("",) or kind.may_be(*wanted))
 
 
 def _names_there(before: list[WhereToken], row: Kinds) -> tuple[Kinds, str | None]:
-    """(the fields that have names behind those tokens, the function whose argument is being written)."""
+    """Return the fields that can be named after these tokens, and the function whose argument is being written."""
     stack: list[tuple[Kinds, str | None]] = [(row, None)]
     for at, token in enumerate(before):
         kinds, function = stack[-1]
@@ -180,7 +183,7 @@ def _names_there(before: list[WhereToken], row: Kinds) -> tuple[Kinds, str | Non
 
 
 def _kind_at(before: list[WhereToken], at: int, kinds: Kinds) -> Kind:
-    """The kind of the field that a token is; a number's, a text's; of a call, a number: ``any(…)`` needs no more."""
+    """Return the kind of the value that ends at a token: a field, number or text; a call counts as a number."""
     token = before[at] if at >= 0 else WhereToken("end", None, 0, 0)
     if _is(token, ")"):
         return NUMBER

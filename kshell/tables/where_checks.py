@@ -1,7 +1,8 @@
-"""Nodes of a ``--where`` expression into one function of a row: kinds are checked here once, and not for each row.
+"""Turns the nodes of a ``--where`` expression into one function of a row: kinds are checked once, not for each row.
 
-Values are plain (what JSON knows), of any kind, perhaps null. Evaluation never fails: what cannot be compared is not
-equal and not less. Patterns are Python's, without those that can take for ever on a short text, and with a time limit.
+:class:`Checker` does so; the functions before it are what its result calls. Values are plain (as in JSON), of any kind,
+perhaps null. Evaluation never fails: values that cannot be compared are neither equal nor less. Patterns are Python's,
+except those that can take forever on a short text, and have a time limit.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ from kshell.tables.where_grammar import (
 from kshell.tables.where_kinds import ANY, BOOLEAN, NUMBER, OTHER_FIELDS, STRING, Kind, kind_of_value
 
 Step = str | tuple[str] | int
-"""A name among dots, a key in brackets, a place in a list."""
+"""One step of a field: a dotted name, a key in brackets, a position in a list."""
 
 
 def names_of(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """The steps of a field with every dotted name split."""
+    """Return the steps of a field with dotted names split into one step per name."""
     split_names: list[Step] = []
     for step in steps:
         split_names.extend(step.split(".") if isinstance(step, str) else [step])
@@ -44,9 +45,9 @@ def names_of(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 
 def keys_at(names: tuple[Step, ...], at: int) -> list[tuple[str, int]]:
-    """The keys that the names from a place on may stand for, each with the place after it: the longest first.
+    """Return the keys that may begin at position ``at`` of the names, each with the position after it, longest first.
 
-    ``metadata.version.max`` -> that, ``metadata.version``, ``metadata``: keys may hold dots.
+    Keys may contain dots: ``metadata.version.max`` gives that, ``metadata.version`` and ``metadata``.
     """
     first = names[at]
     if isinstance(first, tuple):
@@ -63,14 +64,14 @@ def keys_at(names: tuple[Step, ...], at: int) -> list[tuple[str, int]]:
 
 
 def place_of(name: Step) -> int | None:
-    """The place in a list that a step means, if it can mean one."""
+    """Return the position in a list that a step means; ``None`` if it cannot mean one."""
     if isinstance(name, int):
         return name
     return int(name) if isinstance(name, str) and name.isascii() and name.isdigit() and len(name) < 10 else None
 
 
 def follow(value: Any, names: tuple[Step, ...]) -> Any:
-    """The value below a value; ``None`` where there is none."""
+    """Return the value that some steps lead to from ``value``; ``None`` if there is none."""
     at = 0
     while at < len(names):
         if isinstance(value, Mapping):
@@ -87,7 +88,7 @@ def follow(value: Any, names: tuple[Step, ...]) -> Any:
 
 
 def field_or(scope: tuple[Any, ...], names: tuple[Step, ...], text: str | None) -> Any:
-    """The field in the innermost value of a scope that has it; ``text`` when none has."""
+    """Return the field of the innermost value in the scope that has it; ``text`` if none has it."""
     for value in scope:
         if isinstance(value, Mapping) and any(key in value for key, _ in keys_at(names, 0)):
             return follow(value, names)
@@ -95,7 +96,7 @@ def field_or(scope: tuple[Any, ...], names: tuple[Step, ...], text: str | None) 
 
 
 def getter(depth: int, names: tuple[Step, ...]) -> Callable[[tuple[Any, ...]], Any]:
-    """The function that gets a field of the value at a depth of the scope."""
+    """Return a function that gets a field of the value at a depth of the scope, 0 for the innermost."""
     if len(names) == 1 and isinstance(names[0], str):
         name = names[0]
 
@@ -108,7 +109,7 @@ def getter(depth: int, names: tuple[Step, ...]) -> Callable[[tuple[Any, ...]], A
 
 
 def same(first: Any, second: Any) -> bool:
-    """Equality as JSON sees it: ``1`` is ``1.0`` and not ``true``."""
+    """Whether two values are equal as in JSON: ``1`` equals ``1.0`` but not ``true``."""
     if isinstance(first, list | tuple) and isinstance(second, list | tuple):
         return len(first) == len(second) and all(map(same, first, second))
     return isinstance(first, bool) == isinstance(second, bool) and bool(first == second)
@@ -146,19 +147,19 @@ def contains(container: Any, item: Any) -> bool:
 
 
 def length(value: Any) -> int | None:
-    """Of a list, an object or a text."""
+    """Return the length of a list, object or text; ``None`` for any other value."""
     return len(value) if isinstance(value, list | tuple | Mapping | str) else None
 
 
 LONGEST = 500
-"""Characters of a pattern."""
+"""The most characters of a pattern."""
 _MANY = 10
 _QUANTIFIER = re.compile(r"(?:[*+?]|\{(\d*)(,?)(\d*)\})[?+]?", re.ASCII)
 _ZERO_WIDTH = ("(?=", "(?!", "(?<=", "(?<!", "(?#")
 
 
 def pattern(token: WhereToken, text: str) -> re.Pattern[str]:
-    """The pattern in a token of the expression ``text``, compiled. Raises ExpressionError at the place of the fault."""
+    """Compile the pattern in a token of the expression ``text``. Raises ExpressionError at the place of the fault."""
     expression: str = token.value
     if len(expression) > LONGEST:
         raise ExpressionError(f"a pattern of more than {LONGEST} characters", text, token.at)
@@ -168,10 +169,10 @@ def pattern(token: WhereToken, text: str) -> re.Pattern[str]:
         )
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what may mean something else in a later Python
+            warnings.simplefilter("ignore")  # about patterns whose meaning may change in a later Python
             return re.compile(expression)
     except (re.error, OverflowError, RecursionError) as error:
-        # Escapes make the text longer than what it means: then only its beginning is known.
+        # If the quoted text has escapes, positions in the pattern are not those in the expression: point at its start.
         plain = token.kind == "string" and text[token.at + 1 : token.end - 1] == expression
         inside = getattr(error, "pos", None) or 0
         column = token.at + 1 + inside if plain else token.at
@@ -179,7 +180,7 @@ def pattern(token: WhereToken, text: str) -> re.Pattern[str]:
 
 
 class _Group:
-    """What stands between two parentheses, up to here: of this alternative, and of those before it."""
+    """A group of a pattern so far. It is ``risky`` if every part of an alternative may vary in length."""
 
     def __init__(self, zero_width: bool) -> None:
         self.zero_width = zero_width
@@ -195,7 +196,7 @@ class _Group:
 
 
 def repeats_without_end(text: str) -> bool:
-    """Whether a group of which every part may vary in length is itself repeated: ``(a+)+``, ``(\\w+\\s*)*``."""
+    """Whether a pattern repeats a group whose every part may vary in length: ``(a+)+``, ``(\\w+\\s*)*``."""
     groups = [_Group(False)]
     at = 0
     while at < len(text):
@@ -223,13 +224,13 @@ def repeats_without_end(text: str) -> bool:
 
 
 def _after_opening(text: str, at: int) -> int:
-    """Behind ``(``, ``(?:``, ``(?P<name>``, ``(?=`` and the like."""
+    """Return the position after an opening: ``(``, ``(?:``, ``(?P<name>``, ``(?=`` and the like."""
     group = re.compile(r"\((?:\?(?:P<\w*>|<[=!]|[:=!>#]|[a-zA-Z-]*:?))?").match(text, at)
     return group.end() if group else at + 1
 
 
 def _atom(text: str, at: int) -> tuple[bool, int]:
-    """(whether it has no width, the place behind it) of one character, escape or class."""
+    """Read one character, escape or class: return whether it has no width, and the position after it."""
     if text[at] == "\\":
         return text[at + 1 : at + 2] in ("b", "B", "A", "Z"), at + 2
     if text[at] == "[":
@@ -239,7 +240,7 @@ def _atom(text: str, at: int) -> tuple[bool, int]:
 
 
 def _quantifier(text: str, at: int) -> tuple[bool, bool, int]:
-    """(varies, repeats without end or often, the place behind it) of the quantifier at a place, if one is there."""
+    """Read a quantifier, if any: return whether the length varies, whether it repeats often, the next position."""
     quantifier = _QUANTIFIER.match(text, at)
     if quantifier is None:
         return False, False, at
@@ -252,19 +253,20 @@ def _quantifier(text: str, at: int) -> tuple[bool, bool, int]:
 
 
 SECONDS = 1.0
-"""Processor time that one text may take."""
+"""Seconds of processor time that a search in one text may take."""
 _REPETITION = re.compile(r"[*+?{]")
 Search = Callable[[str], object]
 
 
 class _RangError(Exception):
-    """The timer rang inside a search."""
+    """The time limit of a search was reached."""
 
 
 def bounded(pattern: re.Pattern[str], *, whole: bool = False) -> Search:
-    """The pattern's search, or its match of a whole text. Raises CommandError when a text takes too long.
+    """Return the pattern's search (``whole``: its full match) with a time limit. The search raises CommandError.
 
-    A pattern with one repetition, and no group, cannot, and is not watched. Another thread than the main one cannot be.
+    A pattern with at most one repetition and no group cannot take long and has no limit. Outside the main thread there
+    is no limit either: signals reach only that thread.
     """
     try_one = pattern.fullmatch if whole else pattern.search
     repetitions = len(_REPETITION.findall(pattern.pattern))
@@ -301,11 +303,11 @@ Scope = tuple[Any, ...]
 Get = Callable[[Scope], Any]
 Test = Callable[[Scope], bool]
 _NAMED = 12
-"""Fields that a hint lists."""
+"""The most fields that a hint lists."""
 
 
 class CheckedNode(NamedTuple):
-    """A checked node: the kind of what it gives, the function that gives it, and a constant's value."""
+    """A checked node: the kind of its value, the function that gets the value from a scope, the value if constant."""
 
     kind: Kind
     get: Get
@@ -313,25 +315,29 @@ class CheckedNode(NamedTuple):
 
 
 class Checker:
-    """Checks the nodes of one expression. ``row`` is the kind of the rows: an object, or anything."""
+    """Checks the nodes of one expression and compiles them: call :meth:`condition` with the top node.
+
+    A scope has values, innermost first: the elements of ``any`` and ``all`` around a node, then the row (of kind
+    ``row``).
+    """
 
     def __init__(self, text: str, row: Kind) -> None:
         self.text = text
         self.kinds: tuple[Kind, ...] = (row,)
         self.named: list[NameMeant] = []
-        """Constants that are compared with the names of things, for whoever can tell whether there are such things."""
+        """Constants that are compared with names of things: the caller can tell whether such things exist."""
 
     def fault(self, message: str, node: Node, hint: str | None = None) -> ExpressionError:
         return ExpressionError(message, self.text, node.at, hint=hint)
 
     def source_of(self, node: Node) -> str:
-        """The node's text in the expression."""
+        """Return the text of a node in the expression."""
         return self.text[node.at : node.end]
 
     # --- conditions --------------------------------------------------------------------------------------------------
 
     def condition(self, node: Node) -> Test:
-        """A node that must be true or false. Raises ExpressionError."""
+        """Compile a node that must be true or false. Raises ExpressionError."""
         if isinstance(node, Junction):
             return self._junction(node)
         if isinstance(node, Negation):
@@ -357,7 +363,7 @@ class Checker:
         every = node.operator == "and"
 
         def test(scope: Scope) -> bool:
-            # The first part that decides ends it.
+            # all() and any() stop at the first part that decides.
             return all(part(scope) for part in parts) if every else any(part(scope) for part in parts)
 
         return test
@@ -377,9 +383,9 @@ class Checker:
         return lambda scope: compare(get_left(scope), get_right(scope))
 
     def _check_possible(self, field: Node, kind: Kind, node: Node, value: CheckedNode) -> None:
-        """A constant that the field can never have would make a condition that never, or always, holds.
+        """Refuse a constant that a field can never have: such a condition would never, or always, be true.
 
-        Raises ExpressionError with what may be meant.
+        Raises ExpressionError, which proposes what may be meant.
         """
         if kind.what and value.constant is not None:
             self.named.append(NameMeant(kind.what, value.constant))
@@ -388,6 +394,7 @@ class Checker:
             raise self.fault(f"no value of {self.source_of(field)} is {self.source_of(node)}", node, refusal)
 
     def _comparable(self, node: Binary, left: Kind, right: Kind) -> None:
+        """Refuse to compare kinds that do not fit, or to order values without an order, by raising ExpressionError."""
         if not (left.may_be(right.name) or right.may_be(left.name)):
             raise self.fault(
                 f"{self.source_of(node.left)} is {left.description}, and {self.source_of(node.right)} is"
@@ -403,7 +410,7 @@ class Checker:
                 raise self.fault(f"{self.source_of(part)} is {kind.description}, which has no order", part, hint)
 
     def _quotes(self, node: Node, wanted: Kind) -> str | None:
-        """A hint where quotes make the difference: versions and config values look like numbers, and are text."""
+        """Return a hint if quotes make the difference: versions and config values look like numbers, but are text."""
         if not isinstance(node, Literal) or isinstance(node.value, bool):
             return None
         if wanted.name == "string" and isinstance(node.value, int | float):
@@ -451,7 +458,7 @@ class Checker:
         return lambda scope: contains(get_right(scope), get_left(scope))
 
     def _check_part(self, node: Binary, left: CheckedNode, right: CheckedNode) -> None:
-        """A part of a text: one of the two is a constant, and of the other the values are known."""
+        """Refuse ``in`` between texts that can never be true: one side is a constant, the other has known values."""
         if right.kind.values is not None and isinstance(left.constant, str):
             part, values, field = left.constant, right.kind.values, node.right
             if not values.any(lambda text: part in text):
@@ -490,9 +497,8 @@ class Checker:
     # --- values ------------------------------------------------------------------------------------------------------
 
     def value(self, node: Node, beside: Kind | None = None, of: Node | None = None) -> CheckedNode:
-        """A node that gives a value. ``beside`` is the kind of what it is compared with, the node ``of``: a word may be
-        text then.
-        """
+        """Compile a node that has a value. ``beside`` is the kind that it is compared with, that of node ``of``:
+        then a word may be text."""
         if isinstance(node, Literal):
             constant = node.value
             return CheckedNode(kind_of_value(constant), lambda scope: constant, constant)
@@ -505,7 +511,7 @@ class Checker:
         return CheckedNode(BOOLEAN, self.condition(node))
 
     def items(self, node: Items, beside: Kind, of: Node | None = None) -> CheckedNode:
-        """A list that is written out, of values that are compared with such a kind, that of the field ``of``."""
+        """Compile a list in brackets whose elements are compared with the kind ``beside``, that of the field ``of``."""
         values = [self.value(item, beside=beside) for item in node.items]
         kinds = {value.kind.name: value.kind for value in values if value.kind.name != "null"}
         for item, value in zip(node.items, values, strict=True):
@@ -538,20 +544,20 @@ class Checker:
             if _has(kind, names):
                 return CheckedNode(self._below(node, kind, names, 0), getter(depth, names))
             if kind.is_open:
-                # Only each row can tell where the name belongs, and whether it is a field at all.
+                # Only a row shows which of the values has the field, and whether the name is a field at all.
                 return CheckedNode(ANY, lambda scope: field_or(scope, names, text))
         if text is None:
             raise self._unknown(node, names)
         return CheckedNode(STRING, lambda scope: text, text)
 
     def _as_text(self, node: Path, beside: Kind | None) -> str | None:
-        """The word as text without quotes, where text belongs."""
+        """Return a field's single word as text without quotes, where text is expected; else ``None``."""
         if len(node.steps) > 1 or beside is None or not beside.may_be("string"):
             return None
         return str(node.steps[0])
 
     def _below(self, node: Path, kind: Kind, names: tuple[Step, ...], at: int) -> Kind:
-        """The kind of a field below a kind. Raises ExpressionError where there can be none."""
+        """Return the kind of a field below a kind. Raises ExpressionError if there can be no such field."""
         while at < len(names) and not kind.may_be():
             if kind.name == "object":
                 fields = kind.fields or {OTHER_FIELDS: ANY}
@@ -559,7 +565,7 @@ class Checker:
                 if match is None and not kind.is_open:
                     raise self._no_field(node, ".".join(map(_name_text, names[: at + 1])), kind)
                 if match is None and not isinstance(names[at], tuple):
-                    return ANY  # among dots, nobody can tell where the key ends
+                    return ANY  # the object's keys are data and may contain dots: where this key ends is not known
                 kind, at = (fields[match[0]], match[1]) if match else (fields[OTHER_FIELDS], at + 1)
             elif kind.name == "list" and place_of(names[at]) is not None:
                 kind, at = kind.element, at + 1
@@ -581,7 +587,7 @@ class Checker:
 
 
 def _has(kind: Kind, names: tuple[Step, ...]) -> bool:
-    """Whether an object has a field of that name, said by name."""
+    """Whether an object declares a field of that name."""
     return kind.name == "object" and any(
         key in (kind.fields or {}) and key != OTHER_FIELDS for key, _ in keys_at(names, 0)
     )

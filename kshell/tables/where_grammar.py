@@ -1,4 +1,4 @@
-"""The grammar of ``--where``: tokens, the error that points at one of them, and an expression as nodes.
+"""The grammar of ``--where``: splits a text into tokens and parses them into nodes. Fields are not known here.
 
 ::
 
@@ -10,8 +10,6 @@
                | "len" "(" value ")" | ("any" | "all") "(" value "," condition ")" | "(" condition ")"
     field      = name { "." name | "[" (text | number) "]" }
     text       = '…' | "…" | a word
-
-Nothing is known of fields here.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from typing import Any, NamedTuple
 from kshell.errors import UsageError
 
 LONGEST = 4000
-"""Characters of an expression."""
+"""The most characters of an expression."""
 KEYWORDS = ("and", "or", "not", "in", "true", "false", "null")
 CONSTANTS = {"true": True, "false": False, "null": None}
 _TOKEN = re.compile(
@@ -36,12 +34,12 @@ _FOREIGN_WORDS = {
     "is": "null is compared as a value: rack == null, rack != null",
     "eq": "== compares: name == orders",
 }
-"""Words of SQL and the like, where a comparison may stand."""
+"""Words of SQL and other languages that users may write in place of a comparison -> the hint."""
 _FOREIGN = {"&&": "and", "||": "or", "!": "not", "&": "and", "|": "or"}
 
 
 class ExpressionError(UsageError):
-    """An expression is not understood: ``column`` counts in ``text``, the expression, not in the whole line."""
+    """An expression is not understood; ``column`` (0-based) counts in the expression ``text``, not in the line."""
 
     def __init__(self, message: str, text: str, column: int, *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint, column=column)
@@ -49,7 +47,7 @@ class ExpressionError(UsageError):
 
 
 class WhereToken(NamedTuple):
-    """``kind``: number, string, word, keyword, mark or end. ``value``: what it means; ``at``, ``end``: its place."""
+    """A token of ``kind`` number, string, word, keyword, mark or end: its meaning, and its place in the text."""
 
     kind: str
     value: Any
@@ -58,7 +56,7 @@ class WhereToken(NamedTuple):
 
 
 def tokens(text: str) -> list[WhereToken]:
-    """The words of an expression, an ``end`` after them. Raises ExpressionError."""
+    """Return the tokens of an expression, with one of kind ``end`` after them. Raises ExpressionError."""
     if len(text) > LONGEST:
         raise ExpressionError(f"longer than {LONGEST} characters", text[:LONGEST], LONGEST)
     scanned: list[WhereToken] = []
@@ -95,7 +93,7 @@ def _token(text: str, match: re.Match[str]) -> WhereToken:
 
 
 def _number(text: str, lexeme: str, at: int) -> int | float:
-    """Whole numbers are exact, however large."""
+    """Return the value of a number; whole numbers are exact at any size."""
     if lexeme.lstrip("+-").isdigit():
         if len(lexeme) > 100:
             raise ExpressionError("a number of more than 100 digits", text, at)
@@ -107,7 +105,7 @@ def _number(text: str, lexeme: str, at: int) -> int | float:
 
 
 def _string(text: str, start: int) -> WhereToken:
-    """Quoted text. Before the quote mark or a backslash, a backslash makes it stand for itself; else it stays."""
+    """Return the token of a quoted text; a backslash escapes the quote mark and a backslash, and otherwise stays."""
     mark, at = text[start], start + 1
     out: list[str] = []
     while at < len(text):
@@ -123,7 +121,7 @@ def _string(text: str, start: int) -> WhereToken:
 
 
 DEEPEST = 40
-"""Parentheses and the like within one another."""
+"""The most conditions or lists inside one another."""
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 FUNCTIONS = ("len", "any", "all")
 
@@ -137,9 +135,9 @@ class Literal(NamedTuple):
 
 
 class Path(NamedTuple):
-    """A field: steps that are dotted names (``str``), keys in brackets (``(str,)``) or places in a list (``int``).
+    """A field: steps that are dotted names (``str``), keys in brackets (``(str,)``) or positions in a list (``int``).
 
-    With a single step it may turn out to be text without quotes.
+    A single step may also be text without quotes; the checker decides.
     """
 
     steps: tuple[str | tuple[str] | int, ...]
@@ -148,7 +146,7 @@ class Path(NamedTuple):
 
 
 class Items(NamedTuple):
-    """A list that is written out."""
+    """A list of values in brackets: ``[1, 2]``."""
 
     items: list[Node]
     at: int
@@ -156,7 +154,7 @@ class Items(NamedTuple):
 
 
 class Binary(NamedTuple):
-    """A comparison, ``in``, ``~`` or ``!~``; ``right`` of the last two is the token that holds the pattern."""
+    """A comparison, ``in``, ``~`` or ``!~``; for ``~`` and ``!~``, ``right`` is the token with the pattern."""
 
     operator: str
     left: Node
@@ -166,7 +164,7 @@ class Binary(NamedTuple):
 
 
 class Negation(NamedTuple):
-    """``not``."""
+    """``not`` before a condition."""
 
     part: Node
     at: int
@@ -174,7 +172,7 @@ class Negation(NamedTuple):
 
 
 class Junction(NamedTuple):
-    """``and`` or ``or`` of several."""
+    """Several conditions joined by ``and`` or by ``or``."""
 
     operator: str
     parts: list[Node]
@@ -196,11 +194,13 @@ Node = Literal | Path | Items | Binary | Negation | Junction | Function
 
 
 def parse(text: str) -> Node:
-    """The expression as a node. Raises ExpressionError with the column of the fault."""
+    """Parse an expression into a node. Raises ExpressionError with the column of the fault."""
     return _Parser(text).whole_condition()
 
 
 class _Parser:
+    """A recursive-descent parser: one method per rule of the grammar; each takes tokens from ``at`` on."""
+
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens = tokens(text)
@@ -218,7 +218,7 @@ class _Parser:
         return token
 
     def is_next(self, *values: str) -> bool:
-        """Whether a mark or keyword comes; text in quotes is neither."""
+        """Whether the next token is one of these marks or keywords; quoted text is neither."""
         return self.next.kind in ("mark", "keyword") and self.next.value in values
 
     def fault(self, message: str, token: WhereToken, hint: str | None = None) -> ExpressionError:
@@ -263,7 +263,7 @@ class _Parser:
     def negation(self) -> Node:
         if not self.is_next("not"):
             return self.comparison()
-        # A pair of them is none: any number may stand in a row.
+        # Two in a row cancel out; a loop, so that any number of them needs no recursion.
         begin, negated = self.next.at, False
         while self.is_next("not"):
             self.take()
@@ -335,7 +335,7 @@ class _Parser:
         return Function(name.value, argument, body, name.at, end)
 
     def path(self, first: WhereToken) -> Node:
-        """What follows without a blank belongs to the field: ``supportedFeatures["metadata.version"].max``."""
+        """Parse a field. Keys belong to it if no blank precedes them: ``supportedFeatures["metadata.version"].max``."""
         steps: list[str | tuple[str] | int] = [first.value]
         end = first.end
         while self.next.at == end and (self.is_next("[") or self.goes_on()):

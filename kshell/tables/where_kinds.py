@@ -1,4 +1,4 @@
-"""Kinds of fields in ``--where``: what a command declares of its rows, or what rows that are there show."""
+"""The kinds of values in ``--where``: declared for the fields of a command's rows, or derived from existing rows."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any, NamedTuple, Union
 from kshell.tables.enumeration import Enumeration
 
 FieldType = Union["Kind", type, list[Any], Mapping[str, Any]]
-"""How a command says what a field holds: ``int``, ``float``, ``str``, ``bool``; ``object`` for anything; ``[int]`` for
-a list; ``{"host": str}`` for an object with those fields, where ``"*"`` stands for any other; ``list`` and ``dict`` for
-lists and objects of anything. Every field may be null."""
+"""How a command declares what a field holds: ``int``, ``float``, ``str``, ``bool``; ``object`` for anything;
+``[int]`` for a list; ``{"host": str}`` for an object with such fields, where ``"*"`` stands for all others; ``list``
+and ``dict`` for lists and objects of anything. Every field may be null."""
 
 OTHER_FIELDS = "*"
-"""The field of an object's kind that stands for all that are not named."""
+"""The field of an object's kind that stands for all keys that are not named."""
 
 
 class Kind(NamedTuple):
-    """``name``: any, null, boolean, number, string, list (``of`` its elements) or object (``fields``).
+    """A kind of value: any, null, boolean, number, string, list (``of`` its elements) or object (``fields``).
 
-    ``values`` are those that a string can have, ``bits`` the size of a whole number, ``what`` the kind of thing that a
-    value is the name of (:class:`.NameOf`), where that is declared.
+    Some are declared more closely: ``values`` that a string can have, ``bits`` of a whole number, and ``what`` the
+    value is the name of (:class:`.NameOf`).
     """
 
     name: str
@@ -31,10 +31,7 @@ class Kind(NamedTuple):
     what: str = ""
 
     def refusal(self, value: Any) -> str | None:
-        """A hint why a constant is none of the values that this kind can have; ``None`` if it may be one.
-
-        A value of another kind is not judged here.
-        """
+        """Return a hint why this kind cannot have a constant; ``None`` if it can. Other kinds are not judged."""
         if self.values is not None and isinstance(value, str):
             return None if self.values.has(value) else self.values.proposal(value)
         if self.bits is None or isinstance(value, bool) or not isinstance(value, int | float):
@@ -45,27 +42,27 @@ class Kind(NamedTuple):
         return f"it is a whole number from {-limit} to {limit - 1}"
 
     def may_be(self, *names: str) -> bool:
-        """Whether a value of this kind can be of one of those."""
+        """Whether a value of this kind can be of one of the kinds named."""
         return self.name in ("any", "null", *names)
 
     @property
     def description(self) -> str:
-        """For people: ``a number``."""
+        """The kind for users: ``a number``."""
         article = "an" if self.name[0] in "aeiou" else "a"
         return {"any": "anything", "null": "null"}.get(self.name, f"{article} {self.name}")
 
     @property
     def element(self) -> Kind:
-        """Of a list: the kind of its elements."""
+        """The kind of a list's elements."""
         return self.of or ANY
 
     @property
     def is_open(self) -> bool:
-        """Whether there may be fields below it that nobody named."""
+        """Whether values of this kind may have fields that are not declared."""
         return self.may_be() or (self.name == "object" and (self.fields is None or OTHER_FIELDS in self.fields))
 
     def named(self) -> list[str]:
-        """The fields of an object that have names."""
+        """Return the declared fields of an object."""
         return [name for name in self.fields or () if name != OTHER_FIELDS]
 
 
@@ -78,7 +75,7 @@ _PLAIN = {int: NUMBER, float: NUMBER, str: STRING, bool: BOOLEAN, list: Kind("li
 
 
 def kind_of(declared: FieldType) -> Kind:
-    """The kind behind a command's declaration."""
+    """Return the kind for a command's declaration."""
     if isinstance(declared, Kind):
         return declared
     if isinstance(declared, Mapping):
@@ -89,7 +86,7 @@ def kind_of(declared: FieldType) -> Kind:
 
 
 def kind_of_value(value: Any) -> Kind:
-    """The kind that a plain value has. Objects stay open: the next row's may have other keys."""
+    """Return the kind of a plain value. Objects stay open: those of other rows may have other keys."""
     if value is None:
         return NULL
     if isinstance(value, bool):
@@ -112,7 +109,7 @@ def _joined(kinds: Iterable[Kind]) -> Kind:
 
 
 def _join(first: Kind, second: Kind) -> Kind:
-    """The kind that covers both; null is no kind of its own."""
+    """Return the kind that covers both; null adds nothing to the other."""
     if first == second or second is NULL:
         return first
     if first is NULL:
@@ -128,7 +125,7 @@ def _join(first: Kind, second: Kind) -> Kind:
 
 
 def fields_of(rows: Iterable[Mapping[str, Any]], names: Iterable[str] = ()) -> dict[str, Kind]:
-    """The fields that rows have, ``names`` in any case; what is of several kinds, or always null, may be anything."""
+    """Return the fields of rows, and ``names`` in any case; a field of several kinds, or always null, is anything."""
     kinds: dict[str, Kind] = dict.fromkeys(names, NULL)
     for row in rows:
         for name, value in row.items():

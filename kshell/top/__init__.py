@@ -1,5 +1,5 @@
-"""``top``: the cluster as a full screen, at any moment of its log.
+"""The full screen of the command ``top``: a cluster's problems, topics, brokers and records at any moment of its log.
 
-What is shown are the answers of commands (:mod:`.panels`), computed in one thread beside the screen (:mod:`.viewer`),
-and drawn by textual (:mod:`.rows_view`, :mod:`.screen`): nobody else knows that library.
+The contents are answers of commands (:mod:`.panels`), computed in one background thread (:mod:`.viewer`). textual draws
+them (:mod:`.rows_view`, :mod:`.screen`); only this package imports it.
 """

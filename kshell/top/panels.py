@@ -1,4 +1,7 @@
-"""What the panels of ``top`` show, and what opens behind a row. Nothing here knows the screen."""
+"""The contents of ``top``: the five panels, and the pages that open from their rows. Independent of the screen.
+
+A page is an :class:`Opening`, whose function makes :class:`PanelRows` out of a session, mostly by running a command.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,12 @@ from kshell.render.cells import cell
 from kshell.tree.paths import TOPICS_BY_NAME, join
 
 EVENTS: Final = 500
-"""Records before the moment that the panel of events has."""
+"""The number of offsets up to the shown moment that the panel of events covers."""
 _BY_NAME: Final = "/image/topics/byName/"
 
 
 class PanelColumn(NamedTuple):
-    """A column of a panel. The one with ``fills`` takes the width that the others leave."""
+    """A column of a panel. ``right``: aligned to the right; ``fills``: it takes the width that the others leave."""
 
     name: str
     right: bool = False
@@ -34,15 +37,19 @@ class PanelColumn(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """A page: its title, and the function that makes it of the session at the moment that is shown."""
+    """A page: its title, and the function that makes its rows out of the session at the shown moment."""
 
     title: str
     make: Callable[[Session, int], PanelRows]
-    """(session, the screen's columns) -> what to show."""
+    """(session, columns of the screen) -> the rows or text to show."""
 
 
 class PanelRows:
-    """Rows of which only those are made that are to be seen, or lines of text (no ``columns``)."""
+    """The rows of a page, whose cells are made when they are needed; without ``columns``, lines of text.
+
+    ``cells``, ``tone`` and ``opens`` get one of the ``rows`` and make its escaped cells, its tone, and the page behind
+    it.
+    """
 
     def __init__(
         self,
@@ -65,19 +72,19 @@ class PanelRows:
         return len(self._rows)
 
     def cells(self, index: int) -> tuple[str, ...]:
-        """A row's cells, escaped."""
+        """Return the cells of a row, escaped."""
         return self._cells(self._rows[index])
 
     def tone(self, index: int) -> str:
-        """A row's tone: ``critical``, ``error``, ``warning`` or none."""
+        """Return the tone of a row: ``critical``, ``error``, ``warning`` or another text for none."""
         return self._tone(self._rows[index])
 
     def opens(self, index: int) -> Opening | None:
-        """What is behind a row."""
+        """Return the page that opens from a row; ``None`` if there is none."""
         return self._opens(self._rows[index])
 
     def matching(self, text: str) -> list[int]:
-        """The rows with a cell that holds the text, in any case."""
+        """Return the indexes of the rows with a cell that holds the text, in upper or lower case."""
         wanted = text.casefold()
         return [
             index for index, row in enumerate(self._rows) if any(wanted in each.casefold() for each in self._cells(row))
@@ -85,12 +92,12 @@ class PanelRows:
 
 
 def lines(text: Iterable[str], tone: str = "") -> PanelRows:
-    """Lines that are escaped already."""
+    """Make a text page of lines, which must be escaped already."""
     return PanelRows((), list(text), lambda line: (line,), tone=lambda line: tone)
 
 
 def failure(error: KshellError) -> PanelRows:
-    """Why there is no answer, and what to do about it."""
+    """Make a text page of an error: its message and its hint."""
     return lines([cell(error.message), *([cell(error.hint)] if error.hint else [])], "error")
 
 
@@ -122,7 +129,7 @@ def _path(path: str) -> Opening:
 
 
 def problems_panel(session: Session, width: int) -> PanelRows:
-    """The findings of ``health``, the worst first."""
+    """Show the findings of ``health``, the worst first."""
 
     def cells(row: Row) -> tuple[str, ...]:
         return (*(cell(row[name]) for name in ("level", "finding")), cell(_short(row["path"])), cell(row["evidence"]))
@@ -152,7 +159,7 @@ def _finding(row: Row) -> Opening:
 
 
 def topics_panel(session: Session, width: int) -> PanelRows:
-    """A row per topic, as ``topics`` counts them."""
+    """Show one row per topic, with the counts of the command ``topics``."""
     counts = ("partitions", "replicationFactor", "underReplicated", "offline", "underMinIsr")
     heads = ("partitions", "factor", "under-repl", "offline", "under-min-isr")
     return PanelRows(
@@ -169,7 +176,7 @@ def _topic(name: str) -> Opening:
 
 
 def _partitions(session: Session, name: str) -> PanelRows:
-    """The partitions of one topic. Only what is on the screen is computed, so that a topic may have very many."""
+    """Show the partitions of a topic. Cells are made for visible ones only, because a topic may have very many."""
     image = session.image
     topic_id = image[NAMES].get(name)
     if topic_id is None:
@@ -207,7 +214,7 @@ def _story(path: str) -> Opening:
 
 
 def brokers_panel(session: Session, width: int) -> PanelRows:
-    """A row per broker, with what it leads and holds."""
+    """Show one row per broker, with its numbers of leaders and replicas."""
     names = ("id", "fenced", "inControlledShutdown", "rack", "leaders", "replicas", "outOfSync")
     heads = ("id", "fenced", "shutting down", "rack", "leaders", "replicas", "out of sync")
     numbers = ("id", "leaders", "replicas", "outOfSync")
@@ -228,7 +235,7 @@ def _broker_tone(row: Row) -> str:
 
 
 def quorum_panel(session: Session, width: int) -> PanelRows:
-    """The replicas of the metadata quorum."""
+    """Show the replicas of the metadata quorum."""
     answer = _answer(session, "quorum").for_people
     assert isinstance(answer, Report)
     head, replicas = (section.body for section in answer.sections)
@@ -241,10 +248,10 @@ def quorum_panel(session: Session, width: int) -> PanelRows:
 
 
 def events_panel(session: Session, width: int) -> PanelRows:
-    """The last records before the moment, the newest first."""
+    """Show the last records up to the shown moment, the newest first."""
     loaded = session.loaded
     last = loaded.image.provenance.offset if loaded.log_end_offset is None else loaded.log_end_offset - 1
-    # From a range, not by counting from the newest: that would read all of the log.
+    # By a range of offsets, because counting from the newest record would read the whole log.
     tokens = ("--since", str(max(last - EVENTS + 1, 0)), "--until", str(max(last, 0)))
     return PanelRows(
         (PanelColumn("offset", right=True), PanelColumn("time"), PanelColumn("record", fills=True)),
@@ -267,4 +274,4 @@ PANELS: Final = (
     Opening("Quorum", quorum_panel),
     Opening("Events", events_panel),
 )
-"""In the order of their keys, 1 to 5."""
+"""The panels, in the order of their keys 1 to 5."""

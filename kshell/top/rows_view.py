@@ -1,7 +1,7 @@
-"""A table of any number of rows, of which only those that are to be seen are made.
+"""A textual widget for a table (or text) with any number of rows, which makes only the visible rows.
 
-textual's own ``DataTable`` holds every cell of every row; a topic may have a million partitions. Texts are drawn as
-they are: no markup is looked for in them.
+textual's own ``DataTable`` would hold every cell of every row, but a topic may have a million partitions. Texts are
+drawn unchanged, without interpreting markup in them.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from kshell.render.cells import blanks, cells, clip
 from kshell.top.panels import PanelColumn, PanelRows, lines
 
 _SAMPLE: Final = 300
-"""Rows by which columns get their widths; a wider cell further down is cut."""
+"""The number of rows that decide the widths of columns; wider cells further down are cut."""
 _GAP: Final = 2
 _MOST: Final = 0.3
-"""The share of a line that a column gets at most which does not fill it."""
+"""The largest share of a line for a column other than the one that fills the rest."""
 _TONES: Final = {
     "critical": Style(color="red", bold=True),
     "error": Style(color="red"),
@@ -33,9 +33,10 @@ _TONES: Final = {
 
 
 class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
-    """Shows a :class:`PanelRows`, its head line included. Posts :class:`Chosen` and :class:`LaidOut`.
+    """The widget that shows a :class:`PanelRows`, given to :meth:`show`; the screen draws its :meth:`head`.
 
-    The keys that every scrolling widget has are left out: Left, Right, Home and End are the slider's.
+    It posts :class:`Chosen` and :class:`LaidOut`. The default keys of scrolling widgets are not bound, because Left,
+    Right, Home and End belong to the slider.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -50,10 +51,10 @@ class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
     DEFAULT_CSS = "RowsView { overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; }"
 
     class Chosen(Message):
-        """Enter, or a second click, on a row.
+        """The user has chosen a row, with Enter or a second click.
 
         Attributes:
-            index: of the listing, whatever the filter leaves of it.
+            index: its index in the whole listing, not among the filtered rows.
         """
 
         def __init__(self, index: int) -> None:
@@ -61,19 +62,19 @@ class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
             self.index = index
 
     class LaidOut(Message):
-        """The columns have other widths, and so has :meth:`head`."""
+        """The widths of the columns, and so the text of :meth:`head`, have changed."""
 
     def __init__(self, *, colored: bool) -> None:
         super().__init__()
         self.cursor = 0
-        """The row of those that are shown."""
+        """The index of the cursor's row among the filtered rows."""
         self._colored = colored
         self._listing: PanelRows = lines(())
         self._indexes: Sequence[int] = ()
         self._widths: list[int] = []
 
     def show(self, listing: PanelRows, indexes: Sequence[int] | None, cursor: int) -> None:
-        """Show a listing, or those of its rows that ``indexes`` name."""
+        """Show a listing, or only its rows with these ``indexes``; ``cursor`` is a :attr:`position` from before."""
         self._listing = listing
         self._indexes = range(len(listing)) if indexes is None else indexes
         self.cursor = max(0, min(cursor, len(self._indexes) - 1))
@@ -89,18 +90,18 @@ class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def position(self) -> int:
-        """Where the user is: the cursor's row, or the first line of a text."""
+        """The position of the user: the cursor's row, or the first visible line of a text."""
         return self.scroll_offset.y if self._is_text else self.cursor
 
     def on_resize(self) -> None:
-        """Other widths."""
+        """Compute the widths of the columns for the new size."""
         self._lay_out()
         self._follow()
         self.post_message(self.LaidOut())
 
     def _lay_out(self) -> None:
         columns = self._listing.columns
-        # The last column of the screen is the scroll bar's, whether there is one or not: nothing jumps.
+        # The last column of the screen is reserved for the scroll bar, so that nothing moves when it appears.
         room = max(self.size.width - 1, 1)
         self.virtual_size = Size(room, len(self._indexes))
         if columns:
@@ -109,7 +110,7 @@ class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def head(self) -> str:
-        """The names of the columns, above what they name."""
+        """Return the line with the names of the columns, aligned with the rows; empty for a text."""
         columns = self._listing.columns
         return self._row(tuple(column.name for column in columns)) if columns else ""
 
@@ -121,7 +122,7 @@ class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
         return (" " * _GAP).join(parts)
 
     def render_line(self, y: int) -> Strip:
-        """One line of the screen."""
+        """Render the line ``y`` of the widget."""
         position, width = self.scroll_offset.y + y, self.size.width
         if position >= len(self._indexes):
             return Strip.blank(width, self.rich_style)
@@ -138,7 +139,7 @@ class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
     # --- moving --------------------------------------------------------------------------------------------------
 
     def action_move(self, rows: int) -> None:
-        """Up or down."""
+        """Move the cursor, or scroll a text, by so many rows."""
         if self._is_text:
             self.scroll_to(y=self.scroll_offset.y + rows, animate=False)
             return
@@ -147,20 +148,20 @@ class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def action_page(self, pages: int) -> None:
-        """A screen up or down."""
+        """Move a screenful up or down."""
         self.action_move(pages * max(self.size.height - 1, 1))
 
     def action_end(self, last: bool) -> None:
-        """To the first or the last row."""
+        """Go to the first or the last row."""
         self.action_move(len(self._indexes) if last else -len(self._indexes))
 
     def action_choose(self) -> None:
-        """Open the row of the cursor."""
+        """Post :class:`Chosen` for the cursor's row."""
         if len(self._indexes) and not self._is_text:
             self.post_message(self.Chosen(self._indexes[self.cursor]))
 
     def on_click(self, event: object) -> None:
-        """Move the cursor; where it is already, open the row."""
+        """Move the cursor to the clicked row; if it is there already, choose the row."""
         y = getattr(event, "y", 0) + self.scroll_offset.y
         if y >= len(self._indexes) or self._is_text:
             return
@@ -175,7 +176,7 @@ class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
 
 
 def _widths(columns: tuple[PanelColumn, ...], sample: list[tuple[str, ...]], room: int) -> list[int]:
-    """As wide as their cells are, within limits; what fills gets the rest."""
+    """Return the widths of the columns: as wide as their cells, within a limit; the filling column gets the rest."""
     most = max(round(room * _MOST), 1)
     widths = [min(max(map(cells, texts)), most) for texts in zip([each.name for each in columns], *sample, strict=True)]
     filling = next(number for number, column in enumerate(columns) if column.fills)

@@ -1,4 +1,7 @@
-"""The screen of ``top``: panels, the slider over the log's time, the line for the filter."""
+"""The screen of ``top``: tabs for the panels, the rows, the slider over the log's offsets, and the filter.
+
+:func:`run` shows it. The app never reads the source itself; that is done in the thread of the :class:`Viewer`.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +31,9 @@ from kshell.top.viewer import LogMoment, PanelView, Superseded, Viewer
 T = TypeVar("T")
 
 _EVERY: Final = 2.0
-"""Seconds between two looks at a live source."""
+"""Seconds between two refreshes of a live source."""
 _STEPS: Final = 100
-"""Long steps of the slider from one end to the other."""
+"""The number of long steps of the slider from one end of the log to the other."""
 _KEYS: Final = "1-5 panel  ←→ time  Enter open  Esc back  / filter  ? help  q quit"
 _HELP: Final = """\
 1 to 5, Tab, Shift-Tab   another panel
@@ -50,7 +53,10 @@ two seconds. The first step back reads the whole log once."""
 
 
 class Place:
-    """What is shown, where in it the user is, and by what it is filtered."""
+    """An opened page: the rows that it shows, its filter, and the cursor's row (or the first line of a text).
+
+    ``indexes`` are the rows that the filter leaves; ``None`` without a filter.
+    """
 
     def __init__(self, opening: Opening) -> None:
         self.opening = opening
@@ -61,11 +67,11 @@ class Place:
 
 
 class TopApp(App[None]):
-    """The app. What ended it, other than the user's wish, is in its attributes."""
+    """The textual app. Each panel has a stack of places; attributes say whether something but ``q`` ended the app."""
 
     ENABLE_COMMAND_PALETTE = False
     TITLE = "kshell top"
-    # The terminal's own colours, and none where there are to be none.
+    # Only the terminal's default colours, so that the screen also works without colours.
     CSS = """
     Screen, RowsView, Static, Input { background: ansi_default; color: ansi_default; }
     #title, #tabs, #head, #slider, #status { height: 1; width: 1fr; }
@@ -103,15 +109,15 @@ class TopApp(App[None]):
         super().__init__(ansi_color=True)
         self.animation_level = "none"
         self.interrupted = False
-        """Whether Ctrl-C ended it."""
+        """Whether Ctrl-C ended the app."""
         self.is_over_time = False
-        """Whether ``--timeout`` ended it."""
+        """Whether ``--timeout`` ended the app."""
         self.fault: BaseException | None = None
-        """What went wrong in kshell itself."""
+        """The exception of a bug in kshell that ended the app."""
         self.has_limit = False
-        """Whether SIGALRM comes when time is over."""
+        """Whether there is a ``--timeout``, which arrives as SIGALRM."""
         self.point: int | None = viewer.start
-        """The offset that the panels are as of; ``None`` for now."""
+        """The offset whose state the panels show; ``None`` for now."""
         self.moment: LogMoment | None = None
         self.bounds: tuple[int, int] | None = None
         self._viewer = viewer
@@ -121,10 +127,10 @@ class TopApp(App[None]):
         self._message = ""
         self._is_reading = False
         self._waiting: list[Callable[[], None]] | None = None
-        """Steps of the slider that wait for the log's bounds, while those are read."""
+        """Actions of the slider that wait until the first and last offset of the log are read; ``None`` otherwise."""
 
     def compose(self) -> ComposeResult:
-        """The lines of the screen, from the top."""
+        """Yield the widgets of the screen, from the top."""
         yield Static(id="title", markup=False)
         yield Static(id="tabs", markup=False)
         yield Static(id="head", markup=False)
@@ -134,9 +140,9 @@ class TopApp(App[None]):
         yield Input(placeholder="filter")
 
     def on_mount(self) -> None:
-        """The first panel; a live source is looked at from now on."""
+        """Read the first panel, and start to refresh a live source regularly."""
         if self.has_limit:
-            # Its handler raises an error wherever Python is, and here that is anywhere in textual.
+            # The usual handler raises an error wherever Python happens to be, which could be anywhere in textual.
             asyncio.get_running_loop().add_signal_handler(signal.SIGALRM, self._give_up)
         self._rows.focus()
         self._read()
@@ -144,7 +150,7 @@ class TopApp(App[None]):
             self.set_interval(_EVERY, self._look)
 
     def on_resize(self) -> None:
-        """Texts are made for a width: what is shown is made again, once the new size has come to rest."""
+        """Draw again; a text page is also read again, because it was rendered for the old width."""
         self._draw()
         if self._place.listing is not None and not self._place.listing.columns:
             self._read()
@@ -167,14 +173,14 @@ class TopApp(App[None]):
         return await asyncio.get_running_loop().run_in_executor(self._viewer.thread, function, *args)
 
     def _work(self, work: Callable[[], Awaitable[None]], group: str) -> None:
-        """Do what waits for the thread; the newest of a group takes the place of those before.
+        """Run work that awaits the viewer's thread; it cancels earlier work of the same group.
 
-        A function and no coroutine: work that another takes the place of before it began is never awaited.
+        ``work`` is a function, not a coroutine, because a coroutine cancelled before it starts would never be awaited.
         """
         self.run_worker(work, group=group, exclusive=True, exit_on_error=False)
 
     def _read(self) -> None:
-        """Show the place as of the moment. What was still to be read for another one is forgotten."""
+        """Read and show the current page at the current point; cancels the reading of another page or point."""
         self._is_reading = True
         self._work(partial(self._show, self._place, self.point), "show")
         self._draw()
@@ -238,7 +244,7 @@ class TopApp(App[None]):
         moment = self.moment
         if moment is None:
             return "now" if self.point is None else f"offset {self.point}"
-        # As long at now as before, so that the line keeps its length.
+        # Padded to the length of "now", so that the slider always has the same length.
         position = f"{'now' if self.point is None else '':3} offset {moment.offset}  {moment.time or 'no time known'}"
         room = max(width - cells(position) - 4, 4)
         first, last = self.bounds or (0, max(moment.offset, 1))
@@ -249,19 +255,19 @@ class TopApp(App[None]):
     # --- time ----------------------------------------------------------------------------------------------------
 
     def action_step(self, records: int) -> None:
-        """Some records back or forward."""
+        """Move some records back or forward."""
         self._with_bounds(lambda: self._go_by(records))
 
     def action_long_step(self, hundredths: int) -> None:
-        """Hundredths of the log back or forward."""
+        """Move some hundredths of the log back or forward."""
         self._with_bounds(lambda: self._go_by(hundredths * self._hundredth()))
 
     def action_first(self) -> None:
-        """To the log's first record."""
+        """Go to the first record of the log."""
         self._with_bounds(lambda: self._go(0 if self.bounds is None else self.bounds[0]))
 
     def action_now(self) -> None:
-        """To the newest state."""
+        """Go to the newest state."""
         self._go(None)
 
     def _hundredth(self) -> int:
@@ -284,7 +290,7 @@ class TopApp(App[None]):
         self._read()
 
     def _with_bounds(self, then: Callable[[], None]) -> None:
-        """Do what needs the log's first and last offset, once they are known. Now they may have risen."""
+        """Call ``then`` once the first and last offset of the log are known; a live log is asked again, as it grows."""
         if self._waiting is not None:
             self._waiting.append(then)
         elif self.bounds is None or (self.point is None and self._viewer.is_live):
@@ -310,7 +316,7 @@ class TopApp(App[None]):
             then()
 
     def _look(self) -> None:
-        """Ask a live source for news, unless the last question is still open."""
+        """Refresh a live source, unless something is still being read."""
         if self.point is None and not self._is_reading and self._waiting is None:
             self._work(self._refresh, "look")
 
@@ -322,8 +328,8 @@ class TopApp(App[None]):
             self._message = cell(error.message)
             self._draw()
             return
-        # What the panel of the quorum shows changes without a record: lags, and who follows.
-        # A text is being read by the user: it stays.
+        # The panel of the quorum changes without new records: lags, and the replicas that fetch.
+        # A text page is not replaced, because the user may be reading it.
         is_table = self._place.listing is not None and bool(self._place.listing.columns)
         if (is_new or PANELS[self._panel].title == "Quorum") and self.point is None and is_table:
             self._remember()
@@ -347,7 +353,7 @@ class TopApp(App[None]):
         self._message = ""
 
     def action_panel(self, number: int) -> None:
-        """Show a panel; the one that is shown goes back to its beginning."""
+        """Show a panel; if it is the current one, close all pages that were opened in it."""
         self._remember()
         if number == self._panel:
             del self._stack[1:]
@@ -355,15 +361,15 @@ class TopApp(App[None]):
         self._read()
 
     def action_turn(self, by: int) -> None:
-        """The next panel."""
+        """Go ``by`` panels forward, or back if it is negative."""
         self.action_panel((self._panel + by) % len(PANELS))
 
     def on_rows_view_laid_out(self) -> None:
-        """The rows hear of a new size after the screen does: now their head is known."""
+        """Draw the head line again, because the rows get a new size, and so new widths, after the screen."""
         self._draw()
 
     def on_rows_view_chosen(self, event: RowsView.Chosen) -> None:
-        """Open what is behind a row."""
+        """Open the page of the chosen row, if it has one."""
         listing = self._place.listing
         opening = None if listing is None or event.index >= len(listing) else listing.opens(event.index)
         if opening is not None:
@@ -375,12 +381,12 @@ class TopApp(App[None]):
         self._read()
 
     def action_help(self) -> None:
-        """The keys."""
+        """Open the page that explains the keys."""
         if self._place.opening.title != "Help":
             self._open(Opening("Help", lambda session, width: lines(_HELP.split("\n"))))
 
     def action_close(self) -> None:
-        """End the filter, or leave what was opened."""
+        """Remove the filter, or else close the page."""
         if self._place.filter:
             self._set_filter("")
         elif len(self._stack) > 1:
@@ -390,7 +396,7 @@ class TopApp(App[None]):
     # --- the filter ----------------------------------------------------------------------------------------------
 
     def action_filter(self) -> None:
-        """Ask for the text that rows must hold."""
+        """Show the input for the filter, in place of the status line."""
         field = self.query_one(Input)
         field.value = self._place.filter
         field.display = True
@@ -398,16 +404,16 @@ class TopApp(App[None]):
         field.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Filter while it is typed."""
+        """Filter while the user types."""
         if event.input.display and event.value != self._place.filter:
             self._set_filter(event.value)
 
     def on_input_submitted(self) -> None:
-        """Keep the filter."""
+        """Leave the input on Enter, and keep the filter."""
         self._end_filter()
 
     def key_escape(self) -> None:
-        """Leave the line of the filter, without one."""
+        """Leave the input of the filter on Esc."""
         if self.query_one(Input).display:
             self._end_filter()
 
@@ -439,13 +445,13 @@ class TopApp(App[None]):
         self.exit()
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A fault of ours ends the screen; it is told in the terminal, as every command's."""
+        """End the app after a bug of kshell in a worker; :func:`run` raises the exception again."""
         if event.state is WorkerState.ERROR:
             self.fault = event.worker.error
             self.exit()
 
     def action_interrupt(self) -> None:
-        """Quit as Ctrl-C ends every command."""
+        """Quit on Ctrl-C, so that :func:`run` raises KeyboardInterrupt, as in every command."""
         self.interrupted = True
         self.exit()
 

@@ -1,6 +1,6 @@
-"""The states that ``top`` shows, read in one thread beside the screen.
+"""Read the states that ``top`` shows, in one background thread, so that the screen stays responsive.
 
-Sessions are not made for several threads: all of them live here, and one thing is read after the other.
+Sessions are not thread-safe, so all sessions of ``top`` are used only in this thread, one request after another.
 """
 
 from __future__ import annotations
@@ -15,39 +15,43 @@ from kshell.tree.image import iso
 
 
 class LogMoment(NamedTuple):
-    """A place in the log: the offset of the last record that counts, and its time."""
+    """The shown moment: the offset of the last record that is included, and its time (ISO 8601; ``None``: unknown)."""
 
     offset: int
     time: str | None
 
 
 class PanelView(NamedTuple):
-    """A listing with the moment it is of."""
+    """The rows of a page, and the moment whose state they show; ``None`` for a source without a log."""
 
     listing: PanelRows
     moment: LogMoment | None
 
 
 class Superseded(BaseException):
-    """Nobody waits any more for what is being read. No error: nothing below may take it for an answer."""
+    """The request is outdated. A BaseException, so that no ``except Exception`` of a command catches it."""
 
 
 class Viewer:
-    """Reads for the screen. Its methods run in :attr:`thread` and nowhere else, but for :meth:`close`."""
+    """Reads pages for the screen.
+
+    The screen takes a number (:meth:`request`) and submits :meth:`show` with it to :attr:`thread`. All other methods
+    but :meth:`close` run only in that thread, too.
+    """
 
     def __init__(self, session: Session) -> None:
         self.start = session.until
-        """The offset of the moment that the session shows; ``None`` for now."""
+        """The offset that the screen shows first; ``None`` for now."""
         self.thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kshell-top")
         self._is_closed = False
         self._newest = self._running = 0
-        """The numbers of the newest request for a listing, and of the one that is being answered (0 for none)."""
+        """The numbers of the newest request for a page, and of the one that is being answered (0 for none)."""
         self._now = session if session.until is None else session.reshape(point="now")
         self._now = self._quiet(self._now.reshape())
         self._then: tuple[int | None, Session] = (None, self._now)
 
     def _quiet(self, session: Session) -> Session:
-        """The screen is taken: progress and notes must not be written on it."""
+        """Prepare a session for the full screen, on which no progress, notes or questions may be written."""
         session.progress = self._progress
         session.announce = None
         session.ask = None
@@ -59,15 +63,15 @@ class Viewer:
             raise Superseded
 
     def request(self) -> int:
-        """The number of a new request, which takes the place of those before; for the screen's own thread."""
+        """Return the number of a new request, which makes all earlier ones outdated. Called in the screen's thread."""
         self._newest += 1
         return self._newest
 
     def show(self, number: int, opening: Opening, point: int | None, width: int) -> PanelView:
-        """What an opening shows at a moment; an error is a listing, too.
+        """Read a page at a point (an offset; ``None``: now); an error of the data becomes a page with its message.
 
         Raises:
-            Superseded: there is a newer request than the one of this number.
+            Superseded: there is a newer request than ``number``.
         """
         moment = None
         self._running = number
@@ -87,7 +91,7 @@ class Viewer:
             self._running = 0
 
     def _time(self, session: Session, offset: int) -> str | None:
-        """The time of the record where the log was read, else of the newest record of the image."""
+        """Return the time of the record at the offset if the log was read, else that of the image's newest record."""
         past = session.past
         if past is not None and past.is_recorded:
             history = past.history(self._progress)
@@ -102,7 +106,7 @@ class Viewer:
         return self._then[1]
 
     def bounds(self) -> tuple[int, int] | None:
-        """The first and the last offset that can be shown; ``None`` where there is nothing but the newest state."""
+        """Return the first and last offset that can be shown; ``None`` if there is only the newest state."""
         if not self._now.source.has_log:
             return None
         self._now.travels()
@@ -113,26 +117,26 @@ class Viewer:
         return history[0].log.start, history[0].log.end - 1
 
     def refresh(self) -> bool:
-        """Bring in what a live source has committed; whether there is anything new. Raises KshellError."""
+        """Fetch new committed records of a live source; return whether there are any. Raises KshellError."""
         return self._now.refresh()
 
     def reload(self) -> None:
-        """Forget what was read."""
+        """Forget what was read, so that the next page reads the source again."""
         self._now.reload()
         self._then = None, self._now
 
     @property
     def is_live(self) -> bool:
-        """Whether a running cluster answers."""
+        """Whether the source is a running cluster."""
         return self._now.source.is_live
 
     @property
     def name(self) -> str:
-        """The source, for the title."""
+        """The name of the source, for the title."""
         source = self._now.source
         return source.name or source.path or source.kind
 
     def close(self) -> None:
-        """End the thread; what is being read ends at its next report of progress."""
+        """End the thread; a reading that is under way ends at its next report of progress."""
         self._is_closed = True
         self.thread.shutdown(wait=True, cancel_futures=True)

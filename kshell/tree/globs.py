@@ -1,4 +1,4 @@
-"""Globs over the tree: ``*``, ``?``, ``[...]``, ``{a,b}``, ``**``; a backslash takes the meaning from what follows."""
+"""Globs over the tree: ``*``, ``?``, ``[...]``, ``{a,b}``, ``**``; a backslash makes the next character literal."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _MAX_BRACES = 10_000
 
 
 def is_glob(pattern: str) -> bool:
-    """Whether anything in the pattern is not literal."""
+    """Whether the pattern has a wildcard, a character class or a brace that is not escaped."""
     return _MAGIC.search(pattern) is not None
 
 
 def unescape(pattern: str) -> str:
-    """The literal text of a pattern without magic."""
+    """The literal text of a pattern that is no glob, without its backslashes."""
     return re.sub(r"\\(.)", r"\1", pattern, flags=re.DOTALL)
 
 
@@ -30,7 +30,7 @@ def escape(text: str) -> str:
 
 
 def expand_braces(pattern: str) -> list[str]:
-    """``a{b,c}`` -> ``["ab", "ac"]``; a brace without a comma or a partner is literal."""
+    """Expand ``a{b,c}`` to ``["ab", "ac"]``; a brace without a comma or a closing brace is literal."""
     brace = _brace(pattern)
     if brace is None:
         return [pattern]
@@ -44,7 +44,7 @@ def expand_braces(pattern: str) -> list[str]:
 
 
 def _brace(pattern: str) -> tuple[int, list[str], int] | None:
-    """The first brace that is one: (its place, the options, the place after it)."""
+    """The first group in braces with a comma: (its start, its options, the position after it)."""
     start = -1
     while (start := _find(pattern, "{", start + 1)) >= 0:
         depth, options, last, at = 0, [], start + 1, start
@@ -79,9 +79,9 @@ def _find(pattern: str, char: str, at: int) -> int:
 
 @lru_cache(maxsize=512)
 def component(pattern: str) -> re.Pattern[str]:
-    """One path segment's pattern as a regular expression for the whole segment.
+    """Translate the pattern of one path segment to a regular expression for the whole segment.
 
-    What stands between two stars is found where it comes first, once and for all (``(?>…)``): a name that does not
+    Text between two stars matches at its first occurrence only (``(?>…)``, without backtracking): a name that does not
     match is refused in one pass, however many stars there are.
     """
     chunks, at = [""], 0
@@ -110,7 +110,7 @@ def component(pattern: str) -> re.Pattern[str]:
 
 
 def _class(body: str) -> str:
-    """``a-z_`` between brackets as a regular expression's set: only a hyphen between two characters is a range."""
+    """Translate ``a-z_`` between brackets to a set of a regular expression; a hyphen at either end is literal."""
     negated = body[0] in "!^"
     chars = body[1:] if negated else body
     parts, at = [], 0
@@ -130,7 +130,7 @@ def _class_end(pattern: str, at: int) -> int:
 
 
 def expand(root: Directory, cwd: Segments, pattern: str) -> Iterator[tuple[Segments, Node]]:
-    """The (segments, node) pairs that a glob stands for, in the tree's order, each once."""
+    """Yield (segments, node) of everything that a glob matches, in the tree's order, each once."""
     yielded: set[Segments] = set()
     for option in expand_braces(pattern):
         for match in _match(root, (), split(option, cwd), set()):
@@ -142,9 +142,10 @@ def expand(root: Directory, cwd: Segments, pattern: str) -> Iterator[tuple[Segme
 def _match(
     node: Node, above: Segments, parts: Segments, searched: set[tuple[Segments, int]]
 ) -> Iterator[tuple[Segments, Node]]:
-    """``searched``: the directories that a ``**`` has come to, each with how much of the pattern was left there.
+    """Match the parts of a pattern below a node; ``above`` is the path of the node.
 
-    Several ``**`` come to the same directory in many ways, of which one is enough.
+    ``searched``: the directories that a ``**`` has reached, each with the number of parts that were left there. Several
+    ``**`` reach the same directory in many ways, of which one is enough.
     """
     if not parts:
         yield above, node

@@ -1,4 +1,4 @@
-"""The hash of an image: two sources that hold the same metadata at the same offset have the same one."""
+"""The hash of an image: two sources that have the same metadata at the same offset have the same hash."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join, walk
 
 PREFIX = "sha256:"
-"""Stands before the digits. Another recipe would have another prefix, so that hashes of two recipes never match."""
+"""The prefix of the digits. Another way of hashing would get another prefix, so that its hashes never match these."""
 _PROVENANCE = ("image", "provenance")
 _LINES_AT_ONCE = 1000
 
@@ -24,7 +24,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", 
 
 
 def image_hash(image: Image, path: Segments = ("image",)) -> str:
-    """Hash every leaf of an image, secret values included: only their hash leaves.
+    """Hash every leaf of an image, secret values included: only the hash gets out.
 
     SHA-256 over the lines ``path TAB value LF`` in the order of their bytes. The value is JSON with sorted keys and
     without spaces, in UTF-8. ``/image/provenance`` is left out: it says when the last record was written, which a
@@ -56,12 +56,12 @@ def _lines(image: Image, path: Segments) -> Iterator[str]:
 
 @lru_cache(maxsize=1 << 14)
 def _partition_text(partition: Partition) -> str:
-    """Partitions of a cluster are mostly one of some thousand values."""
+    """A partition as JSON; cached, because most partitions of a cluster have one of some thousand values."""
     return _encode(plain(partition))
 
 
 def _topic_lines(path: str, topic: TopicDirectory) -> Iterator[str]:
-    """As :func:`_lines_below`, of a directory that has leaves alone, and in most images nearly all of them."""
+    """As :func:`_lines_below`, but faster: topics have only leaves, and in most images nearly all of the leaves."""
     for segment in sorted(topic.segments(), key=lambda segment: segment + "\t"):
         stored = topic.stored(segment)
         if isinstance(stored, Partition):
@@ -73,7 +73,7 @@ def _topic_lines(path: str, topic: TopicDirectory) -> Iterator[str]:
 
 
 def _lines_below(path: Segments, node: Node) -> Iterator[str]:
-    """The lines of a node and of all below it, in order; of each level one directory is in memory."""
+    """The lines of a node and of all nodes below it, in order; only one directory per level is in memory."""
     if isinstance(node, Leaf):
         if path != _PROVENANCE:
             yield f"{join(path)}\t{_encode(node.value())}\n"
@@ -82,7 +82,7 @@ def _lines_below(path: Segments, node: Node) -> Iterator[str]:
     if isinstance(node, TopicDirectory):
         yield from _topic_lines(join(path), node)
         return
-    # What follows a name in its line decides the order, too: a slash where there is more below it, else a tab.
+    # The character after a name in its line decides the order, too: a slash after a directory's, a tab after a leaf's.
     ends = {}
     for segment in node.segments():
         child = node.child(segment)

@@ -1,7 +1,7 @@
-"""``/image``: every family of the image at the place that its declaration names.
+"""``/image``: the directory of an image, with every family at the path that its declaration names.
 
-Topics stand there by name and by id; their partitions are decoded one by one. Where a source cannot report a subtree
-(brokers report no producer ids), a sentence stands in its place.
+Topics are there by name and by id; their partitions are decoded one by one. If a source cannot report a subtree
+(brokers report no producer ids), a leaf with a sentence takes its place.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from kshell.tree.node import Directory, IndexedDirectory, Leaf, Node, Plain, Sta
 from kshell.tree.paths import Segments
 
 UNAVAILABLE = "unavailable"
-"""The type of a leaf that says why nothing else is there."""
+"""The type of a leaf that says why there is no value."""
 _Makers = Mapping[Segments, Callable[[], Node]]
 
 
 class PartialDirectory(Directory):
-    """A directory in which some nodes are replaced, or added, at any depth."""
+    """The directory ``below``, in which the nodes of ``placed`` (path -> maker) replace others or are added."""
 
     def __init__(self, below: Directory, placed: _Makers) -> None:
         self._below = below
@@ -50,7 +50,7 @@ class PartialDirectory(Directory):
 
 
 def partial_directory(directory: Directory, image: Image, redaction: Redaction) -> Directory:
-    """The directory with the sentences of the table ``missing``, and ACLs without known ids beside ``byId``."""
+    """The directory with the sentences of the table ``missing``; ACLs whose ids are not known are in ``byEntry``."""
     placed: dict[Segments, Callable[[], Node]] = {
         path: leaf(UNAVAILABLE, sentence) for path, sentence in image[MISSING].items()
     }
@@ -91,7 +91,7 @@ class TopicDirectory(Directory):
         return Leaf("partition", lambda: self._value(number), lambda: self._entry(number).origin)
 
     def stored(self, segment: str) -> Partition | Undecoded | None:
-        """The value of a partition's leaf before it becomes plain: equal ones can share what is made of them."""
+        """A partition's value before it is made plain, so that equal partitions can share the work."""
         return self._topic.value(int(segment)) if segment not in (_ID, _NAME) else None
 
     def _entry(self, number: int) -> Entry[Partition] | Entry[Undecoded]:
@@ -144,7 +144,7 @@ class ById(Directory):
 
 
 def topics(image: Image, redaction: Redaction) -> StaticDirectory:
-    """``/image/topics``."""
+    """The directory ``/image/topics``."""
     views: dict[str, Callable[[], Node]] = {
         "byName": lambda: ByName(image, redaction),
         "byId": lambda: ById(image, redaction),
@@ -156,7 +156,7 @@ Makers = dict[str, Callable[[], Node]]
 
 
 def image_directory(image: Image, redaction: Redaction) -> Directory:
-    """``/image`` as the Java shell lays it out; sentences stand where the source cannot know a subtree."""
+    """``/image`` as the Java shell lays it out; a sentence replaces a subtree that the source cannot know."""
     root: dict[str, Any] = {
         "provenance": lambda: Leaf("provenance", lambda: provenance(image)),
         "topics": lambda: topics(image, redaction),
@@ -191,7 +191,7 @@ def _makers(tree: dict[str, Any]) -> Makers:
 
 
 class FamilyDirectory(IndexedDirectory):
-    """A family's table, or the table below one of its keys."""
+    """The directory of a family's table, or, with ``keys``, of the table below these keys."""
 
     def __init__(self, table: Mapping[Any, Any], family: Family, redaction: Redaction, keys: tuple[Any, ...]) -> None:
         self._table = table
@@ -219,7 +219,7 @@ class FamilyDirectory(IndexedDirectory):
 
 
 def _features(image: Image, redaction: Redaction) -> Directory:
-    """metadata.version goes by its name and is always there; other features by their level."""
+    """The directory of features: metadata.version is always there, as a version's name; others have their level."""
     table: Mapping[str, Entry[int]] = image["features"]
     family = families()["features"]
     version = table.get(FEATURE)
@@ -241,7 +241,7 @@ def _entry_leaf(kind: str, entry: Entry[Any]) -> Callable[[], Node]:
 
 
 def _producer_ids(image: Image, redaction: Redaction) -> Directory:
-    """-1 while none was handed out, as Kafka has it."""
+    """The directory of the next producer id, which is -1 while none was allocated, as in Kafka."""
     entry = image["producerIds"].get(NEXT)
     kind = families()["producerIds"].leaf
     empty: Makers = {NEXT: lambda: Leaf(kind, lambda: -1)}
@@ -249,16 +249,16 @@ def _producer_ids(image: Image, redaction: Redaction) -> Directory:
 
 
 def provenance(image: Image) -> dict[str, Plain]:
-    """The last record in the image; the time in ISO-8601, UTC, and in epoch milliseconds."""
+    """The offset, epoch and time of the last record in the image; time in ISO-8601, UTC, and in epoch milliseconds."""
     last = image.provenance
     return {"offset": last.offset, "epoch": last.epoch, "time": iso(last.timestamp), "timeMs": last.timestamp}
 
 
 def iso(timestamp: int) -> str | None:
-    """Epoch milliseconds as ISO-8601 in UTC; ``None`` for Kafka's -1 ("no timestamp") and for nonsense."""
+    """Epoch milliseconds as ISO-8601 in UTC; ``None`` for Kafka's -1 ("no timestamp") and for times out of range."""
     if timestamp < 0:
         return None
-    import datetime  # late: most commands show no time
+    import datetime  # imported late: most commands show no time
 
     try:
         moment = datetime.datetime.fromtimestamp(timestamp // 1000, datetime.UTC)
@@ -268,7 +268,7 @@ def iso(timestamp: int) -> str | None:
 
 
 def lasting(milliseconds: float) -> str:
-    """A length of time: ``200 ms``, ``1.9 s``, ``5 min``, ``2.5 h``, ``3 days``."""
+    """Write a duration for users: ``200 ms``, ``1.9 s``, ``5 min``, ``2.5 h``, ``3 days``."""
     for unit, name in ((86_400_000, "days"), (3_600_000, "h"), (60_000, "min"), (1000, "s")):
         if milliseconds >= unit:
             count = f"{milliseconds / unit:,.1f}".removesuffix(".0")

@@ -1,4 +1,4 @@
-"""Nodes of the tree. A node is a view: it is made when somebody walks to it and holds no state of its own.
+"""Nodes of the tree. A node is a view: it is made when a path leads to it, and has no state of its own.
 
 Values are already plain (what ``json`` knows) and already redacted: nothing above this module can show a secret.
 Segments are already encoded (:mod:`kshell.metadata.names`).
@@ -18,7 +18,7 @@ Plain = Any
 
 
 class Node(ABC):
-    """A place in the tree."""
+    """A leaf or a directory of the tree."""
 
     is_directory: bool
 
@@ -45,7 +45,7 @@ class Leaf(Node):
 
 
 class Directory(Node):
-    """A place with children."""
+    """A node with children."""
 
     is_directory = True
     type = "directory"
@@ -59,7 +59,7 @@ class Directory(Node):
         """The child with exactly that name."""
 
     def origin(self) -> Origin | None:
-        """The record that made the directory itself, where one did (a topic)."""
+        """The record that created the directory itself, if one did (a topic's)."""
         return None
 
 
@@ -106,5 +106,5 @@ class IndexedDirectory(Directory):
 
 
 def leaf(kind: str, value: Plain) -> Callable[[], Leaf]:
-    """A maker of a leaf whose value is at hand."""
+    """A function that makes a leaf with this value."""
     return lambda: Leaf(kind, lambda: value)

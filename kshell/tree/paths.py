@@ -1,4 +1,4 @@
-"""Paths: from what a user typed to segments, from segments to nodes, and from what a record touches to paths."""
+"""Paths: turn what a user typed into segments, segments into nodes, and what a record changes into paths."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kshell.tree.node import Directory, Node
 
 Segments = tuple[str, ...]
 HOME: Segments = ("image",)
-"""What ``~`` stands for."""
+"""The path that ``~`` means."""
 
 
 def join(segments: Segments) -> str:
@@ -22,7 +22,7 @@ def join(segments: Segments) -> str:
 
 
 def split(path: str, cwd: Segments = ()) -> Segments:
-    """The absolute segments of a path: relative ones start at ``cwd``; ``.``, ``..`` and ``~`` are taken out."""
+    """The absolute segments of a path: relative paths start at ``cwd``; ``.``, ``..`` and ``~`` are resolved."""
     if path == "~" or path.startswith("~/"):
         start, path = HOME, path[1:]
     else:
@@ -50,7 +50,7 @@ def walk(root: Directory, segments: Segments) -> Node | None:
 
 
 def resolve(root: Directory, segments: Segments) -> Node:
-    """The node at ``segments``. Raises NoSuchPathError, which proposes paths or names that are there."""
+    """The node at ``segments``. Raises NoSuchPathError, which proposes paths or names that exist."""
     node: Node = root
     for depth, segment in enumerate(segments):
         if not isinstance(node, Directory):
@@ -76,13 +76,13 @@ _PLACES: tuple[tuple[Segments, str], ...] = (
     (("image", "scram", "SCRAM-SHA-256"), ""),
     (("image", "scram", "SCRAM-SHA-512"), ""),
 )
-"""Where names live that users know: a directory, and what stands before a name in it."""
+"""Directories of names that users know, each with the prefix that the names have there."""
 _NODES = {"broker-": ("image", "cluster", "brokers"), "controller-": ("image", "cluster", "controllers")}
-"""How other commands write nodes -> where they are."""
+"""The prefix with which other commands write a node's id -> the directory of these nodes."""
 
 
 def _elsewhere(root: Directory, rest: Segments) -> list[Segments]:
-    """The paths of what has that name in another place, with as much of what was to be below it as is there."""
+    """The paths at which the first name of ``rest`` exists elsewhere, with the names after it if they exist, too."""
     name, below = rest[0], rest[1:]
     places = [(*place, f"{before}{name}") for place, before in _PLACES]
     places += [(*place, name.removeprefix(word)) for word, place in _NODES.items() if name.startswith(word)]
@@ -91,7 +91,7 @@ def _elsewhere(root: Directory, rest: Segments) -> list[Segments]:
 
 
 def _near(root: Directory, node: Directory, segment: str) -> str | None:
-    """Names that are spelled alike, in the directory or else among topics."""
+    """A hint with names of similar spelling, from the directory, else from the topics."""
     hint = did_you_mean(segment, node.segments(), limit=3)
     topics = walk(root, TOPICS_BY_NAME)
     if hint is not None or not isinstance(topics, Directory):
@@ -100,11 +100,11 @@ def _near(root: Directory, node: Directory, segment: str) -> str | None:
 
 
 def below_home(root: Directory, place: Segments, command: str) -> Segments:
-    """The place, if it is ``/image`` or below it.
+    """Return ``place`` if it is ``/image`` or below it.
 
     Raises:
-        NoSuchPathError: nothing is there; paths that may be meant are proposed.
-        UsageError: it is in another part of the tree, of which the command knows nothing.
+        NoSuchPathError: the path does not exist; similar ones are proposed.
+        UsageError: the path is in another part of the tree, for which the command has no answer.
     """
     if place[:1] != HOME:
         resolve(root, place)
@@ -114,7 +114,7 @@ def below_home(root: Directory, place: Segments, command: str) -> Segments:
 
 
 def paths(touch: Touch) -> list[Segments]:
-    """The places that a touch is seen at, the one that people look at first; none for what the tree does not show."""
+    """The paths at which a touch (the change of one key) is visible, the most used one first; perhaps none."""
     if touch.family == TOPICS:
         if len(touch.keys) < 2:
             return []  # the table's own entry: the touch with the topic's name tells more
@@ -138,6 +138,6 @@ def paths(touch: Touch) -> list[Segments]:
 
 
 def is_under(path: Segments, place: Segments) -> bool:
-    """Whether what happens at ``path`` concerns ``place``: it is below it, or all around it (a topic that goes)."""
+    """Whether a change at ``path`` concerns ``place``: one of them is the other or above it (a deleted topic)."""
     shorter = min(len(path), len(place))
     return path[:shorter] == place[:shorter]

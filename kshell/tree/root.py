@@ -1,4 +1,4 @@
-"""``/``: the image, and beside it what the source knows of itself (``/quorum``, ``/snapshots``, ``/log``, …)."""
+"""``/``: the directory of the image, and of what a source reports about itself (``/quorum``, ``/log``, …)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kshell.tree.node import Directory, Leaf, Node, StaticDirectory
 
 
 class Fact(NamedTuple):
-    """A leaf outside the image: its type, its plain value, and the record that wrote it, where one did."""
+    """The content of a leaf outside the image: its type, its plain value, and the record that wrote it, if one did."""
 
     type: str
     value: Any
@@ -21,13 +21,13 @@ class Fact(NamedTuple):
 
 
 Facts = Mapping[str, "Fact | Facts"]
-"""Nested names -> facts."""
+"""Name -> a fact, or a directory of facts."""
 
 
 def root_directory(
     image: Callable[[], Image], redaction: Redaction, facts: Mapping[str, Callable[[], Fact | Facts]]
 ) -> Directory:
-    """The root; the image is asked for only when somebody walks into ``/image``."""
+    """The root; ``image`` is called only when a path leads into ``/image``, as the facts of the other names are."""
     children: Makers = {"image": lambda: image_directory(image(), redaction)}
     for name, make in facts.items():
         children[name] = _deferred(make)
@@ -43,7 +43,7 @@ def _deferred(make: Callable[[], Fact | Facts]) -> Callable[[], Node]:
 
 
 def facts_directory(facts: Facts) -> StaticDirectory:
-    """Nested facts as nodes."""
+    """Make a directory of nested facts."""
     return StaticDirectory({name: _node(below) for name, below in facts.items()})
 
 

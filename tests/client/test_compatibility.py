@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kshell.client import releases
-from kshell.client.compatibility import Feature, check, features, find, kind_of, shared
+from kshell.client.compatibility import Capability, capabilities, check, find, kind_of, shared
 from kshell.client.releases import BROKER, CONTROLLER, RELEASES, Range
 from kshell.protocol.names import API_NAMES
 
@@ -30,9 +30,9 @@ def offered(release: str, kind: str, *, kraft: bool = True) -> dict[int, Range]:
     )
 
 
-def feature(**ranges: tuple[int, int | None]) -> Feature:
+def feature(**ranges: tuple[int, int | None]) -> Capability:
     keys = {name: key for key, name in API_NAMES.items()}
-    return Feature("test", "KIP-0", "", ANY, {keys[name]: span for name, span in ranges.items()}, {})
+    return Capability("test", "KIP-0", "", ANY, {keys[name]: span for name, span in ranges.items()}, {})
 
 
 # KIP-35
@@ -48,7 +48,7 @@ def test_kip_35_worked_example_versions_state() -> None:
 
 
 def test_kip_35_worked_example_feature_map() -> None:
-    feature1 = Feature("Feature1", "KIP-35", "", ANY, {0: (3, 3), 1: (2, 3)}, {})
+    feature1 = Capability("Feature1", "KIP-35", "", ANY, {0: (3, 3), 1: (2, 3)}, {})
     verdict = check(feature1, kip_35())
     assert verdict.usable is False
     assert [(r.api_key, r.shared, r.met) for r in verdict.requirements] == [(0, (1, 2), False), (1, (2, 3), True)]
@@ -69,7 +69,7 @@ def test_kip_35_worked_example_feature_map() -> None:
 def test_kip_35_usable_is_required_overlapping_with_shared(
     requires: dict[int, tuple[int, int | None]], usable: bool, in_the_way: list[str]
 ) -> None:
-    verdict = check(Feature("f", "KIP-35", "", ANY, requires, {}), kip_35())
+    verdict = check(Capability("f", "KIP-35", "", ANY, requires, {}), kip_35())
     assert verdict.usable is usable
     assert [blocker.node for blocker in verdict.blockers] == in_the_way
 
@@ -121,11 +121,11 @@ def test_nobody_asked_is_not_known() -> None:
 
 def test_only_the_kind_of_server_that_a_feature_concerns_is_asked() -> None:
     nodes = {"broker": offered("3.9", BROKER), "controller": offered("3.9", CONTROLLER)}
-    quorum, quotas = features()["dynamic-quorum"], features()["quotas"]
+    quorum, quotas = capabilities()["dynamic-quorum"], capabilities()["quotas"]
     assert check(quorum, nodes, {"kraft.version": 1}).nodes == ["controller"]
     assert check(quotas, nodes).nodes == ["broker"]
     assert check(quotas, {"controller": nodes["controller"]}).usable is None
-    assert check(features()["api-versions"], nodes).nodes == ["broker", "controller"]
+    assert check(capabilities()["api-versions"], nodes).nodes == ["broker", "controller"]
 
 
 def test_kinds_are_told_by_apis_for_every_release() -> None:
@@ -136,7 +136,7 @@ def test_kinds_are_told_by_apis_for_every_release() -> None:
 
 def test_a_level_that_is_not_finalized_is_in_the_way() -> None:
     nodes = {3000: offered("3.9", CONTROLLER)}
-    quorum = features()["dynamic-quorum"]
+    quorum = capabilities()["dynamic-quorum"]
     untold, static, dynamic = check(quorum, nodes), check(quorum, nodes, {}), check(quorum, nodes, {"kraft.version": 1})
     assert (untold.usable, untold.unknown) == (None, ["the level of kraft.version, at least 1"])
     assert (static.usable, static.blockers) == (False, [(None, "kraft.version is 0, 1 is needed")])
@@ -145,7 +145,7 @@ def test_a_level_that_is_not_finalized_is_in_the_way() -> None:
 
 def test_a_rolling_upgrade_names_the_broker_that_is_behind() -> None:
     nodes = {1: offered("4.1", BROKER), 2: offered("4.0", BROKER)}
-    verdict = check(features()["share-groups"], nodes, {"share.version": 1})
+    verdict = check(capabilities()["share-groups"], nodes, {"share.version": 1})
     assert verdict.usable is False
     assert {blocker.node for blocker in verdict.blockers} == {2}
     assert verdict.blockers[0].reason == "ShareGroupHeartbeat is not offered, 1 or later is needed"
@@ -183,7 +183,7 @@ FIRST_AT_CONTROLLERS = {
 
 
 def usable_releases(name: str, kind: str) -> list[str]:
-    one = features()[name]
+    one = capabilities()[name]
     able = set()
     for offer in releases.offers():
         if offer.kind == kind and check(one, {1: offer.ranges}, one.levels).usable:
@@ -202,7 +202,7 @@ def test_a_feature_of_controllers_begins_with_its_release(name: str, release: st
 
 
 def test_every_feature_can_be_used_with_some_release_or_is_unstable() -> None:
-    for name, one in features().items():
+    for name, one in capabilities().items():
         able = [kind for kind in sorted(one.kinds) if usable_releases(name, kind)]
         assert bool(able) != ("unstable" in one.about), name
         assert one.requires or one.levels
@@ -210,7 +210,7 @@ def test_every_feature_can_be_used_with_some_release_or_is_unstable() -> None:
 
 def test_levels_are_levels_of_some_release() -> None:
     last = releases.supported_features()[RELEASES[-1]]
-    for one in features().values():
+    for one in capabilities().values():
         for name, level in one.levels.items():
             assert 0 < level <= last[name][1]
 
@@ -220,7 +220,7 @@ def test_features_are_found_by_name_and_kip() -> None:
         assert [one.name for one in find(word)] == ["share-groups"]
     assert find("KIP-9999") == []
     assert find("") == []
-    assert {one.kip for one in features().values()} >= {f"KIP-{number}" for number in (
+    assert {one.kip for one in capabilities().values()} >= {f"KIP-{number}" for number in (
         35, 98, 133, 140, 226, 227, 290, 339, 345, 412, 455, 460, 482, 546, 554, 569, 584, 595, 630, 664, 699, 700,
         836, 848, 853, 858, 868, 890, 903, 919, 932, 966, 1071,
     )}  # fmt: skip

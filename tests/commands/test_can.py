@@ -130,7 +130,8 @@ def test_a_link_local_address_keeps_its_zone(tmp_path: Path) -> None:
 
 
 def test_brokers_before_4_4_compare_the_text_of_a_range(tmp_path: Path) -> None:
-    line, level = "can User:alice READ TOPIC:orders --host 10.1.2.3", partial(value, "FEATURE_LEVEL")
+    line = "can User:alice READ TOPIC:orders --host 10.1.2.3 --super-user User:root"
+    level = partial(value, "FEATURE_LEVEL")
     below, at = level(name="metadata.version", featureLevel=31), level(name="metadata.version", featureLevel=32)
     entries = [acl(1), acl(2, **RANGE, **DENY)]
     new = {"features": [{"name": "metadata.version", "minSupportedVersion": 7, "maxSupportedVersion": 33}]}
@@ -185,6 +186,18 @@ def test_what_the_answer_leaves_open(tmp_path: Path) -> None:
     assert session.remarks == [
         "no ACL or SCRAM credential names User:bob", "no topic orders in this state",
     ]  # fmt: skip
+
+
+def test_a_denial_does_not_concern_super_users(tmp_path: Path) -> None:
+    builders.write_log(tmp_path, builders.batch([acl(1, **DENY)]))
+    session = opened(tmp_path)
+    assert run(session, "can User:alice READ TOPIC:orders").exit_code == 1
+    assert session.remarks[0] == (
+        "no ACL denies a super user: super.users is not in the log, --super-user says who it has"
+    )
+    assert run(session, "can User:alice READ TOPIC:orders --super-user User:root").exit_code == 1
+    assert not any("super" in remark for remark in session.remarks)
+    assert run(session, "can User:alice READ TOPIC:orders --super-user User:alice").exit_code == 0
 
 
 def test_a_name_that_nothing_has_is_said(sample: Session) -> None:

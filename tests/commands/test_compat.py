@@ -88,11 +88,11 @@ def test_no_broker_is_known() -> None:
 
 
 def test_all_features_are_a_list_and_no_predicate() -> None:
-    from kshell.client.compatibility import features
+    from kshell.client.compatibility import capabilities
 
     with Quorum(controllers=1) as quorum:
         session = live(quorum)
-        assert [row["feature"] for row in rows(session, "compat")] == list(features())
+        assert [row["feature"] for row in rows(session, "compat")] == list(capabilities())
         assert run(session, "compat").exit_code == 0
         assert lines(session, "compat")[0].split() == ["feature", "kip", "usable", "inTheWay", "reason"]
 

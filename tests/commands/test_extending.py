@@ -17,13 +17,16 @@ import pytest
 import kshell.commands
 from kshell import cli
 from kshell.client.negotiation import connect
+from kshell.client.properties import Properties
+from kshell.client.sasl.mechanisms import MECHANISMS, Exchange, Login, SaslMechanism, mechanism
+from kshell.client.settings import Settings
 from kshell.engine import registry
 from kshell.engine.completion import complete
 from kshell.engine.formats import FORMATS as FORMATS_DECLARED
 from kshell.engine.formats import Format
 from kshell.engine.result import Nothing, Report, Rows, Text, Tree, Value
 from kshell.engine.session import Session
-from kshell.errors import UsageError
+from kshell.errors import AuthenticationError, UsageError
 from kshell.history.records import record_type
 from kshell.metadata import image, records
 from kshell.metadata.delta import Delta
@@ -177,6 +180,34 @@ def test_a_record_type_is_one_declaration(motto: Declared, tmp_path: Path) -> No
     assert "| `secretSign` | `string` | 1+ | 0 |  | yes |" in page
 
 
+class MoodyMotto(NamedTuple):
+    """A motto, as a later version of its record has it."""
+
+    text: str
+    since: int
+    mood: str | None
+
+
+@pytest.mark.usefixtures("motto")
+def test_a_field_is_a_line_of_the_declaration_and_one_of_the_value(tmp_path: Path) -> None:
+    del records._TYPES[99], image._FAMILIES["mottos"]
+    family(Family("mottos", ("teams", "mottos"), (encode_name,), "motto"))
+
+    @record(99, "TeamMottoRecord", "0-2", "team string\ntext string\nsince int64\nmood string 2+\n")
+    def team_motto(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+        delta.put("mottos", data["team"], MoodyMotto(data["text"], data["since"], data.get("mood")), origin)
+
+    said = {"team": "a", "text": "on we go", "since": 7, "mood": "merry"}
+    values = [encode_value(team_motto, 2, said), encode_value(team_motto, 1, said | {"team": "b"})]
+    builders.write_log(tmp_path, builders.control_batch([builders.leader_change()]), builders.batch(values, 1))
+    session = opened(tmp_path)
+    assert value(session, "cat /image/teams/mottos/a")["mood"] == "merry"
+    assert value(session, "cat /image/teams/mottos/b")["mood"] is None
+    assert rows(session, "dump --type TEAM_MOTTO_RECORD")[0]["data"] == said
+    assert rows(session, "find /image/teams --values")[0]["value"]["mood"] == "merry"
+    assert "| `mood` | `string` | 2+ |" in docs_reference.records()
+
+
 def test_and_unknown_again(tmp_path: Path) -> None:
     assert decode_value(b"\x01\x63\x00").name == "UNKNOWN_99"
 
@@ -281,3 +312,56 @@ def test_an_api_message_is_one_declaration() -> None:
             assert connection.request(weather, {"place": "Oslo"}).body["forecast"] == ["rain", "sun"]
         asked = quorum.asked_for("Weather")
     assert [(question.version, question.body.get("days")) for question in asked] == [(0, None), (1, 3)]
+
+
+# --- a SASL mechanism ------------------------------------------------------------------------------------------------
+
+
+class Backwards:
+    """Name and password, each backwards; the server must answer with the name as it is."""
+
+    name = "BACKWARDS"
+
+    def __init__(self, login: Login) -> None:
+        self._login = login
+
+    def exchange(self) -> Exchange:
+        sasl = self._login.sasl
+        assert sasl.username is not None and sasl.password is not None
+        answer = yield b"%s %s" % (sasl.username.utf8()[::-1], sasl.password.utf8()[::-1])
+        if answer != sasl.username.utf8():
+            raise AuthenticationError(self._login.node, "BACKWARDS: the server does not know who this is")
+
+
+@pytest.fixture
+def backwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mechanism, declared as those of kshell/client/sasl/mechanisms.py."""
+    example = 'org.example.BackwardsLoginModule required username="…" password="…";'
+    monkeypatch.setitem(MECHANISMS, "BACKWARDS", SaslMechanism(("BackwardsLoginModule",), example, Backwards))
+
+
+@pytest.mark.usefixtures("backwards")
+def test_a_sasl_mechanism_is_one_declaration() -> None:
+    """Which login module it takes, hints, and the login itself derive from it."""
+    given = {"security.protocol": "SASL_SSL", "sasl.mechanism": "backwards"}
+    with pytest.raises(UsageError, match=r"is not set, and sasl\.mechanism=BACKWARDS needs it") as raised:
+        Settings.of(Properties(given))
+    assert "org.example.BackwardsLoginModule" in (raised.value.hint or "")
+    jaas = 'x.BackwardsLoginModule required username="alice" password="secret";'
+    configured = Settings.of(Properties(given | {"sasl.jaas.config": jaas}))
+    exchange = mechanism(configured, "controller-1:9093", tls=True).exchange()
+    assert next(exchange) == b"ecila terces"
+    with pytest.raises(StopIteration):
+        exchange.send(b"alice")
+    exchange = mechanism(configured, "controller-1:9093", tls=True).exchange()
+    next(exchange)
+    with pytest.raises(AuthenticationError, match="does not know who this is"):
+        exchange.send(b"bob")
+    with pytest.raises(UsageError) as raised:
+        Settings.of(Properties(given | {"sasl.mechanism": "forwards"}))
+    assert "BACKWARDS" in (raised.value.hint or "")
+
+
+def test_and_no_mechanism_again() -> None:
+    with pytest.raises(UsageError, match="BACKWARDS is not supported"):
+        Settings.of(Properties({"security.protocol": "SASL_SSL", "sasl.mechanism": "backwards"}))

@@ -158,20 +158,20 @@ def test_kraft_version_by_who_leads() -> None:
     """Controllers of 4.1 and later refuse to lower it; older ones take it for a feature without any effect."""
     for top, lowered, raised in ((30, False, True), (21, True, True)):
         supported = {METADATA: (1, top), "kraft.version": (0, 1)}
-        standing = ClusterFeatures({METADATA: 21, "kraft.version": 1}, (NodeFeatures("controller", 1, supported),), 1)
-        assert check(standing, {"kraft.version": 0}, upgrade=False)[0].possible is lowered
-        standing = standing._replace(finalized={METADATA: 21})
-        verdict = check(standing, {"kraft.version": 1}, upgrade=True)[0]
+        cluster = ClusterFeatures({METADATA: 21, "kraft.version": 1}, (NodeFeatures("controller", 1, supported),), 1)
+        assert check(cluster, {"kraft.version": 0}, upgrade=False)[0].possible is lowered
+        cluster = cluster._replace(finalized={METADATA: 21})
+        verdict = check(cluster, {"kraft.version": 1}, upgrade=True)[0]
         assert (verdict.possible, verdict.reason is None) == (raised, top == 30)
 
 
 @pytest.mark.parametrize(("top", "lowered"), [(21, True), (25, False)])
 def test_a_feature_that_nobody_knows_by_who_leads(top: int, lowered: bool) -> None:
     """Level 0 of it is nothing to 3.9; 4.0 and later look it up, and do not find it."""
-    standing = ClusterFeatures({METADATA: 20}, (NodeFeatures("controller", 1, {METADATA: (1, top)}),), 1)
-    verdict = check(standing, {"no.such.version": 0}, upgrade=False)[0]
+    cluster = ClusterFeatures({METADATA: 20}, (NodeFeatures("controller", 1, {METADATA: (1, top)}),), 1)
+    verdict = check(cluster, {"no.such.version": 0}, upgrade=False)[0]
     assert (verdict.possible, verdict.reason is None) == (lowered, lowered)
-    assert check(standing, {"streams.version": 0}, upgrade=False)[0].possible is True
+    assert check(cluster, {"streams.version": 0}, upgrade=False)[0].possible is True
 
 
 class TestLive:

@@ -248,6 +248,24 @@ class TestMinIsr:
         assert set(told) == {"singleReplica", "minIsrAboveReplicas"}
 
 
+def test_a_replica_is_added_only_where_somebody_leads(tmp_path: Path) -> None:
+    """A new replica copies what the leader has; without one the reassignment would wait."""
+
+    def single(*leaders: int) -> dict[str, Any]:
+        partitions = (partition(number, 200, (1,), leader=leader, isr=[1]) for number, leader in enumerate(leaders))
+        session = opened(write(tmp_path, value("TOPIC", name="alone", topicId=uuid(200)), *partitions))
+        (row,) = found(session)["singleReplica"]
+        return row
+
+    nobody = single(-1, -1)
+    assert (nobody["nextStep"], nobody["commands"]) == (
+        "the partition needs a leader first: see offlinePartition", [],
+    )  # fmt: skip
+    some = single(-1, 1)
+    assert some["nextStep"] == "add replicas"
+    assert '"partition":1,' in some["commands"][0] and '"partition":0,' not in some["commands"][0]
+
+
 @pytest.mark.parametrize(("later", "name"), [(0, "noSnapshotYet"), (7 * HOUR, "noSnapshot")])
 def test_the_snapshot_of_the_first_voters_is_none(later: int, name: str, tmp_path: Path) -> None:
     """Formatting a dynamic quorum writes ``0-0.checkpoint``, which no server has made."""

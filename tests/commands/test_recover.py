@@ -50,11 +50,9 @@ def test_the_copy_that_would_win_an_election_is_kept() -> None:
 
 def majority(*copies: Path) -> str | None:
     """The voters that are said to be able to go on."""
-    session = Session(NoSource())
-    run(session, " ".join(["recover", *map(str, copies)]))
-    said = [remark for remark in session.remarks if remark.startswith("most of the voters")]
-    assert len(said) < 2
-    return said[0].partition("(")[2].partition(")")[0] if said else None
+    plan = recover(*map(str, copies))
+    assert ("advice" in plan.get("majority", {})) is ("majority" in plan)
+    return ", ".join(map(str, plan["majority"]["voters"])) if "majority" in plan else None
 
 
 @pytest.mark.parametrize(

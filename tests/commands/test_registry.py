@@ -16,6 +16,7 @@ from kshell.engine.execution import prepare
 from kshell.engine.result import Exit, Many, Nothing
 from kshell.errors import KshellError, UsageError
 from kshell.render import render
+from tests.annotations import unannotated
 from tests.commands.shell import FORMATS, words
 from tests.docs_reference import REFERENCE, place_for_examples, run_example, sample_session
 
@@ -38,6 +39,9 @@ class TestEach:
         assert len(names) == len(set(names))
         attributes = [flag.dest for flag in flags_of(command)] + [arg.name for arg in command.args]
         assert len(attributes) == len(set(attributes))
+
+    def test_arguments_are_annotated_as_they_are_declared(self, command: Command) -> None:
+        assert unannotated(command) == {}
 
     def test_help_and_man_say_everything(self, command: Command) -> None:
         session = sample_session()

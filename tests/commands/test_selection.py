@@ -17,7 +17,7 @@ from kshell.engine.session import Session
 from kshell.errors import UsageError
 from kshell.render import render
 from kshell.tables.declaration import Field, tables
-from kshell.tables.selection import Conditions, asked_for, row_flags, select, wanted
+from kshell.tables.selection import Conditions, RowArguments, asked_for, row_flags, select, wanted
 from kshell.tables.where_grammar import ExpressionError
 from tests.commands.shell import lines, rows, run
 from tests.commands.test_loggers import live
@@ -42,11 +42,17 @@ def ran(session: Session, args: Any) -> Result:
     return Nothing()
 
 
-COMMAND = Command("rows", "rows", ran, flags=row_flags(FIELDS))
+COMMAND = Command("rows", "rows", ran, flags=row_flags(FIELDS), arguments=RowArguments)
+
+
+def parsed(*words: str) -> RowArguments:
+    args = parse(COMMAND, list(words))
+    assert isinstance(args, RowArguments)
+    return args
 
 
 def chosen(*words: str) -> Rows:
-    return select(FIELDS, ROWS, parse(COMMAND, list(words)))
+    return select(FIELDS, ROWS, parsed(*words))
 
 
 def names(*words: str) -> str:
@@ -118,7 +124,7 @@ class TestColumns:
 
     def test_only_what_is_needed_is_wanted(self) -> None:
         def of(*words: str) -> Any:
-            return wanted(FIELDS, parse(COMMAND, list(words)))
+            return wanted(FIELDS, parsed(*words))
 
         assert of() is None
         assert of("--where", "size > 1") is None
@@ -137,13 +143,13 @@ class TestStream:
                 yield {"name": str(number), "size": number}
                 number += 1
 
-        found = select(FIELDS, endless(), parse(COMMAND, ["--where", "size > 2", "--limit", "2"]))
+        found = select(FIELDS, endless(), parsed("--where", "size > 2", "--limit", "2"))
         assert [row["name"] for row in found] == ["3", "4"]
         assert len(made) == 5
 
     def test_people_see_what_whoever_reads_first_has_left(self) -> None:
         """``watch`` reads the rows and puts a list in their place."""
-        found = select(FIELDS, iter(ROWS), parse(COMMAND, []), people=lambda row: {**row, "name": row["name"] * 2})
+        found = select(FIELDS, iter(ROWS), parsed(), people=lambda row: {**row, "name": row["name"] * 2})
         found.rows = list(found)
         assert [row["name"] for row in found.for_people] == ["bb", "aa", "cc", "dd"]  # type: ignore[union-attr]
         assert [row["name"] for row in found] == ["b", "a", "c", "d"]

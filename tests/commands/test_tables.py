@@ -406,6 +406,21 @@ class TestWhatNobodyCanTell:
         assert done.returncode == code, done.stderr
         assert ("min.insync.replicas" in done.stderr) is (code == 3)
 
+    @pytest.mark.parametrize(
+        ("condition", "more", "code"),
+        [("state == under-min-isr", (), 3), ("state == under-replicated", (), 3), ("state != online", (), 3),
+         ("under-min-isr in problems", (), 3), ("len(problems) > 0", (), 3), ("minIsr > 1", (), 3),
+         ("state == under-min-isr", ("--min-isr-default", "1"), 0),
+         ("state == under-min-isr", ("--min-isr-default", "2"), 1),
+         ("state == offline", (), 0), ("offline in problems", (), 0), ("reassigning in problems", (), 0),
+         ("leader == -1", (), 0)],
+    )  # fmt: skip
+    def test_of_an_alert_on_partitions(self, condition: str, more: tuple[str, ...], code: int) -> None:
+        line = ("partitions", "--where", condition, "--fail-if-any", "--as-of", "100", *more)
+        done = oneshot.run(("-d", str(self.DIRECTORY)), *line)
+        assert done.returncode == code, done.stderr
+        assert ("min.insync.replicas" in done.stderr) is (code == 3)
+
     def test_a_row_is_an_answer(self) -> None:
         done = oneshot.run(("-d", str(self.DIRECTORY)), "partitions", "--under-min-isr", "--fail-if-any")
         assert done.returncode == 1

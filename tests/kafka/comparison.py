@@ -190,8 +190,7 @@ def requests(have: Declared, release: str) -> Iterator[Gap]:
 
 # --- names and numbers ---------------------------------------------------------------------------------------------
 
-APIS = "kshell/protocol/apis.py"
-ERRORS = "kshell/protocol/error_codes.py"
+APIS = ERRORS = "kshell/protocol/names.py"
 
 
 def names(have: Declared, release: str) -> Iterator[Gap]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kshell.commands.completion import COMMAND, run
+from kshell.commands.completion import COMMAND
 from kshell.engine.arguments import parse
 from kshell.engine.result import Text
 from kshell.engine.session import Session
@@ -48,7 +48,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 def set_up(shell: str, home: Path) -> list[str]:
     """Write the script where `help completion` says that it belongs; give the words that start the shell."""
-    answer = run(Session(NoSource()), parse(COMMAND, [shell]))
+    answer = COMMAND.run(Session(NoSource()), parse(COMMAND, [shell]))
     assert isinstance(answer, Text)
     places = {"bash": ".bashrc", "zsh": ".zfunc/_kshell", "fish": ".config/fish/completions/kshell.fish"}
     place = home / places[shell]

@@ -13,6 +13,7 @@ from kshell.engine.result import Rows, Text, typed
 from kshell.errors import CorruptDataError, SourceError, UsageError
 from kshell.spark import cli, verbs
 from kshell.version import __version__
+from tests.annotations import unannotated
 from tests.spark.here import process
 
 
@@ -43,6 +44,7 @@ def test_every_verb_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
         for flag in verb.flags:
             assert flag.names[0] in told
         assert verb.examples
+        assert unannotated(verb.declared()) == {}
         for example in verb.examples:
             program, *words = shlex.split(example.line)
             assert program == "kshell-pipeline"

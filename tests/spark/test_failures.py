@@ -9,7 +9,7 @@ import pytest
 from kshell.errors import CommandError
 from kshell.spark import cli
 from kshell.spark.failures import of_task
-from kshell.spark.tables.data_files import SHARED
+from kshell.spark.tables.data_files import WRITE_HINT
 
 pyspark = pytest.importorskip("pyspark.errors")
 
@@ -30,7 +30,7 @@ def failed(line: str) -> Exception:
 def test_what_kept_a_task_from_writing() -> None:
     found = of_task(failed("kshell.errors.CommandError: /out/bronze/records: No space left on device"))
     assert isinstance(found, CommandError)
-    assert (found.message, found.hint) == ("/out/bronze/records: No space left on device", SHARED)
+    assert (found.message, found.hint) == ("/out/bronze/records: No space left on device", WRITE_HINT)
 
 
 @pytest.mark.parametrize("module", ["crc32c", "kshell", "pyarrow.parquet"])

@@ -1,14 +1,14 @@
-"""What client properties say about SASL: the mechanism, and whom to be (JAAS or, for OAUTHBEARER, other keys).
+"""Read the SASL properties: the mechanism and the client's credentials (from JAAS or, for OAUTHBEARER, other keys).
 
-``sasl.jaas.config`` is one login module with its options, read as Kafka's ``JaasConfig`` reads it: Kafka hands the text
-to ``java.io.StreamTokenizer``, whose rules are these: a word begins with a letter, ``_``, ``$`` or any character from
-U+00A0 up, and goes on with digits, ``.`` and ``-``; a value that begins with a digit must be quoted; ``'`` and ``"``
-quote up to the end of the line, with C's escapes; ``//``, ``/* */`` and a single ``/`` begin comments.
+``sasl.jaas.config`` is one login module with its options, parsed as by Kafka's ``JaasConfig``, which uses
+``java.io.StreamTokenizer``. Its rules are: a word begins with a letter, ``_``, ``$`` or any character from U+00A0 up,
+and may go on with digits, ``.`` and ``-``; a value that begins with a digit must be quoted; ``'`` and ``"`` quote up to
+the end of the line, with the escapes of C; ``//``, ``/* */`` and a single ``/`` begin comments.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.client.properties import Properties, Secret
@@ -18,24 +18,13 @@ if TYPE_CHECKING:
     from kshell.client.tls import Tls
 
 
-_JAAS = "sasl.jaas.config"
-_MODULES = {
-    "PLAIN": ("PlainLoginModule", "ScramLoginModule"),
-    "SCRAM-SHA-256": ("ScramLoginModule",),
-    "SCRAM-SHA-512": ("ScramLoginModule",),
-    "OAUTHBEARER": ("OAuthBearerLoginModule",),
-}
-"""The login modules that Kafka's mechanism takes its name and password from (PLAIN is Java's own: from either)."""
-_EXAMPLES = {
-    "PLAIN": 'org.apache.kafka.common.security.plain.PlainLoginModule required username="…" password="…";',
-    "SCRAM-SHA-256": 'org.apache.kafka.common.security.scram.ScramLoginModule required username="…" password="…";',
-    "OAUTHBEARER": "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;",
-}
-_EXAMPLES["SCRAM-SHA-512"] = _EXAMPLES["SCRAM-SHA-256"]
+JAAS = "sasl.jaas.config"
+Options = Mapping[str, Secret]
+"""The options of a login module; all values are treated as secrets."""
 
 
 class TokenCache:
-    """A token that may be presented again; ``until`` is by the monotonic clock, in seconds."""
+    """A token that connections may use again before ``until``, a value of ``time.monotonic()``."""
 
     def __init__(self) -> None:
         self.token: Secret | None = None
@@ -43,7 +32,7 @@ class TokenCache:
 
 
 class OAuth(NamedTuple):
-    """Where an OAUTHBEARER token comes from: a URL (https, file), a file, a command, or claims for an unsecured one."""
+    """Where an OAUTHBEARER token comes from: an endpoint (https or file URL), a file, a command, or JAAS claims."""
 
     endpoint: str | None
     client_id: str | None
@@ -55,81 +44,83 @@ class OAuth(NamedTuple):
     token_file: str | None
     token_command: str | None
     claims: Mapping[str, Secret]
-    """``unsecuredLogin…`` options, without that prefix."""
+    """The ``unsecuredLogin…`` options without that prefix; they make a token that is not signed, for tests."""
     extensions: Mapping[str, Secret]
+    """SASL extensions (KIP-342): name -> value, which the client sends with the token."""
     token_cache: TokenCache
     tls: Tls
-    """For the token endpoint: the ``ssl.*`` options of the JAAS entry, as in Java, or else those of the client."""
+    """TLS for the token endpoint: the ``ssl.*`` options of the JAAS entry, as in Java, or else those of the client."""
 
     @property
     def is_secret(self) -> bool:
-        """Whether the token proves something; an unsecured one does not."""
+        """Whether the token must be kept secret; an unsecured one proves nothing."""
         return not self.claims
 
 
 class Sasl(NamedTuple):
-    """The mechanism's name and who the client is."""
+    """The name of the mechanism and the client's credentials."""
 
     mechanism: str
     username: Secret | None = None
     password: Secret | None = None
     token_auth: bool = False
-    """SCRAM with a delegation token: its id and HMAC stand for name and password (KIP-48)."""
+    """Whether name and password are the id and HMAC of a delegation token (KIP-48); SCRAM only."""
     oauth: OAuth | None = None
 
-    @classmethod
-    def of(cls, properties: Properties) -> Sasl:
-        """From ``sasl.mechanism`` (Kafka's default is GSSAPI), ``sasl.jaas.config``, ``sasl.oauthbearer.*``.
 
-        Raises UsageError.
-        """
-        name = (properties.filled("sasl.mechanism") or "GSSAPI").upper()
-        if name == "GSSAPI":
-            raise properties.fault(
-                "sasl.mechanism",
-                "GSSAPI (Kerberos), which is also the default, is not supported",
-                hint=f"kshell speaks {', '.join(_MODULES)}: ask for a listener that offers one of them",
-            )
-        if name not in _MODULES:
-            raise properties.fault(
-                "sasl.mechanism", f"{name} is not supported", hint=f"kshell speaks {', '.join(_MODULES)}"
-            )
-        options = _login_options(properties, name)
-        if name == "OAUTHBEARER":
-            return cls(name, oauth=_oauth(properties, options))
-        username, password = options.get("username"), options.get("password")
-        if username is None or password is None or not username.value or not password.value:
-            missing = "username" if username is None or not username.value else "password"
-            raise properties.fault(_JAAS, f"the option {missing} is missing", hint=_EXAMPLES[name])
-        token_auth = "tokenauth" in options and options["tokenauth"].value.lower() == "true"
-        return cls(name, username, password, token_auth=token_auth)
+def login_options(properties: Properties, mechanism: str, login_modules: Collection[str], example: str) -> Options:
+    """Return the options of the login module in ``sasl.jaas.config``.
 
+    Args:
+        properties: the client's properties.
+        mechanism: the mechanism's name, for errors.
+        login_modules: class names, without package, of the login modules that the mechanism accepts.
+        example: a value of ``sasl.jaas.config``, for hints.
 
-def _login_options(properties: Properties, mechanism: str) -> Mapping[str, Secret]:
-    key = _JAAS
-    if not properties.filled(key):
-        if mechanism == "OAUTHBEARER" and any(properties.filled(token_key) for token_key in _TOKEN_KEYS):
-            return {}
+    Raises:
+        UsageError: the property is not set, or is not one JAAS entry with such a login module.
+    """
+    if not properties.filled(JAAS):
         raise UsageError(
-            f"{_JAAS} is not set, and sasl.mechanism={mechanism} needs it",
-            hint=f"a JAAS file (java.security.auth.login.config) is not read; set {_JAAS}={_EXAMPLES[mechanism]}",
+            f"{JAAS} is not set, and sasl.mechanism={mechanism} needs it",
+            hint=f"a JAAS file (java.security.auth.login.config) is not read; set {JAAS}={example}",
         )
     try:
-        entries = parse_jaas(properties[key])
+        entries = parse_jaas(properties[JAAS])
     except JaasError as error:
-        raise properties.fault(key, str(error), hint=f"for example {_EXAMPLES[mechanism]}") from None
+        raise properties.fault(JAAS, str(error), hint=f"for example {example}") from None
     if len(entries) > 1:
-        raise properties.fault(key, f"{len(entries)} login modules, where Kafka takes one")
+        raise properties.fault(JAAS, f"{len(entries)} login modules, where Kafka takes one")
     module = entries[0].short_name
     if module == "Krb5LoginModule":
         raise properties.fault(
-            key, "Krb5LoginModule: GSSAPI (Kerberos) is not supported", hint=f"kshell speaks {', '.join(_MODULES)}"
+            JAAS, "Krb5LoginModule: GSSAPI (Kerberos) is not supported", hint=f"for example {example}"
         )
-    if module not in _MODULES[mechanism]:
+    if module not in login_modules:
         raise properties.fault(
-            key, f"sasl.mechanism={mechanism} needs another login module", hint=f"for example {_EXAMPLES[mechanism]}"
+            JAAS, f"sasl.mechanism={mechanism} needs another login module", hint=f"for example {example}"
         )
     return entries[0].options
+
+
+def password_login(properties: Properties, mechanism: str, options: Options, example: str) -> Sasl:
+    """Make the credentials of a login by name and password. Raises UsageError if one of them is missing."""
+    username, password = options.get("username"), options.get("password")
+    if username is None or password is None or not username.value or not password.value:
+        missing = "username" if username is None or not username.value else "password"
+        raise properties.fault(JAAS, f"the option {missing} is missing", hint=example)
+    token_auth = "tokenauth" in options and options["tokenauth"].value.lower() == "true"
+    return Sasl(mechanism, username, password, token_auth=token_auth)
+
+
+def token_login(properties: Properties, mechanism: str, options: Options, example: str) -> Sasl:
+    """Make the credentials of a login by token. Raises UsageError if the properties name no source of it, or two."""
+    return Sasl(mechanism, oauth=_oauth(properties, options))
+
+
+def names_token(properties: Properties) -> bool:
+    """Whether the properties name a source of the token; then ``sasl.jaas.config`` is not needed."""
+    return any(properties.filled(key) for key in _TOKEN_KEYS)
 
 
 _ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
@@ -139,7 +130,7 @@ _CREDENTIALS = "sasl.oauthbearer.client.credentials.client."
 _UNSECURED, _EXTENSION = "unsecuredLogin", "extension_"
 
 
-def _oauth(properties: Properties, options: Mapping[str, Secret]) -> OAuth:
+def _oauth(properties: Properties, options: Options) -> OAuth:
     claims = {name[len(_UNSECURED) :]: value for name, value in options.items() if name.startswith(_UNSECURED)}
     extensions = {name[len(_EXTENSION) :]: value for name, value in options.items() if name.startswith(_EXTENSION)}
     extensions |= {name[10:]: value for name, value in claims.items() if name.lower().startswith(_EXTENSION)}
@@ -159,7 +150,7 @@ def _oauth(properties: Properties, options: Mapping[str, Secret]) -> OAuth:
             "the JWT bearer grant is not supported",
             hint=f"use client credentials, or have another program fetch the token ({_COMMAND})",
         )
-    # What is named client id, secret and scope moved from JAAS to properties of their own in 4.1 (KIP-1139).
+    # In 4.1, client id, client secret and scope got properties of their own (KIP-1139); before, they were JAAS options.
     oauth = OAuth(
         endpoint=properties.filled(_ENDPOINT),
         client_id=properties.filled(_CREDENTIALS + "id") or _text(options, "clientId"),
@@ -187,8 +178,8 @@ def _endpoint_tls(properties: Properties, options: Mapping[str, Secret]) -> Tls:
     from kshell.client.tls import Tls
 
     own = {name: value.value for name, value in options.items() if name.startswith("ssl.")}
-    tls = Tls.of(Properties(own, dict.fromkeys(own, _JAAS)) if own else properties, [])
-    # A token endpoint is a web server: its name is checked whatever is said about Kafka's.
+    tls = Tls.of(Properties(own, dict.fromkeys(own, JAAS)) if own else properties, [])
+    # A token endpoint is a web server: its name is verified even if that is switched off for Kafka's nodes.
     return tls._replace(checks_name=True)
 
 
@@ -217,7 +208,7 @@ _TEXT, _NUMBER_KIND, _END = "word", "number", "end"
 
 
 class JaasError(ValueError):
-    """The text is not a JAAS entry. ``column`` is the 1-based character of the fault; the message quotes no value."""
+    """The text is not a JAAS entry. ``column`` is the 1-based character at fault; the message contains no value."""
 
     def __init__(self, reason: str, column: int) -> None:
         super().__init__(f"character {column}: {reason}")
@@ -225,7 +216,7 @@ class JaasError(ValueError):
 
 
 class LoginModule(NamedTuple):
-    """An entry: the class, the control flag in lower case, and the options, all of them kept as secrets."""
+    """A JAAS entry: the class of the login module, the control flag in lower case, and the options."""
 
     name: str
     flag: str
@@ -233,12 +224,12 @@ class LoginModule(NamedTuple):
 
     @property
     def short_name(self) -> str:
-        """The class without its package (which may be a relocated one)."""
+        """The name of the class without its package, which differs where Kafka's classes were relocated (shaded)."""
         return self.name.rpartition(".")[2]
 
 
 class JaasToken(NamedTuple):
-    """A token: its kind (``word``, ``number``, ``end`` or the character itself), text (``word`` only) and column."""
+    """A token: its kind (``word``, ``number``, ``end`` or the character itself), text (words only), 1-based column."""
 
     kind: str
     text: str | None
@@ -246,7 +237,7 @@ class JaasToken(NamedTuple):
 
 
 def parse_jaas(text: str) -> list[LoginModule]:
-    """The entries of a JAAS text, at least one. Raises JaasError."""
+    """Parse a JAAS text into its entries, at least one. Raises JaasError."""
     tokens = tokens_of(text)
     entries = []
     while (token := next(tokens)).kind != _END:
@@ -283,7 +274,7 @@ def _equals(token: JaasToken) -> None:
 
 
 def tokens_of(text: str) -> Iterator[JaasToken]:
-    """The tokens, the last one an ``end``."""
+    """Yield the tokens of a JAAS text, then ``end`` tokens without limit."""
     at = 0
     while at < len(text):
         char = text[at]
@@ -337,7 +328,7 @@ def _after_number(text: str, at: int) -> int:
 
 
 def _quoted(text: str, at: int) -> tuple[str, int]:
-    """(what the quotes hold, the place after them). A line's end closes them, as in Java."""
+    """Return (text in the quotes that begin at ``at``, index after them). The end of a line closes them, as in Java."""
     quote, chars, at = text[at], [], at + 1
     while at < len(text) and text[at] not in (quote, "\r", "\n"):
         if text[at] != "\\":

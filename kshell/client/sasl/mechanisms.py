@@ -1,14 +1,15 @@
-"""SASL mechanisms as small state machines without a socket: PLAIN (RFC 4616), SCRAM (RFC 5802, RFC 7677).
+"""SASL mechanisms as generators without a socket: PLAIN (RFC 4616), SCRAM (RFC 5802, RFC 7677); and their declarations.
 
-A mechanism yields what the client sends in SaslAuthenticate and is sent what the server answered::
+In: the settings of a connection. Out: a :class:`Mechanism`, whose generator yields the bytes that the client sends in
+SaslAuthenticate, and receives the bytes that the server answers::
 
     exchange = mechanism(settings, "controller-1:9093", tls=True).exchange()
     message = next(exchange)
     while True: message = exchange.send(answer_of_server(message))   # until StopIteration
 
-SCRAM is as Kafka has it (``ScramSaslClient``): Kafka prepares neither name nor password (no SASLprep): their UTF-8
-bytes count. The libraries there are do, so a password that SASLprep changes fails with them; hence the exchange is
-here, on the standard library's PBKDF2.
+SCRAM is implemented here, on the standard library's PBKDF2, because Kafka (``ScramSaslClient``) does not apply SASLprep
+to name and password but uses their UTF-8 bytes. Existing libraries do apply it, so a password that SASLprep changes
+would fail with them.
 """
 
 from __future__ import annotations
@@ -20,9 +21,18 @@ import hmac
 import re
 import secrets
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from kshell.client.sasl.configuration import Sasl
+from kshell.client.properties import Properties
+from kshell.client.sasl.configuration import (
+    JAAS,
+    Options,
+    Sasl,
+    login_options,
+    names_token,
+    password_login,
+    token_login,
+)
 from kshell.errors import AuthenticationError, UsageError
 
 if TYPE_CHECKING:
@@ -30,55 +40,23 @@ if TYPE_CHECKING:
 
 
 Exchange = Generator[bytes, bytes, None]
-"""Yields the client's messages, is sent the server's; ends when both sides are satisfied."""
+"""One authentication: yields the client's messages, receives the server's, and ends when it has succeeded."""
 
 
 class Mechanism(Protocol):
-    """``name`` goes into SaslHandshake; ``exchange`` starts from scratch with each call (one per connection)."""
+    """A mechanism, ready to authenticate; ``name`` is sent in SaslHandshake."""
 
     name: str
 
     def exchange(self) -> Exchange:
-        """The messages of one authentication. Raises AuthenticationError, which names the node."""
-
-
-def mechanism(settings: Settings, node: str, tls: bool, timeout: float | None = None) -> Mechanism:
-    """The mechanism that the settings choose.
-
-    Args:
-        settings: which mechanism, and whom to be.
-        node: for messages, ``host:port``.
-        tls: whether the connection is encrypted.
-        timeout: seconds in which a token must be here, where that is less than ``request.timeout.ms``.
-
-    Raises:
-        UsageError: SASL is not configured, or PLAIN would send a password over a connection that is not encrypted and
-            nobody allowed that.
-    """
-    chosen = settings.sasl
-    if chosen is None:
-        raise UsageError(f"security.protocol={settings.security_protocol} uses no SASL")
-    if chosen.mechanism == "PLAIN":
-        if not tls and not settings.allow_plaintext_password:
-            raise UsageError(
-                f"{node}: SASL PLAIN would send the password over a connection that is not encrypted",
-                hint="use security.protocol=SASL_SSL, or allow it with -X sasl.plain.allow.plaintext=true",
-            )
-        return Plain(chosen, node)
-    if chosen.mechanism == "OAUTHBEARER":
-        from kshell.client.sasl.oauth import OAuthBearer
-
-        most = settings.request_timeout
-        return OAuthBearer(chosen, node, timeout=most if timeout is None else min(most, timeout))
-
-    return Scram(chosen, node)
+        """Start an authentication; call this once per connection. The generator raises AuthenticationError."""
 
 
 # --- PLAIN ------------------------------------------------------------------------------------------------------------
 
 
 class Plain:
-    """One message; the server answers with nothing, or closes the connection after an error code."""
+    """PLAIN: one message with name and password; the server's answer is empty, or an error code."""
 
     name = "PLAIN"
 
@@ -87,7 +65,7 @@ class Plain:
         self._node = node
 
     def exchange(self) -> Exchange:
-        """The message. Raises UsageError where NUL is in it, AuthenticationError for an answer that has no place."""
+        """Yield the message. Raises UsageError for a NUL in name or password, AuthenticationError for a challenge."""
         assert self._sasl.username is not None
         assert self._sasl.password is not None
         parts = (b"", self._sasl.username.utf8(), self._sasl.password.utf8())
@@ -102,16 +80,16 @@ class Plain:
 
 
 _FEWEST, _MOST = 4096, 1_000_000
-"""Iterations. Kafka's own minimum; and a limit on the time that a server can make a client spend."""
+"""Iterations that are accepted: Kafka's own minimum, and a limit on the time that a server can make a client spend."""
 _LONGEST = 8192
-"""Bytes of a server's message."""
+"""Bytes of the longest message of a server that is read."""
 _FIRST = re.compile(r"(?:m=[^,]*,)?r=([\x21-\x2b\x2d-\x7e]+),s=([A-Za-z0-9+/]+={0,2}),i=([1-9][0-9]{0,9})(?:,.*)?\Z")
 _FINAL = re.compile(r"(?:e=([^,]*)|v=([A-Za-z0-9+/]+={0,2}))(?:,.*)?\Z")
 _API = "SaslAuthenticate"
 
 
 class Scram:
-    """Both sides prove that they know the password; neither sends it."""
+    """SCRAM-SHA-256 or SCRAM-SHA-512: both sides prove that they know the password, and neither sends it."""
 
     def __init__(self, sasl: Sasl, node: str, nonce: Callable[[], str] = lambda: secrets.token_urlsafe(24)) -> None:
         self.name = sasl.mechanism
@@ -121,7 +99,7 @@ class Scram:
         self._nonce = nonce
 
     def exchange(self) -> Exchange:
-        """Two messages. Raises AuthenticationError where the server's proof, nonce or iterations are not right."""
+        """Yield two messages. Raises AuthenticationError if the server's nonce, iterations or proof are not valid."""
         assert self._sasl.username is not None
         assert self._sasl.password is not None
         nonce = self._nonce()
@@ -145,7 +123,7 @@ class Scram:
         return AuthenticationError(self._node, f"{self.name}: {reason}", api=_API, hint=hint)
 
     def _read_first(self, answer: bytes, nonce: str) -> tuple[str, bytes, int]:
-        """(both nonces, salt, iterations), checked before anything is computed."""
+        """Read the server's first message: (combined nonce, salt, iterations), all checked."""
         message = _FIRST.match(_decoded_text(answer))
         if message is None or message[0].startswith("m="):
             raise self._fault("the server's first message is not SCRAM")
@@ -182,3 +160,119 @@ class Scram:
 
 def _decoded_text(answer: bytes) -> str:
     return "" if len(answer) > _LONGEST else answer.decode("utf-8", "replace")
+
+
+# --- which there are --------------------------------------------------------------------------------------------------
+
+
+class Login(NamedTuple):
+    """What a mechanism needs for one login; ``tls`` is whether the connection is encrypted."""
+
+    sasl: Sasl
+    node: str
+    """The node's ``host:port``, for errors."""
+    settings: Settings
+    tls: bool
+    timeout: float
+    """Seconds for fetching a token (OAUTHBEARER)."""
+
+
+class SaslMechanism(NamedTuple):
+    """The declaration of a mechanism; :func:`sasl_of` calls ``login``, then :func:`mechanism` calls ``begin``."""
+
+    login_modules: tuple[str, ...]
+    """Class names, without package, of the login modules that may be in ``sasl.jaas.config``."""
+    example: str
+    """A value of ``sasl.jaas.config``, for hints."""
+    begin: Callable[[Login], Mechanism]
+    """Makes the mechanism. Raises UsageError if it must not be used over this connection."""
+    login: Callable[[Properties, str, Options, str], Sasl] = password_login
+    """(properties, name of the mechanism, options of the login module, example) -> credentials. Raises UsageError."""
+    does_without_jaas: Callable[[Properties], bool] = lambda properties: False
+    """Whether the properties have all that is needed, so that ``sasl.jaas.config`` may be absent."""
+
+
+def _plain(login: Login) -> Mechanism:
+    if not login.tls and not login.settings.allow_plaintext_password:
+        raise UsageError(
+            f"{login.node}: SASL PLAIN would send the password over a connection that is not encrypted",
+            hint="use security.protocol=SASL_SSL, or allow it with -X sasl.plain.allow.plaintext=true",
+        )
+    return Plain(login.sasl, login.node)
+
+
+def _scram(login: Login) -> Mechanism:
+    return Scram(login.sasl, login.node)
+
+
+def _oauthbearer(login: Login) -> Mechanism:
+    from kshell.client.sasl.oauth import OAuthBearer  # late: it needs HTTP
+
+    return OAuthBearer(login.sasl, login.node, login.timeout)
+
+
+_PACKAGE = "org.apache.kafka.common.security"
+_SCRAM = SaslMechanism(
+    ("ScramLoginModule",), f'{_PACKAGE}.scram.ScramLoginModule required username="…" password="…";', _scram
+)
+MECHANISMS = {
+    # In Java, PLAIN gets name and password from either login module.
+    "PLAIN": SaslMechanism(
+        ("PlainLoginModule", "ScramLoginModule"),
+        f'{_PACKAGE}.plain.PlainLoginModule required username="…" password="…";',
+        _plain,
+    ),
+    "SCRAM-SHA-256": _SCRAM,
+    "SCRAM-SHA-512": _SCRAM,
+    "OAUTHBEARER": SaslMechanism(
+        ("OAuthBearerLoginModule",),
+        f"{_PACKAGE}.oauthbearer.OAuthBearerLoginModule required;",
+        _oauthbearer,
+        token_login,
+        names_token,
+    ),
+}
+"""The mechanisms by name. To add one, declare it here; nothing else needs to change."""
+
+
+def sasl_of(properties: Properties) -> Sasl:
+    """Read the mechanism (``sasl.mechanism``; Kafka's default is GSSAPI) and the credentials that it needs.
+
+    Raises:
+        UsageError: the mechanism is not in :data:`MECHANISMS`, or a property is missing or wrong.
+    """
+    key, names = "sasl.mechanism", ", ".join(MECHANISMS)
+    name = (properties.filled(key) or "GSSAPI").upper()
+    declared = MECHANISMS.get(name)
+    if name == "GSSAPI":
+        raise properties.fault(
+            key,
+            "GSSAPI (Kerberos), which is also the default, is not supported",
+            hint=f"kshell speaks {names}: ask for a listener that offers one of them",
+        )
+    if declared is None:
+        raise properties.fault(key, f"{name} is not supported", hint=f"kshell speaks {names}")
+    options: Options = {}
+    if properties.filled(JAAS) or not declared.does_without_jaas(properties):
+        options = login_options(properties, name, declared.login_modules, declared.example)
+    return declared.login(properties, name, options, declared.example)
+
+
+def mechanism(settings: Settings, node: str, tls: bool, timeout: float | None = None) -> Mechanism:
+    """Return the mechanism of the settings, ready to authenticate.
+
+    Args:
+        settings: the mechanism and the credentials.
+        node: the node's ``host:port``, for errors.
+        tls: whether the connection is encrypted.
+        timeout: seconds for fetching a token, if that is less than ``request.timeout.ms``.
+
+    Raises:
+        UsageError: SASL is not configured, or PLAIN would send a password over a connection that is not encrypted and
+            the settings do not allow that.
+    """
+    if settings.sasl is None:
+        raise UsageError(f"security.protocol={settings.security_protocol} uses no SASL")
+    most = settings.request_timeout
+    login = Login(settings.sasl, node, settings, tls, most if timeout is None else min(most, timeout))
+    return MECHANISMS[settings.sasl.mechanism].begin(login)

@@ -1,12 +1,12 @@
-"""OAUTHBEARER (RFC 7628): a bearer token in one message; where tokens come from; the HTTPS request that fetches one.
+"""OAUTHBEARER (RFC 7628): send a bearer token in one message; get the token from an endpoint, a file or a command.
 
-A token comes from a token endpoint (client credentials, RFC 6749 section 4.4), a file or a command. What an endpoint
-gave is presented again, by each connection of these settings, for as much of its lifetime as Java does
-(``sasl.login.refresh.window.factor``); files and commands are asked each time.
+An endpoint is asked by HTTPS with client credentials (RFC 6749 section 4.4). Its token is cached and used by all
+connections of these settings, for as much of its lifetime as Java uses it (``sasl.login.refresh.window.factor``). Files
+are read, and commands are run, for each connection.
 
-The request has a deadline and a number of bytes, whatever the server sends. ``http.client`` reads a response; what it
-reads from is ours: a time limit for each read of a socket, which is all that HTTP libraries offer, is none for a server
-that sends a byte now and then, or ``100 Continue`` without an end.
+The HTTPS request has one deadline and a limit of bytes for the whole response. ``http.client`` parses it, but reads
+from our own stream (:class:`_Stream`): HTTP libraries only limit the time of each read of the socket, so a server that
+sends a byte now and then, or ``100 Continue`` again and again, could hold the client for ever.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _SEPARATOR = b"\x01"
 _KEY = re.compile(r"[A-Za-z]+\Z")
 _VALUE = re.compile(r"[\x21-\x7e \t\r\n]+\Z")
 _LONGEST = 1000
-"""Characters of a server's failure that are shown to the user."""
+"""Characters of a server's reason that are shown to the user, at most."""
 
 
 class OAuthBearer:
-    """Fetches a token, sends it. A refusal comes as a JSON object, which the client acknowledges."""
+    """OAUTHBEARER: gets a token and sends it. A server refuses with a JSON object, which the client acknowledges."""
 
     name = "OAUTHBEARER"
 
@@ -55,7 +55,7 @@ class OAuthBearer:
         self._timeout = timeout
 
     def exchange(self) -> Exchange:
-        """One message, or two when the server refuses. Raises AuthenticationError, UsageError."""
+        """Yield one message, and a second one if the server refuses. Raises AuthenticationError, UsageError."""
 
         assert self._sasl.oauth is not None
         token = fetch_token(self._sasl.oauth, self._node, self._timeout)
@@ -63,8 +63,8 @@ class OAuthBearer:
         if not answer:
             return
         self._sasl.oauth.token_cache.token = None
-        # The server waits for this before it says (as an error code, too) that it refuses.
-        with contextlib.suppress(AuthenticationError):  # thrown in here by whoever saw that code
+        # The server waits for this message before it sends the error code of the refusal.
+        with contextlib.suppress(AuthenticationError):  # the caller throws it in here when it receives that code
             yield _SEPARATOR
         raise AuthenticationError(
             self._node,
@@ -87,7 +87,7 @@ class OAuthBearer:
 
 
 def _server_reason(answer: bytes) -> str:
-    """The server's own reason, short: the status of the JSON object, or what else it sent."""
+    """Return the server's reason, shortened: the fields of its JSON object, or else its text."""
     text = answer[: 4 * _LONGEST].decode("utf-8", "replace")
     try:
         status = json.loads(text)
@@ -102,22 +102,22 @@ def _server_reason(answer: bytes) -> str:
 
 
 _LARGEST = 1 << 20
-"""Bytes of a file with a token in it, or of the output of a command."""
+"""Bytes of a token file, or of the output of a token command, that are read."""
 _TOKEN = re.compile(r"[-_~+/.a-zA-Z0-9]+=*\Z")
-"""RFC 6750's b64token, which is also what Kafka's server takes."""
+"""The b64token of RFC 6750, which is also what Kafka's server accepts."""
 _RESERVED = ("exp", "iat")
 _WINDOW = 0.8
-"""``sasl.login.refresh.window.factor``"""
+"""Kafka's default of ``sasl.login.refresh.window.factor``"""
 _BUFFER = 300.0
-"""``sasl.login.refresh.buffer.seconds``"""
+"""Kafka's default of ``sasl.login.refresh.buffer.seconds``"""
 _MIN_PERIOD = 60.0
-"""``sasl.login.refresh.min.period.seconds``"""
+"""Kafka's default of ``sasl.login.refresh.min.period.seconds``"""
 _LARGEST_INT64 = 1 << 63
 _DIGITS = re.compile(r"[0-9]{1,18}(\.[0-9]{1,9})?\Z")
 
 
 def fetch_token(oauth: OAuth, node: str, timeout: float) -> str:
-    """The token, within ``timeout`` seconds. Raises AuthenticationError (naming the node it was for), UsageError."""
+    """Get a token from its source within ``timeout`` seconds. Raises UsageError, AuthenticationError about ``node``."""
     if oauth.claims:
         return unsecured(oauth.claims, time.time())
     if oauth.token_command is not None:
@@ -148,7 +148,7 @@ def _token_in(path: str) -> str:
 
 
 def _token_of_command(command: str, node: str, timeout: float) -> str:
-    """The command's output. No shell is involved; its standard error is the user's."""
+    """Run the command, without a shell, and return its output. Its standard error goes to the user's terminal."""
     import shlex
     import subprocess
 
@@ -173,7 +173,7 @@ def _token_of_command(command: str, node: str, timeout: float) -> str:
 
 
 def _token_of_endpoint(oauth: OAuth, node: str, timeout: float) -> str:
-    """The access token that the endpoint gives for the client's credentials: one request, no redirections."""
+    """Return the cached token, or request one with the client's credentials; redirections are not followed."""
     if oauth.token_cache.token is not None and time.monotonic() < oauth.token_cache.until:
         return oauth.token_cache.token.value
 
@@ -227,13 +227,13 @@ def _unreachable(endpoint: str, node: str, error: Exception) -> NoReturn:
 
 
 def _public_url(endpoint: str) -> str:
-    """The URL without what may be secret in it: user, password, query."""
+    """Return the URL without the parts that may be secret: user, password, query."""
     parts = urlsplit(endpoint)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def _access_token(endpoint: str, node: str, status: int, text: bytes) -> tuple[str, float]:
-    """(the token, its lifetime in seconds, 0 where the answer does not say it)."""
+    """Read the endpoint's response: (token, lifetime in seconds, 0 if it is not known). Raises AuthenticationError."""
     place = f"the token endpoint {_public_url(endpoint)}"
     try:
         body = json.loads(text)
@@ -255,17 +255,17 @@ def _access_token(endpoint: str, node: str, status: int, text: bytes) -> tuple[s
 
 
 def _lifetime(expires_in: object, token: str) -> float:
-    """Return the seconds for which a token is still valid, 0 where that is not known.
+    """Return the seconds for which a token is still valid, 0 if that is not known.
 
-    What the endpoint says (RFC 6749) and the token itself: Kafka's client and server go by the latter. The earlier end
-    counts.
+    It is the lower of what the endpoint says (``expires_in``, RFC 6749) and the token's own claim, which Kafka's client
+    and server use.
     """
     lifetimes = [seconds for seconds in (_seconds(expires_in), _until_expiry(token)) if seconds is not None]
     return max(min(lifetimes, default=0.0), 0.0)
 
 
 def _seconds(value: object) -> float | None:
-    """A number of seconds, also where it came as a string (some endpoints do that); ``None`` for what is none."""
+    """Read a number of seconds, which some endpoints send as a string; ``None`` if it is not a number."""
     if isinstance(value, str) and _DIGITS.match(value):
         value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _LARGEST_INT64:
@@ -274,7 +274,7 @@ def _seconds(value: object) -> float | None:
 
 
 def _until_expiry(token: str) -> float | None:
-    """By its claim ``exp`` (RFC 7519), where the token is a JWT. It is ours, so its signature is not our business."""
+    """Return the seconds until the claim ``exp`` (RFC 7519) of our own JWT, not verified; ``None`` for other tokens."""
     parts = token.split(".")
     if len(parts) != 3:
         return None
@@ -288,19 +288,19 @@ def _until_expiry(token: str) -> float | None:
 
 
 def _fresh(lifetime: float) -> float:
-    """For how many seconds a token is presented again (``ExpiringCredentialRefreshingLogin``, Kafka's defaults)."""
+    """Return for how many seconds a token is used, as ``ExpiringCredentialRefreshingLogin`` with Kafka's defaults."""
     if lifetime < _MIN_PERIOD + _BUFFER:
         return lifetime * _WINDOW
     return max(min(lifetime * _WINDOW, lifetime - _BUFFER), _MIN_PERIOD)
 
 
 def unsecured(options: Mapping[str, Secret], now: float) -> str:
-    """A token that is not signed, as ``OAuthBearerUnsecuredLoginCallbackHandler`` makes it; for tests only.
+    """Make a token that is not signed, as ``OAuthBearerUnsecuredLoginCallbackHandler`` does; for tests only.
 
-    ``options`` are the JAAS options without ``unsecuredLogin``; ``now`` is in seconds since the epoch.
+    ``options`` are the ``unsecuredLogin…`` options of JAAS without that prefix; ``now`` is in seconds since the epoch.
     """
     claims: dict[str, Any] = {}
-    # Whole milliseconds, as Java's clock has them: a token that was issued later within this one is not valid yet.
+    # Rounded down to milliseconds, as Java's clock: the server refuses a token that was issued later than its own time.
     now = int(now * 1000) / 1000
     lifetime = options.get("LifetimeSeconds")
     try:
@@ -322,7 +322,7 @@ def unsecured(options: Mapping[str, Secret], now: float) -> str:
 
 
 def _list_claim(value: str) -> list[str]:
-    """A list whose first character separates its elements."""
+    """Split a list whose first character is the separator of its elements."""
     return value[1:].split(value[0]) if len(value) > 1 else []
 
 
@@ -333,18 +333,18 @@ _CLAIMS: dict[str, Callable[[str], Any]] = {"StringClaim": str, "NumberClaim": f
 
 
 MOST_BYTES = 1 << 20
-"""Of the body of an answer."""
+"""Bytes of the body of a response, at most."""
 _MOST_HEAD = 1 << 16
-"""Bytes of status line and headers, those of interim responses (1xx) with them."""
+"""Bytes of status line and headers, at most, including those of interim responses (1xx)."""
 _IN_URL = "/%:=&?~+!$,;'@()*[]"
 
 
 class TooLargeError(Exception):
-    """The answer has more bytes than any with a token in it."""
+    """The response has more bytes than one with a token needs."""
 
 
 class Response(NamedTuple):
-    """The status, and the body as it came (a content coding is not asked for)."""
+    """The status and the body of a response. The body is as it was received: the request asks for no content coding."""
 
     status: int
     body: bytes
@@ -356,19 +356,19 @@ def post(
     """Send one POST; redirections are not followed, and no proxy is used.
 
     Args:
-        url: an ``https`` URL; a user and a password in it are passed over.
-        body: what to send.
-        headers: beside ``Host`` and ``Content-Length``.
-        tls: whom to trust.
-        connect: seconds until TLS is agreed on.
-        read: seconds from then until the last byte of the answer is here.
+        url: an ``https`` URL; a user and a password in it are ignored.
+        body: the body of the request.
+        headers: headers of the request, in addition to ``Host`` and ``Content-Length``.
+        tls: the trust store, key store and TLS versions.
+        connect: seconds to connect, including the TLS handshake.
+        read: seconds from then on until the whole response is received.
         total: seconds for both.
 
     Raises:
         OSError: among others TimeoutError, ssl.SSLError.
-        http.client.HTTPException: what came is not HTTP, or ends early.
+        http.client.HTTPException: the response is not HTTP, or ends early.
         ValueError: the URL cannot be used.
-        TooLargeError: headers or body have no end.
+        TooLargeError: headers or body exceed the limits of this module.
     """
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or 443
@@ -392,7 +392,7 @@ def post(
 
 
 class _Connection(http.client.HTTPConnection):
-    """Over a stream that is there already."""
+    """An HTTP connection over a stream that is already connected."""
 
     default_port = 443
 
@@ -405,7 +405,7 @@ class _Connection(http.client.HTTPConnection):
 
 
 class _Stream(io.RawIOBase):
-    """A socket's bytes up to a deadline, and ``most`` of them; what ``http.client`` wants of a socket."""
+    """What ``http.client`` needs of a socket, with one deadline and at most ``most`` bytes that can be read."""
 
     def __init__(self, connection: socket.socket, deadline: float) -> None:
         self.most = _MOST_HEAD
@@ -434,4 +434,4 @@ class _Stream(io.RawIOBase):
         return io.BufferedReader(self)
 
     def close(self) -> None:
-        """Whoever opened the socket closes it: ``http.client`` does it before the body was read."""
+        """Do nothing: ``http.client`` calls this before the body is read, and :func:`post` closes the socket itself."""

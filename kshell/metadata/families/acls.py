@@ -1,4 +1,4 @@
-"""Access control entries (``AclsDelta``, ``StandardAcl``)."""
+"""Access control lists (ACLs): their records and values (``AclsDelta``, ``StandardAcl``)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PERMISSION_TYPES = {0: "UNKNOWN", 1: "ANY", 2: "DENY", 3: "ALLOW"}
 
 
 class Acl(NamedTuple):
-    """Who may, or may not, do what on what."""
+    """One ACL: a principal from a host may, or may not, do an operation on resources of a name or prefix."""
 
     resource_type: str
     resource_name: str
@@ -53,7 +53,7 @@ class Acl(NamedTuple):
     LatestByKey("acls", ("id",)),
 )
 def access_control_entry(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """An entry is never changed: it is added and removed by its id."""
+    """Add an ACL under its id. ACLs are never changed, only added and removed."""
     acl = Acl(
         resource_type=enum_name(RESOURCE_TYPES, data["resourceType"]),
         resource_name=data["resourceName"],
@@ -74,6 +74,6 @@ def access_control_entry(delta: Delta, data: dict[str, Any], origin: Origin) -> 
     LatestByKey("acls", ("id",), tombstone=True, must_exist=True),
 )
 def remove_access_control_entry(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Removing an entry that is not there is an error to Kafka too."""
+    """Remove an ACL. One that does not exist is an error, as in Kafka."""
     if not delta.drop("acls", data["id"]):
         raise ReplayError(f"there is no ACL with id {data['id']}")

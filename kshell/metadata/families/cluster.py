@@ -15,7 +15,7 @@ CONTROLLERS = family(Family("controllers", ("cluster", "controllers"), (str,), "
 
 
 class Listener(NamedTuple):
-    """Where a node can be reached."""
+    """An address at which a node listens."""
 
     name: str
     host: str
@@ -24,7 +24,10 @@ class Listener(NamedTuple):
 
 
 class Broker(NamedTuple):
-    """A broker's registration. ``cordoned_directories`` is ``None`` where its record version knows none."""
+    """A broker's registration; ``supported_features`` are feature -> ``min`` and ``max`` level.
+
+    ``cordoned_directories`` is ``None`` where the version of the record does not have the field.
+    """
 
     id: int
     epoch: int
@@ -40,7 +43,7 @@ class Broker(NamedTuple):
 
 
 class Controller(NamedTuple):
-    """A controller's registration."""
+    """A controller's registration; see :class:`Broker` for the fields."""
 
     id: int
     incarnation_id: Uuid
@@ -94,7 +97,7 @@ def _uuids(values: list[Uuid] | None) -> tuple[Uuid, ...] | None:
 """,
 )
 def register_broker(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """A registration replaces the one before it."""
+    """Register a broker; the registration replaces an earlier one."""
     broker = Broker(
         id=data["brokerId"],
         epoch=data["brokerEpoch"],
@@ -124,11 +127,12 @@ REGISTER_BROKER = register_broker
 """,
 )
 def unregister_broker(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Kafka asks for neither the registration nor its epoch here."""
+    """Remove a broker's registration. As in Kafka, neither its existence nor its epoch is checked."""
     delta.drop("brokers", data["brokerId"])
 
 
 def _registered(delta: Delta, broker_id: int, epoch: int) -> Broker:
+    """Return a broker. Raises ReplayError if it is not registered with that broker epoch."""
     entry: Entry[Broker] | None = delta.peek("brokers").get(broker_id)
     if entry is None:
         raise ReplayError(f"broker {broker_id} is not registered")
@@ -147,7 +151,7 @@ def _registered(delta: Delta, broker_id: int, epoch: int) -> Broker:
 """,
 )
 def fence_broker(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Before metadata.version 3.3-IV3; later a BrokerRegistrationChange does the same."""
+    """Fence a broker. From metadata.version 3.3-IV3 on, BrokerRegistrationChangeRecord is written instead."""
     broker = _registered(delta, data["id"], data["epoch"])
     delta.put("brokers", broker.id, broker._replace(fenced=True), origin)
 
@@ -162,12 +166,12 @@ def fence_broker(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
 """,
 )
 def unfence_broker(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """The opposite of :func:`fence_broker`."""
+    """Unfence a broker: the opposite of :func:`fence_broker`."""
     broker = _registered(delta, data["id"], data["epoch"])
     delta.put("brokers", broker.id, broker._replace(fenced=False), origin)
 
 
-# The wire's -1 / 0 / 1 of `fenced`, 0 / 1 of `inControlledShutdown`, as what they change.
+# The record's codes of `fenced` and `inControlledShutdown` -> the new value; None: no change.
 _FENCING = {-1: False, 0: None, 1: True}
 _SHUTDOWN = {0: None, 1: True}
 
@@ -186,7 +190,7 @@ _SHUTDOWN = {0: None, 1: True}
 """,
 )
 def broker_registration_change(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Change what the record names; an empty list of log directories is no change."""
+    """Change the fields of a registration that the record has; an empty list of log directories changes nothing."""
     broker = _registered(delta, data["brokerId"], data["brokerEpoch"])
     changed = change_registration(broker, data)
     if changed != broker:
@@ -194,7 +198,7 @@ def broker_registration_change(delta: Delta, data: dict[str, Any], origin: Origi
 
 
 def change_registration(broker: Broker, data: dict[str, Any]) -> Broker:
-    """A broker after a BrokerRegistrationChangeRecord. Raises ReplayError for a change that no release knows."""
+    """Return a broker after a BrokerRegistrationChangeRecord. Raises ReplayError for codes that no release defines."""
     fenced, shutdown = data.get("fenced", 0), data.get("inControlledShutdown", 0)
     if fenced not in _FENCING or shutdown not in _SHUTDOWN:
         raise ReplayError(f"unknown change of broker {broker.id}: fenced {fenced}, inControlledShutdown {shutdown}")
@@ -227,7 +231,7 @@ REGISTRATION_CHANGE = broker_registration_change
 """,
 )
 def register_controller(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """A registration replaces the one before it."""
+    """Register a controller; the registration replaces an earlier one."""
     controller = Controller(
         data["controllerId"], data["incarnationId"], data["zkMigrationReady"], _listeners(data), _features(data)
     )
@@ -236,5 +240,5 @@ def register_controller(delta: Delta, data: dict[str, Any], origin: Origin) -> N
 
 @record(29, "UnregisterControllerRecord", "0", "  controllerId  int32")
 def unregister_controller(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """From Kafka 4.4 on."""
+    """Remove a controller's registration (Kafka 4.4 and later)."""
     delta.drop("controllers", data["controllerId"])

@@ -11,16 +11,16 @@ from kshell.metadata.records import LatestByKey, record
 from kshell.metadata.values import Origin, enum_name
 
 TOPIC_CONFIG = 2
-"""The code of a topic's configs."""
+"""The code of resource type ``TOPIC``."""
 RESOURCE_TYPES = {TOPIC_CONFIG: "TOPIC", 4: "BROKER", 8: "BROKER_LOGGER", 16: "CLIENT_METRICS", 32: "GROUP"}
-"""``org.apache.kafka.common.config.ConfigResource.Type``."""
+"""Code -> name of a resource type (``org.apache.kafka.common.config.ConfigResource.Type``)."""
 
 Resource = tuple[str, str]
-"""(type, name); the name ``""`` is the type's default resource."""
+"""(type, name) of a config resource; the name ``""`` is the type's default resource."""
 
 
 def resource_segment(resource: Resource) -> str:
-    """``TOPIC:orders``; the default resource is the type alone."""
+    """Return a resource's path segment: ``TOPIC:orders``; for the default resource the type alone."""
     kind, name = resource
     return f"{kind}:{encode_name(name)}" if name else kind
 
@@ -49,7 +49,7 @@ CONFIGS = family(
     LatestByKey("configs", ("resourceType", "resourceName", "name"), above=2, tombstone="value"),
 )
 def config(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """A null value deletes the key."""
+    """Set a config of a resource; a null value deletes it."""
     resource = (enum_name(RESOURCE_TYPES, data["resourceType"]), data["resourceName"])
     if data["value"] is None:
         delta.drop_inner("configs", resource, data["name"])

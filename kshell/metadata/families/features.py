@@ -24,10 +24,10 @@ ZK_MIGRATION = "zkMigrationState"
 """,
 )
 def feature_level(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Level 0 takes a feature back, except the metadata.version, which has no such level.
+    """Set a feature's finalized level; level 0 removes it, except for metadata.version, which has no level 0.
 
-    A controller of 4.0 writes a record for kraft.version, too, and every ``FeaturesDelta`` passes it over: that level
-    is told by a control record.
+    A controller of 4.0 writes a record for kraft.version, too, which is ignored as in every ``FeaturesDelta``: that
+    level comes from a control record.
     """
     if data["name"] == KRAFT_FEATURE:
         return
@@ -39,5 +39,5 @@ def feature_level(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
 
 @record(21, "ZkMigrationStateRecord", "0", "  zkMigrationState  int8")
 def zk_migration_state(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Kept for ``info``; Kafka's tree no longer shows it."""
+    """Set the state of a migration from ZooKeeper. ``info`` shows it; Kafka's tree no longer does."""
     delta.put(ZK_MIGRATION, ZK_MIGRATION, data["zkMigrationState"], origin)

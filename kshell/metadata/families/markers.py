@@ -1,6 +1,6 @@
-"""Records that change nothing by themselves: NoOp (KIP-835), and transaction markers (KIP-868).
+"""Records that change no value: NoOpRecord (KIP-835), and the markers of metadata transactions (KIP-868).
 
-The replayer acts on the markers before they reach a delta; see :mod:`kshell.metadata.replay`.
+Their functions do nothing: :mod:`kshell.metadata.replay` acts on the markers before they reach a delta.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from kshell.metadata.values import Origin
 
 @record(20, "NoOpRecord", "0")
 def no_op(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Only moves the offset on."""
+    """Change nothing; an idle controller writes this record to advance the log."""
 
 
 @record(23, "BeginTransactionRecord", "0", "  name  string?  tag 0 = null")
 def begin_transaction(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Records after it wait for the end of the transaction."""
+    """Begin a transaction: the records after it wait for its end."""
 
 
 @record(24, "EndTransactionRecord", "0")
 def end_transaction(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """The records that waited take effect."""
+    """End a transaction: its records take effect."""
 
 
 @record(25, "AbortTransactionRecord", "0", "  reason  string?  tag 0 = null")
 def abort_transaction(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """The records that waited are dropped."""
+    """Abort a transaction: its records are dropped."""
 
 
 BEGIN, END, ABORT = begin_transaction, end_transaction, abort_transaction

@@ -1,4 +1,4 @@
-"""The next producer id to hand out (``ProducerIdsDelta``)."""
+"""The next producer id that the controller will assign (``ProducerIdsDelta``)."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ PRODUCER_IDS = family(Family("producerIds", ("producerIds",), (str,), "producerI
     LatestByKey("producerIds", ()),
 )
 def producer_ids(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """The record's number is the first that is still free."""
+    """Set the first producer id that is not assigned yet."""
     delta.put("producerIds", NEXT, data["nextProducerId"], origin)

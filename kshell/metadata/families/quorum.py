@@ -1,6 +1,6 @@
-"""What control records say of the quorum: its leader, kraft.version and voters (KIP-595, KIP-853).
+"""The quorum's leader, kraft.version and voters, as control records of the log say (KIP-595, KIP-853).
 
-Not part of Kafka's metadata image; replayed beside it, because it changes with the same log.
+They are not part of Kafka's metadata image, but kshell keeps them in a table of its image: they come from the same log.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ LEADER = "leader"
 KRAFT_VERSION = "kraftVersion"
 VOTERS = "voters"
 QUORUM = "quorum"
-"""Table: one of the names above -> the record's message."""
+"""Name of the table: one of the names above -> the content of the latest such record."""
 
 
 def control(delta: Delta, name: str, data: dict[str, Any], origin: Origin) -> None:
-    """Store the content of a control record of the named kind."""
+    """Replay a control record; ``name`` is that of its type, such as ``LEADER_CHANGE``. Other types are ignored."""
     if name == LEADER_CHANGE:
         delta.put(QUORUM, LEADER, data, origin)
     elif name == "KRAFT_VERSION":

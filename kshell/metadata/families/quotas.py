@@ -11,14 +11,14 @@ from kshell.metadata.records import LatestByKey, record
 from kshell.metadata.values import Origin
 
 Entity = tuple[tuple[str, str | None], ...]
-"""(entity type, name) pairs, sorted; a ``None`` name is the type's default entity."""
+"""(entity type, name) pairs, sorted, that identify whom a quota is for; name ``None`` is the type's default entity."""
 
 _ORDER = {"client-id": 0, "ip": 1, "user": 2}
 _LABELS = {"client-id": "clientId"}
 
 
 def entity_segment(entity: Entity) -> str:
-    """``clientId(x)_user(y)``, in Kafka's order: client id, ip, user."""
+    """Return an entity's path segment: ``clientId(x)_user(y)``, in Kafka's order client id, ip, user."""
     parts = sorted(entity, key=lambda part: (_ORDER.get(part[0], len(_ORDER)), part[0]))
     return "_".join(f"{_LABELS.get(kind, encode_entity(kind))}({encode_entity(name)})" for kind, name in parts)
 
@@ -41,7 +41,7 @@ QUOTAS = family(Family("clientQuotas", ("clientQuotas",), (entity_segment, encod
     LatestByKey("clientQuotas", ("entity", "key"), tombstone="remove"),
 )
 def client_quota(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Set or remove one quota of one entity."""
+    """Set or remove one quota of an entity."""
     entity = tuple(sorted(((part["entityType"], part["entityName"]) for part in data["entity"]), key=repr))
     if data["remove"]:
         delta.drop_inner("clientQuotas", entity, data["key"])

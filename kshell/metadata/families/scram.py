@@ -25,7 +25,7 @@ SCRAM = family(
 
 
 class ScramCredential(NamedTuple):
-    """What a server keeps of a password."""
+    """What Kafka stores in place of a user's password."""
 
     salt: bytes
     stored_key: bytes
@@ -51,7 +51,7 @@ class ScramCredential(NamedTuple):
     LatestByKey("scram", ("name", "mechanism")),
 )
 def user_scram_credential(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """One user has at most one credential for a mechanism."""
+    """Set a user's credential for a mechanism; it replaces an earlier one."""
     credential = ScramCredential(data["salt"], data["storedKey"], data["serverKey"], data["iterations"])
     delta.put_inner("scram", enum_name(MECHANISMS, data["mechanism"]), data["name"], credential, origin)
 
@@ -67,5 +67,5 @@ def user_scram_credential(delta: Delta, data: dict[str, Any], origin: Origin) ->
     LatestByKey("scram", ("name", "mechanism"), tombstone=True),
 )
 def remove_user_scram_credential(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Removing one that is not there changes nothing."""
+    """Remove a user's credential for a mechanism; one that does not exist is no error."""
     delta.drop_inner("scram", enum_name(MECHANISMS, data["mechanism"]), data["name"])

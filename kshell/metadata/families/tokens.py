@@ -14,7 +14,7 @@ TOKENS = family(Family("delegationToken", ("delegationToken",), (encode_name,), 
 
 
 class DelegationToken(NamedTuple):
-    """A token's owner and times, in epoch milliseconds."""
+    """A delegation token; times are in epoch milliseconds."""
 
     owner: str
     token_requester: str
@@ -41,7 +41,7 @@ class DelegationToken(NamedTuple):
     LatestByKey("delegationToken", ("tokenId",)),
 )
 def delegation_token(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """A renewal is a record with the same id."""
+    """Set a token; a renewal is a record with the same id."""
     token = DelegationToken(
         owner=data["owner"],
         token_requester=data["requester"],
@@ -62,5 +62,5 @@ def delegation_token(delta: Delta, data: dict[str, Any], origin: Origin) -> None
     LatestByKey("delegationToken", ("tokenId",), tombstone=True),
 )
 def remove_delegation_token(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Removing one that is not there changes nothing."""
+    """Remove a token; one that does not exist is no error."""
     delta.drop("delegationToken", data["tokenId"])

@@ -1,4 +1,4 @@
-"""Topics and partitions (``TopicsDelta``, ``TopicDelta``)."""
+"""Topics and partitions: their records, and how they change the table of topics (``TopicsDelta``, ``TopicDelta``)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from kshell.metadata.values import Entry, Origin
 from kshell.protocol.primitives import Uuid
 
 TOPICS = "topics"
-"""Table: topic id -> Topic. It has a tree of its own, with two views; see :mod:`kshell.tree.image`."""
+"""Name of the table: topic id -> Topic. Its place in the tree is special; see :mod:`kshell.tree.image`."""
 NAMES = "topicNames"
-"""Table: name -> topic id."""
+"""Name of the table: topic name -> topic id."""
 
 
 def writable(delta: Delta, topic_id: Uuid) -> Topic:
-    """The topic, ready to be changed by this delta. Raises ReplayError when there is none."""
+    """Return a topic that may be changed: the delta's own copy. Raises ReplayError if it does not exist."""
     topics = delta.table(TOPICS)
     topic: Topic | None = topics.get(topic_id)
     if topic is None:
@@ -28,9 +28,9 @@ def writable(delta: Delta, topic_id: Uuid) -> Topic:
 
 
 def create(delta: Delta, name: str, topic_id: Uuid, origin: Origin) -> Topic:
-    """A new topic, without partitions. Raises ReplayError for the id of a topic that has another name.
+    """Create a topic without partitions, and return it. Raises ReplayError if a topic of another name has the id.
 
-    Kafka's own image then keeps the old name beside the new one, for a topic that nobody can remove any more.
+    In that case Kafka's own image would keep both names, and the topic of the old name could not be removed any more.
     """
     present: Topic | None = delta.peek(TOPICS).get(topic_id)
     if present is not None and present.name != name:
@@ -52,7 +52,7 @@ def create(delta: Delta, name: str, topic_id: Uuid, origin: Origin) -> Topic:
 """,
 )
 def topic(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """See :func:`create`, to which the framing of a snapshot's topics takes a short cut."""
+    """Create a topic. For topics of a snapshot, the replay mostly calls :func:`create` without decoding the record."""
     create(delta, data["name"], data["topicId"], origin)
 
 
@@ -80,7 +80,7 @@ TOPIC = topic
 """,
 )
 def partition(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """A new partition, or all of an old one."""
+    """Set all fields of a partition, which may be new."""
     value = from_record(data)
     _put(delta, writable(delta, data["topicId"]), data["partitionId"], Entry(value, origin))
 
@@ -104,7 +104,7 @@ def partition(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
 """,
 )
 def partition_change(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Change what the record names."""
+    """Change the fields of a partition that the record has. Raises ReplayError if the partition does not exist."""
     owner = writable(delta, data["topicId"])
     entry = owner.partition(data["partitionId"])
     if entry is None or not isinstance(entry.value, Partition):
@@ -113,7 +113,7 @@ def partition_change(delta: Delta, data: dict[str, Any], origin: Origin) -> None
 
 
 def remove(delta: Delta, topic_id: Uuid) -> None:
-    """A topic goes, and its configs with it. Raises ReplayError when there is none."""
+    """Remove a topic together with its configs. Raises ReplayError if it does not exist."""
     topic: Topic | None = delta.peek(TOPICS).get(topic_id)
     if topic is None:
         raise ReplayError(f"there is no topic with id {topic_id}")
@@ -126,7 +126,7 @@ def remove(delta: Delta, topic_id: Uuid) -> None:
 
 @record(9, "RemoveTopicRecord", "0", "  topicId  uuid")
 def remove_topic(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """See :func:`remove`."""
+    """Remove a topic together with its configs."""
     remove(delta, data["topicId"])
 
 
@@ -135,7 +135,7 @@ REMOVE_TOPIC = remove_topic
 
 @record(28, "ClearElrRecord", "0", "  topicName  string")
 def clear_elr(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Empty the ELR of one topic's partitions, or of all when the name is empty; others stay untouched."""
+    """Empty the ELR of a topic's partitions, or of all topics' if the name is empty; skip partitions without an ELR."""
     names = delta.peek(NAMES)
     if data["topicName"] and data["topicName"] not in names:
         raise ReplayError(f"there is no topic named {data['topicName']!r}")

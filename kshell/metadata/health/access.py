@@ -1,4 +1,4 @@
-"""Checks of configs, ACLs, quotas, SCRAM users and delegation tokens."""
+"""Health checks of configs, ACLs, quotas, SCRAM credentials and delegation tokens."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from kshell.metadata.next_steps import Cure, NextStep
 from kshell.protocol.primitives import Uuid
 
 FEWEST_ITERATIONS = 4096
-"""What RFC 7677 asks for at least, and Kafka's default."""
+"""The least SCRAM iterations by RFC 7677, and Kafka's default."""
 FEW_ITERATIONS = 10_000
-"""Fewer than NIST SP 800-132 asks for at least."""
+"""SCRAM iterations below which there are fewer than NIST SP 800-132 recommends."""
 _HARMLESS = ("DESCRIBE", "DESCRIBE_CONFIGS")
 _THROTTLES = frozenset(
     "leader.replication.throttled.rate follower.replication.throttled.rate leader.replication.throttled.replicas"
@@ -60,7 +60,7 @@ def _acl_text(acl: Acl) -> str:
     ),
 )
 def orphaned_config(state: CheckedState) -> Iterator[Observation]:
-    """Of topics: Kafka deletes them with the topic."""
+    """A topic has configs but does not exist; Kafka deletes the configs with the topic."""
     topics = state.image[NAMES]
     for (kind, name), configs in sorted(state.image["configs"].items()):
         if kind == "TOPIC" and name not in topics and configs:
@@ -84,7 +84,7 @@ def orphaned_config(state: CheckedState) -> Iterator[Observation]:
     ),
 )
 def orphaned_broker_config(state: CheckedState) -> Iterator[Observation]:
-    """A broker's configs may be set before it starts for the first time."""
+    """A node has configs but is not registered; they may have been set before its first start."""
     registered = {str(node_id) for table in ("brokers", "controllers") for node_id in state.image[table]}
     registered |= {str(voter) for voter in state.voters}
     for (kind, name), configs in sorted(state.image["configs"].items()):
@@ -101,7 +101,7 @@ def orphaned_broker_config(state: CheckedState) -> Iterator[Observation]:
     (Cure("{0}", ("kafka-configs.sh --alter {entity} --delete-config {keys}",)),),
 )
 def left_over_throttle(state: CheckedState) -> Iterator[Observation]:
-    """Throttles of a reassignment that is over."""
+    """Replication throttles are set though no reassignment is in progress."""
     throttled = [
         (resource, sorted(_THROTTLES & configs.keys()))
         for resource, configs in sorted(state.image["configs"].items())
@@ -115,7 +115,7 @@ def left_over_throttle(state: CheckedState) -> Iterator[Observation]:
 
 
 _REMOVE_ACL = "kafka-acls.sh --remove --force {entry}"
-"""Exactly this entry: with ``--force``, for from 4.3 on the question can only be answered at a terminal."""
+"""Removes exactly one ACL; with ``--force``, because from 4.3 on the tool's question needs a terminal."""
 
 
 # --- ACLs and quotas -------------------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ _REMOVE_ACL = "kafka-acls.sh --remove --force {entry}"
     (Cure("{0} and then add what single principals need", (_REMOVE_ACL,)),),
 )
 def wide_open_acl(state: CheckedState) -> Iterator[Observation]:
-    """ALLOW for User:* of more than looking, on everything of a type, on the cluster, or of ALL on anything."""
+    """An ACL allows ``User:*`` the operation ALL, or more than DESCRIBE on all resources of a type or the cluster."""
     for acl_id, entry in _acls(state):
         acl = entry.value
         if acl.permission_type != "ALLOW" or acl.principal != EVERYONE:
@@ -145,7 +145,7 @@ def wide_open_acl(state: CheckedState) -> Iterator[Observation]:
     (Cure("if the topic is gone for good: {0}", (_REMOVE_ACL,)),),
 )
 def orphaned_acl(state: CheckedState) -> Iterator[Observation]:
-    """Neither the topic nor, for a prefix, any that begins like it."""
+    """An ACL is for a topic that does not exist or, as a prefix, for no existing topic."""
     topics = state.image[NAMES]
     for acl_id, entry in _acls(state):
         acl = entry.value
@@ -175,7 +175,7 @@ def _acls(state: CheckedState) -> list[tuple[Any, Any]]:
     (Cure("if the user is gone: {0}", ("kafka-configs.sh --alter {entity} --delete-config {keys}",)),),
 )
 def orphaned_quota(state: CheckedState) -> Iterator[Observation]:
-    """Only where users are in the log (SCRAM): the names of other users are not known here."""
+    """A user has quotas but no SCRAM credential, ACL or token; only checked if any user has a SCRAM credential."""
     users = {user for table in state.image["scram"].values() for user in table}
     if not users:
         return
@@ -200,6 +200,7 @@ _SET_AGAIN = (
 
 
 def _scram(state: CheckedState, least: int, most: int) -> Iterator[Observation]:
+    """Find the SCRAM credentials with ``least`` iterations or more, and fewer than ``most``."""
     for mechanism, table in sorted(state.image["scram"].items()):
         for user, entry in sorted(table.items()):
             if isinstance(entry.value.iterations, int) and least <= entry.value.iterations < most:
@@ -211,13 +212,13 @@ def _scram(state: CheckedState, least: int, most: int) -> Iterator[Observation]:
 
 @check("weakScram", WARNING, "so few iterations that a stolen credential is soon guessed", _SET_AGAIN)
 def weak_scram(state: CheckedState) -> Iterator[Observation]:
-    """Fewer than any version of Kafka accepts by now."""
+    """A SCRAM credential has fewer iterations than Kafka accepts for a new one."""
     yield from _scram(state, 0, FEWEST_ITERATIONS)
 
 
 @check("fewScramIterations", INFO, "fewer iterations than are asked for today", _SET_AGAIN)
 def few_scram_iterations(state: CheckedState) -> Iterator[Observation]:
-    """Kafka's default among them."""
+    """A SCRAM credential has fewer iterations than recommended; Kafka's default is one of these numbers."""
     yield from _scram(state, FEWEST_ITERATIONS, FEW_ITERATIONS)
 
 
@@ -233,7 +234,7 @@ def few_scram_iterations(state: CheckedState) -> Iterator[Observation]:
     ),
 )
 def expired_token(state: CheckedState) -> Iterator[Observation]:
-    """Against the moment that the state is of."""
+    """A token had expired at the time of the state."""
     for token_id, entry in sorted(state.image["delegationToken"].items()):
         token = entry.value
         until = min(token.expiry_timestamp, token.max_timestamp)

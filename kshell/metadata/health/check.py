@@ -1,7 +1,8 @@
-"""How a check is declared, its input, and its findings.
+"""How a health check is declared, what it gets as input, and what it returns.
 
-A check looks at the whole state, at one topic, or at one partition that has a certain problem: partitions are decoded
-once, whatever the number of checks.
+A check examines the whole state (:func:`check`), each topic (:func:`topic_check`), or each partition that has a certain
+problem (:func:`partition_check`). So partitions are decoded once, whatever the number of checks. The docstring of a
+check states the condition that it reports.
 """
 
 from __future__ import annotations
@@ -23,18 +24,17 @@ from kshell.metadata.reassignment import Placement
 
 CRITICAL, ERROR, WARNING, INFO = "critical", "error", "warning", "info"
 LEVELS = (CRITICAL, ERROR, WARNING, INFO)
-"""The worst first."""
+"""Levels of findings, the worst first."""
 
 IN_ELR, LOST_DIRECTORY, UNREGISTERED, RACKS = "elr", "lost-directory", "unregistered", "racks"
-"""What checks of partitions look for beside :data:`kshell.metadata.partition_state.PROBLEMS`: replicas in the ELR, in a
-log directory that their broker does not have, on a broker that is not registered, and more of them in a rack than need
-be."""
+"""Problems of partitions in addition to :data:`kshell.metadata.partition_state.PROBLEMS`: a replica is in the ELR, in a
+log directory that its broker does not have, or on a broker that is not registered; replicas share racks needlessly."""
 
 
 class SnapshotAge(NamedTuple):
-    """The age of the newest snapshot and of the log: ``None`` for the snapshot's time where there is no snapshot.
+    """The timestamps of the newest snapshot (``None``: there is none) and of the log's first and last record.
 
-    Times are epoch milliseconds of records; ``log_bytes`` is the size of all segments.
+    They are in epoch milliseconds; ``log_bytes`` is the size of all segments.
     """
 
     snapshot: int | None
@@ -42,11 +42,11 @@ class SnapshotAge(NamedTuple):
     last: int
     log_bytes: int
     is_running: bool = False
-    """Whether the leader of a running quorum reported them: one that has none after some minutes has lost none."""
+    """Whether the leader of a running quorum reported them: that it has no snapshot does not mean that one was lost."""
 
 
 class SnapshotSlip(NamedTuple):
-    """A value that a snapshot holds otherwise than the log before it, and that is shown so."""
+    """A value in the tree that differs between a snapshot (a file's name) and the log before it, and how it differs."""
 
     path: str
     snapshot: str
@@ -54,50 +54,53 @@ class SnapshotSlip(NamedTuple):
 
 
 class CheckedState(NamedTuple):
-    """The state that checks examine. ``now`` is its time (epoch milliseconds), ``None`` if not known."""
+    """The state of a cluster that checks examine. ``now`` is its time in epoch milliseconds, ``None`` if not known."""
 
     image: Image
-    standing: ClusterFeatures
+    features: ClusterFeatures
     min_isr: MinIsr
     now: int | None = None
     voters: tuple[int, ...] = ()
     voter_directories: Mapping[int, str] = {}
-    """The directory id of each voter whose one is known: that of a voter of a dynamic quorum."""
+    """Voter -> its directory id, if it is known: only voters of a dynamic quorum have one."""
     quorum: Mapping[str, Any] | None = None
-    """The description of a live quorum (DescribeQuorum); ``None`` where no quorum was asked, or none answered."""
+    """The answer of a live quorum to DescribeQuorum; ``None`` if no quorum was asked, or it did not answer."""
     leaderless: str | None = None
-    """Why a live quorum is taken to have no leader; ``None``: it has one, or nobody was asked."""
+    """The evidence that a live quorum has no leader; ``None``: it has one, or no quorum was asked."""
     snapshots: SnapshotAge | None = None
-    """``None`` where a source does not know its files."""
+    """The ages of snapshot and log; ``None`` where the source has no information about files."""
     slips: tuple[SnapshotSlip, ...] = ()
     is_partial: bool = False
-    """Whether the image is what brokers report: what they leave out is not missing."""
+    """Whether brokers reported the image: what they leave out may exist nevertheless."""
     holding: frozenset[int] = frozenset()
-    """The brokers that have replicas."""
+    """The brokers that have replicas. Set by :func:`.examine` before it runs the checks of the whole state."""
     is_moving: bool = False
-    """Whether a partition is being reassigned."""
+    """Whether any partition is being reassigned. Set like ``holding``."""
     tools: KafkaTools = KafkaTools()
     """Writes the commands of next steps, for the release and the addresses of this cluster."""
     placement: Placement = Placement()
-    """Where replicas may be moved to."""
+    """The brokers to which replicas may be moved. Set by :func:`.examine`."""
 
 
 class TopicState(NamedTuple):
-    """A topic: replication factors of its partitions without replicas that are being added, and its min ISR."""
+    """The input of a check of topics: a topic, the number and replication factors of its partitions, its min ISR."""
 
     topic: Topic
     partitions: int
     factors: frozenset[int]
+    """Replication factors that partitions have, not counting replicas that are being added."""
+    factors_with_leader: frozenset[int]
+    """Replication factors that partitions with a leader have."""
     min_isr: int | None
 
     @property
     def path(self) -> str:
-        """Its directory in the tree."""
+        """The path of the topic's directory in the tree."""
         return topic_path(self.topic.name)
 
 
 class PartitionState(NamedTuple):
-    """A partition with problems: those of :mod:`kshell.metadata.partition_state`, and :data:`IN_ELR` and the rest."""
+    """The input of a check of partitions: a partition with at least one problem."""
 
     topic: Topic
     number: int
@@ -105,24 +108,24 @@ class PartitionState(NamedTuple):
     problems: tuple[str, ...]
     min_isr: int | None
     lost: tuple[int, ...] = ()
-    """Replicas whose log directory their broker does not have."""
+    """The brokers that do not have the log directory of their replica."""
 
     @property
     def path(self) -> str:
-        """Its leaf in the tree."""
+        """The path of the partition's leaf in the tree."""
         return f"{topic_path(self.topic.name)}/{self.number}"
 
 
 class Observation(NamedTuple):
-    """``path`` is what it is about; ``evidence`` the facts; ``placeholders`` fill those of the check's cures."""
+    """What a check returns for one thing that is wrong: its path in the tree, the facts, and values for the cures."""
 
     path: str
     evidence: str
     placeholders: Mapping[str, Any] = {}
     next_step: NextStep | None = None
-    """The whole next step where it depends on the state; else that of the cure that fits."""
+    """The next step, where it depends on the state; ``None``: that of the check's cure that fits."""
     moves: Callable[[], tuple[str, ...]] | None = None
-    """Writes further commands, which are not in the sentence: those that reassign replicas, and are asked for late."""
+    """Returns further commands, which reassign replicas; not part of the sentence, and made only when asked for."""
 
 
 OfState = Callable[[CheckedState], Iterable[Observation]]
@@ -131,7 +134,7 @@ OfPartition = Callable[[CheckedState, PartitionState], Observation | None]
 
 
 class Check(NamedTuple):
-    """A finding's name, its level, what it means, and what to do about it in which release."""
+    """A declared check: the name and level of its findings, what they mean, the cures, and one of three functions."""
 
     name: str
     level: str
@@ -141,11 +144,11 @@ class Check(NamedTuple):
     of_topic: OfTopic | None = None
     of_partition: OfPartition | None = None
     problem: str = ""
-    """The problem of those partitions that ``of_partition`` looks at."""
+    """The problem of the partitions that ``of_partition`` is called for."""
 
 
 class Finding(NamedTuple):
-    """What a check found. What to do about it is written when it is asked for: there may be 100,000 findings."""
+    """An observation with its check. Sentence and commands are made when asked for: there may be 100,000 findings."""
 
     check: Check
     path: str
@@ -155,12 +158,12 @@ class Finding(NamedTuple):
 
     @property
     def next_step(self) -> str:
-        """What to do about it, as a sentence."""
+        """What to do about the finding, as a sentence."""
         return self.make_step().text
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """The command lines that do it, in their order, with those of a reassignment."""
+        """The commands of the next step, in order, followed by those that reassign replicas."""
         return (*self.make_step().commands, *(self.moves() if self.moves is not None else ()))
 
 
@@ -168,7 +171,7 @@ _CHECKS: dict[str, Check] = {}
 
 
 def declare(health_check: Check) -> None:
-    """Add a check."""
+    """Add a check to those that :func:`checks` returns. Raises ValueError if its name is declared already."""
     if _CHECKS.setdefault(health_check.name, health_check) is not health_check:
         raise ValueError(f"the check {health_check.name} is declared twice")
 
@@ -177,11 +180,11 @@ def check(name: str, level: str, about: str, cures: Cures) -> Callable[[OfState]
     """Declare a check of the whole state.
 
     Args:
-        name: the finding's, by which users select it.
+        name: the name of its findings, by which users select them.
         level: one of :data:`LEVELS`.
-        about: what it means, without a full stop.
-        cures: the next step, or one for each release. ``{word}`` in it wants that key in each observation's
-            ``placeholders``; without it ``health`` ends with a fault.
+        about: what a finding means, without a full stop.
+        cures: the next step, or several for different releases. Every observation must have the keys that stand in
+            braces, such as ``{topic}``, in its ``placeholders``; otherwise ``health`` fails.
     """
 
     def declared(find: OfState) -> OfState:
@@ -215,32 +218,32 @@ def partition_check(
 
 @cache
 def checks() -> tuple[Check, ...]:
-    """Every check, the worst levels first, otherwise by subject."""
+    """Return every check: the worst levels first, within a level by subject."""
     package = importlib.import_module(__package__ or "kshell.metadata.health")
-    for name in reversed(module_names(package.__path__)):  # topics, nodes, …: what matters to most comes first
+    for name in reversed(module_names(package.__path__)):  # topics, nodes, …: the most important subjects first
         importlib.import_module(f"{package.__name__}.{name}")
     return tuple(sorted(_CHECKS.values(), key=lambda health_check: LEVELS.index(health_check.level)))
 
 
 def level_of(name: str) -> str:
-    """The level of a check's findings. Other reports on the same facts take it from here. Raises KeyError."""
+    """Return the level of a check's findings, for other reports on the same facts. Raises KeyError."""
     return {check.name: check.level for check in checks()}[name]
 
 
 def step_of(name: str, tools: KafkaTools, finalized: Mapping[str, int], placeholders: Mapping[str, Any]) -> NextStep:
-    """What to do about a finding of that name. Other reports on the same facts take it from here. Raises KeyError."""
+    """Return the next step of a check's findings, for other reports on the same facts. Raises KeyError."""
     cures = {check.name: check.cures for check in checks()}[name]
     return next_step(cures, tools, finalized, placeholders)
 
 
 def finding(health_check: Check, observation: Observation, state: CheckedState) -> Finding:
-    """A finding with its next step; names in it are quoted for a shell, for they are anybody's."""
+    """Turn an observation into a finding. Names in its next step are quoted for a shell: anybody may have chosen them."""
     step = observation.next_step
 
     def make_step() -> NextStep:
         nonlocal step
         if step is None:
-            step = next_step(health_check.cures, state.tools, state.standing.finalized, observation.placeholders)
+            step = next_step(health_check.cures, state.tools, state.features.finalized, observation.placeholders)
         return step
 
     return Finding(health_check, observation.path, observation.evidence, make_step, observation.moves)
@@ -248,25 +251,25 @@ def finding(health_check: Check, observation: Observation, state: CheckedState) 
 
 @lru_cache(64)
 def topic_path(name: str) -> str:
-    """A topic's directory in the tree."""
+    """Return the path of a topic's directory in the tree."""
     return f"/image/topics/byName/{encode_name(name)}"
 
 
 def broker_path(node_id: int) -> str:
-    """A broker's leaf in the tree."""
+    """Return the path of a broker's leaf in the tree."""
     return f"/image/cluster/brokers/{node_id}"
 
 
 def is_reported(value: object) -> bool:
-    """Whether a source reported the value: brokers leave some out, and a sentence takes its place."""
+    """Whether a source reported a value that is not a text: where brokers leave it out, a text takes its place."""
     return not isinstance(value, str)
 
 
 def ids(numbers: Iterable[int]) -> str:
-    """``1,2,3``; ``none`` for none."""
+    """Return numbers as ``1,2,3``; ``none`` if there are none."""
     return ",".join(map(str, numbers)) or "none"
 
 
 def of_kind(candidates: Iterable[Check], kind: str) -> Iterator[tuple[Check, Any]]:
-    """The checks that look at that kind of thing, each with its function."""
+    """Return (check, function) of the checks of one kind: ``of_state``, ``of_topic`` or ``of_partition``."""
     return ((candidate, getattr(candidate, kind)) for candidate in candidates if getattr(candidate, kind) is not None)

@@ -1,4 +1,4 @@
-"""All checks on one state, in one pass over its partitions."""
+"""Runs all health checks on one state, in one pass over its topics and partitions."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from kshell.metadata.health.check import (
 from kshell.metadata.partition_state import (
     AT_MIN_ISR,
     MIGRATING,
+    OFFLINE,
     UNASSIGNED,
     Verdicts,
     effective_min_isr,
@@ -38,11 +39,11 @@ from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.reassignment import Placement
 
 _EVERY = 100
-"""How many topics between two reports of progress."""
+"""Topics between two reports of progress."""
 
 
 class Health(NamedTuple):
-    """Findings, the worst first; how many topics and partitions there are, and how many have which problem."""
+    """The findings, the worst first; the numbers of topics and partitions; problem -> number of partitions with it."""
 
     findings: list[Finding]
     topics: int
@@ -51,7 +52,7 @@ class Health(NamedTuple):
 
 
 def examine(state: CheckedState, progress: Callable[[int, int, str], None] | None = None) -> Health:
-    """Run every check on the state. ``progress`` is called now and then: a million partitions take seconds."""
+    """Run every check on the state. ``progress`` gets a text every hundred topics: large clusters take seconds."""
     all_checks = checks()
     state = state._replace(placement=Placement(state.image))
     findings: dict[str, list[Finding]] = {health_check.name: [] for health_check in all_checks}
@@ -69,20 +70,20 @@ def examine(state: CheckedState, progress: Callable[[int, int, str], None] | Non
 
 
 class _Verdict(NamedTuple):
-    """What there is to say of all partitions with one value."""
+    """The facts that equal partitions share; ``factor`` is their replication factor, ``min_isr`` the effective one."""
 
     factor: int
     problems: tuple[str, ...]
     counted: tuple[str, ...]
-    """The problems that health counts."""
+    """Those of the problems that are counted in :attr:`Health.counts`."""
     min_isr: int | None
     lost: tuple[int, ...]
     checks: tuple[tuple[Check, OfPartition], ...]
-    """Those that look at such a partition."""
+    """The checks that examine such a partition, with their functions."""
 
 
 class _Walk:
-    """The pass over topics. Most partitions have no problem, and equal values have the same problems."""
+    """The pass over topics, with their checks and those of partitions. Equal partitions have the same verdict."""
 
     def __init__(self, state: CheckedState, findings: dict[str, list[Finding]], all_checks: tuple[Check, ...]) -> None:
         self.partitions = 0
@@ -99,14 +100,15 @@ class _Walk:
         self._racks = {number: broker.rack for number, broker in brokers.items()}
         reported = {number: broker.directories for number, broker in brokers.items() if is_reported(broker.directories)}
         self._directories = reported
-        # Ids of directories are unique: where each of them is some broker's, the partition is almost certainly stored.
+        # Ids of directories are unique. So if each of a partition's directories is that of some broker, it is almost
+        # certainly the right broker.
         self._online = frozenset(
             (MIGRATING, UNASSIGNED, *(directory for listed in reported.values() for directory in listed))
         )
 
     def topic(self, topic: Topic) -> None:
-        """Look at a topic and its partitions."""
-        factors = set()
+        """Examine a topic and its partitions."""
+        factors, led = set(), set()
         partitions = topic.scan()
         name = topic.name
         verdicts = self._verdicts.of_topic(name)
@@ -118,21 +120,25 @@ class _Walk:
                 cached = self._verdicts.add(name, value)
             verdict = cached[0]
             factors.add(verdict.factor)
+            if OFFLINE not in verdict.problems:
+                led.add(verdict.factor)
             if verdict.problems:
                 self._partition(topic, number, *cached)
         self.partitions += len(partitions)
-        topic_state = TopicState(topic, len(partitions), frozenset(factors), self._state.min_isr.of(name))
+        least = self._state.min_isr.of(name)
+        topic_state = TopicState(topic, len(partitions), frozenset(factors), frozenset(led), least)
         for health_check, find in self._of_topic:
             self._add(health_check, find(self._state, topic_state))
 
     def _verdict(self, value: Partition, min_isr: int | None) -> _Verdict:
+        """Find the problems of a partition, and the checks that examine it."""
         self.holding.update(value.replicas)
         self.is_moving = self.is_moving or bool(value.adding_replicas or value.removing_replicas)
         factor = replication_factor(value)
         least = effective_min_isr(value, min_isr)
         counted = problems(value, least)
         if AT_MIN_ISR in counted and len(value.isr) >= factor:
-            counted.remove(AT_MIN_ISR)  # as many as there are to be: none has been lost
+            counted.remove(AT_MIN_ISR)  # all replicas are in sync, so none has been lost
         present = [*counted, *self._placement(value.replicas)]
         if value.elr and is_reported(value.elr):
             present.append(IN_ELR)
@@ -145,6 +151,7 @@ class _Walk:
         return _Verdict(factor, tuple(present), tuple(counted), least, lost, looking)
 
     def _partition(self, topic: Topic, number: int, verdict: _Verdict, value: Partition) -> None:
+        """Count the problems of a partition, and run the checks that examine it."""
         for problem in verdict.counted:
             self.counts[problem] += 1
         partition_state = PartitionState(topic, number, value, verdict.problems, verdict.min_isr, verdict.lost)
@@ -152,14 +159,14 @@ class _Walk:
             self._add(health_check, find(self._state, partition_state))
 
     def _lost(self, value: Partition) -> tuple[int, ...]:
-        """The brokers whose replica is in a log directory that they do not have."""
+        """Return the brokers that do not have the log directory of their replica."""
         if self._online.issuperset(value.directories) or not is_reported(value.directories):
             return ()
         places = zip(value.replicas, value.directories, strict=True)
         return tuple(broker for broker, place in places if not is_online(place, self._directories.get(broker, ())))
 
     def _placement(self, replicas: tuple[int, ...]) -> tuple[str, ...]:
-        """What is wrong with where replicas are: the same for all partitions with the same ones."""
+        """Return the problems that depend on the replicas alone, cached: :data:`UNREGISTERED` and :data:`RACKS`."""
         cached = self._placed.get(replicas)
         if cached is None:
             cached = self._placed[replicas] = tuple(self._placed_badly(replicas))

@@ -1,4 +1,4 @@
-"""Checks of brokers, controllers, the quorum, features and snapshots."""
+"""Health checks of brokers, controllers, the quorum, features and snapshots."""
 
 from __future__ import annotations
 
@@ -28,24 +28,27 @@ from kshell.metadata.health.check import (
 from kshell.metadata.next_steps import Cure
 
 BEHIND_AFTER = 10_000
-"""Milliseconds for which a voter may not have caught up; followers fetch twice a second."""
+"""Milliseconds since a replica last caught up, after which it is behind; followers fetch twice a second."""
 BEHIND_BY = 1000
-"""Offsets, where no times are reported (below 3.4)."""
+"""Lag in offsets above which a replica is behind, where no times are reported (before 3.4)."""
 STARTS_WITHIN = 60_000
-"""Milliseconds in which a broker that has registered catches up and is unfenced."""
+"""Milliseconds within which a broker that has registered should catch up and be unfenced."""
 SNAPSHOT_AFTER = 6 * 3600_000
-"""Milliseconds of log after the newest snapshot; servers write one an hour (metadata.log.max.snapshot.interval.ms)."""
+"""Milliseconds of log without a snapshot that are too many: an hour is usual (metadata.log.max.snapshot.interval.ms).
+"""
 _HOURLY = 9
-"""Servers from before this metadata.version (3.5-IV0) may write snapshots by size alone: then days may pass."""
-_BY_SIZE = 12
+"""Servers from before this metadata.version (3.5-IV0) may write snapshots by size alone, so that days may pass."""
+_SIZE_ONLY_FACTOR = 12
+"""How many times longer servers from before :data:`_HOURLY` may go without a snapshot."""
 SNAPSHOT_BYTES = 3 * 20 * 1024 * 1024
-"""Bytes of log without a snapshot; servers write one every 20 MiB (metadata.log.max.record.bytes.between.snapshots)."""
+"""Bytes of log without a snapshot that are too many: servers write one every 20 MiB
+(metadata.log.max.record.bytes.between.snapshots)."""
 _NO_SNAPSHOTS = (
     "see the server's log for SnapshotGenerator: snapshots may fail for want of space or rights; or its properties put"
     " them off (metadata.log.max.record.bytes.between.snapshots, metadata.log.max.snapshot.interval.ms)"
 )
 _DYNAMIC = {KRAFT_VERSION: 1}
-"""A quorum whose voters are in the log (KIP-853): Kafka's tools add and remove them, from 3.9 on."""
+"""The feature level of a dynamic quorum, whose voters are in the log (KIP-853): tools of 3.9 and later change them."""
 _REMOVE_VOTER = (
     "kafka-metadata-quorum.sh remove-controller --controller-id {id} --controller-directory-id {directory}"
     " --bootstrap-controller"
@@ -64,7 +67,7 @@ def _fenced(state: CheckedState) -> list[int]:
     "brokerFenced", ERROR, "a broker that has replicas does not serve", "start it, or see why it cannot: its server.log"
 )
 def broker_fenced(state: CheckedState) -> Iterator[Observation]:
-    """Registered, fenced, and needed."""
+    """A broker is registered and fenced, and has replicas."""
     for number in _fenced(state):
         if number in state.holding:
             rack = state.image["brokers"][number].value.rack
@@ -72,7 +75,7 @@ def broker_fenced(state: CheckedState) -> Iterator[Observation]:
 
 
 def _is_starting(state: CheckedState, number: int) -> bool:
-    """Whether the last record of a broker is its registration, a moment ago by the clock of a running quorum."""
+    """Whether a broker of a running quorum registered a moment ago, and no record has changed it since."""
     origin = state.image["brokers"][number].origin
     if state.quorum is None or state.now is None or origin.record_type != "REGISTER_BROKER_RECORD":
         return False
@@ -86,7 +89,7 @@ def _is_starting(state: CheckedState, number: int) -> bool:
     (Cure("if it is gone for good: {0}", ("kafka-cluster.sh unregister --id {id}",)),),
 )
 def stale_registration(state: CheckedState) -> Iterator[Observation]:
-    """Registered and fenced, without replicas. A broker of a running cluster may only be starting."""
+    """A broker is registered and fenced, has no replicas, and is not just starting."""
     for number in _fenced(state):
         if number not in state.holding and not _is_starting(state, number):
             yield Observation(broker_path(number), f"broker {number} is fenced and has no replicas", {"id": number})
@@ -101,7 +104,7 @@ def stale_registration(state: CheckedState) -> Iterator[Observation]:
     " that does not keep up with the metadata log (`quorum`)",
 )
 def broker_shutting_down(state: CheckedState) -> Iterator[Observation]:
-    """A broker that is fenced already has shut down."""
+    """A broker is in controlled shutdown, and not fenced yet: after that it has shut down."""
     for number, entry in sorted(state.image["brokers"].items()):
         if entry.value.in_controlled_shutdown is True and entry.value.fenced is not True:
             yield Observation(broker_path(number), f"broker {number} is in controlled shutdown", {"id": number})
@@ -120,8 +123,8 @@ def broker_shutting_down(state: CheckedState) -> Iterator[Observation]:
     ),
 )
 def controller_unregistered(state: CheckedState) -> Iterator[Observation]:
-    """From metadata.version 3.7-IV0 on controllers register."""
-    version = state.standing.finalized.get(METADATA_VERSION, 0)
+    """A voter is not registered; from metadata.version 3.7-IV0 on controllers register."""
+    version = state.features.finalized.get(METADATA_VERSION, 0)
     if version >= CONTROLLERS_REGISTER and not state.is_partial:
         for voter in sorted(set(state.voters) - set(state.image["controllers"])):
             yield Observation("/image/cluster/controllers", f"voter {voter} is not registered", _voter(state, voter))
@@ -147,7 +150,7 @@ def controller_unregistered(state: CheckedState) -> Iterator[Observation]:
     ),
 )
 def stale_controller(state: CheckedState) -> Iterator[Observation]:
-    """One that follows the quorum may become a voter; in a directory nobody knows who follows."""
+    """A registered controller is no voter, and is not known to fetch: one that fetches may become a voter."""
     if not state.voters:
         return
     for number in sorted(set(state.image["controllers"]) - set(state.voters) - _following(state)):
@@ -182,18 +185,18 @@ def stale_controller(state: CheckedState) -> Iterator[Observation]:
     ),
 )
 def even_voters(state: CheckedState) -> Iterator[Observation]:
-    """Of a majority of them."""
+    """The number of voters is even: it bears the loss of no more of them than the odd number below it."""
     number = len(state.voters)
     if number and number % 2 == 0:
         bears = (number - 1) // 2
-        # The one to remove is not the leader where another is known to be: its election would be for nothing.
-        spare = max(voter for voter in state.voters if voter != state.standing.leader_id)
+        # Do not propose to remove the leader, if it is known: that would cost an election.
+        spare = max(voter for voter in state.voters if voter != state.features.leader_id)
         evidence = f"{number} voters ({ids(sorted(state.voters))}): {bears} may be lost"
         yield Observation("/quorum/voters", evidence, _voter(state, spare))
 
 
 def _following(state: CheckedState) -> set[int]:
-    """The observers that still fetch: the leader lists one that has stopped for five more minutes."""
+    """Return the observers that still fetch: the leader lists an observer for five minutes after its last fetch."""
     if state.quorum is None:
         return set()
     leader = next((voter for voter in state.quorum["voters"] if voter["id"] == state.quorum["leaderId"]), None)
@@ -206,7 +209,7 @@ def _following(state: CheckedState) -> set[int]:
 
 
 def _voter(state: CheckedState, number: int) -> dict[str, object]:
-    """What names a voter to Kafka's tools. A directory id that is not known is left to be filled in."""
+    """Return the placeholders that identify a voter to Kafka's tools; an unknown directory id is left to the user."""
     return {"id": number, "directory": state.voter_directories.get(number, "DIRECTORY_ID")}
 
 
@@ -217,7 +220,7 @@ def _voter(state: CheckedState, number: int) -> dict[str, object]:
     "start controllers until most voters are up; where most are gone for good: `recover`",
 )
 def no_leader(state: CheckedState) -> Iterator[Observation]:
-    """A quorum without a leader describes nothing: what its controllers, or brokers, answer instead tells it."""
+    """The quorum has no leader. DescribeQuorum fails then, so it is inferred from other answers of the nodes."""
     if state.leaderless is not None:
         yield Observation("/quorum/leaderId", state.leaderless)
 
@@ -236,17 +239,18 @@ def no_leader(state: CheckedState) -> Iterator[Observation]:
     ),
 )
 def voter_behind(state: CheckedState) -> Iterator[Observation]:
-    """By the leader's own clock where it reports times, else by offsets."""
+    """A voter is behind the leader: by the leader's clock where it reports times, else by offsets."""
     yield from _behind(state, "voters")
 
 
 @check("observerBehind", WARNING, "a node does not keep up with the metadata log", "see the node's log and its network")
 def observer_behind(state: CheckedState) -> Iterator[Observation]:
-    """Brokers, and controllers that are no voters. One that stopped stays in the list for minutes."""
+    """A broker, or a controller that is no voter, is behind. The leader lists a stopped one for some minutes."""
     yield from _behind(state, "observers")
 
 
 def _behind(state: CheckedState, role: str) -> Iterator[Observation]:
+    """Find the replicas that are behind the leader; ``role`` is ``voters`` or ``observers``."""
     quorum = state.quorum
     if quorum is None or quorum[role] is None:
         return
@@ -267,7 +271,8 @@ def _behind(state: CheckedState, role: str) -> Iterator[Observation]:
 
 
 def _ranges(state: CheckedState, name: str) -> dict[str, tuple[int, int]]:
-    return {node.title: node.supported.get(name, (0, 0)) for node in state.standing.nodes if node.supported is not None}
+    """Return title of a node -> lowest and highest level of a feature that it supports, where that is known."""
+    return {node.title: node.supported.get(name, (0, 0)) for node in state.features.nodes if node.supported is not None}
 
 
 @check(
@@ -277,8 +282,8 @@ def _ranges(state: CheckedState, name: str) -> dict[str, tuple[int, int]]:
     "upgrade that node's software",
 )
 def feature_unsupported(state: CheckedState) -> Iterator[Observation]:
-    """Kafka refuses to finalize such a level, so the node was replaced by an older one."""
-    for name, level in sorted(state.standing.finalized.items()):
+    """A node does not support a finalized level. Kafka refuses to finalize such, so older software was installed."""
+    for name, level in sorted(state.features.finalized.items()):
         for title, (low, high) in _ranges(state, name).items():
             if not low <= level <= high:
                 evidence = f"{name} {level_title(name, level)} is finalized, {title} supports {low} to {high}"
@@ -292,7 +297,7 @@ def feature_unsupported(state: CheckedState) -> Iterator[Observation]:
     "upgrade the nodes that support less (features names them), then finalize",
 )
 def mixed_software(state: CheckedState) -> Iterator[Observation]:
-    """By the highest metadata.version that each supports."""
+    """Nodes differ in the highest metadata.version that they support."""
     tops: dict[int, list[str]] = {}
     for title, (_, high) in _ranges(state, METADATA_VERSION).items():
         tops.setdefault(high, []).append(title)
@@ -315,8 +320,8 @@ def mixed_software(state: CheckedState) -> Iterator[Observation]:
     ),
 )
 def feature_behind(state: CheckedState) -> Iterator[Observation]:
-    """Only metadata.version: other features may be left off on purpose."""
-    level = state.standing.finalized.get(METADATA_VERSION, 0)
+    """A higher metadata.version could be finalized. Other features are ignored: they may be off on purpose."""
+    level = state.features.finalized.get(METADATA_VERSION, 0)
     top = min((high for _, high in _ranges(state, METADATA_VERSION).values()), default=0)
     if 0 < level < top and not _is_refused(state, top):
         yield Observation(
@@ -328,8 +333,8 @@ def feature_behind(state: CheckedState) -> Iterator[Observation]:
 
 
 def _is_refused(state: CheckedState, level: int) -> bool:
-    """Whether Kafka would not raise metadata.version: a voter that has not registered may not support the level."""
-    (verdict,) = verdicts(state.standing, {METADATA_VERSION: level}, upgrade=True)
+    """Whether Kafka would refuse to raise metadata.version, for example because a voter has not registered."""
+    (verdict,) = verdicts(state.features, {METADATA_VERSION: level}, upgrade=True)
     return verdict.possible is False
 
 
@@ -343,7 +348,7 @@ def _is_refused(state: CheckedState, level: int) -> bool:
     _NO_SNAPSHOTS,
 )
 def no_snapshot(state: CheckedState) -> Iterator[Observation]:
-    """After more log than a server lets pass."""
+    """There is no snapshot, and more log than a server should write before the first one."""
     age = state.snapshots
     if age is None or age.snapshot is not None:
         return
@@ -358,15 +363,16 @@ def no_snapshot(state: CheckedState) -> Iterator[Observation]:
     "nothing, unless snapshots were there before: servers write one an hour, or after 20 MiB of log",
 )
 def no_snapshot_yet(state: CheckedState) -> Iterator[Observation]:
-    """With less log than a server lets pass; in a directory, from which snapshots may have been lost as well."""
+    """There is no snapshot, and not much log. Not for a running quorum: only in a directory could it have been lost."""
     age = state.snapshots
     if age is not None and not age.is_running and age.snapshot is None and not _is_late(state, age):
         yield Observation("/snapshots", f"none, after {_span(age.last - age.first)} and {age.log_bytes} bytes of log")
 
 
 def _longest(state: CheckedState) -> int:
-    is_hourly = state.standing.finalized.get(METADATA_VERSION, 0) >= _HOURLY
-    return SNAPSHOT_AFTER if is_hourly else SNAPSHOT_AFTER * _BY_SIZE
+    """Return how many milliseconds of log without a snapshot are acceptable."""
+    is_hourly = state.features.finalized.get(METADATA_VERSION, 0) >= _HOURLY
+    return SNAPSHOT_AFTER if is_hourly else SNAPSHOT_AFTER * _SIZE_ONLY_FACTOR
 
 
 def _is_late(state: CheckedState, age: SnapshotAge) -> bool:
@@ -380,7 +386,7 @@ def _is_late(state: CheckedState, age: SnapshotAge) -> bool:
     _NO_SNAPSHOTS,
 )
 def old_snapshot(state: CheckedState) -> Iterator[Observation]:
-    """Against the last record of the log, not against the clock: a copy may be old as a whole."""
+    """The newest snapshot is much older than the log's last record. The clock is ignored: it may be an old copy."""
     age = state.snapshots
     if age is not None and age.snapshot is not None and age.last - age.snapshot > _longest(state):
         yield Observation(
@@ -396,7 +402,7 @@ def old_snapshot(state: CheckedState) -> Iterator[Observation]:
     " move its __cluster_metadata-0 away and start it, one node at a time: it fetches everything from the leader",
 )
 def snapshot_disagrees(state: CheckedState) -> Iterator[Observation]:
-    """Kafka keeps, for one, the configs of a topic that came and went while a node was away."""
+    """A snapshot differs from the log before it: for example, it has configs of a topic that no longer exists."""
     for slip in state.slips:
         yield Observation(slip.path, f"snapshot {slip.snapshot}: {slip.difference}")
 

@@ -1,4 +1,4 @@
-"""Checks of topics and partitions."""
+"""Health checks of topics and partitions. Most next steps bring replicas back, or move them to other brokers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _ELECT = Cure(
     ("kafka-leader-election.sh --election-type preferred --topic {topic} --partition {partition}",),
 )
 _RETURN = "start the missing brokers; one that is gone for good: move its replicas to brokers that run"
-"""What the finding of a partition names in full."""
+"""General advice; the next step of a single finding names the brokers and has the commands."""
 _NO_ROOM = "start a further broker: none that runs could take a replica"
 
 
@@ -57,11 +57,13 @@ def _observation(partition_state: PartitionState, evidence: str) -> Observation:
     )
 
 
+_NEEDS_LEADER = NextStep("the partition needs a leader first: see offlinePartition")
+
+
 def _missing(state: CheckedState, partition_state: PartitionState, evidence: str) -> Observation:
-    """A finding of replicas that are out of sync; where nobody leads, none of them can return to the ISR."""
+    """Return the observation of out-of-sync replicas. Without a leader, none of them can return to the ISR."""
     if OFFLINE in partition_state.problems:
-        step = NextStep("the partition needs a leader first: see offlinePartition")
-        return Observation(partition_state.path, evidence, next_step=step)
+        return Observation(partition_state.path, evidence, next_step=_NEEDS_LEADER)
     value = partition_state.partition
     missing = tuple(replica for replica in staying_replicas(value) if replica not in value.isr)
     if not missing:
@@ -72,7 +74,7 @@ def _missing(state: CheckedState, partition_state: PartitionState, evidence: str
 def _moving_away(
     state: CheckedState, partition_state: PartitionState, evidence: str, leaving: tuple[int, ...], first: str
 ) -> Observation:
-    """A finding whose last cure is to put other brokers in the place of some."""
+    """Return an observation whose next step is ``first`` and, as a last resort, to replace the leaving brokers."""
     topic, number, value = partition_state.topic.name, partition_state.number, partition_state.partition
     replicas = None if not is_reported(value.replicas) else state.placement.replace(value, leaving, number)
     if replicas is None:
@@ -86,7 +88,7 @@ def _moving_away(
 
 
 def _return_of(state: CheckedState, missing: tuple[int, ...]) -> str:
-    """What brings replicas back into the ISR: their brokers, by what became of them."""
+    """Return the first part of a next step: how to bring missing replicas back, by the status of their brokers."""
     running = [broker for broker in missing if state.placement.status(broker) == ACTIVE]
     stopped = [broker for broker in missing if broker not in running]
     sentences = [f"start {name_brokers(stopped)}"] if stopped else []
@@ -117,14 +119,14 @@ def _in_sync(isr: tuple[int, ...], replicas: tuple[int, ...]) -> str:
     problem=OFFLINE,
 )
 def offline(state: CheckedState, partition_state: PartitionState) -> Observation | None:
-    """No leader. What brings one depends on the ISR, the ELR, and what became of each broker in them."""
+    """The partition has no leader. How to get one depends on ISR, ELR and the statuses of the brokers in them."""
     value = partition_state.partition
     last = value.last_known_elr if is_reported(value.last_known_elr) else ()
     elr = value.elr if IN_ELR in partition_state.problems else ()
     more = f", elr {ids(elr)}" if elr else ""
     more += f", lastKnownElr {ids(last)}" if last else ""
     case = leaderless(
-        state.image, partition_state.topic.name, value, controller=state.standing.leader_id, is_partial=state.is_partial
+        state.image, partition_state.topic.name, value, controller=state.features.leader_id, is_partial=state.is_partial
     )
     first, fallback, if_never = steps(case, partition_state.topic.name, partition_state.number, state.tools)
     if fallback is not None:
@@ -140,7 +142,7 @@ def offline(state: CheckedState, partition_state: PartitionState) -> Observation
     problem=UNDER_MIN_ISR,
 )
 def under_min_isr(state: CheckedState, partition_state: PartitionState) -> Observation | None:
-    """Offline partitions count as well, as ``kafka-topics.sh`` has it."""
+    """The ISR is smaller than min.insync.replicas. Offline partitions count as well, as in ``kafka-topics.sh``."""
     least = "not known" if partition_state.min_isr is None else str(partition_state.min_isr)
     return _missing(state, partition_state, f"{_replicas(partition_state)}, min.insync.replicas {least}")
 
@@ -154,7 +156,7 @@ def under_min_isr(state: CheckedState, partition_state: PartitionState) -> Obser
     problem=UNCLEAN,
 )
 def unclean_recovery(state: CheckedState, partition_state: PartitionState) -> Observation | None:
-    """``leaderRecoveryState`` is RECOVERING."""
+    """The partition's ``leaderRecoveryState`` is RECOVERING."""
     return _observation(
         partition_state,
         f"leaderRecoveryState RECOVERING, leader {partition_state.partition.leader}, {_replicas(partition_state)}",
@@ -170,10 +172,12 @@ def unclean_recovery(state: CheckedState, partition_state: PartitionState) -> Ob
     problem=LOST_DIRECTORY,
 )
 def offline_directory(state: CheckedState, partition_state: PartitionState) -> Observation | None:
-    """The directory's id is LOST, or none of those with which the broker registered (KIP-858)."""
+    """The id of a replica's log directory is LOST, or not among those that its broker registered with (KIP-858)."""
     places = dict(zip(partition_state.partition.replicas, partition_state.partition.directories, strict=True))
-    sentences = [f"broker {number} has no directory {'(LOST)' if places[number] == LOST else places[number]}"
-            for number in partition_state.lost]  # fmt: skip
+    sentences = [
+        f"broker {number} has no directory {'(LOST)' if places[number] == LOST else places[number]}"
+        for number in partition_state.lost
+    ]
     evidence = f"{', '.join(sentences)}; {_replicas(partition_state)}"
     lost = partition_state.lost
     repair = (
@@ -191,7 +195,7 @@ def offline_directory(state: CheckedState, partition_state: PartitionState) -> O
     problem=AT_MIN_ISR,
 )
 def at_min_isr(state: CheckedState, partition_state: PartitionState) -> Observation | None:
-    """Only where replicas were lost: with as many as there are to be, the config is at odds instead."""
+    """The ISR has exactly min.insync.replicas members, and replicas are missing (else: minIsrEqualsReplicas)."""
     return _missing(
         state, partition_state, f"{_replicas(partition_state)}, min.insync.replicas {partition_state.min_isr}"
     )
@@ -199,7 +203,7 @@ def at_min_isr(state: CheckedState, partition_state: PartitionState) -> Observat
 
 @partition_check("underReplicated", WARNING, "fewer in-sync replicas than replicas", _RETURN, problem=UNDER_REPLICATED)
 def under_replicated(state: CheckedState, partition_state: PartitionState) -> Observation | None:
-    """Replicas that a reassignment adds do not count."""
+    """The ISR is smaller than the replication factor; replicas that a reassignment adds do not count."""
     return _missing(state, partition_state, _replicas(partition_state))
 
 
@@ -211,7 +215,7 @@ def under_replicated(state: CheckedState, partition_state: PartitionState) -> Ob
     problem=IN_ELR,
 )
 def elr_in_use(state: CheckedState, partition_state: PartitionState) -> Observation | None:
-    """Eligible leader replicas (KIP-966)."""
+    """The partition has eligible leader replicas (KIP-966)."""
     return _missing(state, partition_state, f"elr {_ids(partition_state.partition.elr)}, {_replicas(partition_state)}")
 
 
@@ -223,7 +227,7 @@ def elr_in_use(state: CheckedState, partition_state: PartitionState) -> Observat
     problem=NON_PREFERRED,
 )
 def non_preferred(state: CheckedState, partition_state: PartitionState) -> Observation | None:
-    """The leader is not the first replica. Kafka elects that one only while it is in sync."""
+    """The leader is not the first replica. Kafka elects the first one only while it is in sync."""
     value = partition_state.partition
     evidence = f"leader {value.leader}, replicas {ids(value.replicas)}"
     preferred = value.replicas[0]
@@ -239,7 +243,7 @@ def _moving(partition_state: PartitionState) -> str:
 
 
 def _stuck(state: CheckedState, partition_state: PartitionState) -> str | None:
-    """Why a reassignment will not come to an end by itself; ``None``: it may."""
+    """Return why a reassignment will not end by itself; ``None`` if it may."""
     if not is_reported(partition_state.partition.adding_replicas):
         return None
     brokers = state.image["brokers"]
@@ -263,7 +267,7 @@ def _stuck(state: CheckedState, partition_state: PartitionState) -> str | None:
     problem=REASSIGNING,
 )
 def stuck_reassignment(state: CheckedState, partition_state: PartitionState) -> Observation | None:
-    """Where a replica moves to a broker that is not there, or nothing has happened for an hour."""
+    """A replica moves to a broker that is unregistered or fenced, or the partition has not changed for an hour."""
     why = _stuck(state, partition_state)
     if why is None:
         return None
@@ -290,7 +294,7 @@ def stuck_reassignment(state: CheckedState, partition_state: PartitionState) -> 
     problem=REASSIGNING,
 )
 def reassignment(state: CheckedState, partition_state: PartitionState) -> Observation | None:
-    """One that goes on as it should."""
+    """A reassignment is in progress, and not stuck."""
     return None if _stuck(state, partition_state) else _observation(partition_state, _moving(partition_state))
 
 
@@ -302,7 +306,7 @@ def reassignment(state: CheckedState, partition_state: PartitionState) -> Observ
     problem=UNREGISTERED,
 )
 def unregistered_replica(state: CheckedState, partition_state: PartitionState) -> Observation | None:
-    """Before 4.0 brokers do not report fenced ones, which look the same then (-b)."""
+    """A replica is on an unregistered broker; not checked with -b, as before 4.0 fenced brokers look the same there."""
     if state.is_partial:
         return None
     unregistered = [node_id for node_id in partition_state.partition.replicas if node_id not in state.image["brokers"]]
@@ -321,7 +325,7 @@ def unregistered_replica(state: CheckedState, partition_state: PartitionState) -
     problem=RACKS,
 )
 def rack_violation(state: CheckedState, partition_state: PartitionState) -> Observation | None:
-    """Fewer racks than replicas could have."""
+    """The replicas are in fewer racks than they could be."""
     racks = [
         f"{node_id} in {state.image['brokers'][node_id].value.rack}" for node_id in partition_state.partition.replicas
     ]
@@ -345,29 +349,34 @@ def rack_violation(state: CheckedState, partition_state: PartitionState) -> Obse
     "add replicas",
 )
 def single_replica(state: CheckedState, topic_state: TopicState) -> Observation | None:
-    """Of any of the topic's partitions."""
+    """Some partition of the topic has only one replica."""
     if 1 not in topic_state.factors:
         return None
     number = "1 partition" if topic_state.partitions == 1 else f"{topic_state.partitions} partitions"
     evidence = f"{number}, replication factor {ids(sorted(topic_state.factors))}"
+    if 1 not in topic_state.factors_with_leader:
+        return Observation(topic_state.path, evidence, next_step=_NEEDS_LEADER)
     if len(state.placement.ready) < 2:
         return Observation(topic_state.path, evidence, next_step=NextStep(_NO_ROOM))
     return Observation(topic_state.path, evidence, moves=lambda: _widened(state, topic_state))
 
 
 def _widened(state: CheckedState, topic_state: TopicState) -> tuple[str, ...]:
-    """The commands that give each partition with one replica up to three: so many partitions a command."""
+    """Return the commands that give each partition with one replica up to three, for many partitions per command.
+
+    A replica that is added copies from the leader, so partitions without one are left out.
+    """
     topic = topic_state.topic
     moves = [
         (topic.name, number, state.placement.widen(value, _ENOUGH, number))
         for number, value in topic.scan()
-        if isinstance(value, Partition) and replication_factor(value) == 1
+        if isinstance(value, Partition) and replication_factor(value) == 1 and value.leader != -1
     ]
     return tuple(move_command(state.tools, moves[start : start + MOST]) for start in range(0, len(moves), MOST))
 
 
 _ENOUGH = 3
-"""Replicas that one broker may be lost of without a doubt about the rest."""
+"""The replication factor at which the loss of one broker still leaves two copies."""
 _MIN_ISR = (
     Cure(
         "add replicas, or {0}",
@@ -383,7 +392,7 @@ _MIN_ISR = (
     _MIN_ISR,
 )
 def min_isr_above(state: CheckedState, topic_state: TopicState) -> Observation | None:
-    """Brokers take the replication factor then."""
+    """min.insync.replicas is above the replication factor; brokers then use the replication factor instead."""
     if topic_state.min_isr is None or not topic_state.factors or topic_state.min_isr <= min(topic_state.factors):
         return None
     return _at_odds(topic_state)
@@ -396,7 +405,7 @@ def min_isr_above(state: CheckedState, topic_state: TopicState) -> Observation |
     _MIN_ISR,
 )
 def min_isr_equals(state: CheckedState, topic_state: TopicState) -> Observation | None:
-    """A single replica is another finding."""
+    """min.insync.replicas equals the replication factor; for a single replica there is singleReplica."""
     if (
         topic_state.min_isr is None
         or not topic_state.factors

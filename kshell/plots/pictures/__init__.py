@@ -1,1 +1,4 @@
-"""One module per subject: each declares its ``PICTURES``, and :func:`kshell.plots.pictures` finds it."""
+"""The pictures, one module per subject. Each is a function with the decorator :func:`kshell.plots.picture.picture`.
+
+:func:`kshell.plots.declared_pictures` imports all modules here.
+"""

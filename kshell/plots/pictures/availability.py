@@ -1,6 +1,6 @@
-"""How available topics, brokers or clusters were, by month: the pipeline's ``availability``.
+"""Picture of the pipeline's ``availability``: how available topics, brokers or clusters were, by month.
 
-A table that is seen at a glance: a box per thing and month, with its number and a colour for how bad it is.
+A grid with one cell per thing and month, which has the percentage and, if that is low, a colour.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _KEYS = (
     (0.99, theme.LegendKey("below 99.9 %", theme.ORANGE)),
     (0.0, theme.LegendKey("below 99 %", theme.TROUBLE)),
 )
-"""From which share on a box has which colour."""
+"""(least share of time with a leader, colour of the cell), the highest share first."""
 
 
 @picture("time with a leader, by month", needs=("month", "scope", "name", "availability"))
 def draw(rows: list[Row]) -> Drawn:
-    """One row per month and thing; the last twelve months. Raises UsageError where nothing is known."""
+    """Draw rows with one share per month and thing, of the last twelve months. Raises NothingToDraw without a share."""
     covered = [(row, share) for row in rows if (share := number(row["availability"])) is not None]
     if not covered:
         raise NothingToDraw("no time is covered")
@@ -57,7 +57,7 @@ def _share_cell(share: float | None) -> GridCell | None:
 
 
 def percent(share: float) -> str:
-    """``99.98 %``; what is not all of it is never rounded to 100."""
+    """Format a share of 0 to 1 as ``99.980 %``, rounded down so that only 1 becomes 100 %."""
     return f"{share * 100:.0f} %" if share in (0, 1) else f"{min(int(share * 1e5) / 1e3, 99.999):.3f} %"
 
 
@@ -73,12 +73,12 @@ def _facts(shares: dict[str, dict[str, float]]) -> list[str]:
 _PITCH, _HEAD, _FOOT = 27, 50, 12
 _LABEL = 300.0
 _WIDEST = 110.0
-"""Pixels of a box."""
+"""The most width of a cell, in pixels."""
 _GAP = 3
 
 
 class GridCell(NamedTuple):
-    """``key`` is ``None`` for what is as it should be: text on the page alone."""
+    """A cell of the grid: its text, and the legend's entry for its colour; ``None`` for no colour, if all is well."""
 
     label: str
     key: theme.LegendKey | None = None
@@ -91,7 +91,7 @@ def _grid(
     cells: Sequence[Sequence[GridCell | None]],
     legend: str,
 ) -> Figure:
-    """``cells``: one row per name, in it one cell per column (``None``: nothing is known)."""
+    """Draw the grid. ``cells`` has one row per name, with one cell per column (``None``: nothing is known)."""
     figure, top = theme.page(heading.title, heading.facts, _HEAD + _PITCH * len(names) + _FOOT, heading.note)
     keys = sorted({cell.key for row in cells for cell in row if cell and cell.key})
     if keys:
@@ -120,7 +120,7 @@ def _grid(
 
 
 def _cell(figure: Figure, cell: GridCell, at: tuple[float, float], width: float) -> None:
-    """``at``: its left and its middle, in pixels from the top left."""
+    """Draw a cell. ``at``: its left edge and its vertical middle, in pixels from the top left."""
     from matplotlib.patches import Rectangle
 
     x, middle = at

@@ -1,4 +1,4 @@
-"""Leaders and replicas per broker or rack, against an even share: ``skew``, ``skew --rack`` and ``brokers --load``."""
+"""Pictures of ``skew`` and ``brokers --load``: leaders and replicas per broker or rack, compared with an even share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kshell.plots.picture import Drawn, number, picture
     any_of=("broker", "id"),
 )
 def draw_brokers(rows: list[Row]) -> Drawn:
-    """One row per broker."""
+    """Draw rows that are brokers."""
     chosen = panels.worst(len(rows), _badness(rows))
     selected = [rows[place] for place in chosen]
     title = "Leaders and replicas by broker"
@@ -34,7 +34,7 @@ def draw_brokers(rows: list[Row]) -> Drawn:
 
 
 def _badness(rows: list[Row]) -> list[tuple[float, ...]]:
-    """How far each is from the mean."""
+    """Return for each broker how far its number of leaders is from the mean, and its replicas out of sync."""
     counts = [number(row["leaders"]) or 0 for row in rows]
     mean = sum(counts) / len(counts)
     return [(abs(count - mean), number(row.get("outOfSync")) or 0) for count, row in zip(counts, rows, strict=True)]
@@ -63,7 +63,7 @@ def _trouble(rows: list[Row]) -> list[str]:
 
 @picture("leaders and replicas by rack", needs=("rack", "leaders", "replicas", "soleRack"), commands=("skew --rack",))
 def draw_racks(rows: list[Row]) -> Drawn:
-    """One row per rack."""
+    """Draw rows that are racks."""
     chosen = panels.worst(len(rows), [(number(row["soleRack"]) or 0, number(row["replicas"]) or 0) for row in rows])
     selected = [rows[place] for place in chosen]
     title = "Leaders and replicas by rack"
@@ -100,7 +100,7 @@ def _rack_label(row: Row) -> str:
 
 
 def _load_panels(selected: Sequence[Row], rows: Sequence[Row]) -> list[panels.Panel]:
-    """Panels of the rows that are drawn; what they are compared with comes from all ``rows``."""
+    """Return the panels of the ``selected`` rows; the lines to compare with are computed from all ``rows``."""
     leaders = [panels.Bar(number(row["leaders"])) for row in selected]
     replicas = [_replicas(row) for row in selected]
     active = [row for row in rows if row.get("fenced", False) is False]
@@ -117,9 +117,10 @@ def _replicas(row: Row) -> panels.Bar:
 
 
 def _share(rows: Sequence[Row], sharing: Sequence[Row], name: str, skew: str) -> tuple[str, float] | None:
-    """The even share, computed from the skews; without them the mean, as rows may have been left out of the answer.
+    """Return the (label, number) of the line that bars are compared with; ``None`` if there is no common one.
 
-    A rack's share goes by its brokers: where it differs from row to row, there is no one line.
+    It is the even share, computed from a count and its skew, as rows may have been left out of the result. Without
+    skews it is the mean. The even share of a rack depends on its brokers: if it differs from row to row, there is none.
     """
     if skew not in rows[0]:
         counts = [number(row[name]) or 0 for row in sharing]
@@ -133,7 +134,7 @@ def _share(rows: Sequence[Row], sharing: Sequence[Row], name: str, skew: str) ->
 
 
 def _most_and_least(rows: Sequence[Row], verb: str, name: Callable[[Row], str]) -> list[str]:
-    """Who leads the most, and the least of those that may lead."""
+    """Return statements about which broker or rack leads the most, and the least among those that may lead."""
     able = [row for row in rows if row.get("fenced", False) is False and row.get("leaderSkew", 0) is not None]
     counts = [(number(row["leaders"]) or 0, row) for row in able]
     if not counts:
@@ -145,7 +146,7 @@ def _most_and_least(rows: Sequence[Row], verb: str, name: Callable[[Row], str]) 
 
 
 def _sums(rows: Sequence[Row]) -> str:
-    """The totals, as a sentence."""
+    """Return the totals of leaders and replicas as a sentence."""
     leaders, replicas, lost = (
         int(sum(number(row.get(name)) or 0 for row in rows)) for name in ("leaders", "replicas", "outOfSync")
     )

@@ -1,4 +1,7 @@
-"""How much there was per day, one line per thing: pictures of the pipeline's tables that have a column ``day``."""
+"""Pictures of the pipeline's tables that have a column ``day``: a count per day, one line per broker, topic or type.
+
+The last lines of the module declare one picture per table.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,16 @@ from kshell.plots.picture import Drawn, NothingToDraw, number, picture
 from kshell.tree.image import lasting
 
 MOST = 20
-"""Lines."""
+"""The most lines of a picture."""
 _BINS = 140
 DAY_MS = 86_400_000
 
 
 class Daily(NamedTuple):
-    """What is counted: ``value`` is the column, ``singular`` and ``plural`` name it.
+    """What a picture counts: the column ``value``, named by ``singular`` and ``plural``; ``name`` names a row's line.
 
-    ``name`` makes a line's name out of a row; ``line_noun`` says what the lines are (``brokers``). With
-    ``is_level``, days are not summed: a bar of several is their highest.
+    ``line_noun`` says what the lines are (``brokers``). ``is_level``: a bar of several days shows the highest value,
+    not the sum.
     """
 
     title: str
@@ -47,12 +50,12 @@ def _daily_picture(
     hatch: str = "",
     is_level: bool = False,
 ) -> None:
-    """Declare the picture of rows that have a day and ``column``, or a day and a cluster.
+    """Declare the picture of rows with the columns ``day``, ``value``, and ``column`` or ``clusterId``.
 
     Args:
-        column: each value of it is a line of the picture; without it, each cluster is.
+        column: the column whose values are the lines; if rows do not have it, each cluster is a line.
         nouns: singular and plural of what is counted.
-        name: how a line is named, clusters excepted.
+        name: the format of a line's name, except for clusters.
     """
 
     @picture(title[0].lower() + title[1:], needs=("day", value), any_of=(column, "clusterId"))
@@ -63,7 +66,7 @@ def _daily_picture(
 
 
 class _Counted(NamedTuple):
-    """Line -> start of a stretch (epoch milliseconds) -> how much."""
+    """Name of a line -> start of an interval (epoch milliseconds) -> count; ``undated``: rows without a day."""
 
     lines: Mapping[str, Mapping[int, float]]
     clock: strips.Clock
@@ -75,7 +78,7 @@ class _Counted(NamedTuple):
 
 
 def draw(kind: Daily, rows: Sequence[Row]) -> Drawn:
-    """One row per day and thing. Raises UsageError where no row has a day, or nothing happened."""
+    """Draw rows with a count per day and line. Raises NothingToDraw if no row has a day, or all counts are 0."""
     counted = _counted(kind, rows)
     totals = {name: counted.total(name, kind) for name in counted.lines}
     if not any(totals.values()):
@@ -104,7 +107,7 @@ def draw(kind: Daily, rows: Sequence[Row]) -> Drawn:
 
 
 def _totals_only(kind: Daily, totals: Mapping[str, float], selected: Collection[str], heading: panels.Heading) -> Drawn:
-    """Of a single day, or all of one stretch: there is nothing to see over time."""
+    """Draw the totals without time, for counts that are all in one interval."""
     names = [name for name in totals if name in selected]
     bars = [panels.Bar(totals[name], totals[name] if kind.hatch else 0) for name in names]
     figure = panels.draw(heading, names, [panels.Panel("", kind.plural, bars, kind.color)])
@@ -136,7 +139,7 @@ def day_ms(day: object) -> int | None:
 
 
 def _selected(totals: Mapping[str, float]) -> frozenset[str]:
-    """The lines that are drawn: those with the most where there are too many."""
+    """Return the names of the lines to draw: those with the highest totals if there are too many."""
     return frozenset(sorted(totals, key=lambda name: (-totals[name], name))[:MOST])
 
 
@@ -151,7 +154,7 @@ def _facts(kind: Daily, counted: _Counted, totals: Mapping[str, float]) -> list[
         ((name, value, start) for name, bins in counted.lines.items() for start, value in bins.items()),
         key=lambda bar: (bar[1], -bar[2]),
     )
-    # A stretch of several days is named by its first one.
+    # An interval of several days is named by its first day.
     when = f"{'on' if clock.step == DAY_MS else f'in the {lasting(clock.step)} from'} {_day(start)}"
     if kind.is_level:
         return [_days(clock), f"most: {theme.short_name(name, 40)}, {top:.2f} {when}"]

@@ -1,4 +1,4 @@
-"""How long partitions lacked in-sync replicas: the pipeline's ``isr_episodes``, counted by length."""
+"""Picture of the pipeline's ``isr_episodes``: how long partitions lacked in-sync replicas, counted by length."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kshell.plots.picture import Drawn, NothingToDraw, number, picture
 
 @picture("how long partitions lacked in-sync replicas", needs=("lasted", "episodes", "leaderless"))
 def draw(rows: list[Row]) -> Drawn:
-    """One row per range of lengths, shortest first. Raises UsageError where there was no episode."""
+    """Draw rows that are ranges of lengths, shortest first. Raises NothingToDraw if there was no episode."""
     counts = [(str(row["lasted"]), number(row["episodes"]) or 0, number(row["leaderless"]) or 0) for row in rows]
     total = int(sum(count for _, count, _ in counts))
     leaderless = int(sum(count for _, _, count in counts))

@@ -1,4 +1,4 @@
-"""How large clusters are, and what is offline in them: the overview of the pipeline's report."""
+"""Picture of the overview in the pipeline's report: the size of each cluster, and how much of it is offline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PANELS = (
 
 @picture("clusters", needs=("clusterId", *(name for name, _, _ in _PANELS)))
 def draw(rows: list[Row]) -> Drawn:
-    """One row per cluster."""
+    """Draw rows that are clusters."""
     bad = [tuple(_count(row, name) for name, _, _ in reversed(_PANELS)) for row in rows]
     selected = [rows[place] for place in panels.worst(len(rows), bad)]
     title = "Clusters"

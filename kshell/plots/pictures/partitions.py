@@ -1,4 +1,4 @@
-"""What is wrong with partitions, by topic: ``partitions`` and ``topics``."""
+"""Pictures of ``partitions`` and ``topics``: how many partitions of each topic are offline or under-replicated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OTHER_STATE = "another state"
 
 @picture("partitions by topic and state", needs=("topic", "partition", "state"), commands=("partitions",))
 def draw_partitions(rows: list[Row]) -> Drawn:
-    """One row per partition, counted by topic; each is in one state, the worst that it has."""
+    """Draw rows that are partitions, counted by topic. Each partition counts once, in its worst state."""
     counts: dict[str, Counter[str]] = {}
     for row in rows:
         state = str(row["state"])
@@ -54,7 +54,7 @@ _TROUBLES = (
 
 @picture("partition states by topic", needs=("name", "partitions", "underReplicated", "offline"), commands=("topics",))
 def draw_topics(rows: list[Row]) -> Drawn:
-    """One row per topic. A partition may have several of these troubles, so that they stand beside each other."""
+    """Draw rows that are topics. One panel per problem, because a partition may have several problems."""
     troubles = [trouble for trouble in _TROUBLES if trouble[0] in rows[0]]
     bad = [(*(_count(row, name) for name, _, _ in reversed(troubles)), _count(row, "partitions")) for row in rows]
     selected = [rows[place] for place in panels.worst(len(rows), bad)]

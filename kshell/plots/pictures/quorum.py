@@ -1,4 +1,4 @@
-"""How far voters and observers are behind the quorum's leader: ``quorum``."""
+"""Picture of ``quorum``: how far voters and observers are behind the leader of the metadata quorum."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kshell.plots.picture import Drawn, NothingToDraw, number, picture
 
 
 class _Replica(NamedTuple):
-    """``behind`` is in seconds since it was last caught up, by the leader's clock. ``None``: not reported."""
+    """A replica: its lag in offsets, and the seconds since it last caught up; ``None`` for what is not reported."""
 
     id: str
     role: str
@@ -23,7 +23,7 @@ class _Replica(NamedTuple):
     "lag of the quorum", needs=("leaderId", "leaderEpoch", "highWatermark", "voters", "observers"), commands=("quorum",)
 )
 def draw(rows: list[Row]) -> Drawn:
-    """One row: the quorum. Raises UsageError when no lag is known."""
+    """Draw a single row, the quorum. Raises NothingToDraw if no lag is known."""
     replicas = _replicas(rows[0])
     if not any(replica.lag is not None for replica in replicas):
         raise NothingToDraw("no lag is known: only a running quorum tells it", "open the quorum (-q) and ask again")
@@ -62,7 +62,7 @@ def _replicas(quorum: Row) -> list[_Replica]:
 
 
 def _listed(replicas: Any) -> list[Mapping[str, Any]]:
-    """By id, as the command lists them; brokers do not report observers."""
+    """Return voters or observers sorted by id, as the command lists them; none if they were not reported."""
     listed: Iterable[Any] = replicas or ()
     nodes = [node for node in listed if isinstance(node, Mapping)]
     return sorted(nodes, key=lambda node: number(node.get("id")) or 0)

@@ -1,4 +1,4 @@
-"""Reassignments over time, one lane per partition: the pipeline's ``reassignments``."""
+"""Picture of the pipeline's ``reassignments``: partition reassignments over time, one lane per partition."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LASTS = Style("under way", theme.PURPLE, "....", 5)
 
 @picture("reassignments over time", needs=("topic", "partition", "fromMs", "toMs", "outcome", "adding", "removing"))
 def draw(rows: list[Row]) -> Drawn:
-    """One row per reassignment. Raises UsageError where none has a time."""
+    """Draw rows that are reassignments. Raises NothingToDraw if no row has a time."""
     timed = [(row, start) for row in rows if (start := number(row["fromMs"])) is not None]
     if not timed:
         raise NothingToDraw("no row says when it begins")

@@ -1,4 +1,4 @@
-"""How many records of each type there were over time: ``log``, ``dump``, ``follow``."""
+"""Picture of ``log``, ``dump`` and ``follow``: how many records of each type there were over time."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kshell.plots.picture import Drawn, NothingToDraw, number, picture
 from kshell.tree.image import lasting
 
 MOST = 14
-"""Types that have a line of their own."""
+"""The most lines of the picture. If there are more types, the last line sums up the rare ones."""
 _BINS = 140
 
 
 class _Counted(NamedTuple):
-    """``types``: type, the most frequent first -> start of a stretch of ``step`` milliseconds -> records in it."""
+    """Records by type: type, the most frequent first -> start of an interval of ``step`` milliseconds -> count."""
 
     types: Mapping[str, Mapping[int, int]]
     step: int
@@ -27,7 +27,7 @@ class _Counted(NamedTuple):
 
     @property
     def tallest(self) -> tuple[int, str, int]:
-        """Records, their type, and when."""
+        """The most records in one interval, their type, and the interval's start, negated: the first such one wins."""
         return max(
             ((count, name, -at) for name, bins in self.types.items() for at, count in bins.items()),
             key=lambda bar: (bar[0], bar[2]),
@@ -38,7 +38,7 @@ class _Counted(NamedTuple):
     "records by type over time", needs=("offset", "timestampMs", "type", "data"), commands=("log", "dump", "follow")
 )
 def draw(rows: list[Row]) -> Drawn:
-    """One row per record; records that all have one time are only counted by type."""
+    """Draw rows that are records. If all have the same time, they are only counted by type."""
     timed = [(time, str(row["type"])) for row in rows if (time := number(row["timestampMs"])) is not None and time >= 0]
     if not timed:
         raise NothingToDraw("no record has a time")
@@ -88,7 +88,7 @@ def _over_time(counted: _Counted, totals: Counter[str], rows: int) -> Drawn:
 
 
 def _totals_only(totals: Counter[str], at: float, rows: int) -> Drawn:
-    """Of a snapshot, or of one record: there is no rate."""
+    """Draw the numbers by type without time, for records that all have the same time, such as those of a snapshot."""
     title = "Records by type"
     ordered = sorted(totals.items(), key=lambda item: (-item[1], item[0]))[: panels.MOST]
     facts = [

@@ -1,4 +1,4 @@
-"""What each broker was over time, one lane per broker: the pipeline's ``broker_states``."""
+"""Picture of the pipeline's ``broker_states``: the state of each broker over time (fenced, unfenced and so on)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OTHER_STATE = Style("another state", theme.PURPLE)
 
 @picture("brokers over time", needs=("broker", "state", "fromMs", "toMs"))
 def draw(rows: list[Row]) -> Drawn:
-    """One row per stretch of time. Raises UsageError where none has a time."""
+    """Draw rows that are the states of brokers, one lane per broker. Raises NothingToDraw if no row has a time."""
     states_by_broker: dict[str, list[tuple[Row, float, float | None]]] = {}
     for row in rows:
         start = number(row["fromMs"])

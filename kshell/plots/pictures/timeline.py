@@ -1,7 +1,7 @@
-"""Leadership and ISR over time, one lane per partition: ``timeline``.
+"""Picture of ``timeline``: leadership and ISR over time, one lane per partition.
 
-A bar's colour and number say who leads, its height how many of the replicas are in sync. Time without a leader fills
-its lane in the colour that nothing else has, hatched, and with a cross.
+The colour and number of a bar are the leader, its height is the share of replicas in sync. Time without a leader fills
+the lane in a colour that nothing else has, hatched, and with a cross.
 """
 
 from __future__ import annotations
@@ -22,12 +22,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NOBODY = -1
+"""The leader of a partition without one, as in Kafka's records."""
 _EXACT = 100
-"""Spans of a lane up to which each is drawn as it is."""
+"""The most intervals of a lane that are drawn one by one; more are combined (:meth:`PartitionBar.binned`)."""
 
 
 class Interval(NamedTuple):
-    """From ``start`` (epoch milliseconds) to ``end``; ``None``: it lasts. ``in_sync`` is ``None`` if unknown."""
+    """A time without a change of leader or ISR, in epoch milliseconds; ``end`` is ``None`` if it still lasts.
+
+    ``leader`` is a broker id or :data:`NOBODY`; ``in_sync`` is the size of the ISR, ``None`` if it is unknown.
+    """
 
     start: float
     end: float | None
@@ -37,27 +41,30 @@ class Interval(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Of the replicas, how many are in sync: 0 to 1. Unknown counts as all."""
+        """The share of replicas that are in sync, 0 to 1. An unknown ISR counts as 1."""
         return 1.0 if self.in_sync is None else min(1.0, self.in_sync / max(self.replicas, 1))
 
     def length(self, last: float) -> float:
-        """In milliseconds; what lasts, up to ``last``."""
+        """Return the length in milliseconds; an interval that still lasts ends at ``last``, the last change."""
         return max(0.0, (last if self.end is None else self.end) - self.start)
 
 
 class PartitionBar(NamedTuple):
-    """A partition: its name as rows have it, and its spans, oldest first. Between them it was not there."""
+    """A partition: its name, and its intervals, oldest first. In gaps between them the partition did not exist."""
 
     name: str
     spans: Sequence[Interval]
 
     @property
     def is_dense(self) -> bool:
-        """Whether it has more spans than are drawn one by one."""
+        """Whether it has too many intervals to draw one by one."""
         return len(self.spans) > _EXACT
 
     def binned(self, start: float, last: float, columns: int) -> PartitionBar:
-        """Of very many spans, a stretch a column: no leader before any, then the last one; the smallest ISR."""
+        """Combine very many intervals into one per column of pixels, between ``start`` and ``last``.
+
+        A column shows no leader if there was none at some time in it, else the last leader; and the smallest ISR.
+        """
         if not self.is_dense:
             return self
         length = max(last - start, 1.0)
@@ -93,7 +100,7 @@ def _worse_span(old: Interval | None, new: Interval) -> Interval:
 
 
 def lanes_of(rows: Sequence[Row]) -> tuple[list[PartitionBar], float, float]:
-    """Lanes in the order of the rows; when the first begins; the last change (epoch milliseconds)."""
+    """Return a lane for each partition in the order of the rows, the first time, and the last change (epoch ms)."""
     spans_by_partition: dict[tuple[str, str], list[Interval]] = {}
     for row in rows:
         start = number(row["fromTimeMs"])
@@ -121,16 +128,17 @@ def _begin(span: Interval) -> float:
 
 
 def without_leader(lane: PartitionBar, last: float) -> float:
-    """For how long (milliseconds); a little for what lasts since the last change."""
+    """Return how long a partition was without a leader, in milliseconds; 1 is added for each interval."""
     return sum(span.length(last) + 1 for span in lane.spans if span.leader == NOBODY)
 
 
 def _short(lane: PartitionBar, last: float) -> float:
+    """Return how long replicas were out of sync, in milliseconds weighted by their share."""
     return sum((span.length(last) + 1) * (1 - span.share) for span in lane.spans)
 
 
 def worst_lanes(lanes: Sequence[PartitionBar], most: int, last: float) -> list[PartitionBar]:
-    """Those to draw, in their order: longest without a leader, then longest short of replicas, then the first."""
+    """Return the lanes to draw, in their order: the ``most`` that were longest without a leader, then out of sync."""
     if len(lanes) <= most:
         return list(lanes)
     order = sorted(range(len(lanes)), key=lambda at: (-without_leader(lanes[at], last), -_short(lanes[at], last), at))
@@ -138,7 +146,7 @@ def worst_lanes(lanes: Sequence[PartitionBar], most: int, last: float) -> list[P
 
 
 def facts_about(lanes: Sequence[PartitionBar], last: float) -> list[str]:
-    """What there is to see, the worst first."""
+    """Return short statements about what the picture shows, the worst first."""
     facts = _leaderless(lanes, last)
     open_ends = [lane.spans[-1] for lane in lanes if lane.spans[-1].end is None]
     short = sum(span.share < 1 for span in open_ends)
@@ -178,21 +186,21 @@ def _name_of(lanes: Sequence[PartitionBar]) -> str:
 # --- drawing ---
 
 MOST = 30
-"""Partitions that are drawn."""
+"""The most partitions that are drawn."""
 _PITCH, _BAND = 28, 0.84
 _HEAD, _FOOT, _LABEL = 46, 48, 290
 _REST = 0.14
-"""Of the time that is drawn: what holds since the last change, without a scale."""
+"""The share of the drawn time that is added after the last change, for the present state; it is not to scale."""
 _NAMED = 10
-"""Brokers in the legend."""
+"""The most brokers in the legend."""
 _NARROW = 3.0
-"""Pixels that a time without a leader has at least."""
+"""The least width of a time without a leader, in pixels."""
 _HATCHED, _APART, _LETTERS = 6, 14, 11
-"""Pixels: of a box whose hatch can be seen; from cross to cross at least; the height of a bar that letters fit in."""
+"""Pixels: the least width of a box with a hatch, distance of two crosses, and height of a bar with text in it."""
 
 
 class _View(NamedTuple):
-    """``end`` is beyond the last change: what holds there is how it ended. Times are epoch milliseconds."""
+    """What is drawn, from ``start`` to ``end`` (epoch milliseconds); after the last change it is the present state."""
 
     lanes: Sequence[PartitionBar]
     start: float
@@ -201,7 +209,7 @@ class _View(NamedTuple):
     width: float
 
     def style(self, leader: int) -> tuple[str, str]:
-        """Colour and hatch of a broker; of the two, some are given twice where there are very many."""
+        """Return colour and hatch of a broker; with very many brokers, some pairs are used more than once."""
         place = self.brokers.index(leader)
         colors = len(theme.SERIES)
         return theme.SERIES[place % colors], theme.HATCHES[place // colors % len(theme.HATCHES)]
@@ -211,7 +219,7 @@ class _View(NamedTuple):
 
 
 def _spec(rows: list[Row]) -> dict[str, Any]:
-    """The stretches as they are in the rows: who zooms sees each."""
+    """Make the interactive chart, with every interval of the rows, as the user can zoom in."""
     _, first, last = lanes_of(rows)
     beyond = last + max((last - first) * _REST, 1.0)
     stretches, brokers = [], set[int]()
@@ -247,7 +255,7 @@ def _listed(nodes: Any) -> str | None:
     spec=_spec,
 )
 def draw(rows: list[Row]) -> Drawn:
-    """One row per stretch of time. Raises UsageError when no row has a time."""
+    """Draw rows that are intervals of time of partitions. Raises NothingToDraw if no row has a time."""
     lanes, start, last = lanes_of(rows)
     if not lanes:
         raise NothingToDraw("no row says when it begins")
@@ -293,7 +301,7 @@ def _names(figure: Figure, chosen: Sequence[PartitionBar], top: float, last: flo
 
 
 def _fill(axes: Axes, view: _View, last: float) -> None:
-    """Bars, one collection a broker; behind them how high they would be with all replicas in sync."""
+    """Draw the bars, one collection per broker, and behind them faint ones of full height (all replicas in sync)."""
     shapes: dict[int, list[tuple[float, float, float, float]]] = defaultdict(list)
     ground: list[tuple[float, float, float, float]] = []
     least = _NARROW / view.width * (view.end - view.start)
@@ -333,7 +341,7 @@ def _legend(figure: Figure, view: _View, top: float) -> None:
 
 
 def _crosses(axes: Axes, view: _View, lane: PartitionBar, middle: float) -> None:
-    """Write on each time without a leader, or draw a cross where there is no room for text."""
+    """Label each time without a leader, or mark it with a cross if there is no room for text."""
     label, inside, beyond = "no leader", [], []
     room = theme.width_of(label, theme.TINY, "bold") + 8
     taken = view.start - view.end
@@ -364,7 +372,7 @@ def _crosses(axes: Axes, view: _View, lane: PartitionBar, middle: float) -> None
 
 
 def _leader(axes: Axes, view: _View, span: Interval, middle: float, end: float) -> None:
-    """Who leads, where there is room in the bar."""
+    """Write the leader on a bar if there is room, with the size of the ISR if it is not complete."""
     room, at = view.pixels(end - span.start) - 6, (span.start + end) / 2
     if room < _APART / 2:
         return
@@ -379,12 +387,12 @@ def _leader(axes: Axes, view: _View, span: Interval, middle: float, end: float) 
     if span.share * _BAND * _PITCH >= _LETTERS:
         _put(axes, at, middle + _BAND / 2 * (1 - span.share), text, color, bool(hatch))
     else:
-        # In a low bar there is no room for letters: they stand above it, on the page.
+        # A low bar has no room for letters: they are written above it.
         _put(axes, at, middle - _BAND / 2 * span.share, text)
 
 
 def _put(axes: Axes, at: float, middle: float, text: str, on: str = "", plain: bool = False, **more: Any) -> None:
-    """Write on a colour, which is ``plain`` behind the text where it is hatched; or on the page."""
+    """Write a text on the colour ``on``, or on the page if that is empty. ``plain``: hide a hatch behind the text."""
     back = {"facecolor": on, "edgecolor": "none", "pad": 1.0} if plain else None
     axes.text(
         at,

@@ -1,4 +1,4 @@
-"""Which level features had over time, one lane per feature or cluster: the pipeline's ``upgrades``."""
+"""Picture of the pipeline's ``upgrades``: finalized feature levels over time, one lane per feature or cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COLORS = (theme.BLUE, theme.SKY, theme.GREEN, theme.ORANGE, theme.PURPLE, theme
 
 @picture("feature levels over time", needs=("clusterId", "feature", "offset", "ms", "change", "newLevel"))
 def draw(rows: list[Row]) -> Drawn:
-    """One row per change. ``lastMs``, where rows have it, is how far what is known of the cluster goes."""
+    """Draw rows that are changes; ``lastMs``, if there, is the time up to which a cluster's log is known."""
     timed = [(row, at) for row in rows if (at := number(row["ms"])) is not None]
     if not timed:
         raise NothingToDraw("no row has a time")

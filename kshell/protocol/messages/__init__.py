@@ -1,1 +1,1 @@
-"""Requests and responses of Kafka's protocol, declared once each; one module a concern."""
+"""The requests and responses of Kafka's protocol that kshell uses, each declared once, in one module per subject."""

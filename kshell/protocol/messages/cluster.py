@@ -1,4 +1,4 @@
-"""Nodes, and the topics that brokers know (KIP-455, KIP-700, KIP-919, KIP-966, KIP-1073)."""
+"""APIs that describe nodes and the topics that brokers know (KIP-455, KIP-700, KIP-919, KIP-966, KIP-1073)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ METADATA = api(
     3,
     "1-13",
     flexible=9,
-    most_elements=4_000_000,  # below 3.8 all topics come at once
+    most_elements=4_000_000,  # before DescribeTopicPartitions (3.8), one answer has all topics
     request="""
   topics                              []MetadataRequestTopic?
     topicId                           uuid                     10+

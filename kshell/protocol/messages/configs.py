@@ -1,4 +1,4 @@
-"""Configurations and log levels (KIP-226, KIP-339, KIP-412, KIP-569, KIP-1142)."""
+"""APIs that describe configurations and log levels, and change log levels (KIP-226, 339, 412, 569, 1142)."""
 
 from __future__ import annotations
 

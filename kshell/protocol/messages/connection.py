@@ -1,4 +1,4 @@
-"""What a connection begins with: versions (KIP-35, KIP-511, KIP-584) and SASL (KIP-43, KIP-152, KIP-368)."""
+"""APIs of a connection's beginning: ApiVersions (KIP-35, KIP-511, KIP-584) and SASL (KIP-43, KIP-152, KIP-368)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Messages as drafts of KIPs had them, where Kafka then did something else. Each is a dialect: off unless named.
+"""Messages as drafts of KIPs had them, where Kafka's releases then did it differently. Each is called a *dialect*.
 
-Their numbers mean other layouts in Kafka's releases, so a dialect is for a peer that is known to speak it. Each says
-only what it changes in the message that landed.
+A dialect is off unless the client property ``dialect`` names it. The versions of a dialect have other layouts in
+Kafka's releases, so use one only with a peer that is known to speak it. Each declares only what it changes in the
+message that Kafka released.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ _KIP_35 = api(
 
 
 def _edited(text: str, *, without: tuple[str, ...] = (), after: str = "", add: str = "") -> str:
-    """A declaration with lines taken out, and others put in behind the field ``after`` and what is nested below it.
+    """Return a declaration without some fields, and with lines added after the field ``after`` and its nested fields.
 
-    Fields are named with their indentation, as they stand in the text. Raises ValueError for one that is not there.
+    Fields are named with their indentation, as in the text. Raises ValueError for a field that is not there.
     """
     lines: list[str] = []
     missing = {*without, *([after] if after else ())}
@@ -128,10 +129,10 @@ _DRAFTED_AT = 3
 
 
 def doubt(api: Api, version: int, body: Message) -> str | None:
-    """Why a decoded answer cannot be that dialect's, though its bytes can be read so; ``None`` where it can.
+    """Return why a response that was decoded in a dialect cannot be in that dialect; ``None`` if it can be.
 
-    What Kafka itself answers differs from a draft by a field or two, and now and then has bytes that fit both. Then a
-    field holds what stands elsewhere in Kafka's layout, and never what belongs there.
+    The layout of Kafka's releases differs from a draft by a field or two, and sometimes the bytes of one can be decoded
+    as the other. Then a field has the bytes of another one, and so a value that it never has in the dialect.
     """
     if api is _KIP_885 and version >= 1 and not body["errorCode"] and len(body["clusterId"]) < _SHORTEST_ID:
         return "the cluster's id is missing"  # Kafka's endpoint type, read as the length of the id

@@ -1,1 +1,1 @@
-"""Brokers as a source: an image of what they answer."""
+"""Brokers as a source: a partial image, made of their answers to requests such as DescribeTopicPartitions."""

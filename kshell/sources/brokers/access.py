@@ -1,4 +1,4 @@
-"""ACLs, client quotas, SCRAM users and delegation tokens as brokers report them."""
+"""Ask brokers for ACLs, client quotas, SCRAM users and delegation tokens, and write them into a delta of an image."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from kshell.protocol.names import error_name
 from kshell.sources.brokers.requests import ask
 
 _ANY = 1
-"""Of resource types, patterns, operations and permissions."""
+"""The filter that matches every resource type, pattern type, operation and permission type."""
 _RESOURCE_NOT_FOUND = 91
 
 
 def acls(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
-    """Write every ACL, under a key made of its fields (:func:`acl_key`): brokers report no ids. Raises NodeError."""
+    """Write every ACL, under a key made of its fields (:func:`acl_key`), as brokers report no ids. Raises NodeError."""
     wanted = {"resourceTypeFilter": _ANY, "patternTypeFilter": _ANY, "operation": _ANY, "permissionType": _ANY}
     anything = {"resourceNameFilter": None, "principalFilter": None, "hostFilter": None}
     answer = ask(nodes, DESCRIBE_ACLS, wanted | anything)
@@ -47,7 +47,7 @@ def acls(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
 
 
 def acl_key(acl: Acl) -> str:
-    """The path segment of an ACL whose id is not known: its fields in the order of the leaf, separated by commas."""
+    """The path segment of an ACL whose id is not known: its fields, separated by commas, with ``%2C`` for their own."""
     return ",".join(encode_name(field).replace(",", "%2C") for field in acl)
 
 
@@ -61,8 +61,8 @@ def quotas(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
 
 
 def scram(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
-    """Write every SCRAM user with the iterations, which is all that brokers report. Raises NodeError."""
-    # No users means all, as null does; but a broker that refuses null never answers (4.3.1 still has that fault).
+    """Write every SCRAM user with its number of iterations; brokers report nothing else. Raises NodeError."""
+    # An empty list means all users, as null does; but a broker that refuses null never answers (still so in 4.3.1).
     answer = ask(nodes, DESCRIBE_USER_SCRAM_CREDENTIALS, {"users": []})
     for user in answer.body["results"]:
         if user["errorCode"] and user["errorCode"] != _RESOURCE_NOT_FOUND:
@@ -74,7 +74,7 @@ def scram(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
 
 
 def tokens(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
-    """Write the delegation tokens that the principal may see, without the HMAC that comes along. Raises NodeError."""
+    """Write the delegation tokens that the principal may see, without their HMACs. Raises NodeError."""
     answer = ask(nodes, DESCRIBE_DELEGATION_TOKEN, {"owners": None})
     for item in answer.body["tokens"]:
         token = DelegationToken(
@@ -90,7 +90,7 @@ def tokens(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
 
 
 def _principal(item: dict[str, Any], prefix: str) -> Any:
-    """``User:alice``; versions below 3 do not report who requested a token."""
+    """A principal such as ``User:alice``. Versions below 3 of the API do not report who requested a token."""
     if f"{prefix}Type" not in item:
         return UNREPORTED
     return f"{item[f'{prefix}Type']}:{item[f'{prefix}Name']}"

@@ -1,4 +1,4 @@
-"""Configs as nodes report them (KIP-226, KIP-569): values, sources and types, before they are selected or shown."""
+"""Configs as nodes report them in DescribeConfigs (KIP-226, KIP-569): their values, sources, types and synonyms."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEFAULT = "DEFAULT_CONFIG"
 
 
 class Synonym(NamedTuple):
-    """Where else a value may come from; the first that is set wins. ``value`` is ``None`` where it is sensitive."""
+    """A place that a config's value may come from; the first that is set wins. A sensitive ``value`` is ``None``."""
 
     name: str
     value: str | None
@@ -32,9 +32,9 @@ class Synonym(NamedTuple):
 
 
 class ConfigEntry(NamedTuple):
-    """One config as a node reports it. ``value`` is ``None`` where it is sensitive, or unset.
+    """One config as a node reports it. ``value`` is ``None`` if it is sensitive or unset.
 
-    ``valid_values`` is told by the earlier draft of KIP-569 alone; ``case_sensitive`` belongs to it.
+    ``valid_values``, and whether they are ``case_sensitive``, are only reported by the earlier draft of KIP-569.
     """
 
     name: str
@@ -50,7 +50,7 @@ class ConfigEntry(NamedTuple):
 
 
 class Described(NamedTuple):
-    """The configs of one resource, or why there are none."""
+    """The configs of one resource, or, in ``failure``, why the node did not report them."""
 
     resource: Resource
     entries: tuple[ConfigEntry, ...]
@@ -59,17 +59,17 @@ class Described(NamedTuple):
 
 
 def dynamic_source(resource: Resource) -> str:
-    """The source of what was set for just this resource."""
+    """The config source of values that were set for exactly this resource."""
     kind, name = resource
     return "DYNAMIC_DEFAULT_BROKER_CONFIG" if kind == "BROKER" and not name else _DYNAMIC.format(kind)
 
 
 NEWER_SOURCE = tuple(_DYNAMIC.format(kind) for kind in NEWER_ENUM)
-"""The source of what is set for resources of a type that no release defines; ``{}`` is the type's number."""
+"""The config source of values of resources whose type no release defines; ``{}`` stands for the type's number."""
 
 
 def own_setting(resource: Resource, entry: ConfigEntry) -> Synonym | None:
-    """The setting of that key at just that resource, if there is one."""
+    """The value that was set for the entry at exactly this resource; ``None`` if its value comes from elsewhere."""
     source = dynamic_source(resource)
     if entry.synonyms:
         return next((s for s in entry.synonyms if s.source == source and s.name == entry.name), None)

@@ -1,4 +1,4 @@
-"""DescribeConfigs: what nodes say of configs (KIP-226, KIP-569, KIP-1142), and an image's dynamic ones."""
+"""Ask nodes for configs (DescribeConfigs, KIP-226, KIP-569, KIP-1142), and write the dynamic ones into an image."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from kshell.sources.brokers.requests import ask, ask_at
 CODES = {name: code for code, name in RESOURCE_TYPES.items()}
 
 _AT_ONCE = 200
-"""Resources in one question: an answer has some 10 kB for each, with synonyms and documentation 30 kB."""
+"""Resources in one request: an answer has some 10 kB for each, with synonyms and documentation 30 kB."""
 _ALL_TYPES = Versions(1, None)
 
 
 def describe(
     connection: Connection, resources: Iterable[Resource], *, synonyms: bool = False, documentation: bool = False
 ) -> Iterator[Described]:
-    """Describe resources at a node, in several requests if need be.
+    """Ask a node for the configs of resources, in several requests if need be.
 
     Raises:
-        NodeError: the request failed; what concerns a single resource is in its :class:`Described`.
+        NodeError: the request failed; an error of a single resource is in its :class:`Described`.
     """
     rest = iter(resources)
     while batch := list(islice(rest, _AT_ONCE)):
@@ -67,7 +67,7 @@ def _entry(item: dict[str, Any]) -> ConfigEntry:
 
 
 def _type(item: dict[str, Any]) -> str:
-    """A number since KIP-569, a name in its earlier draft; unknown ones are UNKNOWN and never an error."""
+    """The config's type: a number since KIP-569, a name in its earlier draft; ``UNKNOWN`` for any other."""
     if "configType" in item:
         return TYPES.get(item["configType"], UNKNOWN)
     type_name = str(item.get("type") or "").upper()
@@ -75,10 +75,10 @@ def _type(item: dict[str, Any]) -> str:
 
 
 def set_here(described: Described) -> Iterator[tuple[str, str]]:
-    """(key, value) of what was set for just that resource; a sensitive value is redacted: nodes do not report it.
+    """(key, value) of each config that was set for exactly this resource; sensitive values are redacted.
 
-    A key may owe its value to a synonym that is set (``log.retention.hours`` to ``log.retention.ms``): its synonyms
-    tell, and their values are as they were written, where the entry's own is as the node has understood it.
+    A config may get its value from another key (``log.retention.hours`` from ``log.retention.ms``), so the synonyms
+    are read: they say which key was set. Their values are as the user wrote them, not as the node interprets them.
     """
     for entry in described.entries:
         setting = own_setting(described.resource, entry)
@@ -87,7 +87,7 @@ def set_here(described: Described) -> Iterator[tuple[str, str]]:
 
 
 def write(delta: Delta, described: Iterable[Described], notes: list[str]) -> None:
-    """Write the dynamic configs of resources into an image; those that were refused are listed as missing."""
+    """Write the dynamic configs of resources into an image; refused resources are entered as missing, with a note."""
     refused: dict[str, list[Described]] = {}
     for resource in described:
         if resource.failure is not None:
@@ -103,7 +103,7 @@ def write(delta: Delta, described: Iterable[Described], notes: list[str]) -> Non
 
 
 def _required_acl(described: Described) -> str:
-    """The ACL whose absence is the failure, if it is that."""
+    """Name the ACL that the principal lacks, if that is why the node refused; else an empty text."""
     if not isinstance(described.failure, AuthorizationError):
         return ""
     kind, name = described.resource
@@ -112,9 +112,9 @@ def _required_acl(described: Described) -> str:
 
 
 def configs(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
-    """Write the configs that any broker knows: topics, the brokers' default, groups, client metrics.
+    """Write the configs that any broker knows: of topics, of groups, of client metrics, and the brokers' defaults.
 
-    Raises NodeError. A broker's own configs are asked of that broker (:mod:`kshell.sources.brokers.registrations`).
+    Raises NodeError. A broker's own configs are only known to itself (:mod:`kshell.sources.brokers.registrations`).
     """
     resources = [("BROKER", ""), *(("TOPIC", name) for name in delta.peek(NAMES)), *_listed(nodes, delta, notes)]
     existing = (resource for resource in describe(nodes.any(), resources) if not _is_deleted(resource))
@@ -125,12 +125,12 @@ _UNKNOWN_TOPIC = 3
 
 
 def _is_deleted(described: Described) -> bool:
-    """A topic that was deleted since the topics were listed."""
+    """Whether the resource is a topic that was deleted since the topics were listed."""
     return isinstance(described.failure, ServerError) and described.failure.code == _UNKNOWN_TOPIC
 
 
 def _listed(nodes: Nodes, delta: Delta, notes: list[str]) -> list[Resource]:
-    """Groups and client metrics that have configs; kinds that no broker lists are missing, with a note."""
+    """The groups and client metrics with configs; what cannot be listed is entered as missing, with the reason."""
     connection = nodes.any()
     missing = delta.table(MISSING)
     try:

@@ -1,6 +1,6 @@
-"""Brokers as they report themselves and each other: registrations, features, and each one's own configs.
+"""Ask brokers about themselves and each other: registrations, features, and each broker's own configs.
 
-Any broker lists the cluster's brokers; what only a broker itself knows is asked there, of all of them at once.
+Any broker lists all brokers. What only a broker itself knows is asked of each of them, in parallel.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from kshell.sources.brokers.config_entries import Described
 from kshell.sources.brokers.configs import describe, write
 
 KRAFT_VERSION = "kraft.version"
-"""Among the features that brokers report, but in no record of the image: a control record has it."""
+"""A feature that brokers report, but that is not among the image's features: a control record has its level."""
 _ANYWHERE = ("", "0.0.0.0", "::")
-"""Hosts in a broker's listeners of which the registration has the real name."""
+"""Hosts in a broker's listeners that mean every interface; the registration has the real host."""
 
 
 class Own(NamedTuple):
-    """What one broker reported about itself, or why it did not."""
+    """What one broker reported about itself: supported features (name -> lowest and highest level) and its configs."""
 
     supported: Mapping[str, tuple[int, int]] | None
     configs: Described | None
@@ -36,7 +36,7 @@ class Own(NamedTuple):
 
 
 def brokers(nodes: Nodes, delta: Delta, notes: list[str]) -> dict[str, int]:
-    """Write brokers, their own dynamic configs and the finalized features, which it returns. Raises NodeError."""
+    """Write brokers, their own dynamic configs and the finalized features; return the latter. Raises NodeError."""
     connection = nodes.any()
     body = nodes.describe(connection, fenced=True)
     finalized = dict(connection.versions.finalized)
@@ -58,7 +58,7 @@ def brokers(nodes: Nodes, delta: Delta, notes: list[str]) -> dict[str, int]:
 
 
 def ask_each(nodes: Nodes, addresses: Mapping[int, Address]) -> dict[int, Own]:
-    """Each broker's own answers, by id; all are asked at the same time."""
+    """Ask each broker about itself, all in parallel; return their answers by broker id."""
     answers = concurrently(lambda item: _own(nodes, *item), addresses.items())
     return dict(zip(addresses, answers, strict=True))
 
@@ -78,7 +78,7 @@ def _own(nodes: Nodes, node_id: int, address: Address) -> Own:
 
 
 def _write_silent(delta: Delta, own: Mapping[int, Own], notes: list[str]) -> None:
-    """Brokers that could not be asked: what only they know is missing."""
+    """Enter as missing, with a note, what only those brokers know that could not be asked."""
     for node_id, answers in own.items():
         if answers.configs is None and answers.failure is not None:
             delta.table(MISSING)["configs", f"BROKER:{node_id}"] = f"{NOT_AVAILABLE}: {answers.failure.reason}"
@@ -86,6 +86,7 @@ def _write_silent(delta: Delta, own: Mapping[int, Own], notes: list[str]) -> Non
 
 
 def _broker(nodes: Nodes, item: Message, own: Own) -> Broker:
+    """A registration, from DescribeCluster and the broker's own answers; ``UNREPORTED`` where both say nothing."""
     values = {entry.name: entry.value for entry in own.configs.entries} if own.configs else {}
     listeners = listeners_of(values)
     here = (item["host"], item["port"])
@@ -114,10 +115,10 @@ def _supported(own: Own) -> Any:
 
 
 def listeners_of(values: Mapping[str, str | None]) -> tuple[Listener, ...]:
-    """A broker's listeners, as its configs give them; empty where they leave something open.
+    """A broker's listeners, from its effective configs; empty if a host or port is not certain.
 
-    ``values`` are those in force: ``advertised.listeners`` (or ``listeners``), ``listener.security.protocol.map`` and
-    ``controller.listener.names``, as in ``kafka.server.KafkaConfig.effectiveAdvertisedBrokerListeners``.
+    Reads ``advertised.listeners`` (or ``listeners``), ``listener.security.protocol.map`` and
+    ``controller.listener.names``, as ``kafka.server.KafkaConfig.effectiveAdvertisedBrokerListeners`` does.
     """
     advertised = values.get("advertised.listeners") or values.get("listeners") or ""
     pairs = (values.get("listener.security.protocol.map") or "").split(",")

@@ -1,4 +1,4 @@
-"""Questions to the brokers of a cluster: asked again while an error may pass, typed when it does not."""
+"""Send requests to the brokers of a cluster; repeat them while an error may pass, else raise a NodeError."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kshell.protocol.schema import Versions
 
 
 class NodeAnswer(NamedTuple):
-    """The body of an answer and the node that gave it: the origin of the values in it."""
+    """The body of an answer, and the origin of the values in it: the node and the API."""
 
     body: Message
     origin: Origin
@@ -31,7 +31,7 @@ class NodeAnswer(NamedTuple):
 
 
 def ask(nodes: Nodes, api: Api, message: Message, accepted: Versions | None = None) -> NodeAnswer:
-    """Ask any node, again and elsewhere if need be, until ``default.api.timeout.ms``. Raises NodeError."""
+    """Ask any node, and again, perhaps another one, until ``default.api.timeout.ms``. Raises NodeError."""
     settings = nodes.settings
     backoff = Backoff(settings.retry_backoff, settings.retry_backoff_max, time.monotonic() + settings.api_timeout)
     failure: NodeError | None = None
@@ -46,7 +46,7 @@ def ask(nodes: Nodes, api: Api, message: Message, accepted: Versions | None = No
             if not is_retriable(code):
                 raise failure
         except (ConnectError, SourceTimeoutError) as error:
-            if failure is None or backoff.seconds_left:  # what the deadline cut short is no news
+            if failure is None or backoff.seconds_left:  # an error caused by the deadline must not hide the earlier one
                 failure = error
         if backoff.is_over:
             raise failure
@@ -61,6 +61,6 @@ def ask_at(
     *,
     timeout: float | None = None,
 ) -> NodeAnswer:
-    """Ask one node; its answer may have an error code. Raises NodeError."""
+    """Ask one node, once; the caller has to check the answer for an error code. Raises NodeError."""
     answer = connection.request(api, message, accepted=accepted, timeout=timeout)
     return NodeAnswer(answer.body, reported_by(connection.node, api.name, answer.version))

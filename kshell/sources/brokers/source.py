@@ -1,7 +1,7 @@
-"""Brokers as a source: an image of what they answer, for those who may not reach the controllers.
+"""Brokers as a source: an image of what they answer, for users who cannot connect to the controllers.
 
-The image is partial. What brokers do not tell is the string ``not available from brokers``, as a field, a leaf or in
-place of a subtree; what they refuse names the ACL that is needed. Nothing is followed: every load asks again.
+The image is partial. What brokers do not report is the string ``not available from brokers``, as a field, a leaf or in
+place of a subtree; if they refuse, it names the ACL that is needed. Nothing is followed: every load asks again.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ if TYPE_CHECKING:
     from kshell.sources.points import Since
 
 _NOT_FOR_HERE = {54, 61, 64}
-"""SECURITY_DISABLED, DELEGATION_TOKEN_AUTH_DISABLED, DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: nothing is wrong."""
+"""Errors that need no note, because nothing is wrong: SECURITY_DISABLED, DELEGATION_TOKEN_AUTH_DISABLED,
+DELEGATION_TOKEN_REQUEST_NOT_ALLOWED."""
 
 _FRESH = 5.0
-"""Seconds for which an answer is as good as a new one."""
+"""Seconds for which the last image counts as up to date."""
 
 
 class ImagePart(NamedTuple):
-    """What brokers are asked for at once: where it belongs in the image, which families it fills, and who asks."""
+    """One part of the image: its path, the families that it fills, and the function that asks brokers and fills it."""
 
     path: tuple[str, ...]
     families: tuple[str, ...]
@@ -43,7 +44,7 @@ class ImagePart(NamedTuple):
 
 
 class BrokerSource(Source):
-    """Asks the brokers that ``bootstrap`` lists (``host:port,…``), and those that they name."""
+    """Asks the brokers that ``bootstrap`` lists (``host:port,…``), and the brokers that these name."""
 
     kind = "brokers"
     has_log = False
@@ -58,7 +59,7 @@ class BrokerSource(Source):
         self._lock = threading.Lock()
 
     def load(self, *, until: int | None = None, progress: Progress | None = None, from_oldest: bool = False) -> Loaded:
-        """The image now. Raises SourceError where no broker answers, and for another moment than now."""
+        """Load the present image. Raises SourceError if no broker answers, or if ``until`` asks for the past."""
         if until is not None:
             raise SourceError(NO_LOG, hint=WHERE_LOGS_ARE)
         partial = [f"{self.name}: the image is partial: it has what brokers tell, and what the principal may see"]
@@ -78,9 +79,9 @@ class BrokerSource(Source):
         )
 
     def image(self, *only: str, progress: Progress | None = None) -> tuple[Image, list[str]]:
-        """The image now, and notes on it for the user. Raises NodeError where no broker answers.
+        """The present image, and notes on it for the user. Raises NodeError if no broker answers.
 
-        ``only`` names families: nothing is asked for any other, and nothing is there of it.
+        ``only``: last path segments of the parts to ask for, such as ``topics``; all parts by default.
         """
         every = parts()
         selected = [part for part in every if not only or part.path[-1] in only]
@@ -96,7 +97,7 @@ class BrokerSource(Source):
             return delta.apply(Provenance(-1, -1, -1)), notes
 
     def _ask(self, part: ImagePart, delta: Delta, notes: list[str]) -> None:
-        """One part of the image. Who is refused learns why where the part would be; the rest goes on."""
+        """Ask for one part of the image. If it is refused, the reason takes its place, and the other parts go on."""
         path = part.path
         try:
             finalized = part.ask(self.nodes, delta, notes)
@@ -117,20 +118,20 @@ class BrokerSource(Source):
         raise SourceError(NO_LOG, hint=WHERE_LOGS_ARE)
 
     def offset_of(self, point: str) -> int | None:
-        """``None`` for ``now``. Raises SourceError for any other moment, UsageError for what is none."""
-        from kshell.sources.points import Point, parse_point  # late: few lines name a point
+        """``None`` for ``now``. Raises SourceError for any other point, UsageError for a text that is no point."""
+        from kshell.sources.points import Point, parse_point  # imported late: few command lines name a point
 
         if parse_point(point, from_end=True) != Point():
             raise SourceError(NO_LOG, hint=WHERE_LOGS_ARE)
         return None
 
     def since(self, point: str) -> Since | None:
-        """As :meth:`offset_of`."""
+        """``None`` for ``now``; raises as :meth:`offset_of` does."""
         self.offset_of(point)
         return None
 
     def quorum(self, loaded: Loaded) -> dict[str, Any]:
-        """``/quorum``, as the brokers learn it from the controllers."""
+        """The facts of ``/quorum``, for which brokers ask the controllers."""
         from kshell.sources.quorum.facts import describe_quorum
 
         names = ("leaderId", "leaderEpoch", "highWatermark", "voters", "observers")
@@ -151,11 +152,11 @@ class BrokerSource(Source):
         return facts | {"kraftVersion": ("quorum", kraft, None)}
 
     def notes(self) -> list[str]:
-        """What the connections had to say."""
+        """The notes of the connections."""
         return list(self.nodes.notes)
 
     def refresh(self) -> bool:
-        """Whether the last answer is old: brokers do not say whether anything changed."""
+        """Whether the last image is some seconds old, because brokers do not say whether anything changed."""
         return time.monotonic() - self._queried_at > _FRESH
 
     def follow(self, start: int | None = None) -> Iterator[FileBatch | None]:
@@ -168,7 +169,7 @@ class BrokerSource(Source):
 
 
 def parts() -> tuple[ImagePart, ...]:
-    """Everything that brokers answer for; configs come after the topics that they belong to."""
+    """The parts of the image that brokers can fill; configs come after the topics that they belong to."""
     from kshell.sources.brokers import access
     from kshell.sources.brokers.configs import configs
     from kshell.sources.brokers.registrations import brokers
@@ -186,6 +187,6 @@ def parts() -> tuple[ImagePart, ...]:
 
 
 def _unavailable_paths(every: tuple[ImagePart, ...]) -> list[tuple[str, ...]]:
-    """Where in the image brokers report nothing: the last record, and every family that no part fills."""
+    """The paths at which brokers report nothing: ``provenance``, and every family that no part fills."""
     filled = {name for part in every for name in part.families}
     return [("provenance",), *(family.path for name, family in families().items() if name not in filled)]

@@ -1,7 +1,7 @@
-"""Topics and partitions as brokers report them (KIP-516, KIP-966), and partitions that move (KIP-455).
+"""Ask brokers for topics and partitions (KIP-516, KIP-966) and ongoing reassignments (KIP-455), and write a delta.
 
-DescribeTopicPartitions tells the ELR and comes in pages; a broker that lacks it (below 3.8) is asked for Metadata, all
-at once. Topics that the principal may not DESCRIBE are left out by the broker without a word.
+DescribeTopicPartitions reports the ELR and is paged; a broker without it (below 3.8) is asked for Metadata, in one
+request. A broker silently leaves out the topics that the principal may not DESCRIBE.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from kshell.protocol.schema import Versions
 from kshell.sources.brokers.requests import NodeAnswer, ask
 
 _PAGE = 2000
-"""Partitions in one answer: what a broker gives at most by default."""
+"""Partitions in one answer: the most that a broker returns by default."""
 _MOST_PAGES = 20_000
-"""Of which a broker fills each: forty million partitions are more than any cluster has."""
+"""The most pages that are read; full ones have forty million partitions, more than any cluster has."""
 _WITH_IDS = Versions(10, None)
 _LISTENER_NOT_FOUND = 72
-"""The leader has no listener of the name that this broker was asked at: who it is stays unknown."""
+"""Error: the leader has no listener of the name that this broker was asked at, so the broker does not report it."""
 
 Moves = dict[tuple[str, int], tuple[tuple[int, ...], tuple[int, ...]]]
 """(topic, partition) -> replicas being added, replicas being removed."""
 
 
 def topics(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
-    """Write every topic that brokers report, or none. Raises NodeError."""
+    """Write every topic that brokers report; after an error write none. Raises NodeError."""
     moves = _moves(nodes, notes)
     written: dict[str, Topic] = {}
     try:
         _write(nodes, delta, notes, moves, written)
     except NodeError:
-        for name, topic in written.items():  # some of the topics would look like all of them
+        for name, topic in written.items():  # else some of the topics would look like all of them
             delta.drop(NAMES, name)
             delta.drop(TOPICS, topic.id)
         raise
@@ -65,7 +65,7 @@ def _write(nodes: Nodes, delta: Delta, notes: list[str], moves: Moves | None, wr
 
 
 def _pages(nodes: Nodes, size: int = _PAGE) -> Iterator[tuple[NodeAnswer, dict[str, Any]]]:
-    """Every topic; one that a page ends in comes again with the rest of its partitions."""
+    """Yield (answer, topic) of every topic. A topic that a page cuts is yielded again with its other partitions."""
     if not nodes.any().offers(DESCRIBE_TOPIC_PARTITIONS):
         wanted = {"topics": None, "allowAutoTopicCreation": False}
         answer = ask(nodes, METADATA, wanted, _WITH_IDS)
@@ -89,7 +89,7 @@ def _pages(nodes: Nodes, size: int = _PAGE) -> Iterator[tuple[NodeAnswer, dict[s
 
 
 def any_topic(nodes: Nodes) -> str | None:
-    """The name of some topic; ``None`` where there is none to be seen. Raises NodeError."""
+    """The name of some topic; ``None`` if the principal sees none. Raises NodeError."""
     return next((topic["name"] for _, topic in _pages(nodes, 1) if not topic["errorCode"]), None)
 
 
@@ -121,7 +121,7 @@ def _listed(ids: list[int] | None) -> Any:
 
 
 def _moves(nodes: Nodes, notes: list[str]) -> Moves | None:
-    """The ongoing reassignments; ``None`` where they are not known, with a note."""
+    """The ongoing reassignments; ``None``, with a note, if they are not known."""
     try:
         answer = ask(nodes, LIST_PARTITION_REASSIGNMENTS, {"topics": None})
     except (AuthorizationError, UnsupportedVersionError, ServerError) as error:

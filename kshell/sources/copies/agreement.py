@@ -1,9 +1,9 @@
-"""What copies of one log say together, by Raft's rules: which goes before, what is committed, what an election ends.
+"""Judge the copies of one log by Raft's rules: which copy counts, what is committed, which records an election removes.
 
-Log matching: where two logs have a record of one epoch, they are the same up to it, because an epoch has one leader. So
-two copies that part and still share an epoch from there on are no two histories of one cluster. Election: of two logs
-the one whose last record has the higher epoch goes before, then the longer one. That is asked of the *last* record: at
-the place where two logs part the winner may well have the lower epoch.
+Copies that ``logs`` read side by side come in, an :class:`Agreement` goes out. Log matching: an epoch has one leader,
+so two logs that share a record of one epoch are identical up to that record. Two copies that differ from an offset on
+and still share an epoch after it cannot both be of one cluster. Election: the log whose *last* record has the higher
+epoch wins, then the longer one. At the offset where two logs begin to differ, the winner may have the lower epoch.
 
 Source: KIP-595, and Ongaro and Ousterhout, *In Search of an Understandable Consensus Algorithm*, 5.3 and 5.4.
 """
@@ -20,14 +20,16 @@ REFERENCE, SAME, BEHIND, DIVERGED = "reference", "same", "behind", "diverged"
 OTHER_CLUSTER, NOT_COMPARED = "other-cluster", "not-compared"
 STATES = (REFERENCE, SAME, BEHIND, DIVERGED, OTHER_CLUSTER, NOT_COMPARED)
 DAMAGED = "damaged"
-"""State of a copy that agrees as far as it can be read, which is not all of it."""
+"""State of a copy that agrees with the reference as far as it can be read, but that cannot be read completely."""
 CONSISTENT = frozenset((REFERENCE, SAME, BEHIND))
+"""States of copies that do not contradict the reference."""
 
 
 class Parted(NamedTuple):
-    """Where a copy parts from another: the batches of both, and why no election explains it (``None``: one does).
+    """Where a copy begins to differ from another one: the first such offset, and the batch of each copy there.
 
-    The copy's records from ``offset`` on go when its node hears of the later epoch.
+    ``contradiction``: why no election explains the difference; ``None`` if one does. Then the copy's node deletes its
+    records from ``offset`` on when it learns of the later epoch.
     """
 
     offset: int
@@ -37,10 +39,10 @@ class Parted(NamedTuple):
 
 
 class CopyVerdict(NamedTuple):
-    """How a copy relates to ``peer``: the reference, or one that agrees with it and reaches further back.
+    """How a copy relates to ``peer``: the reference, or a copy that agrees with the reference and starts earlier.
 
-    ``since``, ``to``: the offsets (``to`` exclusive) in which both logs are the same. ``uncommitted``: the first offset
-    here which the copies do not prove to be committed; ``None`` where all are.
+    ``state``: one of :data:`STATES`. ``since``, ``to``: the offsets (``to`` exclusive) in which both logs are the same.
+    ``uncommitted``: the first offset of this copy that is not proven to be committed; ``None`` if there is none.
     """
 
     copy: Copy
@@ -53,7 +55,10 @@ class CopyVerdict(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """``committed``: every record of the reference below that offset is committed, as far as the copies prove it."""
+    """The result of a comparison. ``standings``: one verdict per copy, in the order in which the copies were given.
+
+    ``committed``: the copies prove that every record of the reference below this offset is committed.
+    """
 
     reference: Copy
     committed: int
@@ -63,16 +68,20 @@ class Agreement(NamedTuple):
 def agreement(
     copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair], first_of: Collection[int] = (), committed: int = 0
 ) -> Agreement:
-    """What is to be said of copies (at least one) that were read together; their standings are in their order.
+    """Compare copies that were read together.
 
-    ``first_of``: places of copies that go before all others, whatever Raft's rules say of those, which prove nothing
-    then. ``committed``: the offset below which all is known to be committed.
+    Args:
+        copies: at least one.
+        pairs: what :func:`.read_together` returned for them.
+        first_of: indexes of copies that rank before all others, whatever Raft's rules say. The others then prove
+            nothing about what is committed.
+        committed: the offset below which all records are already known to be committed.
     """
     cluster = cluster_of(copies)
     members = [place for place, copy in enumerate(copies) if copy.cluster_id in (None, cluster)]
     members.sort(
         key=lambda place: (place in first_of, rank(copies[place])), reverse=True
-    )  # stable: the first given of equal ones
+    )  # the sort is stable: of equal copies the one that was given first stays first
     first = members[0]
     verdicts = {first: CopyVerdict(copies[first], REFERENCE, None, copies[first].start, copies[first].log_end)}
     for place in members[1:]:
@@ -85,14 +94,16 @@ def agreement(
 
 
 def cluster_of(copies: Sequence[Copy]) -> str | None:
-    """The cluster that most copies belong to, the first one of two."""
+    """The id of the cluster that most copies belong to; of equally frequent ids the first one."""
     cluster_ids = [copy.cluster_id for copy in copies if copy.cluster_id is not None]
     return max(cluster_ids, key=cluster_ids.count, default=None)
 
 
 def rank(copy: Copy) -> tuple[int, ...]:
-    """What goes before; of equal ends a log before a snapshot, the one with less damage, and the one that reaches
-    further back, because more can be compared with it.
+    """Sort key of a copy: the one with the highest key is the reference.
+
+    First Raft's order: epoch of the last record, then end. Of equal ends a log ranks before a snapshot, then the copy
+    with less damage, then the one that starts earlier, because more can be compared with it.
     """
     reach = _end(copy) if copy.oldest is None else copy.oldest
     return copy.last_epoch, _end(copy), copy.log_end or 0, -copy.faults, -reach
@@ -105,9 +116,9 @@ def _end(copy: Copy) -> int:
 def _standing(
     copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair], place: int, agreeing: Sequence[int]
 ) -> CopyVerdict:
-    """How a copy stands to those that go before it and agree with each other, the reference first."""
+    """Compare a copy with the ``agreeing`` ones, which rank before it and agree with each other; reference first."""
     copy = copies[place]
-    if not copy.end:  # an empty log is the beginning of every other
+    if not copy.end:  # an empty log agrees with the beginning of every other log
         return CopyVerdict(copy, BEHIND if copies[agreeing[0]].end else SAME, copies[agreeing[0]])
     with_each = [(peer, pairs[min(place, peer), max(place, peer)]) for peer in agreeing]
     for peer, pair in with_each:
@@ -124,7 +135,7 @@ def _standing(
 
 
 def contradiction(copy: Copy, peer: Copy, offset: int) -> str | None:
-    """Why elections alone cannot have made two logs that part at an offset; ``None`` when they can."""
+    """Explain why elections alone cannot make two logs differ from ``offset`` on; ``None`` if they can."""
     shared = copy.epochs_from(offset) & peer.epochs_from(offset)
     if shared:
         return f"both have records of epoch {min(shared)} from there on, and an epoch has one leader"
@@ -135,7 +146,7 @@ def contradiction(copy: Copy, peer: Copy, offset: int) -> str | None:
 
 
 def reason(verdict: CopyVerdict, reference: Copy) -> str | None:
-    """What Raft's rules say of a copy that is not as the others are."""
+    """Explain to the user why a copy is not the same as the others; ``None`` if there is nothing to explain."""
     if verdict.state == OTHER_CLUSTER:
         return f"its cluster is {verdict.copy.cluster_id}, that of {reference.path} is {reference.cluster_id}"
     if verdict.state == NOT_COMPARED:
@@ -156,7 +167,7 @@ def reason(verdict: CopyVerdict, reference: Copy) -> str | None:
 
 
 def with_damage(state: str, *, is_damaged: bool) -> str:
-    """The state of a copy: one that agrees as far as it can be read is :data:`DAMAGED` where that is not all of it."""
+    """Return :data:`DAMAGED` for a damaged copy that agrees as far as it can be read, else ``state`` unchanged."""
     return DAMAGED if is_damaged and state in (SAME, BEHIND) else state
 
 
@@ -164,9 +175,9 @@ def which_to_keep(comparison: Agreement, states: Sequence[str], repair: str | No
     """Say which copy to keep, and why.
 
     Args:
-        comparison: what the copies say together.
-        states: the state of each copy, in the order of the standings; snapshots may have changed them.
-        repair: what becomes of the damage of that copy; advice if nobody has looked at it yet.
+        comparison: the verdicts on the copies.
+        states: the state of each copy, in the order of ``comparison.standings``.
+        repair: a sentence on what becomes of the damage of the reference; ``None`` for general advice.
 
     Returns:
         A sentence for the user.
@@ -219,9 +230,9 @@ def _listed(paths: list[str]) -> str:
 
 
 def _committed(standings: Sequence[CopyVerdict]) -> int:
-    """Below which offset the records of the reference (the first) are committed for certain.
+    """The offset below which all records of the reference (the first of ``standings``) are certainly committed.
 
-    Kafka makes snapshots of committed records alone.
+    Snapshots prove it as well, because Kafka takes snapshots of committed records only.
     """
     proven = _shared_by_majority(standings)
     for verdict in standings:
@@ -232,10 +243,10 @@ def _committed(standings: Sequence[CopyVerdict]) -> int:
 
 
 def _shared_by_majority(standings: Sequence[CopyVerdict]) -> int:
-    """The offset up to which most voters have the reference's log; 0 where that proves nothing.
+    """The offset (exclusive) up to which a majority of voters has the reference's log; 0 if that proves no commit.
 
-    It proves that a record is committed if it is of the highest epoch that anybody knows: what is of an older one, a
-    later leader may still replace.
+    It proves one only if the last of these records has the highest epoch that any copy knows: a later leader may still
+    replace records of an older epoch.
     """
     reference = standings[0].copy
     reached = _reached_by_voter(standings, reference)
@@ -251,10 +262,10 @@ def _shared_by_majority(standings: Sequence[CopyVerdict]) -> int:
 
 
 def sound_majority(comparison: Agreement) -> list[int]:
-    """The voters that can elect a leader from the copies as they are and lose nothing, if they are a majority.
+    """The ids of the voters that can elect a leader from their copies and lose no record; empty if no majority can.
 
-    Each has a whole log that reaches what is known to be committed, which an old backup does not, and one of them has
-    every record of the reference.
+    Each of them has an undamaged log that reaches at least ``comparison.committed`` (an old backup does not), and one
+    of them has every record of the reference.
     """
     reference = comparison.reference
     sound = [
@@ -269,7 +280,7 @@ def sound_majority(comparison: Agreement) -> list[int]:
 
 
 def _reached_by_voter(verdicts: Iterable[CopyVerdict], reference: Copy) -> dict[int, int]:
-    """Voter -> up to which offset (exclusive) it has the log of the copy that it was compared with."""
+    """Voter id -> the offset (exclusive) up to which its log is the same as that of the copy it was compared with."""
     reached: dict[int, int] = {}
     for verdict in verdicts:
         voter = _voter(verdict.copy, reference)
@@ -283,7 +294,7 @@ def _majority(reference: Copy) -> int:
 
 
 def _voter(copy: Copy, reference: Copy) -> int | None:
-    """The voter whose copy it is, if it is one's: by id, and by directory id where both are known (KIP-853)."""
+    """The id of the voter that a copy belongs to, by node id and, if both are known, directory id (KIP-853)."""
     if copy.node_id is None or copy.node_id not in reference.voters:
         return None
     directory = reference.voters[copy.node_id]
@@ -291,6 +302,7 @@ def _voter(copy: Copy, reference: Copy) -> int | None:
 
 
 def _with_tail(verdict: CopyVerdict, committed: int) -> CopyVerdict:
+    """The verdict with ``uncommitted`` set: where the part of the copy begins that is not proven to be committed."""
     if verdict.state == OTHER_CLUSTER:
         return verdict
     limit = min(committed, verdict.parted.offset) if verdict.parted else committed

@@ -1,8 +1,8 @@
-"""The log that copies of one history make together: the kept copy's, and what is damaged there from the others.
+"""Join copies into one log: the batches of the reference copy, and where it is damaged those of other copies.
 
-Nodes take batches over as they are, so a batch that is damaged in one copy has the same bytes in every other. Another
-copy's batch may stand in a gap if both logs have a batch in common behind it (Raft's log matching), or if the kept log
-has its epoch before and behind the gap, because an epoch has one leader and so one batch at an offset.
+Nodes store the leader's batches unchanged, so a batch that is damaged in one copy has the same bytes in every other.
+Another copy's batch may fill a gap if both logs have a batch in common after the gap (Raft's log matching), or if the
+reference has the batch's epoch before and after the gap, because an epoch has one leader and so one batch at an offset.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kshell.sources.source import Loaded
 
 
 class LogRange(NamedTuple):
-    """Offsets (``end`` exclusive) whose batches are whole in ``copy``, one following the other."""
+    """Offsets ``start`` to ``end`` (exclusive): ``copy`` has all their batches, undamaged and without a gap."""
 
     copy: Copy
     start: int
@@ -32,13 +32,13 @@ class LogRange(NamedTuple):
 
 
 class JoinedLog:
-    """The records that a new quorum can start from, without one missing: a snapshot, and the log that joins it.
+    """The records that a new quorum can start from, with none missing: snapshots, and the log that continues them.
 
     Attributes:
-        snapshots: the whole ones of the kept copy, and of the others where they reach further, oldest first.
-        ranges: the log, in order; empty where only a snapshot is left.
+        snapshots: the complete ones of the reference, then those of other copies that end later, oldest first.
+        ranges: the parts of the log, in order; empty if only a snapshot is left.
         end: the offset after the last record.
-        behind: whole batches behind ``end``, which cannot be used because something before them is in no copy.
+        behind: undamaged parts after ``end``, which cannot be used because no copy has the records before them.
     """
 
     def __init__(self, copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair], comparison: Agreement) -> None:
@@ -57,17 +57,17 @@ class JoinedLog:
         self.ranges = next((run for run in runs if run[0].start <= base <= run[-1].end), [])
         self.end = max(base, self.ranges[-1].end if self.ranges else 0)
         self._start = 0 if runs and self.ranges is runs[0] else base
-        if self._start:  # what is older than the gap is of no use
+        if self._start:  # no log continues the older snapshots
             self.snapshots = self.snapshots[-1:]
         self.behind = [part for run in runs for part in run if part.start >= self.end]
 
     @property
     def helpers(self) -> list[LogRange]:
-        """What comes from other copies than the kept one."""
+        """The parts of the log that come from other copies than the reference."""
         return [part for part in self.ranges if part.copy is not self._reference]
 
     def batches(self, progress: Progress | None = None) -> Iterator[FileBatch]:
-        """The batches of the log, in order. Raises SourceError."""
+        """Yield the batches of the log, in offset order. Raises SourceError."""
         for copy, start, end in self.ranges:
             for file_batch in BatchWalk(copy.source, start, until=end - 1, progress=progress):
                 batch = file_batch.batch
@@ -75,9 +75,9 @@ class JoinedLog:
                     yield file_batch
 
     def load(self, progress: Progress | None) -> Loaded:
-        """The image at :attr:`end`. Raises DataError where nothing can be started from."""
+        """Load the image at :attr:`end`. Raises DataError if there is no record that a quorum can start from."""
         if not self.end:
-            self._reference.source.load(progress=progress)  # says why
+            self._reference.source.load(progress=progress)  # raises an error that says why, where it can
             raise DataError(f"{self._reference.path}: has no record that a quorum can start from")
         with without_collector():
             replayer, damage, notes = Replayer(), list[DataError](), list[str]()
@@ -99,6 +99,7 @@ class JoinedLog:
         )
 
     def _usable_snapshots(self) -> list[SnapshotFile]:
+        """The reference's snapshots, then those of other copies that end after its newest one and within its log."""
         mine = self._reference.snapshots
         newest, limit = self._reference.newest, self._reference.end or 0
         reached = (newest.end_offset if newest else None) or 0
@@ -111,7 +112,7 @@ class JoinedLog:
         return [*mine, *(others[end] for end in sorted(others))]
 
     def _filled(self) -> Iterator[LogRange]:
-        """The kept copy's batches, and in its gaps those of others."""
+        """The undamaged ranges of the reference, and in its gaps the ranges of other copies."""
         reference = self._reference
         segments = reference.source.listing(full_log=True).segments
         position = segments[0].base_offset if segments else None
@@ -122,7 +123,7 @@ class JoinedLog:
             position = end
 
     def _fill(self, start: int, end: int) -> Iterator[LogRange]:
-        """What other copies have of a gap."""
+        """The ranges with which other copies fill the gap from ``start`` to ``end``, as far as they can."""
         parts = [
             LogRange(copy, max(first, start), min(last, end))
             for copy, pair in self._donors
@@ -140,7 +141,7 @@ class JoinedLog:
                 position = min((part.start for part in parts if part.start > position), default=end)
 
     def _is_certain(self, copy: Copy, pair: Pair, start: int, end: int) -> bool:
-        """Whether what a copy has of a gap is what the kept copy had there."""
+        """Whether a copy's batches in the gap are certainly those of the reference (rules: the module's docstring)."""
         if pair.to is not None and pair.to > end:
             return True
         epoch = self._reference.epoch_at(end)
@@ -149,7 +150,7 @@ class JoinedLog:
 
 
 def _runs(parts: Iterator[LogRange]) -> list[list[LogRange]]:
-    """Parts that follow each other without a gap."""
+    """Group the parts: those of one list follow each other without a gap."""
     every = list(parts)
     runs = [[part] for part in every[:1]]
     for before, part in pairwise(every):

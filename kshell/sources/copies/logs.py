@@ -1,7 +1,7 @@
-"""Copies of one cluster's metadata log, from several nodes: read side by side, to see where two of them part.
+"""Read copies of one cluster's metadata log, from several nodes, side by side: where do two of them begin to differ?
 
-Nodes take batches over as they are, so two logs are the same where their batches have the same bytes. All logs are read
-once, together, batch by batch; of each no more is in memory than the segment that is being read.
+Nodes store the leader's batches unchanged, so two logs are the same where their batches have the same bytes. All logs
+are read at the same time, once, batch by batch; of each log only the segment that is being read is in memory.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from kshell.sources.directory.snapshot import SnapshotReader
 from kshell.sources.directory.source import DirectorySource, missing_end
 
 _ABSENT, _INSIDE = -1, -2
-"""Instead of a group: the copy has nothing at the offset; its next batch begins inside one that another copy has."""
+"""Values in place of a group: the copy has no batch at the offset; its next batch begins inside one of another copy."""
 
 
 class Copy:
-    """One copy: what lies beside its files, and what reading them brought (:func:`read_together`).
+    """One copy: what its sidecar files say and, after :func:`read_together`, what its log contains.
 
-    ``start``, ``log_end``: the offsets of the log's first record and after its last; ``None`` where it has none.
-    ``epochs``: (epoch, its first offset) along the log; offsets that are missing count to the epoch before them.
-    ``runs``: offsets (the second exclusive) that follow each other without a gap.
-    ``voters``: id -> directory id, as the last control record that names them says. ``snapshots``: those that are
-    whole. Raises SourceError where nothing can be read.
+    ``start``, ``log_end``: the offsets of the log's first record and after its last; ``None`` if it has no record.
+    ``epochs``: (epoch, its first offset) in log order; missing offsets count to the epoch before them.
+    ``runs``: (first, end) of the offset ranges without a gap, ``end`` exclusive.
+    ``voters``: node id -> directory id, from the last control record that lists voters. ``snapshots``: the complete
+    ones, which the constructor verifies. It raises SourceError if nothing can be read.
     """
 
     def __init__(self, path: str, listing: Listing | None = None) -> None:
@@ -43,13 +43,13 @@ class Copy:
         self.source = DirectorySource(path)
         listing = self.source.listing() if listing is None else listing
         self.notes: list[str] = [*listing.unreadable]
-        """What is wrong with the small files beside the log."""
+        """What is wrong with the sidecar files, or is no readable file at all; one sentence each."""
         meta, state = meta_properties(listing, self.notes), quorum_state(listing, self.notes)
         self.cluster_id = meta.get("cluster.id") or state.get("clusterId") or None
         self.node_id = node_id(meta)
         self.directory_id = meta.get("directory.id")
         self.stated_epoch: int | None = state.get("leaderEpoch")
-        """The epoch that ``quorum-state`` knows: perhaps a later one than that of the last record."""
+        """``leaderEpoch`` of ``quorum-state``, which may be later than the epoch of the last record."""
         self.size = sum(segment.size for segment in listing.segments)
         self.start: int | None = None
         self.log_end: int | None = None
@@ -60,52 +60,52 @@ class Copy:
         self.damage: list[DataError] = []
         self.torn: tuple[str, Torn] | None = None
         self._file = path
-        """Where the batch that is read is, as far as that is known."""
+        """The file of the batch that is being read, for errors; the copy's path before the first batch."""
         for file in listing.snapshots:
             self.verify(file)
 
     @property
     def oldest(self) -> int | None:
-        """The offset of the log's first record, also where only its end was read."""
+        """The offset of the log's first record; a subclass may know it although it read only the log's end."""
         return self.start
 
     @property
     def faults(self) -> int:
-        """How much of it is damaged."""
+        """The number of errors that reading the copy found."""
         return len(self.damage)
 
     @property
     def newest(self) -> SnapshotFile | None:
-        """The newest snapshot that is complete and whose name has its offset and epoch."""
+        """The newest complete snapshot whose file name has its end offset and epoch; ``None`` if there is none."""
         return next((file for file in reversed(self.snapshots) if file.end_offset is not None), None)
 
     @property
     def end(self) -> int | None:
-        """The offset after the last record, be it of the log or only of a snapshot."""
+        """The offset after the last record of the log or of the newest snapshot, whichever ends later."""
         ends = [end for end in (self.log_end, self.newest.end_offset if self.newest else None) if end is not None]
         return max(ends, default=None)
 
     @property
     def last_epoch(self) -> int:
-        """The epoch of the last record; -1 where there is none."""
+        """The epoch of the record before :attr:`end`; -1 if there is none."""
         newest, end = self.newest, self.end
         if self.log_end is None or self.log_end != end:
             return newest.epoch if newest is not None and newest.epoch is not None else -1
         return self.epochs[-1][0]
 
     def epoch_at(self, offset: int) -> int | None:
-        """The epoch of the record at an offset, where the log or a snapshot's name has it."""
+        """The epoch of the record at ``offset``, from the log or from the name of a snapshot that ends with it."""
         if self.start is not None and self.log_end is not None and self.start <= offset < self.log_end:
             return self.epochs[bisect_right(self.epochs, offset, key=lambda line: line[1]) - 1][0]
         return next((file.epoch for file in self.snapshots if file.end_offset == offset + 1), None)
 
     def epochs_from(self, offset: int) -> set[int]:
-        """The epochs of the log's records from an offset on."""
+        """The epochs of the log's records from ``offset`` on."""
         first = max(bisect_right(self.epochs, offset, key=lambda line: line[1]) - 1, 0)
         return {epoch for epoch, _ in self.epochs[first:]}
 
     def batches(self, progress: Progress | None) -> Iterator[Batch]:
-        """The log's batches that are whole; damage is stepped over, and collected."""
+        """Yield the log's undamaged batches. Afterwards ``damage`` and ``torn`` describe what was stepped over."""
         walk = BatchWalk(self.source, progress=progress)
         yield from self.noted(self._located(walk))
         self.damage += walk.damage
@@ -119,7 +119,7 @@ class Copy:
             yield batch
 
     def noted(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """The batches as they are; what they say of epochs and voters is known afterwards, and where the log ends."""
+        """Yield the batches unchanged. Afterwards ``epochs``, ``voters``, ``runs``, ``start``, ``log_end`` are set."""
         batch, epoch, first, end = None, None, -1, -1
         for batch in batches:
             if batch.base_offset != end:
@@ -141,7 +141,7 @@ class Copy:
             self.runs.append((first, end))
 
     def verify(self, file: SnapshotFile) -> None:
-        """Add the complete ones; what is wrong with others is damage."""
+        """Read a snapshot: add it to ``snapshots`` if it is complete, else add its error to ``damage``."""
         try:
             for batch in SnapshotReader(file):
                 if batch.is_control:
@@ -151,7 +151,7 @@ class Copy:
         except (DecodeError, IndexError) as error:
             self.damage.append(CorruptDataError(file.path, batch.position, str(error)))
         except FileNotFoundError:
-            pass  # deleted while we look: a running server does that
+            pass  # a running server has deleted it meanwhile
         else:
             self.snapshots.append(file)
 
@@ -162,13 +162,13 @@ class Copy:
             try:
                 voters = decode_control(record.key, record.value)[2].get("voters")
             except DecodeError:
-                continue  # of a later version: who votes stays as it was
+                continue  # a record of a later version: the voters known so far stay
             if voters is not None:
                 self.voters = {voter["voterId"]: _directory(voter.get("voterDirectoryId")) for voter in voters}
 
 
 def twins(copies: Sequence[Copy]) -> Iterator[str]:
-    """A sentence for each copy that was given twice, perhaps under two names."""
+    """Yield a sentence for each copy that was given twice, perhaps by two different paths."""
     for place, copy in enumerate(copies):
         real = os.path.realpath(copy.source.path)
         twin = next((earlier for earlier in copies[:place] if os.path.realpath(earlier.source.path) == real), None)
@@ -177,7 +177,7 @@ def twins(copies: Sequence[Copy]) -> Iterator[str]:
 
 
 class Parting(NamedTuple):
-    """Where two logs part: the first offset that differs, and the batch of either, with no more than its own bytes."""
+    """Where two logs begin to differ: the first such offset, and a copy of each log's batch there."""
 
     offset: int
     first: Batch
@@ -185,7 +185,7 @@ class Parting(NamedTuple):
 
 
 class Pair:
-    """Two logs: both have the same batches from ``since`` to ``to`` (exclusive); ``None`` where no offset is shared."""
+    """Two logs: identical from ``since`` to ``to`` (exclusive); both are ``None`` if the logs share no offset."""
 
     def __init__(self) -> None:
         self.since: int | None = None
@@ -194,9 +194,9 @@ class Pair:
 
 
 def read_together(copies: Sequence[Copy], progress: Progress | None = None) -> dict[tuple[int, int], Pair]:
-    """Read all logs to their ends; every two of them by their places in ``copies``, the lower one first.
+    """Read all logs to their ends, side by side; return each pair by its indexes in ``copies``, the lower one first.
 
-    Raises SourceError, and DataError where a file vanishes again and again; other damage is in the copies afterwards.
+    Raises SourceError, and DataError if a file vanishes again and again; other damage is in the copies afterwards.
     """
     pairs = {places: Pair() for places in combinations(range(len(copies)), 2)}
     readers = [copy.batches(report) for copy, report in zip(copies, _shares(copies, progress), strict=True)]
@@ -220,13 +220,13 @@ def read_together(copies: Sequence[Copy], progress: Progress | None = None) -> d
 
 
 def _are_same(current: list[Batch | None]) -> bool:
-    """Whether all copies have the same batch: by far the most frequent case."""
+    """Whether the next batch is the same in all copies: by far the most frequent case, so it is checked first."""
     first = current[0]
     return first is not None and all(_same(first, batch) for batch in current[1:])
 
 
 def _groups(current: list[Batch | None]) -> list[int]:
-    """For each copy the first that has the same batch at the lowest offset that is due; or why it is in no group."""
+    """For each copy, the index of the first with the same batch at the lowest offset due, or _ABSENT, or _INSIDE."""
     at = min(batch.base_offset for batch in current if batch is not None)
     groups: list[int] = []
     end = at
@@ -248,7 +248,7 @@ def _groups(current: list[Batch | None]) -> list[int]:
 
 
 def _same(mine: Batch, theirs: Batch | None) -> bool:
-    """Whether the bytes are the same. The CRC is compared first, because it is at hand."""
+    """Whether two batches have the same bytes. The CRCs are compared first, because they are already parsed."""
     return (
         theirs is not None
         and mine.crc == theirs.crc
@@ -257,7 +257,7 @@ def _same(mine: Batch, theirs: Batch | None) -> bool:
 
 
 def _close(pairs: dict[tuple[int, int], Pair], groups: list[int], last: list[Batch | None]) -> None:
-    """How far those got that were in the same group; ``last`` are the batches that were compared last."""
+    """Set ``to`` of the pairs that were in one group until now; ``last`` are the batches that were compared last."""
     for (first, second), pair in pairs.items():
         batch = last[first]
         if groups[first] == groups[second] >= 0 and pair.parting is None and batch is not None:
@@ -265,7 +265,7 @@ def _close(pairs: dict[tuple[int, int], Pair], groups: list[int], last: list[Bat
 
 
 def _compare(pairs: dict[tuple[int, int], Pair], groups: list[int], current: list[Batch | None]) -> None:
-    """What is to be said of two copies the first time that they have the same offset, and when they part."""
+    """Set ``since`` of pairs that share an offset for the first time, and ``parting`` of those that begin to differ."""
     for (first, second), pair in pairs.items():
         mine, theirs = current[first], current[second]
         if pair.parting is not None or mine is None or theirs is None or max(groups[first], groups[second]) < 0:
@@ -280,12 +280,12 @@ def _compare(pairs: dict[tuple[int, int], Pair], groups: list[int], current: lis
 
 
 def _alone(batch: Batch) -> Batch:
-    """The batch without the segment around it."""
+    """A copy of the batch, so that its segment need not stay in memory."""
     return read_header(batch.raw(), 0)
 
 
 def _shares(copies: Sequence[Copy], progress: Progress | None) -> Iterator[Progress | None]:
-    """One progress for each log; each reports the sum over all logs."""
+    """One callback per log; each reports to ``progress`` the bytes that were read of all logs together."""
     total = sum(copy.size for copy in copies)
     bytes_by_copy = [0] * len(copies)
 

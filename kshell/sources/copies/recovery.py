@@ -1,8 +1,8 @@
-"""From the copies that are left of a metadata log to a new quorum of one: which copy, what it lacks, and its directory.
+"""Recover a quorum of one voter from the surviving copies of a log: read them (:func:`survey`), :func:`write` its log.
 
-A new quorum starts from one copy. Kafka's raft layer finds the voters in the last VotersRecord of the log, committed or
-not (KIP-853); so such a record behind the copy's end makes its node the only voter, and the first leader then commits
-all of it. With kraft.version 0 the voters are only in the servers' properties and in ``quorum-state``.
+A new quorum starts from one copy. Kafka's raft layer takes the voters from the last VotersRecord of the log, committed
+or not (KIP-853). So a VotersRecord that is appended to the log makes one node the only voter, and as leader it commits
+the whole log. With kraft.version 0 the voters are only in the servers' properties and in ``quorum-state``.
 
 Source: ``KafkaRaftClient``, ``QuorumState``, ``FileQuorumStateStore``, ``KRaftControlRecordStateMachine``.
 """
@@ -42,15 +42,15 @@ class Voter(NamedTuple):
 
     @property
     def endpoint(self) -> str:
-        """``ID@HOST:PORT``, as ``controller.quorum.voters`` has it."""
+        """``ID@HOST:PORT``, the form of an entry of ``controller.quorum.voters``."""
         return f"{self.id}@{name_of(*self.address)}"
 
 
 def parse_voter(text: str) -> Voter:
-    """Read ``ID@HOST:PORT`` or ``ID@HOST:PORT:DIRECTORY_ID``; a new directory id is made where none is given.
+    """Parse ``ID@HOST:PORT`` or ``ID@HOST:PORT:DIRECTORY_ID``; a random directory id is used if none is given.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the text has neither form.
     """
     node, mark, rest = text.partition("@")
     directory_id = new_directory_id()
@@ -69,7 +69,7 @@ def parse_voter(text: str) -> Voter:
 
 
 def new_directory_id() -> Uuid:
-    """A random id as Kafka makes them: never a reserved one, and its text does not begin with a dash."""
+    """Make a random directory id as Kafka does: no reserved one, and none whose text begins with a dash."""
     while True:
         directory_id = Uuid(uuids.uuid4().bytes)
         if not str(directory_id).startswith("-") and int.from_bytes(directory_id, "big") > 100:
@@ -77,7 +77,7 @@ def new_directory_id() -> Uuid:
 
 
 class Survivors(NamedTuple):
-    """The copies that are left, how they relate, and the log that a new quorum is to start from."""
+    """The surviving copies, how they relate, and the log that a new quorum is to start from."""
 
     copies: list[Copy]
     comparison: Agreement
@@ -90,12 +90,12 @@ class Survivors(NamedTuple):
 
     @property
     def verdicts(self) -> list[CopyVerdict]:
-        """How each copy relates to the kept one, in the order in which they were given."""
+        """How each copy relates to the reference, in the order in which the paths were given."""
         return self.comparison.standings
 
     @property
     def of_cluster(self) -> list[Copy]:
-        """The copies without those of another cluster than the kept one's, whose nodes may have the same ids."""
+        """The copies of the reference's cluster; nodes of another cluster may have the same ids."""
         return [verdict.copy for verdict in self.verdicts if verdict.state != OTHER_CLUSTER]
 
     @property
@@ -108,7 +108,7 @@ class Survivors(NamedTuple):
 
 
 def survey(paths: Sequence[str], progress: Progress | None) -> Survivors:
-    """Read the copies side by side.
+    """Read the copies side by side, compare them, and join their logs.
 
     Raises:
         SourceError: one of them cannot be read.
@@ -129,17 +129,17 @@ def write(
 
     Args:
         place: an empty directory.
-        survivors: the copies; the kept one is written.
+        survivors: the copies, whose joined log is written.
         voter: the node that starts from the directory.
-        kraft_version: 0 for voters in the properties, else for voters in the log.
+        kraft_version: 0 if the voters are in the servers' properties, else they are written into the log.
         listener: the name of the controllers' listener.
-        progress: hears of the bytes that were read.
+        progress: called with the bytes that were read.
 
     Returns:
         The offset after the last record that was written.
 
     Raises:
-        DataError: a snapshot is not what it was when the copies were compared.
+        DataError: a snapshot has changed since the copies were compared.
         OSError: what the operating system refuses.
     """
     reference = survivors.reference
@@ -164,6 +164,7 @@ def write(
 
 
 def _voters_batch(writer: MetadataWriter, voter: Voter, listener: str) -> bytes:
+    """A control batch for the end of the log, with a VotersRecord that names ``voter`` alone."""
     host, port = voter.address
     endpoint = {"name": listener, "host": host, "port": port}
     message = {
@@ -183,9 +184,9 @@ def _voters_batch(writer: MetadataWriter, voter: Voter, listener: str) -> bytes:
 
 
 def _state(survivors: Survivors, voter: Voter, kraft_version: int) -> bytes:
-    """``quorum-state`` in which nobody leads and nothing was voted for, in the highest epoch that anybody knows.
+    """The text of ``quorum-state``: no leader and no vote, in the highest epoch that any copy knows.
 
-    An election that no record tells of may have raised the epoch of other nodes: they would refuse a lower one.
+    An election that left no record may have raised the epoch of other nodes, which would refuse a lower one.
     """
     state: dict[str, object] = {"leaderId": -1, "leaderEpoch": survivors.highest_epoch, "votedId": -1}
     if kraft_version > 0:

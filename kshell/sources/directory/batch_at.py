@@ -1,4 +1,4 @@
-"""The batch with an offset, whole or damaged, and its bytes: for ``explain``, which shows damage byte by byte."""
+"""Find the batch that contains an offset, and its bytes, even if it is damaged: ``explain`` shows them one by one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kshell.sources.directory.files import Listing, SnapshotFile
 from kshell.sources.directory.log import LogReader
 
 MOST_BYTES = 1 << 16
-"""Bytes that are shown of what has no whole batch."""
+"""The most bytes that are shown where there is no whole batch."""
 
 
 class BatchAt(NamedTuple):
@@ -23,18 +23,18 @@ class BatchAt(NamedTuple):
     file: str
     position: int
     batch: Batch | None
-    """``None`` where not even a header is there."""
+    """``None`` if there is not even a batch header."""
     raw: Buffer
     start: int
-    """The byte of the file that ``raw`` begins with."""
+    """The position in the file at which ``raw`` begins."""
     end: int
-    """The byte of the file behind the batch, or behind what there is of it."""
+    """The position in the file after the batch, or after the part of it that is there."""
     fault: str | None
-    """What is wrong with the batch; ``None`` for a whole one."""
+    """What is wrong with the batch; ``None`` if it is undamaged."""
 
 
 def in_log(listing: Listing, offset: int) -> BatchAt | None:
-    """The batch of the log that has an offset; where that is damaged, what is there instead.
+    """Find the log's batch that contains ``offset``, or the bytes in its place if it is damaged; else ``None``.
 
     Raises:
         FileNotFoundError: a running server deleted a segment; list again.
@@ -62,14 +62,14 @@ def in_log(listing: Listing, offset: int) -> BatchAt | None:
 
 
 def in_snapshot(file: SnapshotFile, offset: int) -> BatchAt | None:
-    """As :func:`in_log`; in a snapshot, offsets count within the file."""
+    """As :func:`in_log`, for a snapshot, whose offsets count within the file."""
     reader = snapshot.SnapshotReader(file)
     try:
         for batch in reader:
             if batch.base_offset <= offset <= batch.last_offset:
                 return _undamaged(file.path, batch)
     except CorruptDataError as error:
-        error.with_traceback(None)  # it holds on to the window that was read
+        error.with_traceback(None)  # the traceback would keep the window in memory
         with snapshot.opened(file) as source:
             if error.position >= source.size:
                 return None
@@ -78,14 +78,14 @@ def in_snapshot(file: SnapshotFile, offset: int) -> BatchAt | None:
 
 
 def _undamaged(path: str, batch: Batch) -> BatchAt:
-    # The bytes are copied: those of a mapped file go away with it.
+    # The bytes are copied, because those of a mapped file are gone once it is closed.
     raw = batch.raw()
     own = read_header(raw, 0, batch.position)
     return BatchAt(path, batch.position, own, raw, batch.position, batch.end, None)
 
 
 def _damaged(damage: Iterable[DataError], path: str, following: int) -> BatchAt | None:
-    """The last damage; ``following``: the first byte of the whole batch behind it in a file, -1 where there is none."""
+    """The last damage, without its bytes. ``path``, ``following``: file and position of the whole batch after it."""
     faults = [error for error in damage if isinstance(error, CorruptDataError)]
     if not faults:
         return None
@@ -95,7 +95,7 @@ def _damaged(damage: Iterable[DataError], path: str, following: int) -> BatchAt 
 
 
 def _bytes_of(damaged: BatchAt, source: Windowed) -> BatchAt:
-    """What is in the file where the damage is: up to the claimed end, the next whole batch, or the file's end."""
+    """Read the bytes of a damaged place: to the end that its header claims, the next whole batch, or the file's end."""
     limit = source.size if damaged.end < 0 else damaged.end
     raw = _read(source, damaged.position, min(limit, damaged.position + MOST_BYTES))
     batch = read_header(raw, 0, damaged.position) if len(raw) >= HEADER_SIZE else None
@@ -105,6 +105,6 @@ def _bytes_of(damaged: BatchAt, source: Windowed) -> BatchAt:
 
 
 def _read(source: Windowed, start: int, end: int) -> bytes:
-    """Bytes of a file, fewer where it ends."""
+    """The bytes of a file from ``start`` to ``end``, fewer if the file ends before."""
     window = source.window(start, end - start)
     return bytes(window.buf[start - window.start : end - window.start])

@@ -1,7 +1,7 @@
-"""Snapshots in the middle of a log: what replays pass, and whether they say what the log before them says.
+"""Snapshots in the middle of a log: which ones a replay passes, and whether each agrees with the log before it.
 
-One rule holds for every front end: as of an offset means the newest snapshot that ends there or before, and the log
-after it. That is what the node showed then.
+One rule holds for every front end: the state as of an offset is the newest snapshot that ends there or before, and the
+log after it, because that is what the node itself showed then.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kshell.sources.directory.source import before_the_log, without_collector
 
 
 def inside(listing: Listing, start: int, end: int | None = None) -> list[SnapshotFile]:
-    """The snapshots that end after an offset of the log, and up to ``end``, oldest first."""
+    """The snapshots that end after offset ``start`` and not after ``end``, oldest first."""
     return [
         file
         for file in listing.snapshots
@@ -32,21 +32,23 @@ def inside(listing: Listing, start: int, end: int | None = None) -> list[Snapsho
 
 
 def to_pass(listing: Listing, start: int, facts: list[SnapshotFacts] | None = None) -> Iterator[LogCheckpoint]:
-    """What a replay that begins at an offset comes by. ``facts`` collects what was read of each."""
+    """The snapshots that a replay from offset ``start`` passes; ``facts`` collects the facts of each loaded one."""
     return _checkpoints(inside(listing, start), facts)
 
 
 def _checkpoints(files: list[SnapshotFile], facts: list[SnapshotFacts] | None = None) -> Iterator[LogCheckpoint]:
-    framer = Framer()  # the records of all of them look alike
+    framer = Framer()  # shared, because the records of all snapshots have the same form
     return (_checkpoint(file, framer, facts) for file in files)
 
 
 def _checkpoint(file: SnapshotFile, framer: Framer, facts: list[SnapshotFacts] | None) -> LogCheckpoint:
+    """A snapshot that is loaded only when the replay reaches it."""
+
     def load() -> Image | None:
         replayer = Replayer(framer=framer)
         try:
             read = load_snapshot(file, replayer, None)
-        except (DataError, FileNotFoundError):  # a running server deletes old ones
+        except (DataError, FileNotFoundError):  # a running server deletes old snapshots
             return None
         if facts is not None:
             facts.append(read)
@@ -56,14 +58,14 @@ def _checkpoint(file: SnapshotFile, framer: Framer, facts: list[SnapshotFacts] |
 
 
 def image_of(file: SnapshotFile) -> Image:
-    """The image of a snapshot alone. Raises DataError."""
+    """Load the image of a snapshot alone. Raises DataError."""
     replayer = Replayer()
     load_snapshot(file, replayer, None)
     return replayer.image()
 
 
 def log_before(listing: Listing) -> int:
-    """Bytes of log before the newest snapshot, which a comparison replays; 0 where there is nothing to compare."""
+    """The bytes of log before the newest snapshot, which :func:`compare` replays; 0 if there is nothing to compare."""
     start = listing.segments[0].base_offset if listing.segments else None
     if start is None or listing.directory is None or not inside(listing, start):
         return 0
@@ -74,11 +76,12 @@ def log_before(listing: Listing) -> int:
 def compare(
     listing: Listing, until: int | None = None, progress: Progress | None = None, *, newest_alone: bool = False
 ) -> list[PassedCheckpoint]:
-    """Each snapshot beside the log before it, as far as the log is whole. Each is passed: a slip is found once.
+    """Compare each snapshot with a replay of the log before it, as far as the log is undamaged.
 
-    Replays the log from its start up to the newest snapshot that ends at ``until`` or before. With ``newest_alone``
-    that one is compared and no other: it has every slip that still holds there. What a running server has removed
-    since it was listed is not compared. Raises DataError where nothing can be replayed.
+    Replays the log from its start up to the newest snapshot that ends at ``until`` or before. The replay takes over
+    each snapshot that it passes, so a difference is found once. With ``newest_alone`` only the newest snapshot is
+    compared: it has every difference that still exists there. Snapshots that a running server has removed since they
+    were listed are not compared. Raises DataError if nothing can be replayed.
     """
     with without_collector():
         try:
@@ -94,14 +97,14 @@ def compare(
 def compare_between(
     listing: Listing, image: Image, transaction: int | None, until: int | None, progress: Progress | None = None
 ) -> list[PassedCheckpoint]:
-    """The snapshots after an image of the log, up to an offset.
+    """Compare the snapshots that end after an image's last record, by replaying the log from the image on.
 
     Args:
-        listing: the image's source.
-        image: what the log up to its provenance made.
-        transaction: where the metadata transaction begins that is open there, if one is.
+        listing: the files that the image was loaded from.
+        image: the state with which the replay begins.
+        transaction: the offset at which a metadata transaction begins that is open in the image, if there is one.
         until: the last offset; ``None`` for the log's end.
-        progress: told of the bytes that were replayed.
+        progress: called with the bytes that were replayed.
     """
     start = image.provenance.offset + 1
     files = inside(listing, start, None if until is None else until + 1)
@@ -116,7 +119,7 @@ def compare_between(
 def _passed(
     listing: Listing, replayer: Replayer, start: int, files: list[SnapshotFile], progress: Progress | None
 ) -> list[PassedCheckpoint]:
-    """Replay as far as the log is whole and still there."""
+    """Replay from ``start`` as far as the log is undamaged and still there; compare the snapshots that are passed."""
     replayer.expect(_checkpoints(files))
     position = start
     reader = LogReader(listing, start, until=(files[-1].end_offset or 0) - 1, progress=progress)

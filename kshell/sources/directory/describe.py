@@ -1,4 +1,7 @@
-"""What a directory knows of itself beside the image: its quorum, snapshots and log, as facts for the tree."""
+"""Describe a directory, besides its image: its quorum, snapshots and log, as facts for the tree.
+
+A fact is (type of the leaf, value, origin); ``/quorum`` and ``/log`` are dictionaries of facts.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ NOT_AVAILABLE = "not available from a directory"
 
 
 def quorum(loaded: Loaded) -> dict[str, Any]:
-    """``/quorum``: what the control records and ``quorum-state`` say; the high watermark is not on disk."""
+    """The facts of ``/quorum``, from control records and ``quorum-state``; the high watermark is not on disk."""
     version: Entry[int] | None = loaded.image[QUORUM].get(KRAFT_VERSION)
     return {
         "leaderId": ("quorum", leader_id(loaded), None),
@@ -36,9 +39,9 @@ def quorum(loaded: Loaded) -> dict[str, Any]:
 
 
 def leader_id(loaded: Loaded) -> int | None:
-    """The leader: of the newest state as ``quorum-state`` has it, as of an earlier point by that epoch's LeaderChange.
+    """The leader's id: for the newest state from ``quorum-state``, else from the LeaderChange record of the epoch.
 
-    ``None`` where neither is there: a snapshot holds no LeaderChange, and the log before it may be deleted.
+    ``None`` if neither is there: a snapshot has no LeaderChange record, and the log before it may be deleted.
     """
     recorded = _state(loaded).get("leaderId")
     if isinstance(recorded, int):
@@ -49,13 +52,13 @@ def leader_id(loaded: Loaded) -> int | None:
 
 
 def leader_epoch(loaded: Loaded) -> int:
-    """The epoch of the newest state by ``quorum-state``, of any other that of its last record."""
+    """The leader epoch: for the newest state from ``quorum-state``, else the epoch of the last record."""
     recorded = _state(loaded).get("leaderEpoch")
     return recorded if isinstance(recorded, int) else _last_epoch(loaded)
 
 
 def voters(loaded: Loaded) -> list[dict[str, Any]]:
-    """The voters: of the last KRaftVoters record, else of the last LeaderChange, else of ``quorum-state``."""
+    """The voters, from the last KRaftVoters record, else the last LeaderChange record, else ``quorum-state``."""
     entry = loaded.image[QUORUM].get(VOTERS)
     if entry is not None:
         return [record_plain(voter) for voter in entry.value]
@@ -67,7 +70,7 @@ def voters(loaded: Loaded) -> list[dict[str, Any]]:
 
 
 def _state(loaded: Loaded) -> dict[str, Any]:
-    """``quorum-state`` where it describes what was loaded: it describes the present only."""
+    """``quorum-state`` if the newest state was loaded, else nothing, because the file describes only the present."""
     return quorum_state(loaded.listing, loaded.notes) if loaded.until is None else {}
 
 
@@ -81,7 +84,7 @@ def _last_epoch(loaded: Loaded) -> int:
 def leader_change(loaded: Loaded) -> Entry[Message] | None:
     """The LeaderChange record that opened the epoch of the last record.
 
-    Snapshots hold none, so the log before the snapshot is searched, too.
+    Snapshots contain no LeaderChange record, so the log before the snapshot is searched, too.
     """
     change: Entry[Message] | None = loaded.image[QUORUM].get(LEADER)
     if change is None and loaded.snapshot is not None:
@@ -92,7 +95,7 @@ def leader_change(loaded: Loaded) -> Entry[Message] | None:
 
 
 def _change_before(listing: Listing, end: int) -> Entry[Message] | None:
-    """The last LeaderChange record before an offset: newest segment first, so one segment is read as a rule."""
+    """The last LeaderChange record before offset ``end``. Usually one segment is read: the newest comes first."""
     for segment in reversed(listing.segments):
         if segment.base_offset is None or segment.base_offset >= end:
             continue
@@ -101,7 +104,7 @@ def _change_before(listing: Listing, end: int) -> Entry[Message] | None:
         for file, batch in reader:
             if not batch.is_control:
                 continue
-            with contextlib.suppress(DecodeError):  # `verify` and `info` are for what is malformed
+            with contextlib.suppress(DecodeError):  # `verify` and `info` report malformed records
                 for raw in iter_records(batch):
                     decoded = decode_record(raw, control=True)
                     if decoded.name == LEADER_CHANGE and decoded.data is not None and raw.offset < end:
@@ -114,19 +117,19 @@ def _change_before(listing: Listing, end: int) -> Entry[Message] | None:
 
 
 def snapshots(listing: Listing) -> dict[str, Any]:
-    """``/snapshots``: one leaf a file, under its id ``<end offset>-<epoch>``."""
+    """The facts of ``/snapshots``: one leaf per file, named by its id ``<end offset>-<epoch>``."""
     return {snapshot_id(file): ("snapshot", snapshot_facts(file), None) for file in listing.snapshots}
 
 
 def snapshot_id(file: SnapshotFile) -> str:
-    """Kafka's name for it without the leading zeros; a lone file of another name keeps that."""
+    """Kafka's name of the snapshot without leading zeros; for a lone file of another name its file name."""
     if file.end_offset is None:
         return file.path.rpartition("/")[2]
     return f"{file.end_offset}-{file.epoch}"
 
 
 def snapshot_named_by(file: str) -> str:
-    """The id in a snapshot's file name; a name of another form is used unchanged."""
+    """The snapshot id that a file name contains; a name of another form is returned unchanged."""
     stem, _, ending = file.rpartition(".")
     end, _, epoch = stem.partition("-")
     if ending == "checkpoint" and end.isdigit() and epoch.isdigit():
@@ -135,19 +138,19 @@ def snapshot_named_by(file: str) -> str:
 
 
 def snapshot_facts(file: SnapshotFile) -> dict[str, Any]:
-    """What the file's name and size say; nothing is read."""
+    """What is known from the file's name and size, without reading it."""
     path = file.path if file.data is None else None
     return {"endOffset": file.end_offset, "epoch": file.epoch, "sizeBytes": file.size, "file": path}
 
 
 def segment_facts(segment: Segment) -> dict[str, Any]:
-    """What the file's name and size say; nothing is read."""
+    """What is known from the file's name and size, without reading it."""
     file = segment.path if segment.data is None else None
     return {"baseOffset": segment.base_offset, "sizeBytes": segment.size, "file": file}
 
 
 def log(loaded: Loaded, redaction: Redaction) -> dict[str, Any]:
-    """``/log``: offsets, segments, and the records that are not in the image."""
+    """The facts of ``/log``: offsets, segments, and the records that are not in the image, with the reason."""
     listing = loaded.listing
     names = {
         str(s.base_offset if s.base_offset is not None else s.path.rpartition("/")[2]): s for s in listing.segments
@@ -162,7 +165,7 @@ def log(loaded: Loaded, redaction: Redaction) -> dict[str, Any]:
 
 
 def log_start(listing: Listing) -> int | None:
-    """The log's start: inside the first segment kept, when retention moved it there (``leader-epoch-checkpoint``)."""
+    """The log's start offset; ``leader-epoch-checkpoint`` tells if retention moved it into the first segment."""
     if listing.log_start is not None:
         return listing.log_start
     if not listing.segments:
@@ -173,11 +176,13 @@ def log_start(listing: Listing) -> int | None:
 
 
 def _key(problem: Problem) -> str:
+    """The leaf's name: the record's offset. Offsets of a snapshot's records count in the file, so they are marked."""
     offset = str(problem.origin.offset)
     return f"snapshot-{offset}" if problem.origin.place.in_snapshot else offset
 
 
 def _problem(problem: Problem, redaction: Redaction) -> tuple[str, dict[str, Any], Any]:
+    """The fact of a record that is not in the image; the content of an undecoded one is redacted."""
     origin = problem.origin
     row: dict[str, Any] = {"record": origin.record_type, "version": origin.version, "reason": problem.reason}
     if problem.undecoded is not None:

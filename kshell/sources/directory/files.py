@@ -1,7 +1,7 @@
-"""The files of a metadata directory: which there are.
+"""The files of a metadata directory: list them, parse their names, and open them safely.
 
-Names as Kafka gives them: ``%020d.log`` (base offset), ``%020d-%010d.checkpoint`` (end offset, exclusive, and epoch).
-Everything else in the directory (indexes, ``.part``, ``.deleted``, producer snapshots) is left alone.
+Kafka names them ``%020d.log`` (base offset) and ``%020d-%010d.checkpoint`` (end offset, exclusive, and epoch).
+Everything else in the directory (indexes, ``.part``, ``.deleted``, producer snapshots) is ignored.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from kshell.protocol.primitives import Buffer
 
 METADATA_DIRECTORY = "__cluster_metadata-0"
 META = "meta.properties"
-"""Beside the metadata directory, in the log directory."""
+"""This file is in the log directory, beside the metadata directory."""
 BOOTSTRAP = "bootstrap.checkpoint"
 STOP, TAIL, SKIP = "stop", "tail", "skip"
 ON_CORRUPTION = (STOP, TAIL, SKIP)
-"""What happens at a damaged batch of the log. ``stop``: the state before it is the answer. ``tail``: the same, but an
-end that cannot be read counts as torn. ``skip``: it is left out, and the batches after it count."""
+"""What to do at a damaged batch of the log. ``stop``: answer with the state before it. ``tail``: the same, but an
+unreadable end of the log counts as torn, not as damaged. ``skip``: leave the batch out, and apply those after it."""
 DELETED = ".deleted"
-"""What a server appends to a file's name a minute before it removes the file."""
+"""What a server appends to a file's name a minute before it deletes the file."""
 VANISHES = "the file vanishes again and again"
-"""What is said of a file that was listed again and again, and was gone each time it was to be read."""
+"""The reason in an error if a file was listed several times and was gone each time when it was opened."""
 _NAME = re.compile(r"([0-9]{20})(?:\.log|-([0-9]{10})\.checkpoint)\Z")
 
 
 class FileName(NamedTuple):
-    """The name of one of Kafka's files, parsed: a segment's base offset; a snapshot's end offset and epoch."""
+    """A parsed file name. ``offset``: a segment's base offset or a snapshot's end offset; segments have no epoch."""
 
     offset: int
     epoch: int | None
 
 
 def named(name: str) -> FileName | None:
-    """Parse a file's name; ``None`` for any other name, and for numbers that are no offset or epoch."""
+    """Parse a file's name; ``None`` for any other name, and for numbers that are too large for an offset or epoch."""
     match = _NAME.match(name)
     if match is None:
         return None
@@ -48,18 +48,21 @@ def named(name: str) -> FileName | None:
 
 
 class Segment(NamedTuple):
-    """One file of the log; ``base_offset`` is ``None`` when its name says none (a lone, renamed file)."""
+    """One file of the log. ``base_offset`` is ``None`` if its name does not say it (a lone, renamed file).
+
+    ``size`` is in bytes; ``changed`` is the time of the last change, in nanoseconds since 1970.
+    """
 
     path: str
     base_offset: int | None
     size: int
     changed: int
     data: bytes | None = None
-    """Its bytes, where it is no file: what an observer has fetched."""
+    """The bytes that an observer has fetched, if there is no file; else ``None``."""
 
 
 class SnapshotFile(NamedTuple):
-    """One snapshot; ``end_offset`` (exclusive) and ``epoch`` are ``None`` when its name says none."""
+    """One snapshot. ``end_offset`` (exclusive) and ``epoch`` are ``None`` if its name does not say them."""
 
     path: str
     end_offset: int | None
@@ -67,24 +70,24 @@ class SnapshotFile(NamedTuple):
     size: int
     changed: int
     data: Buffer | None = None
-    """Its bytes, where it is no file: what an observer has fetched."""
+    """The bytes that an observer has fetched, if there is no file; else ``None``."""
 
     @property
     def is_bootstrap(self) -> bool:
-        """Whether kafka-storage wrote it: the voters, from 4.4 on also what the metadata begins with (KIP-1170).
+        """Whether kafka-storage wrote it: it has the voters, and from 4.4 on the first metadata records (KIP-1170).
 
-        The first active controller writes these records into the log, and there they count: Kafka's image never has
-        them from here (``MetadataLoader.handleLoadBootstrap``).
+        The first active controller writes these records into the log, and only there do they count: Kafka never loads
+        its image from this file (``MetadataLoader.handleLoadBootstrap``).
         """
         return self.end_offset == 0 and self.epoch == 0
 
 
 class Listing(NamedTuple):
-    """What there is to read, oldest first. ``directory`` is ``None`` for a lone file.
+    """The segments and snapshots there are to read, oldest first. ``directory`` is ``None`` for a lone file.
 
-    ``beside``: name -> text of the small files, for a live source, which has no directory. ``unseen``: a live source
-    does not hand out the offsets below it, and no record there changes the image. ``log_start``: where the log begins,
-    if the segments here are only its end.
+    ``beside``: name -> text of the sidecar files of a live source, which has no directory. ``unseen``: a live source
+    does not give out the records below this offset, and none of them changes the image. ``log_start``: where the log
+    begins, if the segments here are only its end.
     """
 
     directory: str | None
@@ -94,23 +97,23 @@ class Listing(NamedTuple):
     unseen: int = 0
     log_start: int | None = None
     unreadable: tuple[str, ...] = ()
-    """What is named like a segment or a snapshot and is no file, one sentence each."""
+    """One sentence for each entry that has the name of a segment or snapshot, but is no file that can be read."""
     on_corruption: str = STOP
     """One of :data:`ON_CORRUPTION`."""
 
     @property
     def has_log(self) -> bool:
-        """Whether there is a log. A running quorum has one, though nothing of it may be here yet: a snapshot can end
-        where the log does.
+        """Whether there is a log. A running quorum always has one, even if no segment of it is here, because a snapshot
+        can end where the log does.
         """
         return bool(self.segments) or self.log_start is not None
 
     def missing_from(self, read_end: int | None, snapshot_end: int | None) -> int | None:
-        """The first offset that a directory's log lacks of what a snapshot of it covers; ``None`` where it lacks none.
+        """The end of a directory's log, if it is before ``snapshot_end``, so that records are missing; else ``None``.
 
-        A server's log never ends before a snapshot does: one that has fetched a snapshot begins an empty segment at
-        its end (``KafkaMetadataLog.truncateToLatestSnapshot``). Where there is no segment at all, somebody copied the
-        snapshots alone.
+        A server's log never ends before a snapshot does: after fetching a snapshot, the server begins an empty segment
+        at its end (``KafkaMetadataLog.truncateToLatestSnapshot``). If there is no segment at all, somebody copied only
+        the snapshots.
 
         Args:
             read_end: the offset after the log's last record; ``None`` where none was read.
@@ -123,16 +126,16 @@ class Listing(NamedTuple):
 
 
 def is_remote(path: str) -> bool:
-    """Whether it is a URI of an object store or of HDFS (:mod:`kshell.sources.remote`)."""
+    """Whether ``path`` is a URI of an object store or of HDFS (:mod:`kshell.sources.remote`)."""
     if "://" not in path:
         return False
-    from kshell.sources import remote  # late: a shell on this machine's files needs none of it
+    from kshell.sources import remote  # imported late: local files do not need it
 
     return remote.is_remote(path)
 
 
 def locate(path: str) -> str:
-    """The metadata directory or file that ``path`` means. Raises SourceNotFoundError, SourcePermissionError."""
+    """The path itself, or the metadata directory in it. Raises SourceNotFoundError, SourcePermissionError."""
     if is_remote(path):
         from kshell.sources import remote
 
@@ -150,7 +153,7 @@ def locate(path: str) -> str:
 
 
 def scan(path: str) -> Listing:
-    """List the files of ``path`` (which :func:`locate` gave). Raises SourceNotFoundError when none can be read."""
+    """List the files of ``path``, which :func:`locate` returned. Raises SourceNotFoundError if none can be read."""
     unreadable: list[str] = []
     files = _files(path, unreadable)
     if files is None:
@@ -169,11 +172,11 @@ def scan(path: str) -> Listing:
 
 
 _File = tuple[str, str, int, int]
-"""Its name, its path, its bytes, and when it was changed (nanoseconds since 1970)."""
+"""(name, path, size in bytes, time of the last change in nanoseconds since 1970)."""
 
 
 def _files(path: str, unreadable: list[str]) -> list[_File] | None:
-    """The files in a directory, of a local one only segments and snapshots; ``None`` for what is no directory."""
+    """The files in a directory, of a local one only segments and snapshots; ``None`` if ``path`` is no directory."""
     if is_remote(path):
         from kshell.sources import remote
 
@@ -212,6 +215,7 @@ def _local_files(path: str, unreadable: list[str]) -> Iterator[_File]:
 
 
 def _what_to_pass(path: str) -> str:
+    """The hint for a user who named a directory without metadata files."""
     try:
         names = os.listdir(path)
     except OSError:
@@ -226,6 +230,7 @@ def _what_to_pass(path: str) -> str:
 
 
 _LOOKED_INTO, _PROPOSED = 1000, 5
+"""How many subdirectories are searched at the most, and how many of them the hint names."""
 
 
 def _holds_metadata(path: str) -> bool:
@@ -235,6 +240,7 @@ def _holds_metadata(path: str) -> bool:
 
 
 def _lone(path: str) -> Listing:
+    """The listing of one file. Raises SourceNotFoundError if its name is not that of a segment or snapshot."""
     name = os.path.basename(path)
     size, changed = _size_and_change(path)
     parsed = named(name)
@@ -249,6 +255,7 @@ def _lone(path: str) -> Listing:
 
 
 def _size_and_change(path: str) -> tuple[int, int]:
+    """A file's size in bytes, and the time of its last change in nanoseconds since 1970."""
     if is_remote(path):
         from kshell.sources import remote
 
@@ -275,10 +282,11 @@ def permission(path: str) -> SourcePermissionError:
 
 
 def open_read(path: str) -> int:
-    """A descriptor of a regular file, open for reading. Every file of a metadata directory is opened here: a pipe, a
-    device or a socket of its name would hold the reader for ever, or do something.
+    """Open a regular file for reading, and return its descriptor.
 
-    What a running server has renamed since it was listed, because it is about to remove it, is opened by its new name.
+    Every file of a metadata directory is opened here, because opening a pipe, a device or a socket of its name could
+    block for ever or have side effects. A file that a running server has renamed since it was listed, because it is
+    about to delete it, is opened by its new name.
 
     Raises FileNotFoundError (list again), SourcePermissionError, SourceError.
     """
@@ -331,9 +339,9 @@ def _kind(mode: int) -> str:
 
 
 def read_small(path: str, most: int) -> bytes:
-    """All bytes of a small file.
+    """Read all bytes of a small file.
 
-    Raises FileNotFoundError, SourcePermissionError, and SourceError, also where there are more than ``most``.
+    Raises FileNotFoundError, SourcePermissionError, and SourceError, also if there are more than ``most`` bytes.
     """
     descriptor = open_read(path)
     try:
@@ -347,14 +355,14 @@ def read_small(path: str, most: int) -> bytes:
 
 
 def local_path(text: str) -> str:
-    """A path of this machine as a user types it, with ``~`` for a home. Raises CommandError for a NUL: none has one."""
+    """A path of this machine as a user types it, with ``~`` for a home. Raises CommandError for a NUL character."""
     if "\0" in text:
         raise CommandError(f"{text}: no file can have that name")
     return os.path.expanduser(text)
 
 
 def demand_outside(typed: str, path: str, protected: Iterable[str], hint: str) -> None:
-    """Raise CommandError for a place in the source's own files (``protected``), or in any directory of Kafka's."""
+    """Raise CommandError if an output path is inside the source's files (``protected``) or any Kafka directory."""
     if any(is_inside(path, place) for place in protected):
         raise CommandError(f"{typed}: is in the source's own directory, where kshell writes nothing", hint=hint)
     if _is_kafkas(path):
@@ -362,7 +370,7 @@ def demand_outside(typed: str, path: str, protected: Iterable[str], hint: str) -
 
 
 def _is_kafkas(path: str) -> bool:
-    """Whether a file of that path is, or would be, in a directory that holds a metadata log, whoever reads it."""
+    """Whether a path is, or would be, below a metadata directory or a log directory, of this source or any other."""
     folder = os.path.dirname(os.path.realpath(path))
     while True:
         if os.path.basename(folder) == METADATA_DIRECTORY or os.path.lexists(os.path.join(folder, META)):
@@ -374,7 +382,7 @@ def _is_kafkas(path: str) -> bool:
 
 
 def is_inside(path: str, place: str) -> bool:
-    """Whether a file of that path is, or would be, the file ``place`` or anywhere below the directory it names."""
+    """Whether a path is, or would be, the file ``place``, or anywhere below the directory ``place``."""
     real = os.path.realpath(path)
     while True:
         with contextlib.suppress(OSError):

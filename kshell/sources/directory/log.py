@@ -1,7 +1,7 @@
-"""The log of a directory: verified batches over its segments, in offset order.
+"""Read the log of a directory: the verified batches of all its segments, in offset order.
 
-Segments are read in pieces and not mapped: a follower may truncate the active one, and touching a mapped page that is
-gone kills the process.
+Segments are read in pieces and not memory-mapped: a follower may truncate the active one, and touching a mapped page
+that is gone kills the process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kshell.sources.directory.ranges import FileWindows
 from kshell.sources.directory.sidecar_files import leader_epochs
 
 Progress = Callable[[int, int, str], None]
-"""(bytes done, bytes in all, what is being read)."""
+"""A callback for progress: (bytes done, bytes in all, what is being read)."""
 
 
 class FileBatch(NamedTuple):
@@ -31,12 +31,12 @@ class FileBatch(NamedTuple):
 
 
 _new_file_batch = partial(tuple.__new__, FileBatch)
-"""One of a pair of them: to call ``FileBatch`` takes longer, and there is one call a batch of a log."""
+"""Makes a ``FileBatch`` of a tuple, faster than the class itself: it is called once per batch of a log."""
 
 
 @contextlib.contextmanager
 def opened(segment: Segment, limit: int | None = None) -> Iterator[Windowed]:
-    """The bytes of a segment as they are now, or so many of them.
+    """Open a segment's bytes as they are now, or only the first ``limit`` of a file.
 
     Raises FileNotFoundError (list again), SourceError.
     """
@@ -48,11 +48,11 @@ def opened(segment: Segment, limit: int | None = None) -> Iterator[Windowed]:
 
 
 class LogReader:
-    """Walks the batches that hold offsets from ``start`` on; collects damage and a torn tail on the way.
+    """Iterates over the batches with offsets from ``start`` on, and collects ``damage``, ``torn`` and ``notes``.
 
-    Damage before ``start``, or anywhere with ``resume`` or where the listing asks for ``skip``, is stepped over at the
-    next whole batch; else the walk ends there, because what follows is no longer known to be a state of the cluster.
-    Nothing is looked at once the offset ``until`` was reached: damage after it is not met.
+    After damage the iteration goes on at the next whole batch if the damage is before ``start``, with ``resume``, or if
+    the listing asks for ``skip``. Otherwise it ends there, because what follows is not known to be a state of the
+    cluster. It also ends once offset ``until`` is reached, so damage after that is not found.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class LogReader:
         progress: Progress | None = None,
     ) -> None:
         self.path = ""
-        """The segment that is being walked."""
+        """The segment that is being read."""
         self.damage: list[DataError] = []
         self.torn: tuple[str, Torn] | None = None
         self._segments = _segments_from(listing.segments, start)
@@ -76,11 +76,11 @@ class LogReader:
         self._resume = resume or self._skips
         self._progress = progress
         self.notes: list[str] = [*listing.unreadable]
-        """What a user should know of files that are not used."""
+        """Sentences for the user on files that are not used, and on bytes that are skipped."""
         self._epochs = LeaderEpochs(leader_epochs(listing, self.notes))
         self._next: int | None = None
         self._is_over = False
-        """Whether a segment was left before its end."""
+        """Whether the current segment was left before its end, because of damage."""
 
     def __iter__(self) -> Iterator[FileBatch]:
         total = sum(segment.size for segment in self._segments)
@@ -105,7 +105,7 @@ class LogReader:
         return self._until is not None and offset is not None and offset > self._until
 
     def _joins(self, segment: Segment) -> bool:
-        """Whether a segment starts where the one before it ended."""
+        """Whether to read a segment: it starts where the one before it ended, or the gap may be stepped over."""
         if self._next is None or segment.base_offset in (None, self._next):
             return True
         reason = f"the segment starts at offset {segment.base_offset}, {self._next} was to come"
@@ -116,6 +116,7 @@ class LogReader:
         return True
 
     def _continues(self) -> bool:
+        """Whether to go on with the next segment although damage was found."""
         return self._resume or not self._is_over or (self._next is not None and self._next <= self._start)
 
     def _segment(self, segment: Segment, is_last: bool) -> Iterator[Batch]:
@@ -123,10 +124,10 @@ class LogReader:
         with opened(segment) as source:
             yield from self._walk(source, segment, 0, is_last=is_last)
         if self._next is None and not source.size:
-            self._next = segment.base_offset  # an empty one ends where it starts
+            self._next = segment.base_offset  # an empty segment ends where it starts
 
     def _walk(self, source: Windowed, segment: Segment, start: int, *, is_last: bool) -> Iterator[Batch]:
-        """The good batches from byte ``start`` on; damage is noted and stepped over."""
+        """Yield the undamaged batches from byte ``start`` on; damage is collected and, where allowed, stepped over."""
         position: int | None = start
         expected = segment.base_offset if self._next is None else self._next
         while position is not None:
@@ -143,7 +144,7 @@ class LogReader:
             expected = None
 
     def _behind(self, error: CorruptDataError, source: Windowed, segment: Segment, is_last: bool) -> int | None:
-        """Where to go on after damage, or ``None`` to stop."""
+        """The byte at which to continue after damage, or ``None`` to stop."""
         is_snapshot = error.reason == SNAPSHOT_IN_LOG  # then nothing of the file is the log's
         following = None if is_snapshot else find_batch(source, error.position + 1)
         if following is None and is_last and self._takes_for_torn and not is_snapshot:
@@ -155,7 +156,7 @@ class LogReader:
         return self._resume_at(following)
 
     def _skipped(self, error: CorruptDataError, source: Windowed, following: Batch | None) -> str:
-        """That bytes are left out, and which offsets were in them."""
+        """The note that bytes are left out, and which offsets they contained."""
         end = source.size if following is None else following.position
         first, last = self._next, None if following is None else following.base_offset - 1
         if first is None or last is None:
@@ -165,6 +166,7 @@ class LogReader:
         return f"{error.file}: bytes {error.position} to {end - 1} are skipped: {offsets} are not in the answer"
 
     def _torn(self, torn: Torn, segment: Segment, source: Windowed, is_last: bool) -> int | None:
+        """As :meth:`_behind`, after a batch that is cut: damage, unless it is the end of the last segment."""
         if is_last:
             self.torn = (segment.path, torn)
             return None
@@ -172,7 +174,7 @@ class LogReader:
         return self._resume_at(find_batch(source, torn.position + 1))
 
     def _resume_at(self, next_batch: Batch | None) -> int | None:
-        """The position of the whole batch behind damage, if the walk goes on there."""
+        """The position of the whole batch after the damage, or ``None`` to stop."""
         if next_batch is None or not (self._resume or next_batch.base_offset <= self._start):
             self._is_over = True
             return None
@@ -180,7 +182,7 @@ class LogReader:
 
 
 def _segments_from(segments: tuple[Segment, ...], start: int) -> tuple[Segment, ...]:
-    """The segments that may hold offsets from ``start`` on: the last that begins at or before it, and all later."""
+    """The segments that may contain offsets from ``start`` on: the last that begins at or before it, and all later."""
     first = 0
     for index, segment in enumerate(segments):
         if segment.base_offset is not None and segment.base_offset <= start:

@@ -1,4 +1,4 @@
-"""``meta.properties`` of several log directories side by side: are they of one cluster, and is each id there once."""
+"""Compare ``meta.properties`` of several log directories: are they of one cluster, and is each id used only once?"""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _VERSIONS = ("0", "1")
 
 
 class NodeDirectory(NamedTuple):
-    """One directory, and what its ``meta.properties`` says."""
+    """A log directory, and the properties in its ``meta.properties``."""
 
     path: str
     properties: dict[str, str]
     notes: list[str]
-    """What is wrong with the file itself."""
+    """What is wrong with ``meta.properties`` itself; one sentence each."""
 
     @property
     def cluster_id(self) -> str | None:
@@ -57,13 +57,13 @@ def read_directory(path: str) -> NodeDirectory:
     if not is_remote(path) and os.path.isfile(path):
         path = os.path.dirname(path) or os.curdir
     is_inner = os.path.basename(os.path.normpath(path)) == METADATA_DIRECTORY
-    # Of the log directory, for the file is looked for in the one around the metadata directory.
+    # meta_properties looks in the directory around the metadata directory, so it is given the inner path.
     inner = path if is_inner or is_remote(path) else os.path.join(path, METADATA_DIRECTORY)
     return NodeDirectory(path, meta_properties(Listing(inner, (), ()), notes), notes)
 
 
 def inconsistencies(directories: list[NodeDirectory]) -> list[list[str]]:
-    """What is wrong with each directory, by itself and beside the others; one sentence each."""
+    """What is wrong with each directory, by itself and compared with the others: one list of sentences for each."""
     clusters = Counter(directory.cluster_id for directory in directories if directory.cluster_id)
     usual = clusters.most_common(1)[0][0] if clusters else None
     return [
@@ -73,6 +73,7 @@ def inconsistencies(directories: list[NodeDirectory]) -> list[list[str]]:
 
 
 def _alone(directory: NodeDirectory) -> Iterator[str]:
+    """What is wrong with a directory by itself."""
     if not directory.properties:
         yield from directory.notes or [f"has no {META}"]
         return
@@ -86,6 +87,7 @@ def _alone(directory: NodeDirectory) -> Iterator[str]:
 
 
 def _beside(directory: NodeDirectory, rest: list[NodeDirectory], usual: str | None) -> Iterator[str]:
+    """What is wrong with a directory compared with the rest; ``usual`` is the cluster id that most of them have."""
     cluster = directory.cluster_id
     if cluster and cluster != usual:
         alike = [peer.path for peer in rest if peer.cluster_id == usual]
@@ -101,8 +103,8 @@ def _beside(directory: NodeDirectory, rest: list[NodeDirectory], usual: str | No
 
 
 def _exclude_each_other(directory: NodeDirectory, peer: NodeDirectory) -> bool:
-    """Whether two directories cannot be of one node. It may have several (``log.dirs``), each with its own id, and the
-    metadata log in one of them.
+    """Whether two directories cannot belong to one node. A node may have several (``log.dirs``), each with its own id,
+    but the metadata log is in only one of them.
     """
     ids = {directory.directory_id, peer.directory_id}
     return (directory.has_metadata_log and peer.has_metadata_log) or len(ids) == 1

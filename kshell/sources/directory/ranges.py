@@ -1,4 +1,4 @@
-"""Files that are read in ranges, wherever they are, so that a large one is never in memory as a whole."""
+"""Read files in ranges, local or remote, so that a large file is never in memory as a whole."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from kshell.protocol.windows import Window
 from kshell.sources.directory.files import is_remote, open_read
 
 _READ = 16 << 20
-"""Bytes that are read at once where all of a file is."""
+"""Bytes of a window that is read."""
 _MAPPED = 64 << 20
-"""Bytes that are mapped at once: they take memory only while somebody looks at them, and until it is needed."""
+"""Bytes of a window that is mapped: pages take memory only once they are read, and the system can take it back."""
 
 
 class OpenFile(Protocol):
-    """A file that is read in ranges. ``size``: its bytes when it was opened."""
+    """An open file that is read in ranges."""
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """The file's size in bytes."""
 
     def pread(self, size: int, position: int) -> bytes:
-        """Bytes from there on, perhaps fewer; none at the end. Raises OSError."""
+        """Up to ``size`` bytes from ``position`` on; none at the end of the file. Raises OSError."""
 
     def data_from(self, position: int) -> int:
-        """The first byte from there on that is stored (a sparse file leaves zeros out); the file's size for none."""
+        """The first byte from ``position`` on that is stored (sparse files have holes); the size if there is none."""
 
     def close(self) -> None:
-        """Release it."""
+        """Close the file."""
 
 
 class _LocalFile:
@@ -54,11 +54,12 @@ class _LocalFile:
         try:
             return os.lseek(self._descriptor, position, seek_data)
         except OSError as error:
-            return self.size if error.errno == errno.ENXIO else position  # some file systems do not tell
+            return self.size if error.errno == errno.ENXIO else position  # some file systems do not report holes
 
     def mapped(self, position: int, size: int, *, populate: bool) -> Window:
+        """Map ``size`` bytes from ``position`` on; ``populate`` loads all their pages at once."""
         start = position - position % mmap.ALLOCATIONGRANULARITY
-        # One call that maps them all saves a fault a page; what a sparse file leaves out would take memory for nothing.
+        # To load all pages in one call saves a page fault each. A hole of a sparse file would take memory for nothing.
         populate = populate and self.data_from(position) < position + size
         flags = mmap.MAP_SHARED | (getattr(mmap, "MAP_POPULATE", 0) if populate else 0)
         length = position - start + size
@@ -69,7 +70,7 @@ class _LocalFile:
 
 
 def open_file(path: str) -> OpenFile:
-    """A file, of this machine or of a store. Raises as :func:`open_read`."""
+    """Open a file of this machine or of a store. Raises as :func:`open_read`."""
     if is_remote(path):
         from kshell.sources import remote
 
@@ -78,13 +79,13 @@ def open_file(path: str) -> OpenFile:
 
 
 class FileWindows:
-    """A file's bytes through windows of some megabytes, the last of which is at hand; a context manager.
+    """Access to a file's bytes through windows of some megabytes, of which one is kept; a context manager.
 
-    ``limit``: where it counts as ended, though it may go on. ``mapped``: for files that nobody changes; their windows
-    are mapped where that is possible, else read; touching a mapped page that is gone kills the process. With
-    ``is_sparsely_read`` only what is looked at of a mapped window takes memory.
+    ``limit``: the size that the file counts as having, though it may be longer. ``mapped``: map the windows where that
+    is possible; only for files that nobody truncates, because touching a mapped page that is gone kills the process.
+    ``is_sparsely_read``: do not load all pages of a mapped window at once, because few of them are used.
 
-    Raises as :func:`open_read`, when it is opened; SourceError later.
+    Raises as :func:`open_read` when it is created; SourceError later.
     """
 
     def __init__(
@@ -103,11 +104,11 @@ class FileWindows:
         self.size = size if limit is None else min(size, limit)
 
     def window(self, position: int, size: int) -> Window:
-        """Bytes from ``position`` on, ``size`` or more; fewer where the file ends, or was cut meanwhile."""
+        """A window with ``size`` bytes or more from ``position`` on; fewer if the file ends, or was cut meanwhile."""
         end = min(position + size, self.size)
         if not self._window.start <= position < self._window.end or end > self._window.end:
             size = min(max(size, _MAPPED if self._mapped else _READ), self.size - position)
-            self._window = Window(b"", position)  # two at once would need twice the memory
+            self._window = Window(b"", position)  # released first: two windows would need twice the memory
             if size > 0:
                 self._window = self._read(position, size)
         return self._window
@@ -135,14 +136,14 @@ class FileWindows:
         return SourceError(f"{self._path}: {getattr(error, 'strerror', None) or error}")
 
     def data_from(self, position: int) -> int:
-        """The first byte from there on that is stored; ``size`` for none."""
+        """The first stored byte at or after ``position``; ``size`` if there is none."""
         try:
             return min(self._file.data_from(position), self.size)
         except OSError as error:
             raise self._failure(error) from None
 
     def close(self) -> None:
-        """Release the file; windows stay valid."""
+        """Close the file; windows stay valid."""
         self._file.close()
 
     def __enter__(self) -> FileWindows:

@@ -1,7 +1,7 @@
-"""The records of a log or of a snapshot, decoded one by one. No image is made: ``dump`` works where none can be.
+"""Decode the records of a log or a snapshot one by one, without an image: ``dump`` works even if none can be made.
 
-Everything readable is given, damage is stepped over and collected. A running server may roll or delete segments
-meanwhile: then the directory is listed again and the walk goes on after the last offset that it gave.
+Everything readable is yielded; damage is stepped over and collected. If a running server rolls or deletes segments
+meanwhile, the directory is listed again, and reading continues after the last offset that was yielded.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from kshell.sources.source import Source
 
 T = TypeVar("T")
 Wanted = Callable[[RawRecord, bool], bool]
-"""(record, whether it is a control record) -> whether to decode it."""
+"""A callback: (record, whether it is a control record) -> whether to decode it."""
 
 
 class LogRecord(NamedTuple):
-    """A decoded record and its place: the batch's epoch and first byte, and the file's name."""
+    """A decoded record, with the epoch of its batch, the name of its file, and the batch's position in the file."""
 
     offset: int
     epoch: int
@@ -41,7 +41,10 @@ class LogRecord(NamedTuple):
 
 
 class BatchWalk:
-    """The verified batches with offsets from ``start`` to ``until``; ``damage`` and ``torn`` describe the rest."""
+    """Iterates over the verified batches with offsets from ``start`` to ``until``, while a server may write to the log.
+
+    ``damage``, ``torn`` and ``notes`` are complete after the iteration.
+    """
 
     def __init__(
         self, source: Source, start: int = 0, until: int | None = None, progress: Progress | None = None
@@ -86,7 +89,7 @@ class BatchWalk:
             self._believe(last_try)
 
     def _believe(self, last_try: bool) -> None:
-        """What looks like damage is damage only when the directory did not change meanwhile. Raises _ChangedError."""
+        """Accept what looks like damage, unless the directory has changed since it was listed: raises _ChangedError."""
         listing = self._source.listing(full_log=True)
         if not last_try and listing != self.listing:
             self.listing = listing
@@ -95,14 +98,15 @@ class BatchWalk:
 
 
 class _ChangedError(Exception):
-    """The directory is not what it was when the walk began."""
+    """The directory has changed since the walk began, so the walk starts again with the new listing."""
 
 
 class DecodedRecords:
-    """The records of a walk's or a snapshot's batches, decoded; afterwards ``damage`` and ``torn`` say the rest.
+    """Iterates over the decoded records of a log (a :class:`BatchWalk`) or of a snapshot.
 
-    Malformed records are given like others; ``malformed`` counts them, ``first_malformed`` tells where and why.
-    ``wanted`` spares the decoding of records that nobody asked for, ``select`` a look at most of them.
+    ``damage``, ``torn`` and ``notes`` are complete afterwards. Malformed records are yielded like others;
+    ``malformed`` counts them, ``first_malformed`` says where the first one is, and why. For speed, ``wanted`` says
+    which records to decode, and ``select`` which ones to parse at all.
     """
 
     def __init__(
@@ -129,16 +133,16 @@ class DecodedRecords:
         return self.each(self._batch)
 
     def json_lines(self, texts: RecordTexts, line: Callable[[LogRecord], str]) -> Iterator[str]:
-        """The records as lines of JSON, those of a batch together, mostly without decoding.
+        """Yield the records as lines of JSON, all of a batch in one string where they need not be decoded.
 
         Args:
-            texts: writes metadata records, all but the first three columns of a row.
-            line: writes any other record.
+            texts: writes a metadata record: a row without its first three columns.
+            line: writes the line of any other record.
         """
         return self.each(lambda batch, file: self._batch_lines(batch, file, texts, line))
 
     def each(self, read: Callable[[Batch, str], Iterator[T]]) -> Iterator[T]:
-        """What ``read`` makes of each batch and the path of its file; it raises DecodeError for one that is damaged."""
+        """Yield what ``read`` yields for each batch and the path of its file; its DecodeErrors go to ``damage``."""
         for file, batch in self._in_files():
             try:
                 yield from read(batch, file)
@@ -151,6 +155,7 @@ class DecodedRecords:
             self.torn, self.notes = self._batches.torn, self._batches.notes
 
     def _in_files(self) -> Iterator[tuple[str, Batch]]:
+        """Yield (path of its file, batch); damage ends a snapshot and is collected."""
         if isinstance(self._batches, BatchWalk):
             yield from self._batches
             return
@@ -166,6 +171,7 @@ class DecodedRecords:
             self.first_malformed = f"{where}: {decoded.undecoded.reason}"
 
     def _batch(self, batch: Batch, file: str) -> Iterator[LogRecord]:
+        """Decode the records of one batch that are wanted and in the range of offsets."""
         name = os.path.basename(file)
         start, until, wanted = self._start, self._until, self._wanted
         control, epoch, position = batch.is_control, batch.epoch, batch.position
@@ -184,6 +190,7 @@ class DecodedRecords:
     def _batch_lines(
         self, batch: Batch, file: str, texts: RecordTexts, line: Callable[[LogRecord], str]
     ) -> Iterator[str]:
+        """The lines of one batch, as one string if the whole batch is in range and need not be decoded."""
         is_whole = batch.base_offset >= self._start and (self._until is None or batch.last_offset <= self._until)
         if is_whole and self._wanted is None and self._select is None and not batch.is_control:
             region, begin, end = batch.region()
@@ -196,7 +203,7 @@ class DecodedRecords:
             yield line(record)
 
     def _plain_lines(self, batch: Batch, region: Buffer, bounds: array[int], texts: RecordTexts) -> str | None:
-        """The lines of a batch; ``None`` where a record cannot be decoded."""
+        """The lines of a whole batch; ``None`` if one of its records cannot be decoded."""
         lines: list[str] = []
         text_of, middle = texts.text, f',"epoch":{batch.epoch},"timestampMs":{batch.plain_timestamp},'
         ends = iter(bounds)
@@ -217,7 +224,7 @@ def log_records(
     select: Select | None = None,
     progress: Progress | None = None,
 ) -> DecodedRecords:
-    """The log's records with offsets from ``start`` to ``until``."""
+    """Decode the log's records with offsets from ``start`` to ``until``."""
     return DecodedRecords(
         BatchWalk(source, start, until, progress), start=start, until=until, wanted=wanted, select=select
     )
@@ -232,6 +239,6 @@ def snapshot_records(
     wanted: Wanted | None = None,
     progress: Progress | None = None,
 ) -> DecodedRecords:
-    """A snapshot's records. Their offsets count within the file and are not the log's."""
+    """Decode a snapshot's records. Their offsets count within the file and are not the log's."""
     reader = SnapshotReader(file, progress=progress)
     return DecodedRecords(reader, start=start, until=until, wanted=wanted)

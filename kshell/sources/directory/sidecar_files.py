@@ -1,7 +1,7 @@
-"""The small text files beside a metadata directory's log and snapshots, and where Kafka keeps its first records.
+"""Read the small text files beside a metadata log and its snapshots, such as ``meta.properties`` and ``quorum-state``.
 
-Anybody may have written them, by hand or in part: what one says is checked before it is used. What is wrong with it is
-a sentence for ``notes``, and the file counts as missing, or the key that is wrong.
+Somebody may have edited or cut them, so each value is checked before it is used. A fault is added to ``notes`` as a
+sentence for the user, and the file, or the key with the fault, counts as missing.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ from kshell.errors import SourceError, SourcePermissionError
 from kshell.sources.directory.files import BOOTSTRAP, META, Listing, Segment, SnapshotFile, is_remote, read_small
 
 _SMALL = 1 << 20
-"""Bytes of a small file at the most; Kafka's have some hundred."""
+"""The most bytes that are read of such a file; those that Kafka writes have a few hundred."""
 EPOCHS, STATE, PARTITION = "leader-epoch-checkpoint", "quorum-state", "partition.metadata"
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
-"""The metadata topic's, in every cluster (``org.apache.kafka.common.Uuid.METADATA_TOPIC_ID``)."""
+"""The id of the metadata topic in every cluster (``org.apache.kafka.common.Uuid.METADATA_TOPIC_ID``)."""
 _LARGEST_INT, _LARGEST_LONG = (1 << 31) - 1, (1 << 63) - 1
 _NO_NODE = _NO_EPOCH = -1
 _ADVICE = "copy it from the node again"
 
 Notes = list[str] | None
+"""Collects sentences for the user on what is wrong with a file; ``None``: they are not wanted."""
 
 
 def leader_epochs(listing: Listing, notes: Notes = None) -> list[tuple[int, int]]:
-    """The (epoch, start offset) lines of ``leader-epoch-checkpoint``, rising; empty when the file is missing or wrong.
+    """The (epoch, start offset) lines of ``leader-epoch-checkpoint``, ascending; empty if it is missing or invalid.
 
     Source: ``org.apache.kafka.storage.internals.checkpoint.LeaderEpochCheckpointFile``: a version, the number of lines,
     the lines.
@@ -52,6 +53,7 @@ def leader_epochs(listing: Listing, notes: Notes = None) -> list[tuple[int, int]
 
 
 def _fault_of_head(lines: list[str]) -> str | None:
+    """What is wrong with the first two lines, the version and the number of lines; ``None`` if nothing is."""
     if lines[0].strip() != "0":
         return "line 1: not the version 0"
     if len(lines) < 2 or _number(lines[1].strip(), _LARGEST_INT) != len(lines) - 2:
@@ -60,14 +62,14 @@ def _fault_of_head(lines: list[str]) -> str | None:
 
 
 def quorum_state(listing: Listing, notes: Notes = None) -> dict[str, Any]:
-    """What is right of ``quorum-state``: leaderId, leaderEpoch, clusterId, and currentVoters, each with its voterId.
+    """The valid keys of ``quorum-state``: leaderId, leaderEpoch, clusterId, and currentVoters, each with its voterId.
 
     Source: ``QuorumStateData.json``.
     """
     path, text = _beside(listing, STATE, notes)
     if not text:
         return {}
-    import json  # late: only what looks at the quorum needs it
+    import json  # imported late: only questions about the quorum need it
 
     try:
         state = json.loads(text)
@@ -95,7 +97,7 @@ def quorum_state(listing: Listing, notes: Notes = None) -> dict[str, Any]:
 
 
 def _is_int(value: object, least: int) -> bool:
-    return type(value) is int and least <= value <= _LARGEST_INT  # True is no number
+    return type(value) is int and least <= value <= _LARGEST_INT  # the type is compared because True is an int, too
 
 
 def _is_name(value: object) -> bool:
@@ -107,7 +109,7 @@ def _are_voters(value: object) -> bool:
 
 
 def _number(text: str, most: int) -> int | None:
-    """A number that is not negative and not larger than ``most``, if it is one."""
+    """Parse a number from 0 to ``most``; ``None`` for any other text."""
     if not text.isascii() or not text.isdigit() or len(text) > len(str(most)):
         return None
     number = int(text)
@@ -115,9 +117,9 @@ def _number(text: str, most: int) -> int | None:
 
 
 def meta_properties(listing: Listing, notes: Notes = None) -> dict[str, str]:
-    """``meta.properties`` of the log directory around the metadata directory (or of the directory itself)."""
+    """Read ``meta.properties`` of the log directory around the metadata directory (or of the directory itself)."""
     for name in (os.path.join(os.pardir, META), META):
-        path, text = _beside(listing, name, notes, errors="replace")  # comments are the user's
+        path, text = _beside(listing, name, notes, errors="replace")  # a user's comment may have any encoding
         lines = text.splitlines()
         pairs = [line.partition("=") for line in lines if line.strip() and not line.startswith("#")]
         if pairs:
@@ -130,12 +132,12 @@ def meta_properties(listing: Listing, notes: Notes = None) -> dict[str, str]:
 
 
 def cluster_id(listing: Listing, notes: Notes = None) -> str | None:
-    """The id of the cluster that the files are of, as ``meta.properties`` says it, else ``quorum-state``."""
+    """The id of the cluster that the files belong to, from ``meta.properties``, else from ``quorum-state``."""
     return meta_properties(listing, notes).get("cluster.id") or quorum_state(listing, notes).get("clusterId") or None
 
 
 def partition_metadata(listing: Listing, notes: Notes = None) -> dict[str, str]:
-    """The keys ``version`` and ``topic_id`` of ``partition.metadata``; empty when the file is missing or wrong.
+    """The keys ``version`` and ``topic_id`` of ``partition.metadata``; empty if the file is missing or invalid.
 
     Source: ``org.apache.kafka.storage.internals.log.PartitionMetadataFile``.
     """
@@ -149,12 +151,12 @@ def partition_metadata(listing: Listing, notes: Notes = None) -> dict[str, str]:
 
 
 def node_id(properties: dict[str, str]) -> int | None:
-    """The id of the node that ``meta.properties`` are of, where they say it."""
+    """The node's id in ``meta.properties``; ``None`` if it is missing or invalid."""
     return _number(properties.get("node.id") or properties.get("broker.id") or "", _LARGEST_INT)
 
 
 def bootstrap_file(listing: Listing) -> str | None:
-    """The ``bootstrap.checkpoint`` in the log directory, if there is one."""
+    """The path of ``bootstrap.checkpoint`` in the log directory; ``None`` if there is none."""
     if listing.directory is None or listing.beside is not None:
         return None
     if is_remote(listing.directory):
@@ -167,7 +169,7 @@ def bootstrap_file(listing: Listing) -> str | None:
 
 
 def _beside(listing: Listing, name: str, notes: Notes, *, errors: str = "strict") -> tuple[str, str]:
-    """(path, text) of a small file; no text where there is none that can be read."""
+    """(path, text) of a sidecar file; the text is empty if the file is missing or cannot be read."""
     if listing.beside is not None:
         return name, listing.beside.get(name, "")
     path = os.path.join(listing.directory or _folder_of_file(listing), name)

@@ -1,6 +1,6 @@
-"""One snapshot file: verified as a whole, then indexed.
+"""Read one snapshot file: verify its batches, its header and its footer, and load it into a replayer.
 
-Snapshots are mapped, not read: Kafka never changes one after renaming it into place.
+Snapshots are memory-mapped, not read, because Kafka never changes one after it has renamed it into place.
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ _HEADER_TYPE = 3
 
 
 class SnapshotFacts(NamedTuple):
-    """What is known of a snapshot once it was read: its id, and the time of the last log record it contains."""
+    """What is known of a snapshot after reading it.
+
+    ``timestamp``: time of the last log record that it contains, in epoch milliseconds, -1 if unknown. ``records``: all
+    in the file. ``note``: a sentence for the user if the file's name and its batches disagree.
+    """
 
     path: str
     end_offset: int
@@ -37,7 +41,7 @@ class SnapshotFacts(NamedTuple):
 
 @contextlib.contextmanager
 def opened(file: SnapshotFile) -> Iterator[Windowed]:
-    """The bytes of a snapshot. Raises FileNotFoundError (list again), SourceError."""
+    """Open a snapshot's bytes. Raises FileNotFoundError (list again), SourceError."""
     if file.data is not None:
         yield InMemory(file.data)
         return
@@ -46,7 +50,10 @@ def opened(file: SnapshotFile) -> Iterator[Windowed]:
 
 
 class SnapshotReader:
-    """Walks a snapshot's verified batches. Raises CorruptDataError for damage and for a missing header or footer."""
+    """Iterates over a snapshot's verified batches. Raises CorruptDataError for damage and a missing header or footer.
+
+    ``batches`` and ``records`` count what was read; call :meth:`facts` after the iteration.
+    """
 
     def __init__(self, file: SnapshotFile, *, progress: Progress | None = None) -> None:
         self.file = file
@@ -81,6 +88,7 @@ class SnapshotReader:
             raise CorruptDataError(path, source.size, "the snapshot has no footer: it was not completed")
 
     def _header(self, batch: Batch) -> None:
+        """Check that the first batch is the snapshot's header, and take ``timestamp`` from it."""
         if not holds(batch, SNAPSHOT_HEADER):
             raise CorruptDataError(self.file.path, batch.position, "the snapshot does not begin with its header")
         try:
@@ -91,7 +99,7 @@ class SnapshotReader:
             pass  # a header of a later version: the time stays unknown
 
     def facts(self) -> SnapshotFacts:
-        """After the walk. A lone file without a name of Kafka's form counts its own records."""
+        """What was read, after the iteration. A file without Kafka's form of name ends at the number of its records."""
         end = self.records if self.file.end_offset is None else self.file.end_offset
         epoch = self._epoch_check.epoch if self._epoch_check.epoch is not None else 0
         note = None
@@ -103,10 +111,10 @@ class SnapshotReader:
 def load_snapshot(
     file: SnapshotFile, replayer: Replayer, progress: Progress | None, *, control_only: bool = False
 ) -> SnapshotFacts:
-    """Index a snapshot into a replayer; with ``control_only`` only its control records count.
+    """Load a snapshot into an empty replayer; with ``control_only`` only its control records.
 
     Raises:
-        DataError: The snapshot is damaged; the replayer is then of no use.
+        DataError: The snapshot is damaged; the replayer must not be used any more.
     """
     reader = SnapshotReader(file, progress=progress)
     name = os.path.basename(file.path)

@@ -1,7 +1,7 @@
-"""A metadata directory (or one file of it) as a source: newest whole snapshot, then the log after it.
+"""A metadata directory (or one file of it) as a source: load the newest complete snapshot, replay the log after it.
 
-The directory may belong to a server that is running: files appear, grow and vanish while they are read. What looks like
-damage is believed only when the directory did not change meanwhile.
+The directory may belong to a running server: files appear, grow and vanish while they are read. So what looks like
+damage counts only if the directory did not change meanwhile.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from kshell.sources.directory.snapshot import SnapshotFacts, load_snapshot
 from kshell.sources.source import Loaded, Source
 
 ATTEMPTS = 6
-"""How often a directory is read again that changes while it is read, ``PAUSE`` seconds apart."""
+"""How often a directory is read if it changes while it is read, ``PAUSE`` seconds apart."""
 PAUSE = 0.05
 _POLL = 0.25
-"""Seconds between two looks at a directory that is followed."""
+"""Seconds between two listings of a directory that is followed."""
 
 
 _T = TypeVar("_T")
 
 
 def read_listed(list_files: Callable[[], Listing], read: Callable[[Listing], _T]) -> _T:
-    """Call ``read`` with what there is now, and again where a file was removed before it could be read.
+    """Call ``read`` with a listing; list and call again if a listed file was removed before it could be read.
 
     Raises:
         CorruptDataError: files vanish again and again.
@@ -62,15 +62,15 @@ class DirectorySource(Source):
         self.on_corruption = on_corruption
         self.name = name or path
         self.is_sample = name is not None
-        """Without the age: the sample is old on purpose."""
+        """Whether this is the built-in sample; its age is not shown, because it is old on purpose."""
 
     def listing(self, *, full_log: bool = False) -> Listing:
         """The files as they are now."""
         return scan(self.path)._replace(on_corruption=self.on_corruption)
 
     def follow(self, start: int | None = None) -> Iterator[FileBatch | None]:
-        """As the files grow. What a follower's directory holds past its newest snapshot may yet be taken back."""
-        from kshell.sources.directory.records import BatchWalk  # late: it reads directories
+        """Follow the files as they grow. On a follower, records after the newest snapshot may still be truncated."""
+        from kshell.sources.directory.records import BatchWalk  # imported late: that module imports this one
 
         if start is None:
             end = self.load().log_end_offset
@@ -86,10 +86,10 @@ class DirectorySource(Source):
             time.sleep(_POLL)
 
     def load(self, *, until: int | None = None, progress: Progress | None = None, from_oldest: bool = False) -> Loaded:
-        """The image at the end of the log, or with every record up to offset ``until``.
+        """Load the image at the end of the log, or with every record up to offset ``until``.
 
-        ``from_oldest`` replays as much of the log as there is, instead of starting at the newest snapshot: the same
-        image, but more of its values then know the record that wrote them. Raises SourceError, DataError.
+        ``from_oldest`` replays as much of the log as there is, instead of starting at the newest snapshot: the image is
+        the same, but more of its values know the record that wrote them. Raises SourceError, DataError.
         """
         for attempt in range(ATTEMPTS):
             listing = self.listing()
@@ -112,14 +112,14 @@ class DirectorySource(Source):
 def load_listing(
     listing: Listing, until: int | None, progress: Progress | None, *, from_oldest: bool = False
 ) -> Loaded:
-    """As :meth:`DirectorySource.load`, from what is listed."""
+    """Load an image from the listed files, once: as :meth:`DirectorySource.load`, which tries again if files change."""
     with without_collector():
         return _load(listing, until, progress, from_oldest)
 
 
 @contextlib.contextmanager
 def without_collector() -> Iterator[None]:
-    """Loading makes many objects and no cycles: the collector would only walk them again and again, so it is off."""
+    """Turn the garbage collector off: loading makes many objects and no cycles, so collections only cost time."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -163,10 +163,12 @@ def _load(listing: Listing, until: int | None, progress: Progress | None, from_o
 def before_the_log(
     listing: Listing, progress: Progress | None, after: int | None = None
 ) -> tuple[Replayer, SnapshotFacts | None, list[DataError], bool]:
-    """What all of the log can be replayed on: (the image so far, its snapshot, damage, whether the log joins).
+    """Load the state from which the whole log can be replayed.
 
-    With ``after``: what only the log that follows a later snapshot can, the oldest one that ends after that offset.
-    Raises DataError.
+    With ``after`` that is the oldest complete snapshot that ends after this offset. Raises DataError.
+
+    Returns:
+        The replayer, the snapshot in it, if any, the damage, and whether the log continues where the snapshot ends.
     """
     damage: list[DataError] = []
     if after is None:
@@ -179,7 +181,7 @@ def before_the_log(
 
 
 def _before_the_log(listing: Listing) -> tuple[SnapshotFile, ...]:
-    """The snapshots to replay all of the log from, best first: none when it starts at 0, else the oldest it joins."""
+    """The snapshots from which the whole log can be replayed, oldest first; none if the log starts at offset 0."""
     start = listing.segments[0].base_offset if listing.segments else None
     if start is not None and start <= listing.unseen:
         return ()
@@ -193,7 +195,7 @@ def _first_complete_snapshot(
     progress: Progress | None,
     damage: list[DataError],
 ) -> tuple[Replayer, SnapshotFacts | None]:
-    """A replayer that holds the first snapshot that is whole, or an empty one; damaged snapshots are listed."""
+    """Load the first complete candidate into a replayer, which stays empty if all are damaged; collect the damage."""
     for file in candidates:
         if until is not None and file.end_offset is not None and file.end_offset - 1 > until:
             continue
@@ -210,10 +212,10 @@ def _first_complete_snapshot(
 
 
 def _check_start(listing: Listing, facts: SnapshotFacts | None, until: int | None, damage: list[DataError]) -> bool:
-    """What comes before the log must be in a snapshot; whether the log goes on where the snapshot ends."""
+    """Check that a snapshot covers the offsets before the log; return whether the log continues the loaded one."""
     empty = facts is None or not facts.end_offset
     if empty and until is not None and until < _oldest(listing):
-        from kshell.sources.points import reach  # late: few ask for what is gone
+        from kshell.sources.points import reach  # imported late: few users ask for offsets that are gone
 
         hint = reach(listing) or f"offsets from {_oldest(listing)} on can be shown"
         raise OutOfReachError(f"offset {until} is before everything that the source still knows", hint=hint)
@@ -225,7 +227,7 @@ def _check_start(listing: Listing, facts: SnapshotFacts | None, until: int | Non
     if listing.directory is None or base is None or base <= max(end, listing.unseen):
         return True
     if facts is not None and until == end - 1:
-        return True  # the snapshot is all that is asked for
+        return True  # the snapshot alone answers
     reason = f"{first.path}: the log starts at offset {base}, and no whole snapshot reaches it"
     if empty or until is not None:
         hint = "copy the directory's .checkpoint files too; `kshell -d … dump` still prints the records there are"
@@ -240,9 +242,9 @@ def _check_start(listing: Listing, facts: SnapshotFacts | None, until: int | Non
 
 
 def _check_end(listing: Listing, until: int, end: int, damage: list[DataError]) -> None:
-    """Where the log has a gap, what is known before it is not the state in it. Raises IncompleteLogError.
+    """Raise IncompleteLogError if ``until`` is in a gap of the log: the state before the gap is not the state in it.
 
-    Damage is another matter: then the last good state is the answer.
+    Damage is different from a gap: there the last good state is the answer.
     """
     if until < end or any(not isinstance(error, IncompleteLogError) for error in damage):
         return
@@ -250,13 +252,13 @@ def _check_end(listing: Listing, until: int, end: int, damage: list[DataError]) 
     later += [] if later else [file.end_offset for file in listing.snapshots if (file.end_offset or 0) > end]
     following = min((offset for offset in later if offset is not None), default=None)
     if following is not None:
-        from kshell.sources.points import missing, reach  # late: few ask for what is gone
+        from kshell.sources.points import missing, reach  # imported late: few users ask for offsets that are gone
 
         raise IncompleteLogError(f"offset {until} cannot be shown: {missing(end, following)}", hint=reach(listing))
 
 
 def _oldest(listing: Listing) -> int:
-    """The first offset whose state can be built: from offset 0 of the log, or at the end of the oldest snapshot."""
+    """The first offset whose state can be shown: 0 if the log begins there, else the end of the oldest snapshot."""
     if listing.segments and (listing.segments[0].base_offset or 0) <= listing.unseen:
         return 0
     ends = [file.end_offset for file in listing.snapshots if file.end_offset]
@@ -275,10 +277,11 @@ def replay_log(
 ) -> tuple[int | None, int]:
     """Feed a log's records from ``start`` to ``until`` to the replayer.
 
-    What cannot be decoded is added to ``damage``; with ``skips`` the log goes on behind it, and ``notes`` says so.
+    A batch that cannot be decoded is added to ``damage`` and ends the replay; with ``skips`` the replay goes on after
+    it, and ``notes`` says so.
 
     Returns:
-        The offset after the last record, and the last timestamp.
+        The offset after the last record (``None`` if there was none), and the last batch's timestamp.
     """
     end: int | None = None
     timestamp = -1
@@ -311,7 +314,7 @@ def replay_log(
 
 
 def add_notes(loaded: Loaded) -> None:
-    """Sentences for the user on what was loaded."""
+    """Add sentences for the user to ``loaded.notes``: a torn end, an open transaction, missing or no records."""
     notes = loaded.notes
     if loaded.snapshot and loaded.snapshot.note:
         notes.append(loaded.snapshot.note)
@@ -342,10 +345,10 @@ def ends_before(log_end: int, snapshot: str) -> str:
 
 
 def missing_end(source: Source, listing: Listing, read_end: int | None, newest: SnapshotFile | None) -> str | None:
-    """Say that a log which was read ends before its snapshot; ``None``: it does not, or a server changed it meanwhile.
+    """Say that a log ends before its newest snapshot; ``None`` if it does not, or if a server has changed it meanwhile.
 
     Args:
-        source: what lists the files again.
+        source: lists the files again, to see whether they changed.
         listing: the files that were read.
         read_end: the offset after the log's last record; ``None`` where there was none.
         newest: the newest snapshot that is whole.
@@ -357,7 +360,7 @@ def missing_end(source: Source, listing: Listing, read_end: int | None, newest: 
 
 
 def _is_without_log(loaded: Loaded) -> bool:
-    """Whether a directory has snapshots alone."""
+    """Whether the newest state of a directory comes from a snapshot alone, because there is no log."""
     is_end = loaded.until is None and loaded.snapshot is not None and bool(loaded.snapshot.end_offset)
     return is_end and loaded.listing.directory is not None and not loaded.listing.segments
 
@@ -367,9 +370,9 @@ def _has_records(listing: Listing) -> bool:
 
 
 def _note_empty(loaded: Loaded) -> None:
-    """A directory that kafka-storage has formatted, and no server has run on yet.
+    """Add the note on a directory that kafka-storage has formatted, and on which no server has run yet.
 
-    Until 4.3 it wrote the first records into ``bootstrap.checkpoint``, since then into a snapshot of offset 0.
+    Until 4.3 kafka-storage wrote the first records into ``bootstrap.checkpoint``, later into a snapshot of offset 0.
     """
     bootstrap = bootstrap_file(loaded.listing) or (loaded.snapshot.path if loaded.snapshot else None)
     text = "the metadata log is empty"

@@ -1,4 +1,4 @@
-"""What there is in a directory, counted: segments, snapshots, epochs and records by type. Everything is read once."""
+"""Read a directory once and count what is in it: segments, snapshots, epochs, and records by type."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ class SegmentSurvey:
 
 @dataclass
 class TypeSurvey:
-    """Records of one type and version: how many, how many of them stayed bytes and why, how many have unknown tags."""
+    """Counts of the records of one type and version; ``malformed`` are the undecoded ones that break their declaration.
+
+    ``first_undecoded``, ``reason``: the offset of the first record that cannot be decoded, and why.
+    """
 
     count: int = 0
     undecoded: int = 0
@@ -70,11 +73,11 @@ class TypeSurvey:
 
 
 Types = dict[tuple[str, int], TypeSurvey]
-"""(type, version) -> its records."""
+"""(type, version) -> the counts of its records."""
 
 
 class BatchEnd(NamedTuple):
-    """What the log says of the last record before an offset: the epoch of its batch, and when the batch was written."""
+    """The batch that ends at an offset: its epoch, and the largest timestamp in it."""
 
     epoch: int
     timestamp: int
@@ -90,12 +93,12 @@ class LogSurvey:
     """Epoch -> offset of its first record."""
     batches_by_epoch: Counter[int] = field(default_factory=Counter)
     ends: dict[int, BatchEnd | None] = field(default_factory=dict)
-    """Of the offsets that a caller is interested in: what ends there; ``None`` where no batch does."""
+    """End offset -> the batch that ends there, for the offsets that the caller named; ``None`` if no batch does."""
     damage: list[DataError] = field(default_factory=list)
     torn: tuple[str, Torn] | None = None
 
     def add_batch(self, file_batch: FileBatch) -> None:
-        """Count a batch; :meth:`add_record` counts what is in it."""
+        """Count a batch; its records are counted in ``types``, if they are decoded."""
         name, batch = os.path.basename(file_batch.file), file_batch.batch
         if not self.segments or self.segments[-1].file != name:
             self.segments.append(SegmentSurvey(name, batch.base_offset))
@@ -108,7 +111,7 @@ class LogSurvey:
 
 @dataclass
 class SnapshotSurvey:
-    """One snapshot. ``facts`` and ``types`` are there when it is complete; ``damage`` says why it is not."""
+    """One snapshot as far as it could be read. ``facts`` is set if it is complete; else ``damage`` says why not."""
 
     file: SnapshotFile
     batches: int = 0
@@ -119,7 +122,7 @@ class SnapshotSurvey:
 
 
 class _Noted(BatchWalk):
-    """A walk that leaves a note of every batch."""
+    """A walk that counts every batch in ``survey``, which has to be set before the iteration."""
 
     survey: LogSurvey
 
@@ -137,14 +140,14 @@ def survey_log(
     decode: bool = True,
     ends: Iterable[int] = (),
 ) -> LogSurvey:
-    """Read the whole log.
+    """Read the whole log and count what is in it.
 
     Args:
-        source: whose log it is.
+        source: the source of the log.
         until: the last offset; ``None`` for the log's end.
-        progress: hears of the bytes that were read.
-        decode: whether the records are decoded and counted, too; batches are verified in any case.
-        ends: offsets for :attr:`LogSurvey.ends`.
+        progress: called with the bytes that were read.
+        decode: whether to decode and count the records, too; batches are verified in any case.
+        ends: the offsets for which :attr:`LogSurvey.ends` is filled.
     """
     walk = _Noted(source, 0, until, progress)
     survey = walk.survey = LogSurvey(ends=dict.fromkeys(ends))
@@ -162,7 +165,7 @@ def survey_log(
 def survey_snapshot(
     listing: Listing, file: SnapshotFile, *, decode: bool, progress: Progress | None = None
 ) -> SnapshotSurvey | None:
-    """Verify a snapshot; with ``decode`` its records are counted as well. ``None``: a running server deleted it."""
+    """Verify a snapshot; with ``decode`` count its records, too. ``None`` if a running server has deleted it."""
     survey = SnapshotSurvey(file)
     reader = SnapshotReader(file, progress=progress)
     try:
@@ -184,6 +187,7 @@ def survey_snapshot(
 
 
 def _count(records: DecodedRecords, types: Types) -> None:
+    """Add all records to ``types``."""
     counts: Counter[tuple[str, int]] = Counter()
     simple: set[tuple[str, int]] = set()
     for offset, _, _, decoded, _, _ in records:
@@ -195,13 +199,13 @@ def _count(records: DecodedRecords, types: Types) -> None:
         type_survey = types.setdefault(key, TypeSurvey())
         type_survey.add(offset, decoded)
         if decoded.type is not None and not any(field.is_struct for field in decoded.type.schema.fields):
-            simple.add(key)  # nothing nested: one look is enough
+            simple.add(key)  # no nested structures: the check for unknown tags above is enough for later records
     for key, count in counts.items():
         types[key].count = count
 
 
 def _has_unknown_tags(value: Any) -> bool:
-    """At any depth."""
+    """Whether a decoded value has unknown tagged fields, at any depth."""
     if isinstance(value, dict):
         return UNKNOWN_TAGS in value or any(map(_has_unknown_tags, value.values()))
     if isinstance(value, list):

@@ -1,8 +1,8 @@
-"""Every file of a metadata directory, checked: is it whole, where is its first bad byte, and how sure is that.
+"""Verify every file of a metadata directory: is it whole, where is its first bad byte, and how certain is the verdict?
 
-A batch's checksum covers neither its offset nor its length, epoch and magic. Offsets, lengths and magic show by the
-next batch; an epoch is only as sure as what it can be compared with. So each verdict comes with its certainty and names
-the second witness, or says that there is none.
+A batch's checksum does not cover its offset, length, epoch and magic. The next batch confirms offset, length and magic;
+an epoch can only be compared with neighbours and other files. So each verdict has a certainty, and names the second
+witness that confirms it, or says that there is none.
 """
 
 from __future__ import annotations
@@ -38,24 +38,28 @@ from kshell.sources.source import Source
 WHOLE, TORN, DAMAGED, INCOMPLETE, SLIP = "whole", "torn", "damaged", "incomplete", "slip"
 NOT_READ, NOT_CHECKED = "not-read", "not-checked"
 VERDICTS = (WHOLE, TORN, SLIP, DAMAGED, INCOMPLETE, NOT_READ, NOT_CHECKED)
+"""``torn``: cut inside the log's last batch. ``incomplete``: records are missing. ``slip``: a known fault of Kafka."""
 FINDINGS = frozenset((DAMAGED, INCOMPLETE))
-"""Verdicts that say that something is wrong. A torn end is normal while a server writes, a slip is Kafka's own."""
+"""Verdicts that count as a fault. A torn end does not, as it is normal while a server writes; a slip is Kafka's own."""
 
 CONFIRMED, CONSISTENT, UNCONFIRMED = "confirmed", "consistent", "unconfirmed"
 CERTAINTIES = (CONFIRMED, CONSISTENT, UNCONFIRMED)
+"""``confirmed``: a second witness agrees. ``consistent``: nothing contradicts. ``unconfirmed``: all other cases."""
 
 SEGMENT, SNAPSHOT, BOOTSTRAP, OTHER = "segment", "snapshot", "bootstrap", "other"
 KINDS = (SEGMENT, SNAPSHOT, BOOTSTRAP, "text", OTHER)
 _BATCHES = "checksums, offsets, lengths and epochs of all batches"
 _DECODED = f"{_BATCHES}; all records decoded"
 _MOST_LATE_MS = 60_000
-"""By how much a snapshot's time may be after that of the log's last batch in it: a busy controller of Kafka 3.3.2 wrote
-one that was 109 ms late, of which a replay of the log gave the same values.
+"""How many milliseconds a snapshot's time may be after that of the log's last batch in it: a busy controller of Kafka
+3.3.2 wrote a snapshot that was 109 ms late, though a replay of the log gave the same values.
 """
 
 
 class FileCheck(NamedTuple):
-    """What was checked of one file, and the outcome. ``position`` is the first bad byte."""
+    """The outcome of checking one file. ``checked``: what was checked; ``witness``: what confirms the verdict, or why
+    nothing does; ``position``: the first bad byte.
+    """
 
     file: str
     kind: str
@@ -73,7 +77,7 @@ class FileCheck(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """All files, segments first; and the records by type, where they were decoded."""
+    """The checks of all files, segments first, and the counts of records by type, if they were decoded."""
 
     checks: list[FileCheck]
     types: Types
@@ -86,9 +90,9 @@ def verify_files(
 
     Args:
         source: a directory, a lone file, or what an observer has fetched.
-        until: the last offset of the log that is looked at.
-        progress: hears of the bytes that were read.
-        decode: whether every record is decoded, too.
+        until: the last offset of the log that is verified.
+        progress: called with the bytes that were read.
+        decode: whether to decode every record, too.
 
     Raises:
         SourceError: the log cannot be read.
@@ -113,6 +117,7 @@ def verify_files(
 
 
 def _segment(listing: Listing, segment: Segment, log: LogSurvey, *, decode: bool) -> FileCheck:
+    """The check of one segment, from the survey of the whole log."""
     name = os.path.basename(segment.path)
     survey = next((segment_survey for segment_survey in log.segments if segment_survey.file == name), None)
     certainty, witness = _certainty_of_epochs(listing, segment, survey, log)
@@ -139,10 +144,10 @@ def _segment(listing: Listing, segment: Segment, log: LogSurvey, *, decode: bool
 def _certainty_of_epochs(
     listing: Listing, segment: Segment, survey: SegmentSurvey | None, log: LogSurvey
 ) -> tuple[str, str]:
-    """How sure the epochs of a segment are, and what says so.
+    """The certainty of a segment's epochs, and the witness.
 
-    A change of one batch shows by its neighbours, unless it is the only one of its epoch; one of all batches of an
-    epoch alike only by another file.
+    Neighbours reveal a wrong epoch in one batch, unless it is the only batch of its epoch; only another file reveals
+    the same wrong epoch in all batches of an epoch.
     """
     if survey is None:
         return UNCONFIRMED, "no batch could be read"
@@ -170,7 +175,7 @@ def _listed(numbers: list[int]) -> str:
 
 
 def _with_start(listing: Listing, check: FileCheck) -> FileCheck:
-    """The first segment's check: what comes before it must be in a snapshot."""
+    """The first segment's check, incomplete if no snapshot covers the offsets before the segment."""
     base = listing.segments[0].base_offset
     if base is None or listing.directory is None or base <= listing.unseen:
         return check
@@ -184,7 +189,7 @@ def _with_start(listing: Listing, check: FileCheck) -> FileCheck:
 def _with_end(
     source: Source, listing: Listing, log: LogSurvey, snapshots: list[SnapshotSurvey | None], check: FileCheck
 ) -> FileCheck:
-    """The last segment's check: no snapshot that is whole reaches further than the log."""
+    """The last segment's check, incomplete if a complete snapshot ends after the log."""
     whole = [survey.file for survey in snapshots if survey is not None and survey.facts is not None]
     newest = max(whole, key=lambda file: file.end_offset or 0, default=None)
     log_end = log.segments[-1].end_offset if log.segments else None
@@ -196,7 +201,7 @@ def _with_end(
 
 
 def _with_damage(check: FileCheck, path: str, damage: list[DataError]) -> FileCheck:
-    """The check with what is wrong: the first place counts, the number of others is named."""
+    """The check with its damage: the first error decides the verdict, and the reason names the number of the rest."""
     if not damage:
         return check
     first = damage[0]
@@ -221,7 +226,7 @@ def _with_damage(check: FileCheck, path: str, damage: list[DataError]) -> FileCh
 
 
 def _with_malformed(check: FileCheck, types: Types, start: int, end: int) -> FileCheck:
-    """The check with the records that break their declaration, the first of which is at these offsets."""
+    """The check, damaged if records break their declaration; a type counts here if its first such record is here."""
     reasons = [
         f"{name} v{version}: records that break their declaration: {survey.malformed}, from offset {first} on"
         for (name, version), survey in sorted(types.items())
@@ -236,6 +241,7 @@ def _with_malformed(check: FileCheck, types: Types, start: int, end: int) -> Fil
 
 
 def _snapshot(survey: SnapshotSurvey, log: LogSurvey, *, decode: bool) -> FileCheck:
+    """The check of one snapshot, compared with the log if it is complete."""
     file = survey.file
     check = FileCheck(
         os.path.basename(file.path),
@@ -261,7 +267,7 @@ _DISAGREE = "the snapshot and the log disagree: either of them may be wrong, or 
 
 
 def _compared_with_log(check: FileCheck, survey: SnapshotSurvey, log: LogSurvey) -> FileCheck:
-    """A whole snapshot's name and header beside what the log says of its last offset."""
+    """The check of a complete snapshot: its name and header are compared with the log's batch that ends there."""
     file, facts = survey.file, survey.facts
     assert facts is not None
     if file.end_offset is None:
@@ -320,8 +326,9 @@ def _bootstrap(listing: Listing, *, decode: bool) -> Iterator[FileCheck]:
 
 
 def _text_files(listing: Listing, log: LogSurvey) -> Iterator[FileCheck]:
+    """The checks of the sidecar files that exist."""
     if listing.beside is not None:
-        return  # a live source has none: these stand in for them
+        return  # a live source has no such files, only their values
     last = max(log.epochs, default=-1)
     end = log.segments[-1].end_offset if log.segments else 0
     notes: list[str] = []
@@ -341,7 +348,7 @@ def _text_files(listing: Listing, log: LogSurvey) -> Iterator[FileCheck]:
 
 
 def _about_epochs(history: list[tuple[int, int]], log: LogSurvey, end: int) -> tuple[str, str, str | None]:
-    """(certainty, witness, what is odd) of ``leader-epoch-checkpoint``."""
+    """(certainty, witness, what is suspicious) of ``leader-epoch-checkpoint``, compared with the log."""
     late = [epoch for epoch, start in history if log.segments and start >= end and epoch not in log.epochs]
     if late:
         reason = (
@@ -357,7 +364,7 @@ def _about_epochs(history: list[tuple[int, int]], log: LogSurvey, end: int) -> t
 
 
 def _about_state(epoch: int | None, last: int) -> tuple[str, str, str | None]:
-    """As :func:`_about_epochs`, of ``quorum-state``."""
+    """As :func:`_about_epochs`, of ``quorum-state``; ``last`` is the epoch of the log's last record."""
     if epoch is not None and 0 <= epoch < last:
         reason = f"leaderEpoch is {epoch}, the log has records of epoch {last}: an older copy of the file"
         return UNCONFIRMED, "the log's last epoch", reason
@@ -385,6 +392,7 @@ def _about_properties(properties: dict[str, str], cluster_id: str | None) -> tup
 def _text_file(
     listing: Listing, name: str, notes: list[str], certainty: str, witness: str, reason: str | None
 ) -> Iterator[FileCheck]:
+    """The check of one sidecar file, if it exists."""
     path, size = _size_beside(listing, name)
     if size is None:
         return
@@ -400,7 +408,7 @@ def _text_file(
 
 
 def _refusal(path: str) -> SourcePermissionError | None:
-    """Why this user may not read a file, if that is so."""
+    """The error if this user may not read a file, else ``None``."""
     try:
         os.close(open_read(path))
     except SourcePermissionError as error:
@@ -411,7 +419,7 @@ def _refusal(path: str) -> SourcePermissionError | None:
 
 
 def _size_beside(listing: Listing, name: str) -> tuple[str, int | None]:
-    """(path, bytes) of a small file beside the log; no size where there is none."""
+    """(path, size in bytes) of a sidecar file; the size is ``None`` if there is no such file."""
     lone: tuple[Segment | SnapshotFile, ...] = listing.segments + listing.snapshots
     folder = listing.directory or os.path.dirname(lone[0].path) or os.curdir
     path = os.path.join(folder, name)
@@ -435,7 +443,7 @@ def _unreadable(listing: Listing) -> Iterator[FileCheck]:
 
 
 def _other_files(listing: Listing, checked: set[str]) -> Iterator[FileCheck]:
-    """What Kafka makes anew from the log (indexes), or is about to delete."""
+    """Entries for the files that are not checked, because Kafka rebuilds them (indexes) or does not use them."""
     if listing.directory is None or listing.beside is not None or is_remote(listing.directory):
         return
     with os.scandir(listing.directory) as entries:
@@ -456,13 +464,13 @@ def _why_not(name: str) -> str:
 
 
 def compared_by_replay(check: FileCheck, file: SnapshotFile, differing: list[str], kafkas: list[str]) -> FileCheck:
-    """A snapshot's check, once the log before it was replayed.
+    """Add the result of replaying the log before a snapshot to the snapshot's check.
 
     Args:
-        check: of the snapshot, which is whole.
+        check: the check of the snapshot, which is complete.
         file: the snapshot.
-        differing: what is not the same, one sentence each.
-        kafkas: as ``differing``, of what Kafka itself does wrong.
+        differing: one sentence for each difference between snapshot and replay.
+        kafkas: as ``differing``, for the differences that a known fault of Kafka explains.
     """
     checked = f"{check.checked}; its values against a replay of the log before it"
     name = snapshot_id(file)

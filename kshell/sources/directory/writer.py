@@ -1,4 +1,4 @@
-"""A metadata directory as Kafka has it, written from verified batches and complete snapshots.
+"""Write a metadata directory in Kafka's layout, from verified batches and complete snapshots.
 
 Source: ``KafkaMetadataLog``, ``UnifiedLog``, ``LeaderEpochCheckpointFile``, ``MetaPropertiesEnsemble``. Indexes are not
 written: a server builds those that are missing when it opens the log.
@@ -33,7 +33,9 @@ class WrittenFile(NamedTuple):
 
 
 class MetadataWriter:
-    """Writes the files of one log directory below ``folder``, which is empty and the caller's.
+    """Writes the files of one log directory below ``folder``, which is empty and belongs to the caller.
+
+    Write snapshots first, then the log (:meth:`log` or :meth:`segments`), then call :meth:`finish`.
 
     Attributes:
         files: what was written, in order.
@@ -69,7 +71,7 @@ class MetadataWriter:
         self.write("meta.properties", [f"#\n{lines}".encode()])
 
     def snapshots(self, listing: Listing, until: int | None, progress: Progress | None) -> list[str]:
-        """Write the snapshots up to an offset, byte for byte; return one sentence for each that is not complete."""
+        """Write the snapshots up to offset ``until``, byte for byte; return a sentence for each that is left out."""
         notes = []
         for file in listing.snapshots:
             if until is not None and (file.end_offset or 0) > until + 1:
@@ -81,10 +83,10 @@ class MetadataWriter:
         return notes
 
     def snapshot(self, file: SnapshotFile, progress: Progress | None) -> None:
-        """Write a snapshot, byte for byte. Raises DataError where it is not whole."""
+        """Write a snapshot, byte for byte. Raises DataError if it is damaged or incomplete."""
         reader = SnapshotReader(file, progress=progress)
         for _ in reader:
-            pass  # damage shows before anything is written
+            pass  # damage is found before anything is written
         facts = reader.facts()
         end, epoch = facts.end_offset, file.epoch if file.epoch is not None else facts.epoch
         pieces = (batch.raw() for batch in SnapshotReader(file))
@@ -93,13 +95,13 @@ class MetadataWriter:
             self.end, self.last_epoch = end, epoch
 
     def log(self, listing: Listing, until: int | None, progress: Progress | None) -> list[DataError]:
-        """Write the log up to an offset: its verified batches, in segments as they are in the source.
+        """Write the log's verified batches up to offset ``until``, in the same segments as in the source.
 
-        Where the log is damaged before the newest snapshot that was written, only what follows the snapshot is written,
-        so that no offset is missing. A batch in which ``until`` lies is written again without its later records.
+        If the log is damaged before the end of the newest snapshot that was written, only the log after the snapshot is
+        written, so that no offset is missing. A batch that contains ``until`` is written without its later records.
 
         Returns:
-            The damage behind which the log was not read any more.
+            The damage that was found.
         """
         start = self.end if self.end and self._breaks_before_the_end(listing, until) else 0
         reader = LogReader(listing, start, until=until, progress=progress)
@@ -113,9 +115,9 @@ class MetadataWriter:
         return bool(reader.damage) and log_end <= self.end
 
     def segments(self, batches: Iterable[FileBatch], start: int = 0, until: int | None = None) -> None:
-        """Write batches that follow each other, from those with offset ``start`` on; a segment for each of their files.
+        """Write batches that follow each other, from offset ``start`` on; each file of the source becomes a segment.
 
-        The batch in which ``until`` lies is written again without its later records.
+        The batch that contains ``until`` is written without its later records.
         """
         rest = iter(batches)
         first = next((file_batch for file_batch in rest if file_batch.batch.last_offset >= start), None)
@@ -138,6 +140,7 @@ class MetadataWriter:
             current = next(rest, None)
 
     def _bytes(self, file_batch: FileBatch, until: int | None) -> bytes:
+        """The bytes of a batch without its records after ``until``; its epoch and its end are noted."""
         batch = file_batch.batch
         last = batch.last_offset if until is None else min(batch.last_offset, until)
         self._note(batch.epoch, batch.base_offset, last)
@@ -149,12 +152,12 @@ class MetadataWriter:
         self.end, self.last_epoch = last + 1, epoch
 
     def append(self, raw: bytes, epoch: int, count: int) -> None:
-        """Write a batch behind the end of everything that was written, as a segment of its own."""
+        """Write ``raw``, a batch of ``count`` records, at the end of the log, as a segment of its own."""
         self.write(f"{METADATA_DIRECTORY}/{self.end:020d}.log", [raw])
         self._note(epoch, self.end, self.end + count - 1)
 
     def finish(self) -> None:
-        """Write the small files beside the log that Kafka expects."""
+        """Write ``leader-epoch-checkpoint`` and ``partition.metadata``, which Kafka expects beside the log."""
         lines = [f"{epoch} {offset}" for epoch, offset in self._epochs]
         self.write(f"{METADATA_DIRECTORY}/{EPOCHS}", ["\n".join(["0", str(len(lines)), *lines, ""]).encode()])
         self.write(f"{METADATA_DIRECTORY}/{PARTITION}", [f"version: 0\ntopic_id: {TOPIC_ID}".encode()])
@@ -175,7 +178,7 @@ class MetadataWriter:
 
 
 def _cut(file_batch: FileBatch, last: int) -> bytes:
-    """A batch without its records behind an offset. Raises CorruptDataError."""
+    """A batch without its records after offset ``last``. Raises CorruptDataError."""
     path, batch = file_batch
     try:
         records = [(record.key, record.value) for record in iter_records(batch) if record.offset <= last]

@@ -1,4 +1,4 @@
-"""What an observer's source holds: a snapshot, the committed log after it, and the image of both."""
+"""What an observer has fetched so far: a snapshot, the committed log after it, and the image of both."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from kshell.sources.quorum.mirror import Mirror
 from kshell.sources.source import Loaded
 
 _LEAN = 1 << 20
-"""Bytes of the log that the image may refer to beside the snapshot's, where nobody looks at it."""
+"""Bytes that the image may keep in memory besides the snapshot's, while a reader only follows the log."""
 
 
 class Committed:
-    """Grows at its end. ``start`` and ``end`` are offsets of the log that is here (``end`` exclusive).
+    """The fetched state: :meth:`begin` takes a snapshot, :meth:`apply` the batches after it, :meth:`publish` the image.
 
-    Whoever shares it between threads holds a lock; ``end`` alone may be looked at without one. After a DataError of
-    :meth:`apply` the image has a hole: only :meth:`begin` and :meth:`reset` help then.
+    Threads that share it must hold a lock; only ``end`` may be read without one. After a DataError of :meth:`apply`
+    the image lacks records: call :meth:`begin` or :meth:`reset` then.
     """
 
     def __init__(self, name: str) -> None:
@@ -31,7 +31,7 @@ class Committed:
         self.reset()
 
     def reset(self, start: int = 0) -> None:
-        """Forget everything; the log will go on at offset ``start``."""
+        """Discard everything; the log will begin at offset ``start``."""
         self.log = Mirror(self._name, start)
         self._replayer = Replayer()
         self._facts: SnapshotFacts | None = None
@@ -42,7 +42,7 @@ class Committed:
 
     @property
     def start(self) -> int:
-        """The first offset of the log that is here."""
+        """The first offset of the log that was fetched."""
         return self.log.start
 
     @property
@@ -52,16 +52,16 @@ class Committed:
 
     @property
     def covered(self) -> int:
-        """The offset up to which (exclusive) the snapshot stands for the log."""
+        """The offset (exclusive) up to which the snapshot replaces the log; 0 without a snapshot."""
         return self._facts.end_offset if self._facts is not None else 0
 
     @property
     def has_news(self) -> bool:
-        """Whether there is more than the image that was published last."""
+        """Whether records were added since the last image was published."""
         return self._loaded is None or self._loaded.log_end_offset != self.end
 
     def begin(self, file: SnapshotFile, progress: Progress | None) -> None:
-        """A snapshot replaces everything. Raises DataError, and leaves all as it was, if it is not whole."""
+        """Replace everything with a snapshot. Raises DataError, and changes nothing, if it is damaged."""
         replayer = Replayer()
         with without_collector():
             facts = load_snapshot(file, replayer, progress, control_only=file.is_bootstrap)
@@ -70,7 +70,7 @@ class Committed:
         self._most_retained = replayer.log.retained + _LEAN
 
     def apply(self, batches: Sequence[Batch]) -> None:
-        """Batches that were committed after what is here. Raises CorruptDataError, MissingCodecError."""
+        """Add the batches that were committed next. Raises CorruptDataError, MissingCodecError."""
         self.log.append(list(batches))
         for batch in batches:
             file = f"{batch.base_offset:020d}.log"
@@ -84,24 +84,24 @@ class Committed:
         self._replayer.release()
 
     def let_go(self, before: int) -> None:
-        """Keep little of the log below an offset, for a reader who goes on and does not come back."""
+        """Release most of the log below offset ``before``, for a reader who does not come back to it."""
         self.log.forget(before)
         self._replayer.release(self._most_retained)
 
     def prepend(self, older: Mirror) -> None:
-        """The log from before. Raises IncompleteLogError unless it ends where this one starts."""
+        """Put an older part before the log. Raises IncompleteLogError unless it ends where the log starts."""
         if older.end != self.start:
             raise IncompleteLogError(f"{self._name}: the leader's log ends at {older.end}, {self.start} was to come")
         self.log.prepend(older)
 
     def listing(self, beside: Mapping[str, str], log_start: int) -> Listing:
-        """As a directory's files: ``beside`` are the small ones, ``log_start`` is where the leader's log begins."""
+        """A directory's listing: ``beside`` are the sidecar files, ``log_start`` is where the leader's log begins."""
         snapshots = (self._snapshot,) if self._snapshot is not None else ()
-        unseen = 1 if log_start == 0 else 0  # offset 0 alone is the first LeaderChange, which leaders keep
+        unseen = 1 if log_start == 0 else 0  # offset 0 is the first LeaderChange, which leaders do not give out
         return Listing(self._name, self.log.segments(), snapshots, beside, unseen, log_start)
 
     def publish(self, beside: Mapping[str, str], log_start: int) -> Loaded:
-        """The image, and how it came to be; the same one again while there is no news."""
+        """The image and what it was loaded from; the same object again if nothing was added."""
         if self._loaded is not None and not self.has_news:
             return self._loaded
         image = self._replayer.image()

@@ -1,6 +1,6 @@
-"""A snapshot, fetched in pieces from the leader (KIP-630). It is used only once it is complete and verified.
+"""Download a snapshot in pieces from the leader (KIP-630). It is used only once it is complete and verified.
 
-How large it is, is what the leader claims; nothing is reserved for that. A small one is kept in memory, a larger one in
+Its size is only a claim of the leader, so no memory is reserved for it. A small one is kept in memory, a larger one in
 a temporary file without a name, for which there must be room: a million partitions make about 150 MB.
 """
 
@@ -23,21 +23,21 @@ from kshell.sources.directory.files import SnapshotFile
 from kshell.sources.directory.log import Progress
 
 _MOST_BYTES = 8 << 30
-"""A claim beyond this is not believed: some fifty million partitions, more than any cluster has."""
+"""The largest size of a snapshot that is accepted: some fifty million partitions, more than any cluster has."""
 _MOST_IN_MEMORY = 16 << 20
 _SPARE = 256 << 20
-"""Bytes that stay free on the disk: others write there, too."""
+"""Bytes that must stay free on the disk, because others write there, too."""
 _SMALL_PIECE = 1024
-"""Bytes; Kafka hands out a MiB at a time unless ``controller.quorum.fetch.snapshot.max.bytes`` says otherwise."""
+"""Bytes; Kafka sends pieces of a MiB unless ``controller.quorum.fetch.snapshot.max.bytes`` says otherwise."""
 _MOST_SMALL_PIECES = 1000
 _SLOWEST = 1024
-"""Bytes a second, on the average: slower is no download but a way to keep us."""
+"""Bytes per second on average. A slower download is ended: it may have no end and only keep kshell waiting."""
 _ROOM = "set TMPDIR to a directory with more room; if no snapshot of this cluster is so large, ask another controller"
 _REAL = "compare with the files *.checkpoint in that controller's metadata.log.dir, or ask another controller"
 
 
 class Downloader:
-    """Keeps what a connection brought before it broke, and goes on from there with the next one."""
+    """Downloads one snapshot at a time; if a connection breaks, the download continues over the next one."""
 
     def __init__(self) -> None:
         self.progress: Progress | None = None
@@ -52,18 +52,18 @@ class Downloader:
         *,
         timeout: float | None = None,
     ) -> SnapshotFile | None:
-        """The snapshot's bytes; ``None`` when the leader has deleted it meanwhile.
+        """Download a snapshot; ``None`` if the leader has deleted it meanwhile.
 
         Args:
-            connection: to the leader.
-            leader_epoch: the epoch that it leads.
-            snapshot: which one.
-            cluster_id: the cluster that is meant, where it is known.
-            timeout: seconds for each piece; ``request.timeout.ms`` where it is not given.
+            connection: the connection to the leader.
+            leader_epoch: the leader's epoch.
+            snapshot: the snapshot to download.
+            cluster_id: the id that the cluster must have, if it is known.
+            timeout: seconds for each piece; ``request.timeout.ms`` by default.
 
         Raises:
-            NodeError: among others ProtocolError for pieces that do not fit one another or what was asked for, and
-                NodeError itself for a snapshot that there is no room for.
+            NodeError: the download failed; ProtocolError if a piece is not the one that was asked for, NodeError itself
+                if there is no room for the snapshot.
         """
         if self._partial is None or self._partial.snapshot != snapshot:
             self._forget()
@@ -106,10 +106,11 @@ class Downloader:
 
 
 def _without_a_reason(error: ServerError, partial: _Partial) -> NodeError:
-    """The error to raise for a refusal of the whole request.
+    """The error to raise if the leader refused the whole request and gave no reason.
 
-    Kafka cannot write a refused FetchSnapshot (its records are null, up to 4.3 at least): whether the snapshot is gone,
-    the leader another or the position wrong, it answers UNKNOWN_SERVER_ERROR. A Fetch then says what is the matter.
+    Kafka cannot encode the answer to a refused FetchSnapshot (its records are null, up to 4.3 at least): if the
+    snapshot is deleted, the leader has changed, or the position is wrong, it answers UNKNOWN_SERVER_ERROR. The next
+    Fetch then shows the reason.
     """
     if error.code != UNKNOWN_SERVER_ERROR:
         return error
@@ -129,7 +130,7 @@ def _raise_for(piece: SnapshotChunk) -> None:
 
 
 class _Pace:
-    """Whether a download comes to an end: pieces of a byte, or a byte now and then, never would."""
+    """Detects a download that would never end: tiny pieces, or, after ``window`` seconds, too few bytes per second."""
 
     def __init__(self, window: float) -> None:
         self._window = window
@@ -138,7 +139,7 @@ class _Pace:
         self._small = 0
 
     def check(self, piece: SnapshotChunk, node: str) -> None:
-        """After each piece. Raises ProtocolError, SourceTimeoutError."""
+        """Call this after each piece. Raises ProtocolError, SourceTimeoutError."""
         self._bytes += len(piece.data)
         is_last = piece.position + len(piece.data) == piece.size
         self._small += len(piece.data) < _SMALL_PIECE and not is_last
@@ -152,7 +153,7 @@ class _Pace:
 
 
 class _Partial:
-    """How far a download is. ``size`` is what the first piece claims for the whole snapshot."""
+    """A download in progress. ``size``: the whole snapshot's, as the first piece claims; ``position``: bytes so far."""
 
     def __init__(self, snapshot: SnapshotId) -> None:
         self.snapshot = snapshot
@@ -160,17 +161,17 @@ class _Partial:
         self.position = 0
         self.restarted = False
         self.refused = 0
-        """How often, since the last piece."""
+        """How often the request was refused since the last piece."""
         self._memory = bytearray()
         self._file: IO[bytes] | None = None
 
     @property
     def is_complete(self) -> bool:
-        """Whether every byte is here."""
+        """Whether every byte was received."""
         return self.size is not None and self.position == self.size
 
     def restart(self) -> None:
-        """Once: a leader that has another file under the same name refuses where we would go on."""
+        """Start again, but only once: a leader with another file of the same name refuses to continue the download."""
         self.drop()
         self.restarted = True
 
@@ -187,7 +188,7 @@ class _Partial:
         return f"{self.snapshot.end_offset:020d}-{self.snapshot.epoch:010d}.checkpoint"
 
     def add(self, piece: SnapshotChunk, node: str) -> None:
-        """Add a piece. Raises ProtocolError for one that does not fit, NodeError where there is no room for it."""
+        """Add a piece. Raises ProtocolError for one that was not asked for, NodeError if there is no room for it."""
         fault = self._fault(piece)
         if fault is not None:
             raise ProtocolError(node, fault, api=FETCH_SNAPSHOT.name, hint=_REAL)
@@ -205,6 +206,7 @@ class _Partial:
         self.position, self.refused = self.position + len(piece.data), 0
 
     def _fault(self, piece: SnapshotChunk) -> str | None:
+        """What is wrong with a piece; ``None`` if it is the one that was asked for."""
         position, size, data = piece.position, piece.size, piece.data
         if piece.snapshot != self.snapshot:
             return f"a piece of snapshot {tuple(piece.snapshot)} came, {tuple(self.snapshot)} was asked for"
@@ -221,7 +223,7 @@ class _Partial:
         return None
 
     def contents(self, node: str) -> bytes | mmap.mmap:
-        """All of it, memory-mapped where it is in a file, which no other process can change or shorten."""
+        """All bytes; a temporary file is memory-mapped, because no other process can change or truncate it."""
         if self._file is None:
             return bytes(self._memory)
         try:
@@ -232,7 +234,7 @@ class _Partial:
 
 
 def _temporary_file(size: int, name: str, node: str) -> IO[bytes]:
-    """A file without a name, where ``size`` bytes have room. Raises NodeError, OSError."""
+    """Open a file without a name on a disk with room for ``size`` bytes. Raises NodeError, OSError."""
     directory = _directory()
     free = shutil.disk_usage(directory).free
     if size > free - _SPARE:
@@ -241,7 +243,7 @@ def _temporary_file(size: int, name: str, node: str) -> IO[bytes]:
 
 
 def _directory() -> str:
-    """Where the user wants temporary files, or else on a disk: ``/tmp`` is memory on many machines."""
+    """The user's directory for temporary files, else one on a disk: ``/tmp`` is in memory on many machines."""
     is_chosen = any(os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
     lasting = "/var/tmp"
     if not is_chosen and os.access(lasting, os.W_OK | os.X_OK):

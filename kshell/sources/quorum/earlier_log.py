@@ -1,4 +1,4 @@
-"""The part of the log that an observer did not need: what came before its snapshot, while the leader still has it."""
+"""Fetch the log before an observer's snapshot, as far as the leader still has it, for questions about the past."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from kshell.sources.quorum.mirror import Mirror
 from kshell.sources.quorum.observer import Observer
 
 _MOST_EPOCHS = 1000
-"""Epochs to ask with at the log's start: elections between the oldest snapshot and the newest."""
+"""The most epochs to try at the log's start: as many elections may lie between the oldest snapshot and the newest."""
 _ADVICE = "look at the newest state in place of an older one, or read the leader's directory"
 
 
 def older_log(observer: Observer, nodes: Nodes, start: int, end: int) -> Mirror:
-    """The batches from offset ``start`` (or the batch around it) up to ``end``. Raises NodeError, DataError.
+    """Fetch the batches from offset ``start`` (or the batch around it) up to ``end``. Raises NodeError, DataError.
 
-    When the leader goes, the next one is asked for the rest: below ``end`` all is committed, so both have the same. An
-    election may take as long as ``default.api.timeout.ms`` says.
+    If the leader changes, the next one is asked for the rest: all records below ``end`` are committed, so both have
+    the same. An election may take as long as ``default.api.timeout.ms`` says.
     """
     leader = observer.leader
     search = _Search(nodes, start, end)
@@ -49,10 +49,11 @@ def _patience(settings: Settings) -> Backoff:
 
 
 class _Search:
-    """How far the older log is here: ``position`` is the next offset to ask for.
+    """The older log as far as it was fetched; ``position`` is the next offset to ask for.
 
-    Which epoch a position has is not known; the leader takes any epoch whose end lies behind the position, so its own
-    does for all of them but the log's first: there it must be the epoch of the oldest snapshot.
+    A Fetch names the epoch of the record before its position, which is not known here. The leader accepts any epoch
+    that ends after the position, so its own epoch works everywhere but at the log's start. There it must be the epoch
+    of the oldest snapshot, which is found by trying.
     """
 
     def __init__(self, nodes: Nodes, start: int, end: int) -> None:
@@ -62,12 +63,12 @@ class _Search:
         self._nodes = nodes
         self._end = end
         self._epoch: int | None = None
-        """Asked with in place of the leader's own."""
+        """The epoch to ask with, if it is not the leader's own."""
         self._guesses = 0
         self._chain = Chain(RisingEpochs(), None)
 
     def ask(self, leader: Leader, timeout: float) -> None:
-        """Fetch once. Raises NodeError, OutOfReachError for what was deleted, CorruptDataError."""
+        """Fetch once. Raises NodeError, OutOfReachError if the leader has deleted the records, CorruptDataError."""
         connection = self._nodes.at(leader.address, timeout=timeout)
         epoch = leader.epoch if self._epoch is None else self._epoch
         at = FetchPosition(leader.epoch, self.position, epoch)
@@ -79,7 +80,7 @@ class _Search:
             if self._guesses > _MOST_EPOCHS:
                 reason = f"no epoch fits where its log starts, of {_MOST_EPOCHS} that were asked with"
                 raise ProtocolError(connection.node, reason, api=FETCH.name, hint=_ADVICE)
-            self._epoch = min(epoch - 1, answer.snapshot.epoch)  # the newest one's; the oldest's is not above it
+            self._epoch = min(epoch - 1, answer.snapshot.epoch)  # the oldest snapshot's epoch is not above the newest's
             return
         if answer.snapshot is not None or not answer.records:
             raise OutOfReachError(

@@ -1,4 +1,4 @@
-"""How a running quorum describes itself: ``/quorum``, and the command of that name (KIP-595, KIP-836, KIP-853)."""
+"""Ask a running quorum to describe itself, for ``/quorum`` and the command ``quorum`` (KIP-595, KIP-836, KIP-853)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NEVER = -1
 
 
 def quorum(source: QuorumSource, loaded: Loaded) -> dict[str, Any]:
-    """``/quorum`` of a live source: as on a directory, with the high watermark, observers and lags."""
+    """The facts of ``/quorum`` for a live source: those of a directory, with the high watermark, observers and lags."""
     facts = describe.quorum(loaded)
     description = describe_quorum(source.nodes)
     facts["leaderId"] = ("quorum", description["leaderId"], None)
@@ -36,12 +36,12 @@ def quorum(source: QuorumSource, loaded: Loaded) -> dict[str, Any]:
 
 
 def _key(replica: dict[str, Any]) -> str:
-    """Observers that are no nodes all have the id -1."""
+    """A replica's name in the tree. Observers that are not nodes of the cluster all have the id -1."""
     return str(replica["id"])
 
 
 def describe_quorum(nodes: Nodes) -> dict[str, Any]:
-    """The quorum as its leader (or any broker, which asks it) describes it: the command's object. Raises NodeError."""
+    """Ask the leader (or a broker, which asks the leader), and return the command's JSON object. Raises NodeError."""
     settings = nodes.settings
     backoff = Backoff(settings.retry_backoff, settings.retry_backoff_max, time.monotonic() + settings.api_timeout)
     failure: NodeError | None = None
@@ -52,9 +52,9 @@ def describe_quorum(nodes: Nodes) -> dict[str, Any]:
         except (ConnectError, SourceTimeoutError) as error:
             if not nodes.was_reached and time.monotonic() - started > FIRST_CONTACT:
                 raise
-            is_news = backoff.seconds_left > 0 or isinstance(error, NoLeaderError)  # else only the deadline's doing
+            is_news = backoff.seconds_left > 0 or isinstance(error, NoLeaderError)  # else the deadline caused it
             failure = error if failure is None or is_news else failure
-            nodes.controller_id = -1  # it may be the leader that went: the others know the next one
+            nodes.controller_id = -1  # the leader may be gone; the other nodes know the next one
         else:
             partitions = [partition for topic in body["topics"] for partition in topic["partitions"]]
             described = partitions[0] if partitions else {}
@@ -74,7 +74,7 @@ def describe_quorum(nodes: Nodes) -> dict[str, Any]:
 
 
 def _ask(nodes: Nodes, limit: Backoff) -> tuple[dict[str, Any], str]:
-    """One DescribeQuorum, at the leader where we talk to controllers: others refuse without a hint."""
+    """Send one DescribeQuorum; of controllers the leader is asked, because the others refuse and do not name it."""
     connection = nodes.any(timeout=limit.seconds_left)
     if nodes.kind == CONTROLLER:
         controller = nodes.by_id.get(nodes.controller_id)
@@ -85,9 +85,9 @@ def _ask(nodes: Nodes, limit: Backoff) -> tuple[dict[str, Any], str]:
 
 
 def _ask_each(nodes: Nodes, limit: Backoff) -> tuple[dict[str, Any], str]:
-    """Where no node may name the leader: it is the one that does not refuse. That needs DESCRIBE alone.
+    """Ask each controller if the leader is not known: the leader is the one that answers. This needs only DESCRIBE.
 
-    Only a leader that is not in the list is searched for with Fetch, which needs CLUSTER_ACTION.
+    If the leader is not among them, it is searched for with Fetch, which needs CLUSTER_ACTION.
     """
     for connection in nodes.reachable(timeout=limit.seconds_left):
         body = _describe_at(connection, limit)
@@ -118,6 +118,7 @@ def _object(nodes: Nodes, partition: dict[str, Any], body: dict[str, Any]) -> di
 
 
 def _replica(replica: dict[str, Any], leader_end: int, endpoints: dict[int, list[dict[str, Any]]]) -> dict[str, Any]:
+    """A voter or an observer; its lag is in offsets behind the leader's log end. Unknown values are ``None``."""
     end = replica["logEndOffset"]
     directory = replica.get("replicaDirectoryId")
     return {

@@ -1,6 +1,6 @@
-"""The log as an observer has it: committed batches in memory, as the segments of a directory would be.
+"""The log as an observer has it: committed batches in memory, in the form of a directory's segments.
 
-What reads a directory's log (verification, replay, ``dump``, points in time) reads this one too.
+So everything that reads a directory's log (verification, replay, ``dump``, points in time) reads this one, too.
 """
 
 from __future__ import annotations
@@ -13,21 +13,23 @@ from kshell.protocol.batches import Batch, read_header
 from kshell.sources.directory.files import Segment
 
 _SEGMENT_BYTES = 4 << 20
-"""Chunks are joined up to about this size when somebody wants segments."""
+"""Chunks are joined to segments of about this size when segments are asked for."""
 _SMALL = 1 << 16
-"""A chunk of fewer bytes takes in the next one at once."""
+"""A chunk of fewer bytes is joined with the next one as soon as that is appended."""
 MOST_BYTES = 1 << 30
-"""The most bytes that are retained; then the oldest go. Kafka itself keeps 100 MiB of log by default."""
+"""The most bytes that are kept; beyond them the oldest are dropped. Kafka itself keeps 100 MiB of log by default."""
 
 
 class _Chunk(NamedTuple):
+    """The bytes of batches that follow each other, from offset ``base`` to ``end`` (exclusive)."""
+
     base: int
     end: int
     data: bytes
 
 
 class Mirror:
-    """Grows at its end; ``start`` and ``end`` are offsets (``end`` exclusive). All in it is committed and verified."""
+    """A log in memory, from offset ``start`` to ``end`` (exclusive). All batches in it are committed and verified."""
 
     def __init__(self, name: str, start: int, *, most_bytes: int = MOST_BYTES) -> None:
         self.name = name
@@ -42,7 +44,7 @@ class Mirror:
         return self._chunks[-1].end if self._chunks else self.start
 
     def append(self, batches: list[Batch]) -> None:
-        """Add batches that follow each other and what is there."""
+        """Add batches that follow each other and the end; the oldest bytes are dropped if there are too many."""
         if not batches:
             return
         data = b"".join(batch.raw() for batch in batches)
@@ -56,13 +58,13 @@ class Mirror:
             self.start = self._chunks[0].base
 
     def prepend(self, older: Mirror) -> None:
-        """Take in the log from before. Its end must be this start."""
+        """Put an older part before this log. It must end where this log starts."""
         self._chunks[:0] = older._chunks
         self._bytes += older._bytes
         self.start = older.start
 
     def forget(self, before: int) -> None:
-        """Let go of what is below an offset, as far as whole chunks go."""
+        """Drop the chunks that are completely below offset ``before``."""
         count = 0
         for chunk in self._chunks:
             if chunk.end > before:
@@ -95,7 +97,7 @@ class Mirror:
         self._chunks = joined
 
     def batches(self, start: int) -> Iterator[Batch]:
-        """The batches with offsets from ``start`` on that are there now."""
+        """Yield the batches with offsets from ``start`` on that are there now."""
         chunks = self._chunks
         first = max(bisect_right(chunks, start, key=lambda chunk: chunk.base) - 1, 0)
         for chunk in chunks[first:]:

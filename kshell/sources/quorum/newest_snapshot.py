@@ -1,6 +1,6 @@
-"""The newest snapshot of a running quorum: what its leader names to somebody who has nothing yet.
+"""Ask a running quorum for its newest snapshot, which is the one that the leader names to a replica without a log.
 
-An observer keeps the snapshot that it began with; servers go on to write newer ones, and nothing tells it of them.
+An observer keeps the snapshot that it began with. Servers later write newer ones, but nothing tells the observer so.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from kshell.sources.source import Loaded
 
 _NAMES_IT = 17
-"""Servers with this version of Fetch (3.9) name a snapshot at offset 0 whenever there is one; older ones only where the
-log before it is deleted.
+"""From this version of Fetch on (Kafka 3.9) leaders name a snapshot at offset 0 whenever there is one; older leaders
+only if the log before it is deleted.
 """
 
 
 class Newest(NamedTuple):
-    """``snapshot`` is ``None`` where none was named; ``is_known``: whether that means that there is none."""
+    """The snapshot that the leader named, if any. ``is_known``: whether ``None`` means that there is no snapshot."""
 
     snapshot: SnapshotId | None
     is_known: bool
 
 
 def newest_snapshot(source: QuorumSource) -> Newest:
-    """Ask the leader once. Raises NodeError."""
+    """Ask the leader once for its newest snapshot. Raises NodeError."""
     nodes, leader = source.nodes, source.observer.leader
     if leader is None:  # an election goes on
         leader = find_leader(nodes, timeout=nodes.settings.api_timeout, known_epoch=source.observer.epoch)
@@ -43,7 +43,7 @@ def newest_snapshot(source: QuorumSource) -> Newest:
 
 
 def snapshot_age(source: QuorumSource, loaded: Loaded) -> SnapshotAge | None:
-    """How the log that was fetched stands to it; ``None`` where that is not known. Raises NodeError."""
+    """The age of the newest snapshot, compared with the fetched log; ``None`` if it is not known. Raises NodeError."""
     newest = newest_snapshot(source)
     segments = loaded.listing.segments
     if not newest.is_known or not segments or not segments[0].data:
@@ -57,7 +57,7 @@ def snapshot_age(source: QuorumSource, loaded: Loaded) -> SnapshotAge | None:
 
 
 def _taken(source: QuorumSource, loaded: Loaded, end_offset: int) -> int | None:
-    """The time of the last record in a snapshot: as it says itself, or as the log does."""
+    """The time of the last record in a snapshot, from the loaded snapshot or from the log; ``None`` if unknown."""
     if loaded.snapshot is not None and loaded.snapshot.end_offset == end_offset:
         return loaded.snapshot.timestamp
     last = next(iter(source.batches(end_offset - 1)), None)

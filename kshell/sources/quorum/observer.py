@@ -1,7 +1,7 @@
-"""An observer of the metadata quorum: snapshot and batches from the leader, only what is committed (KIP-595, KIP-630).
+"""An observer of the metadata quorum: it fetches a snapshot and committed batches from the leader (KIP-595, KIP-630).
 
-It is a state machine that asks one question at a time and survives elections, restarts and truncation. What a leader
-hands out may not be committed yet: batches wait here until the high watermark has passed them.
+It is a state machine without a thread: each step sends one request, through elections, restarts and truncation. A
+leader also sends batches that are not committed yet: they wait here until the high watermark has passed them.
 """
 
 from __future__ import annotations
@@ -25,32 +25,31 @@ from kshell.sources.directory.files import SnapshotFile
 from kshell.sources.quorum.download import Downloader
 
 _GRACE = 3.0
-"""Seconds that an answer may take beyond the wait that was asked for; a leader that is gone does not say so."""
+"""Seconds that an answer may take beyond the requested wait, before the leader is considered gone."""
 _HURRY = 0.005
-"""The wait while batches are here whose commit is not known: before 4.1 a moved high watermark ends no wait."""
+"""Seconds to wait while batches are pending: before 4.1 a leader does not end a wait when the high watermark moves."""
 _KNOWS_WATERMARK = 18
-"""From this version of Fetch on a moved high watermark ends the wait (KIP-1166)."""
+"""From this version of Fetch on, a leader ends the wait when the high watermark moves (KIP-1166)."""
 _EMPTY_ANSWERS = 3
-"""Answers in a row that come at once and bring nothing committed, before we pause: a batch and its commit take two."""
+"""Immediate answers in a row without anything committed, before we pause: a batch and its commit take two."""
 _AT_ONCE = 0.05
-"""Seconds: an answer that took so long was waited for, whatever the wait that was asked for."""
+"""Seconds: an answer that took longer was not immediate, whatever wait was requested."""
 _CALM = 60.0
-"""Seconds without a new beginning, after which the next one needs no pause."""
+"""Seconds without starting over, after which the next start needs no pause."""
 _MOST_PENDING = 64 << 20
-"""Bytes of batches that may wait here for their commit; more is not taken from the leader until some were committed.
+"""The most bytes of batches that wait for their commit; no more are accepted until some were committed.
 
-A leader that is well has few of them; one that was elected just now may hand out its log before it knows what is
-committed.
+Normally there are few. A leader that was elected just now may send its log before it knows what is committed.
 """
 _BATCH_COST = 400
-"""Bytes that a batch takes here beside its own."""
+"""Bytes of memory that a batch takes besides its own bytes."""
 
 
 class FetchStep(NamedTuple):
-    """What one question brought: a snapshot that replaces all, or batches that were committed; or neither.
+    """The result of one request: a snapshot that replaces everything, or newly committed batches, or neither.
 
-    ``lost``: offsets that nobody gives any more lie between what was given and the snapshot, or committed records were
-    taken back, so that all starts over.
+    ``lost``: a sentence if history is lost: there is a gap between the batches so far and the snapshot, or the leader
+    no longer has committed records, so that the observer starts over.
     """
 
     snapshot: SnapshotFile | None = None
@@ -59,11 +58,12 @@ class FetchStep(NamedTuple):
 
 
 class Observer:
-    """``committed`` is the offset after the last batch that was given; ``high_watermark`` is -1 until it is known.
+    """Observes one quorum: call :meth:`step` again and again, each returns what was committed since the one before.
 
-    ``trouble`` is why the last question failed, ``None`` when it did not; ``silent_since`` when trouble began.
-    ``restarts`` counts how often all started over: by a snapshot, or because committed records were taken back.
-    ``deadline``, by the monotonic clock, is for whoever waits for a step: no question and no pause passes it.
+    ``committed``: the offset after the last batch that was returned. ``high_watermark``: -1 until it is known.
+    ``trouble``: why the last request failed, or ``None``; ``silent_since``: the monotonic time at which trouble began.
+    ``restarts``: how often everything started over, with a snapshot or because committed records were lost.
+    ``deadline``: the monotonic time at which every request and pause ends; the caller of :meth:`step` sets it.
     """
 
     def __init__(self, nodes: Nodes) -> None:
@@ -90,17 +90,17 @@ class Observer:
         self._max_bytes = MAX_BYTES
         self._version = 0
         self._damaged = 0
-        """Damaged answers one after another: the first is asked for again, over another connection."""
+        """Damaged answers in a row: after the first one the request is repeated, over another connection."""
         settings = nodes.settings
         self._backoff = Backoff(settings.reconnect_backoff, settings.reconnect_backoff_max)
         self._restart_backoff = Backoff(settings.reconnect_backoff, settings.reconnect_backoff_max)
 
-    # --- one question --------------------------------------------------------------------------------------------
+    # --- one request ---------------------------------------------------------------------------------------------
 
     def step(self, wait: float = 0.0) -> FetchStep:
-        """Ask the leader once; it may wait ``wait`` seconds for news. Raises NodeError, CorruptDataError.
+        """Send the leader one request; it may wait ``wait`` seconds for news. Raises NodeError, CorruptDataError.
 
-        Errors that pass (elections, nodes that restart) are not raised: they are ``trouble``, after a pause.
+        Errors that pass (elections, nodes that restart) are not raised: they are kept in ``trouble``, after a pause.
         """
         began = self._asked_at = time.monotonic()
         try:
@@ -129,7 +129,7 @@ class Observer:
         return step
 
     def _pace(self, step: FetchStep, wait: float, took: float) -> None:
-        """Pauses, longer each time, for a leader that keeps us busy with answers that bring nothing."""
+        """Pause, longer each time, if immediate answers bring nothing, or if everything starts over too often."""
         if step.snapshot is not None or step.lost is not None:
             now = time.monotonic()
             if now - self._restarted_at > _CALM:
@@ -155,14 +155,14 @@ class Observer:
         return max(self.deadline - time.monotonic(), 0.0)
 
     def unsteady(self) -> ProtocolError:
-        """The error for a leader with which all starts over again and again."""
+        """The error for a leader that makes the observer start over again and again."""
         node = name_of(*self.leader.address) if self.leader is not None else "quorum"
         reason = "the leader names another snapshot, or takes committed records back, again and again"
         hint = "did two controllers lead at once, or was a data directory replaced? The controllers' logs say more"
         return ProtocolError(node, reason, api=FETCH.name, hint=hint)
 
     def stalled(self, source: str, end: int) -> SourceTimeoutError:
-        """The error for a leader that answers, and brings nothing though offset ``end`` is not the last."""
+        """The error for a leader that answers, but sends nothing committed after offset ``end``, though more is due."""
         high_watermark = self.high_watermark
         reason = (
             "the leader does not say what is committed" if high_watermark < 0 else f"nothing comes after offset {end}"
@@ -171,7 +171,7 @@ class Observer:
         return SourceTimeoutError(source, reason, api=FETCH.name, hint=hint)
 
     def close(self) -> None:
-        """End the connection; a step that waits in another thread ends too."""
+        """Close the connection; a step that waits in another thread ends, too."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -207,7 +207,7 @@ class Observer:
         return answer
 
     def _failed(self, error: NodeError) -> None:
-        """Remember the trouble, drop the leader, and pause."""
+        """Keep the error as ``trouble``, forget the leader, and pause."""
         if not self._was_cut_short(error):
             self.trouble = error
         if self.silent_since is None:
@@ -217,7 +217,7 @@ class Observer:
         self._pause(self._backoff)
 
     def _was_cut_short(self, error: NodeError) -> bool:
-        """Whether the deadline came soon after the question: then what was known before says more."""
+        """Whether the deadline ended the request early: then the error before it says more than this timeout."""
         if self._seconds_left or not isinstance(error, SourceTimeoutError):
             return False
         return time.monotonic() - self._asked_at < self.nodes.settings.api_timeout / 2
@@ -225,6 +225,7 @@ class Observer:
     # --- what an answer means ------------------------------------------------------------------------------------
 
     def _settle(self, answer: Fetched, connection: Connection) -> FetchStep:
+        """Act on an answer: an error, a snapshot to download, records that diverge, or batches."""
         quorum = answer.quorum
         if quorum.error:
             return self._refused(answer)
@@ -240,6 +241,7 @@ class Observer:
         return FetchStep(batches=self._commit())
 
     def _refused(self, answer: Fetched) -> FetchStep:
+        """Act on an error code. Raises NodeError, unless the offset is gone, or the leader or its epoch has changed."""
         quorum = answer.quorum
         if quorum.error == codes.OFFSET_OUT_OF_RANGE:
             return self._start_over(f"the leader has no log from offset {self.committed} on")
@@ -250,10 +252,11 @@ class Observer:
         return FetchStep()
 
     def _snapshot(self, answer: Fetched, connection: Connection) -> FetchStep:
+        """Download the snapshot that the leader named, and continue after its end."""
         assert answer.snapshot is not None
         before = self.committed
         file = self.downloader.get(connection, self.epoch, answer.snapshot, self.nodes.cluster_id)
-        if file is None:  # the next fetch names another; but not at once, for ever
+        if file is None:  # the next fetch names another snapshot, after a pause, so that this cannot go on for ever
             self.trouble = ConnectError(connection.node, "the snapshot is gone again", api=FETCH_SNAPSHOT.name)
             return FetchStep()
         self._restart(answer.snapshot.end_offset, answer.snapshot.epoch)
@@ -263,7 +266,7 @@ class Observer:
         return FetchStep(snapshot=file, lost=lost)
 
     def _diverged(self, epoch: int, end_offset: int) -> FetchStep:
-        """Drop what the leader does not have. Committed records never go; if they do, all starts over."""
+        """Drop pending batches that the leader does not have. If it lacks committed records, start over."""
         keep = [batch for batch in self._pending if batch.epoch <= epoch and batch.last_offset < end_offset]
         if len(keep) < len(self._pending):
             self._pending, self._costs = keep, self._costs[: len(keep)]
@@ -278,7 +281,7 @@ class Observer:
         return FetchStep(lost=why)
 
     def start_over(self) -> None:
-        """The next step asks from offset 0 on: for a snapshot, or all of the log. What was committed is open again."""
+        """Let the next step ask from offset 0 on, for a snapshot or the whole log; the high watermark is forgotten."""
         self.high_watermark = -1
         self._restart(0, 0)
 
@@ -288,13 +291,13 @@ class Observer:
         self._chain = Chain(RisingEpochs(), offset)
 
     def _take(self, records: bytes, node: str) -> None:
-        """Verify batches and keep them pending. The last may be cut: then it comes again, complete."""
+        """Verify batches and keep them pending. The last one may be cut: the next answer has it complete."""
         if not records or sum(self._costs) >= _MOST_PENDING:
             return
         chain, taken, size = self._chain, 0, 0
         try:
             for batch in chain.walk(records, node):
-                if batch.epoch > self.epoch:  # no CRC covers it, and we would ask with it
+                if batch.epoch > self.epoch:  # the CRC does not cover the epoch, and the next request names it
                     reason = f"the batch has epoch {batch.epoch}, the leader's is {self.epoch}"
                     raise CorruptDataError(node, batch.position, reason)
                 self._pending.append(batch)
@@ -318,7 +321,7 @@ class Observer:
         return self._pending[-1].last_offset + 1 if self._pending else self.committed
 
     def _commit(self) -> tuple[Batch, ...]:
-        """The batches that the high watermark has passed: they never change again."""
+        """Remove and return the pending batches below the high watermark: they never change again."""
         count = 0
         for batch in self._pending:
             if batch.last_offset >= self.high_watermark:

@@ -1,7 +1,7 @@
-"""A running quorum as a source: the same tree as on a directory, following every committed change.
+"""A running quorum as a source: the same tree as of a directory, updated with every committed change.
 
-An observer keeps a copy of the log's end in memory; images are made of it as they are of a directory's files. One-shot
-commands ask until they have what was committed when they began; the interactive shell follows in a thread.
+An observer keeps a copy of the log's end in memory; images are made of it as of a directory's files. One-shot commands
+fetch until they have what was committed when they began; the interactive shell follows in a thread.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from kshell.client.settings import Settings
 
 _WAIT = 0.5
-"""Seconds that a leader may keep a question when there is nothing new."""
+"""Seconds that a leader may wait for news before it answers a request."""
 _PAUSE = 0.1
-"""The same, while we wait for what must come: the high watermark after an election."""
+"""As ``_WAIT``, while something must come soon, such as the high watermark after an election."""
 _MOST_RESTARTS = 4
-"""How often all may start over before the end is reached: with a snapshot, after which a newer one may be needed."""
+"""How often the observer may start over during :meth:`QuorumSource.catch_up`; each new snapshot counts as once."""
 
 
 class QuorumSource(Source):
@@ -59,7 +59,7 @@ class QuorumSource(Source):
     # --- what a source does --------------------------------------------------------------------------------------
 
     def listing(self, *, full_log: bool = False) -> Listing:
-        """Snapshot and log in memory; with ``full_log``, the log from before the snapshot is fetched as well."""
+        """Snapshot and log in memory; with ``full_log``, the log before the snapshot is fetched as well."""
         self.catch_up()
         if full_log:
             self._fetch_older()
@@ -67,7 +67,7 @@ class QuorumSource(Source):
             return self._committed.listing(self._sidecar_files(), self.observer.log_start)
 
     def load(self, *, until: int | None = None, progress: Progress | None = None, from_oldest: bool = False) -> Loaded:
-        """The image of what is committed now, or of every record up to offset ``until``. Raises KshellError."""
+        """Load the image of what is committed now, or of every record up to offset ``until``. Raises KshellError."""
         if until is not None or from_oldest:
             self.catch_up(progress)
             covered = self._committed.covered
@@ -78,14 +78,14 @@ class QuorumSource(Source):
             return self._committed.publish(self._sidecar_files(), self.observer.log_start)
 
     def refresh(self) -> bool:
-        """Whether records were committed since the last image."""
+        """Whether records were committed since the last image was loaded."""
         if self._thread is None:
             self.catch_up()
         with self._changed:
             return self._committed.has_news
 
     def quorum(self, loaded: Loaded) -> dict[str, Any]:
-        """``/quorum``, with what the controllers themselves say of voters and observers; they say it of now alone."""
+        """The facts of ``/quorum``; only the newest state has those that the controllers report on themselves."""
         if loaded.until is not None:
             return super().quorum(loaded)
         from kshell.sources.quorum.facts import quorum
@@ -93,7 +93,7 @@ class QuorumSource(Source):
         return quorum(self, loaded)
 
     def close(self) -> None:
-        """End the observer and its thread."""
+        """Close the observer's connection and end its thread."""
         self._over.set()
         self.observer.close()
         self.nodes.close()
@@ -105,7 +105,7 @@ class QuorumSource(Source):
     # --- following -----------------------------------------------------------------------------------------------
 
     def following(self) -> Following:
-        """Leader, epoch, offset and lag as the observer has them."""
+        """The leader, its epoch, the end offset and the lag, as the observer knows them."""
         observer = self.observer
         trouble = observer.trouble.reason if observer.trouble is not None else None
         leader = observer.leader.id if observer.leader is not None else -1
@@ -113,21 +113,21 @@ class QuorumSource(Source):
         return Following(leader, observer.epoch, end, max(observer.high_watermark - end, 0), trouble)
 
     def notes(self) -> list[str]:
-        """Of nodes that told less than they could, and of history that was lost."""
+        """The notes of the connections, and on history that was lost."""
         return [*self.nodes.notes, *self._notes]
 
     def start(self, changed: Callable[[], None] | None = None) -> None:
-        """Follow in a thread from now on."""
+        """Follow in a thread from now on; ``changed`` is called after every step."""
         self._on_change = changed
         if self._thread is None and not self._over.is_set():
             self._thread = threading.Thread(target=self._follow, name="kshell observer", daemon=True)
             self._thread.start()
 
     def catch_up(self, progress: Progress | None = None) -> None:
-        """Until everything is here that was committed when the leader was first asked. Raises NodeError, DataError.
+        """Fetch everything that was committed when the leader was first asked. Raises NodeError, DataError.
 
-        Whatever a leader does, it ends: every question ends at ``default.api.timeout.ms`` after the last record that
-        came, and all may start over a few times only.
+        It always ends, whatever a leader does: no request goes on for longer than ``default.api.timeout.ms`` after the
+        last new record, and the observer may start over only a few times.
         """
         try:
             self._catch_up(progress)
@@ -157,7 +157,7 @@ class QuorumSource(Source):
                 end, wait, since, last_restart = self._committed.end, 0.0, time.monotonic(), observer.restarts
 
     def advance(self, wait: float = _WAIT) -> None:
-        """One question to the leader, or a wait for the thread that asks. Raises NodeError after a long silence."""
+        """Send the leader one request, or wait for the thread that does. Raises NodeError after a long silence."""
         if self._thread is None:
             self._take(self.observer.step(wait))
         else:
@@ -169,15 +169,15 @@ class QuorumSource(Source):
         self._check_silence()
 
     def batches(self, start: int) -> list[Batch]:
-        """The committed batches from offset ``start`` on that are here now."""
+        """The committed batches from offset ``start`` on that were fetched so far."""
         with self._changed:
             return list(self._committed.log.batches(start))
 
     def follow(self, start: int | None = None) -> Iterator[FileBatch | None]:
-        """Every committed batch once, in order, through elections and reconnects. Raises NodeError, DataError.
+        """Yield every committed batch once, in order, across elections and reconnects. Raises NodeError, DataError.
 
-        Without a thread nobody else looks at the log meanwhile: what was given is let go, so that memory stays flat
-        however long it goes on. Whoever asks for it afterwards has it fetched again.
+        Without a thread nobody else reads the log meanwhile: batches that were yielded are released, so that memory
+        does not grow. Later questions about them fetch them again.
         """
         self.catch_up()
         position = self._committed.end if start is None else start
@@ -185,7 +185,7 @@ class QuorumSource(Source):
             self._fetch_older()
         while not self._over.is_set():
             if position < self._committed.start:
-                if self._committed.start > 1:  # offset 0 alone is the first LeaderChange, which leaders keep
+                if self._committed.start > 1:  # offset 0 is the first LeaderChange, which leaders do not give out
                     self._notes.append(
                         f"offsets {position} to {self._committed.start - 1} are only in a snapshot by now"
                     )
@@ -199,6 +199,7 @@ class QuorumSource(Source):
             self.advance()
 
     def _follow(self) -> None:
+        """The thread: step until the source is closed. An error is kept for the callers, and the thread goes on."""
         while not self._over.is_set():
             try:
                 self._take(self.observer.step(_WAIT))
@@ -211,7 +212,7 @@ class QuorumSource(Source):
                 self._over.wait(1.0)
 
     def _check_silence(self) -> None:
-        """A quorum that was there is waited for; addresses where nobody ever answered are not, or hardly."""
+        """Raise ``trouble`` that lasts too long; a quorum that was reached once is waited for longer than a new one."""
         since, trouble = self.observer.silent_since, self.observer.trouble
         patience = self.nodes.settings.api_timeout
         if not self.nodes.was_reached:
@@ -219,9 +220,10 @@ class QuorumSource(Source):
         if since is not None and trouble is not None and time.monotonic() - since > patience:
             raise trouble
 
-    # --- what came -----------------------------------------------------------------------------------------------
+    # --- results of steps ----------------------------------------------------------------------------------------
 
     def _take(self, step: FetchStep) -> None:
+        """Apply the result of a step, and wake those who wait for it."""
         with self._changed:
             if step.lost is not None:
                 self._notes.append(f"{self.name}: {step.lost}")
@@ -233,7 +235,7 @@ class QuorumSource(Source):
                 if step.batches:
                     self._committed.apply(step.batches)
             except DataError:
-                self._start_over()  # what is here has a hole now: nobody may go on from it
+                self._start_over()  # records are missing now: nobody may continue from this state
                 raise
             self._failure = None
             if step != FetchStep():
@@ -242,7 +244,7 @@ class QuorumSource(Source):
             self._on_change()
 
     def _begin(self, file: SnapshotFile) -> None:
-        """A snapshot replaces everything. One that is not whole is fetched once more."""
+        """Replace everything with a snapshot. A damaged one is fetched once more."""
         try:
             self._committed.begin(file, self.observer.downloader.progress)
         except CorruptDataError:
@@ -258,7 +260,7 @@ class QuorumSource(Source):
         self._committed.reset()
 
     def _sidecar_files(self) -> dict[str, str]:
-        """The values that a directory has in its sidecar files."""
+        """The texts that a directory has in its sidecar files, by file name."""
         leader = self.observer.leader.id if self.observer.leader else -1
         return {
             "quorum-state": json.dumps({"leaderId": leader, "leaderEpoch": self.observer.epoch}),
@@ -266,12 +268,12 @@ class QuorumSource(Source):
         }
 
     def _fetch_older(self) -> None:
-        """The log from its start up to what is here, as far as the leader still has it."""
+        """Fetch the log before what was fetched so far, as far as the leader still has it."""
         with self._changed:
             log, start = self._committed.log, max(self.observer.log_start, 1)
         if log.start <= start:
             return
         older = older_log(self.observer, self.nodes, start, log.start)
         with self._changed:
-            if self._committed.log is log:  # else all started over meanwhile
+            if self._committed.log is log:  # else everything started over meanwhile
                 self._committed.prepend(older)

@@ -1,13 +1,14 @@
-"""Decoding many records at once, by columns, with numpy and Arrow.
+"""Decode many records at once, by columns, with numpy and Arrow: the fast path of the view ``records``.
 
 ::
 
-    framing   where in the bytes the values of many batches are
-    shapes    a declaration as steps
-    walk      values through those steps, parted by shape
-    texts     values of one shape as JSON text
-    values    all of it: which values are decoded so, and which one by one
-    rows      what came out of both, in the order of the records
+    framing   find the values of the records in the bytes of many batches
+    shapes    turn the declaration of a record type into decoding steps
+    walk      take many values through these steps together, split by shape
+    texts     print the values of one shape as JSON text
+    values    decode all values: by shape where possible; it names those to be decoded one by one
+    rows      put both kinds of results into columns, in the order of the records
 
-Only the form that nearly all metadata has is decoded here. Nothing is decided about anything else.
+Only the form that nearly all metadata records have is decoded here. All other records, damaged ones included, are left
+to :mod:`kshell.spark.decoding`, which decodes them one by one.
 """

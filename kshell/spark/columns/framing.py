@@ -1,8 +1,8 @@
-"""The records of many batches at once: where each value is, its offset and its timestamp, as numpy columns.
+"""Find the records of many batches at once: position of each value, offset and timestamp, as numpy columns.
 
-Metadata records all look alike: no key, no headers, small numbers. Whole batches of those are framed here. What has
-anything else in it (control batches, compression, keys, damage) is left to
-:func:`~kshell.protocol.batches.iter_records`, one record after another, and the outcome is that of it.
+Nearly all metadata records look alike: no key, no headers, small numbers. Batches with only such records ("plain") are
+parsed here, as a whole. All others (control batches, compression, keys, damage) are left to
+:func:`~kshell.protocol.batches.iter_records`; for plain batches the result is the same as that function's.
 """
 
 from __future__ import annotations
@@ -16,35 +16,36 @@ from kshell.protocol.batches import APPEND_TIME_BIT, CODEC_MASK, CONTROL_BIT, HE
 np: Any = importlib.import_module("numpy")
 
 _BIG = 1 << 62
-"""Base offsets and timestamps beyond it may have sums that no int64 holds."""
+"""Beyond this, a base offset or timestamp plus a delta may not fit an int64."""
 _NO_KEY = 1
 _ZERO_HEADERS = 0
 
 
 class Framed(NamedTuple):
-    """Records in the order of their batches; all columns are int64 of one length."""
+    """Records in the order of their batches, one element per record; all columns are numpy arrays of int64."""
 
     data: bytes
-    """The records regions of their batches, joined."""
+    """The bytes of all records: those of each batch after its header, joined."""
     batch: Any
-    """Index of the record's batch among those that were given."""
+    """The index of the record's batch in the argument of :func:`frame`."""
     offset: Any
     timestamp: Any
     start: Any
-    """The first byte of the value in ``data``."""
+    """The first byte of the record's value in ``data``."""
     end: Any
+    """The byte after the value."""
 
     def only(self, rows: Any) -> Framed:
-        """The records that a mask or an index names."""
+        """Select records by a mask or an index array."""
         return Framed(self.data, *(column[rows] for column in self[1:]))
 
     def value(self, row: int) -> bytes:
-        """The bytes of one record's value."""
+        """Return the bytes of one record's value."""
         return self.data[self.start[row] : self.end[row]]
 
 
 def frame(batches: Sequence[Batch]) -> tuple[Framed, list[int]]:
-    """The records of the plain batches, whose CRC is good; and the indexes of all other batches."""
+    """Return the records of all plain batches, and the indexes of all other batches. All CRCs must be good."""
     plain: list[Batch] = []
     places: list[int] = []
     unframed: list[int] = []
@@ -68,7 +69,7 @@ def frame(batches: Sequence[Batch]) -> tuple[Framed, list[int]]:
 
 
 def _region(batch: Batch) -> bytes | None:
-    """The bytes of a batch's records where they can be read as they are."""
+    """Return the bytes of a batch's records; ``None`` for control batches, compression and extreme base values."""
     if batch.attributes & (CONTROL_BIT | CODEC_MASK):
         return None
     if not (-_BIG < batch.base_offset < _BIG and -_BIG < batch.base_timestamp < _BIG):
@@ -77,7 +78,7 @@ def _region(batch: Batch) -> bytes | None:
 
 
 def _ends(region: bytes, count: int) -> list[int] | None:
-    """Where each record ends, by their sizes; ``None`` if they do not fill the region exactly."""
+    """Return the end of each record by its size field; ``None`` if the records do not fill the region exactly."""
     record_ends: list[int] = []
     add, at, end = record_ends.append, 0, len(region)
     try:
@@ -98,7 +99,7 @@ def _ends(region: bytes, count: int) -> list[int] | None:
 
 
 def _parsed(batches: Sequence[Batch], regions: Sequence[bytes], ends: list[int]) -> tuple[Framed, Any]:
-    """The records, and of each batch whether all of its records are plain."""
+    """Parse all records at once; return them, and a mask of the batches in which every record is plain."""
     data = b"".join(regions)
     headers = Batch(*(zip(*batches, strict=True) if batches else [()] * len(Batch._fields)))
     count = np.array(headers.records, np.int64)
@@ -126,11 +127,11 @@ def _parsed(batches: Sequence[Batch], regions: Sequence[bytes], ends: list[int])
 
 
 _TOO_LONG = -(1 << 40)
-"""Instead of a number in more than four bytes: no shorter one has that value."""
+"""Stands for a varint of more than four bytes; a shorter one cannot have this value."""
 
 
 def _varints(buf: Any, at: Any) -> tuple[Any, Any]:
-    """Zigzag varints of at most four bytes, and the positions after them."""
+    """Read the zigzag varints (at most four bytes) at positions ``at``; return them and the positions after them."""
     byte = buf.take(at, mode="clip").astype(np.int64)
     value, after = byte & 0x7F, at + 1
     longer = np.flatnonzero(byte > 0x7F)

@@ -1,4 +1,8 @@
-"""The columns of the view ``records``, out of rows that were decoded together and rows that were decoded alone."""
+"""Build the columns of the view ``records`` from records decoded by columns and records decoded one by one.
+
+``place`` is everywhere the number of a row in the result. Each record is put at its place, in any order; then
+:meth:`RecordColumns.column` makes the Arrow arrays.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +18,20 @@ np: Any = importlib.import_module("numpy")
 
 
 class DecodedRecord(NamedTuple):
-    """A record that was decoded alone."""
+    """A record that was decoded one by one; ``reason`` and ``raw`` are set if it could not be decoded."""
 
     offset: int
     timestamp: int
     name: str
     version: int
     data: str
-    """JSON text; empty where nobody asked for it."""
+    """The record as JSON text; empty if the column was not requested."""
     reason: str | None
     raw: bytes | None
 
 
 def repeated(arrow: Any, values: Sequence[Any], places: Any, kind: Any) -> Any:
-    """The value at each of those places, as an array of that type: of a dictionary's, each value is there once."""
+    """Return ``values[place]`` for each of ``places`` as an Arrow array of type ``kind``, dictionary-encoded or not."""
     if not arrow.types.is_dictionary(kind):
         return arrow.array(values, type=kind).take(arrow.array(places))
     codes = {value: code for code, value in enumerate(dict.fromkeys(values))}
@@ -38,7 +42,7 @@ def repeated(arrow: Any, values: Sequence[Any], places: Any, kind: Any) -> Any:
 
 
 class RecordColumns:
-    """Columns of ``count`` rows, which come in any order: each is put in its place."""
+    """Collects ``count`` rows in any order, each with its place, and makes columns of them."""
 
     def __init__(self, arrow: Any, count: int) -> None:
         self._arrow = arrow
@@ -56,19 +60,19 @@ class RecordColumns:
         self._lines: dict[int, DecodedRecord] = {}
 
     def put(self, places: Any, framed: Framed) -> None:
-        """Where and when records were written."""
+        """Set offset and timestamp of records."""
         self._numbers["offset"][places] = framed.offset
         self._numbers["timestampMs"][places] = framed.timestamp
 
     def put_group(self, places: Any, group: Group) -> None:
-        """Values of one type and version."""
+        """Set type, version and JSON text of records of one type and version."""
         self._numbers["version"][places] = group.version
         self._type[places] = self._types.setdefault(group.name, len(self._types))
         self._texts.append(group.texts)
         self._places.append(places)
 
     def put_line(self, place: int, line: DecodedRecord) -> None:
-        """A record that was decoded alone. What a column cannot hold is null there."""
+        """Set all values of a record that was decoded one by one; a number out of its column's range becomes null."""
         for name, value, range_ in (
             ("offset", line.offset, INT64),
             ("timestampMs", line.timestamp, INT64),
@@ -82,7 +86,7 @@ class RecordColumns:
         self._lines[place] = line
 
     def column(self, name: str, kind: Any) -> Any:
-        """A column of the view, as an array of that type."""
+        """Return a column of the view as an Arrow array of type ``kind``."""
         arrow = self._arrow
         if name in self._numbers:
             mask = None

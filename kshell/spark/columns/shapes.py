@@ -1,9 +1,9 @@
-"""Many values of one declaration at once: those of the same shape have the same fields, one after another.
+"""Turn the declaration of a record type into the steps by which many of its values are decoded together.
 
-A *shape* is what the bytes say besides the values: how long arrays are, which tagged fields were written, what is null.
-A declaration becomes a list of steps; values walk through it together, and part where their shapes do. What is rare or
-odd (a shape that few values have, unknown tags, long texts, left-over bytes) is not walked to its end: whoever asked
-decodes it one by one. So nothing is decided here about what is wrong with a value.
+Values of the same *shape* have the same fields, one after another: their arrays have the same lengths, the same tagged
+fields were written, the same fields are null. :mod:`~kshell.spark.columns.walk` takes all values through the steps at
+once and splits them where their shapes differ. Rare shapes and unusual values (unknown tags, long texts, left-over
+bytes) drop out there, and the caller decodes them one by one. So no step decides what is wrong with a value.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Union
 from kshell.metadata.printing import default
 from kshell.protocol.schema import Field, Schema
 
+# Types of fixed size -> the numpy type of their bytes.
 FIXED = {
     "int8": ">i1",
     "int16": ">i2",
@@ -29,7 +30,7 @@ FIXED = {
 
 
 class Fixed(NamedTuple):
-    """A value of fixed size; ``omitted``: the one that is not printed, ``None`` where every one is."""
+    """A value of fixed size. ``omitted``: the default value, which is not printed; ``None``: every value is printed."""
 
     name: str
     type: str
@@ -37,19 +38,20 @@ class Fixed(NamedTuple):
 
 
 class Chars(NamedTuple):
-    """A string, or bytes that are hidden. ``lead``: the length byte of what is not printed, ``None`` if all is."""
+    """A string, or bytes that are redacted."""
 
     name: str
     nullable: bool
     lead: int | None
+    """The length byte of the default value, which is not printed; ``None``: every value is printed."""
     hidden: str | None
-    """What is printed instead, whatever it is."""
+    """The JSON text that is printed instead of every value; ``None``: values are printed."""
     follows: bool
-    """Whether the record's config key decides if it is shown."""
+    """Whether the config key of the record decides if the value is redacted."""
 
 
 class Array(NamedTuple):
-    """Elements of equal steps; ``lead`` as for :class:`Chars`."""
+    """An array whose elements all have the steps ``element``; ``lead`` as in :class:`Chars`."""
 
     element: Steps
     nullable: bool
@@ -57,21 +59,21 @@ class Array(NamedTuple):
 
 
 class Maybe(NamedTuple):
-    """A struct behind a byte that says whether it is there; ``omits_null``: null is not printed."""
+    """A nullable struct: a byte says whether it is null. ``omits_null``: null is not printed."""
 
     steps: Steps
     omits_null: bool
 
 
 class Tags(NamedTuple):
-    """Tagged fields: by tag the text before one, and its steps. ``is_first``: no other field stands before them."""
+    """Tagged fields: tag -> text before the value, and the value's steps. ``is_first``: there are no other fields."""
 
     by_tag: Mapping[int, tuple[str, Steps]]
     is_first: bool
 
 
 class Tag(NamedTuple):
-    """One of the ``remaining`` tagged fields, after the tags ``previous``."""
+    """The next tagged field, after those with the tags ``previous``; ``remaining`` are left, this one included."""
 
     tags: Tags
     previous: frozenset[int]
@@ -79,7 +81,7 @@ class Tag(NamedTuple):
 
 
 class Until(NamedTuple):
-    """Where a tagged field must end: so many bytes after a base."""
+    """A check that a tagged field ends where its size says: ``at`` bytes after base number ``base``."""
 
     base: int
     at: int
@@ -87,15 +89,15 @@ class Until(NamedTuple):
 
 Step = Union[str, Fixed, Chars, Array, Maybe, Tags, Tag, Until]  # noqa: UP007  # names what is below
 Steps = tuple[Step, ...]
-"""A string is text that is printed as it is."""
+"""What to do with a value, in order. A step that is a string prints that text."""
 
 
 class Unshaped(Exception):
-    """A declaration that has something which is only decoded one by one."""
+    """A declaration has something that can only be decoded one by one."""
 
 
 class Secrets(NamedTuple):
-    """Of a record's fields: what is printed instead of some, and which follow the config key."""
+    """Redacted fields: ``hidden`` has the text printed instead; those in ``follow`` depend on the config key."""
 
     hidden: Mapping[str, str] = {}
     follow: frozenset[str] = frozenset()
@@ -105,7 +107,7 @@ _NONE = Secrets()
 
 
 def steps(schema: Schema, version: int, secrets: Secrets = _NONE) -> Steps:
-    """A declaration at a version. Raises Unshaped."""
+    """Return the steps of a declaration at a version, which print its values as JSON. Raises Unshaped."""
     if version < schema.flexible:
         raise Unshaped
     return _struct(schema.fields, version, secrets)
@@ -122,12 +124,12 @@ def _struct(fields: Sequence[Field], version: int, secrets: Secrets) -> Steps:
         if field.tag is not None
     }
     if not (set(secrets.hidden) | secrets.follow) <= {field.name for field in mine if field.tag is None}:
-        raise Unshaped  # hidden even where they are not written
+        raise Unshaped  # redaction prints such a field even if it was not written
     return (*parts, Tags(tagged, is_first=len(parts) == 1), "}")
 
 
 def _steps(field: Field, version: int, secrets: Secrets, omitted: Any) -> Steps:
-    """The steps of a field's value. ``omitted``: the value that is not printed; an ellipsis where every one is."""
+    """Return the steps of a field's value. ``omitted``: the value that is not printed; an ellipsis: print every one."""
     name, hidden = field.name, secrets.hidden.get(field.name)
     lead = None if omitted is ... else 0 if omitted is None else 1
     if not field.array and (field.type == "string" or (field.type == "bytes" and hidden is not None)):

@@ -1,4 +1,4 @@
-"""Values of one shape as JSON text, exactly as the encoder of :mod:`json` prints them one by one."""
+"""Print values of one shape as JSON text, all at once, exactly as the encoder of :mod:`json` prints each of them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ compute: Any = importlib.import_module("pyarrow.compute")
 np: Any = importlib.import_module("numpy")
 
 Hides = Callable[[int, str], bool]
-"""Whether a config's value is hidden, by its resource type and key."""
+"""(resource type, config key) -> whether the config's value is redacted."""
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _PLAIN = bytes(byte for byte in range(0x20, 0x80) if byte not in b'"\\')
-"""What stands in a JSON string as it is."""
+"""Bytes that need no escape in a JSON string."""
 _IS_PLAIN = np.isin(np.arange(256), np.frombuffer(_PLAIN, np.uint8))
 _ID, _SIZE = 22, 16
+"""Characters of a UUID in base64, and its bytes."""
 _BOOLEANS = arrow.array(["false", "true"])
 
 
 class Texts:
-    """Makes texts of the shapes of a walk. ``data``: the bytes; ``hides``: the one place that decides on secrets."""
+    """Prints shapes whose values are in ``data``. ``hidden`` is printed for config values that ``hides`` redacts."""
 
     def __init__(self, data: bytes, hides: Hides, hidden: str) -> None:
         self._data = data
@@ -35,9 +36,9 @@ class Texts:
         self._hidden = hidden
 
     def of(self, shape: ValueShape) -> tuple[Any, Any]:
-        """(a string array with a text for each, rows that need escapes): the texts are of ``shape.rows`` without those.
+        """Return the texts of ``shape.rows`` (a string array), and the rows among them that need escapes, or ``None``.
 
-        Those rows, an index array or ``None``, are to be decoded one by one.
+        The texts are without these rows, an index array, which the caller decodes one by one.
         """
         texts, plain = self._spans(shape)
         if not plain.all():
@@ -56,7 +57,7 @@ class Texts:
         return _joined(parts, len(shape)), None
 
     def _spans(self, shape: ValueShape) -> tuple[dict[int, Any], Any]:
-        """Of each item that is a text: its array; and which values have no text that needs an escape."""
+        """Return, by number of the item, the array of each text, and a mask of the values that need no escape."""
         arrays: dict[int, Any] = {}
         plain = np.ones(len(shape), bool)
         evens = arrow.array(np.arange(0, 2 * len(shape), 2))
@@ -65,7 +66,7 @@ class Texts:
                 continue
             start = shape.bases[item.base] + item.at
             end = shape.bases[item.until] if item.length is None else start + item.length
-            # Texts and what lies between them, one after another, are an array as they are.
+            # The texts, alternating with the bytes between them, are an Arrow array without copying.
             borders = np.stack((start, end), axis=1).astype(np.int32)
             every = arrow.StringArray.from_buffers(2 * len(shape) - 1, arrow.py_buffer(borders), self._buffer)
             arrays[number] = every.take(evens)
@@ -78,7 +79,7 @@ class Texts:
         return arrays, plain
 
     def _values(self, shape: ValueShape) -> dict[int, Any]:
-        """Of each item of fixed size: its values. Those behind one base are taken from the bytes together."""
+        """Return the values of each item of fixed size, by its number; items at one base are read together."""
         columns: dict[int, Any] = {}
         for base in range(len(shape.bases)):
             here = {n: item for n, item in enumerate(shape.items) if isinstance(item, FixedSlot) and item.base == base}
@@ -97,7 +98,7 @@ class Texts:
         return columns
 
     def _redacted(self, shape: ValueShape, number: int, texts: dict[int, Any], values: dict[int, Any]) -> Any:
-        """The texts of an item, with the redaction in place of those that are secret."""
+        """Return the texts of an item, with secret ones replaced if the item depends on the config key."""
         item = shape.items[number]
         if not isinstance(item, TextSlot) or not item.field.follows:
             return texts[number]
@@ -117,7 +118,7 @@ class Texts:
         return compute.if_else(arrow.array(hidden[positions]), self._hidden, texts[number])
 
     def _text(self, item: FixedSlot, column: Any) -> list[Any]:
-        """The parts of a value of fixed size: arrays of texts, or matrices of bytes where all are of one length."""
+        """Print values of fixed size, as parts: string arrays, or byte matrices if all texts have one length."""
         if item.field.type == "uuid":
             return ['"', _ids(column), '"']
         if item.field.type == "bool":
@@ -129,7 +130,7 @@ class Texts:
 
 
 def _ids(column: Any) -> Any:
-    """URL-safe base64 of 16 bytes each: 18 bytes are 24 characters without padding, of which 22 are wanted."""
+    """Print UUIDs as URL-safe base64. 16 bytes are padded to 18, which give 24 characters; the first 22 are used."""
     padded = np.zeros((len(column), _SIZE + 2), np.uint8)
     padded[:, :_SIZE] = np.ascontiguousarray(column).view(np.uint8).reshape(-1, _SIZE)
     text = binascii.b2a_base64(padded, newline=False).translate(_URL_SAFE)
@@ -137,12 +138,13 @@ def _ids(column: Any) -> Any:
 
 
 def _reals(column: Any) -> list[str]:
+    """Print floats as JSON; only NaN and infinity need the slower encoder."""
     encode: Callable[[float], str] = float.__repr__ if np.isfinite(column).all() else json.JSONEncoder().encode
     return [encode(value) for value in column.tolist()]
 
 
 def _joined(parts: Iterable[Any], count: int) -> Any:
-    """Text, matrices and arrays one after another, as one array of ``count`` texts."""
+    """Concatenate parts (constant text, byte matrices, string arrays) to one array of ``count`` texts."""
     columns: list[Any] = []
     fixed: list[Any] = []
     for part in [*parts, None]:
@@ -160,7 +162,7 @@ def _joined(parts: Iterable[Any], count: int) -> Any:
 
 
 def _fixed(parts: list[Any], count: int) -> Any:
-    """Parts whose length is the same for all: text alone stays text."""
+    """Concatenate parts that have the same length in all values; constant text alone stays text."""
     if all(isinstance(part, str) for part in parts):
         return "".join(parts)
     blocks = [np.frombuffer(part.encode(), np.uint8) if isinstance(part, str) else part for part in parts]

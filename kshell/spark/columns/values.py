@@ -1,4 +1,4 @@
-"""Values into columns: the type and version of each, and its data as JSON text. Most are decoded by shape."""
+"""Decode the values of records to type, version and JSON text: most by shape; the rest is left to the caller."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from kshell.spark.decoding.single_records import Wanted, json_text
 np: Any = importlib.import_module("numpy")
 
 _HEAD = 3
-"""Bytes of frame version, api key and version of every known type."""
+"""Bytes at the start of a value: frame version, api key and version, one byte each in every known type."""
 _VERSIONS = 128
+"""Api keys and versions from this number on take more than one byte."""
 
 
 class Group(NamedTuple):
-    """Values of one type and version: their rows, and their texts (``None`` where nobody asked for them)."""
+    """Values of one type and version: their rows (an index array), and their JSON texts (``None``: not requested)."""
 
     name: str
     version: int
@@ -34,7 +35,7 @@ class Group(NamedTuple):
 
 
 class Values:
-    """Decodes the values of framed records that have a common shape."""
+    """Decodes values of framed records by shape. ``with_data``: whether the JSON texts are needed, or only types."""
 
     def __init__(self, redaction: Redaction, *, with_data: bool) -> None:
         self._redaction = redaction
@@ -42,7 +43,7 @@ class Values:
         self._steps: dict[int, tuple[RecordType, int, Steps] | None] = {}
 
     def decode(self, framed: Framed) -> tuple[list[Group], Any]:
-        """What was decoded, and the rows, in order, that are to be decoded one by one."""
+        """Return the values that were decoded, in groups, and the sorted rows that must be decoded one by one."""
         groups: list[Group] = []
         buf = np.frombuffer(framed.data or bytes(1), np.uint8)
         walk = Walk(buf, framed.end)
@@ -68,10 +69,10 @@ class Values:
         return groups, np.sort(np.concatenate([np.zeros(0, np.int64), *walk.odd]))
 
     def are_wanted(self, framed: Framed, wanted: Wanted) -> Any:
-        """A mask of the records whose types are."""
+        """Return a mask of the records whose types are wanted."""
         mask = np.zeros(len(framed.offset), bool)
         for code, rows in _by_head(np.frombuffer(framed.data or bytes(1), np.uint8), framed):
-            if code >= 0:  # three whole varints: the name hangs on nothing else
+            if code >= 0:  # a known head: the type depends on nothing else, so one record decides for all
                 mask[rows] = wanted(RawRecord(0, 0, None, framed.value(rows[0])), False)
             else:
                 mask[rows] = [wanted(RawRecord(0, 0, None, framed.value(row)), False) for row in rows]
@@ -87,7 +88,7 @@ class Values:
 
 
 def _by_head(buf: Any, framed: Framed) -> Iterator[tuple[int, Any]]:
-    """(api key * 128 + version, rows) of all values; -1 for those whose head is of no known form."""
+    """Group all values by their head: (api key * 128 + version, rows); -1 for values with an unknown frame."""
     at = framed.start
     frame, key, version = (buf.take(at + place, mode="clip").astype(np.int64) for place in range(_HEAD))
     good = (frame == FRAME_VERSION) & (key < _VERSIONS) & (version < _VERSIONS) & (framed.end - at >= _HEAD)
@@ -97,6 +98,7 @@ def _by_head(buf: Any, framed: Framed) -> Iterator[tuple[int, Any]]:
 
 
 def _learn(code: int, redaction: Redaction) -> tuple[RecordType, int, Steps] | None:
+    """Return type, version and decoding steps of a head; ``None`` if its values must be decoded one by one."""
     api_key, version = divmod(code, _VERSIONS)
     kind = record_types().get(api_key) if code >= 0 else None
     if kind is None or version not in kind.schema.versions:
@@ -108,7 +110,7 @@ def _learn(code: int, redaction: Redaction) -> tuple[RecordType, int, Steps] | N
 
 
 def _secrets(kind: RecordType, version: int, redaction: Redaction) -> Secrets:
-    """How the fields of a type are hidden, by what the one place that hides them makes of an example."""
+    """Return how the fields of a type are redacted, by letting the redaction itself process an example record."""
     if redaction.show_secrets:
         return Secrets()
     follow = frozenset(name for name, secrecy in kind.schema.secrets.items() if secrecy == "secret:config")

@@ -1,4 +1,7 @@
-"""Values walk through the steps of a declaration (:mod:`~kshell.spark.columns.shapes`), and part where shapes do."""
+"""Take many values through the steps of their declaration together, and split them where their shapes differ.
+
+Steps are from :mod:`~kshell.spark.columns.shapes`. The result, :class:`ValueShape`, says where fields are in the bytes.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,15 @@ from kshell.spark.columns.shapes import FIXED, Array, Chars, Fixed, Maybe, Step,
 np: Any = importlib.import_module("numpy")
 
 LEAST = 24
-"""Values of a shape below which decoding one by one is faster."""
+"""With fewer values of a shape than this, decoding one by one is faster."""
 _LONG = 0x80
-"""Lengths from here on take more than one byte."""
+"""Lengths from this number on take more than one byte."""
 Todo = tuple[Step, "Todo"] | None
+"""The steps that are left, as a linked list, so that shapes that split share their rest."""
 
 
 class FixedSlot(NamedTuple):
-    """A value of fixed size: ``at`` bytes after a base."""
+    """Where a value of fixed size is: ``at`` bytes after base number ``base`` of its shape."""
 
     field: Fixed
     base: int
@@ -26,7 +30,7 @@ class FixedSlot(NamedTuple):
 
 
 class TextSlot(NamedTuple):
-    """A text: from ``at`` bytes after a base, ``length`` bytes or, if that is ``None``, up to the base ``until``."""
+    """Where a text is: ``at`` bytes after base ``base``, for ``length`` bytes or, if ``None``, up to base ``until``."""
 
     field: Chars
     base: int
@@ -39,8 +43,12 @@ Item = str | FixedSlot | TextSlot
 
 
 class ValueShape:
-    """Values that had the same shape so far: which they are, and what they consist of, in the order in which it is
-    printed. ``bases``: columns of positions; items are so many bytes after one of them."""
+    """Values that have had the same shape so far.
+
+    ``rows``: which values they are. ``items``: what they consist of, in the order of printing. ``bases``: columns with
+    a position per value, from one of which each item has a fixed distance; after a text of varying length a new base
+    begins. ``at``: the distance of the next byte from the last base. ``todo``: the steps that are left.
+    """
 
     def __init__(self, rows: Any, bases: list[Any], at: int, items: list[Item], todo: Todo) -> None:
         self.rows = rows
@@ -53,19 +61,19 @@ class ValueShape:
         return len(self.rows)
 
     def only(self, mask: Any) -> ValueShape:
-        """Select the values that a mask names."""
+        """Select values by a mask."""
         return ValueShape(self.rows[mask], [base[mask] for base in self.bases], self.at, list(self.items), self.todo)
 
     def next(self, steps: Steps) -> None:
-        """These steps come before all others."""
+        """Put steps before all steps that are left."""
         for step in reversed(steps):
             self.todo = (step, self.todo)
 
 
 class Walk:
-    """The values of one declaration, which are bytes of ``buf``, a numpy array; ``ends``: where each one ends.
+    """Takes values through steps. ``buf`` is a numpy array of bytes, ``ends`` the end of each value in it.
 
-    ``odd`` collects the rows of those that are to be decoded one by one.
+    ``odd`` collects the rows (index arrays) of values that must be decoded one by one.
     """
 
     def __init__(self, buf: Any, ends: Any) -> None:
@@ -74,7 +82,7 @@ class Walk:
         self.odd: list[Any] = []
 
     def shapes(self, steps: Steps, rows: Any, starts: Any) -> Iterator[ValueShape]:
-        """The shapes that enough values have. ``rows``: indexes into the ends, ascending; ``starts``: of those rows."""
+        """Return shapes that enough values have. ``rows``: ascending indexes of values; ``starts``: first bytes."""
         first = ValueShape(rows, [starts], 0, [], None)
         first.next(steps)
         waiting = [first]
@@ -92,7 +100,7 @@ class Walk:
                 waiting += self._walked(shape, step)
 
     def _walked(self, shape: ValueShape, step: Step) -> list[ValueShape]:
-        """The shapes that there are after a step."""
+        """Apply one step to a shape; return the shapes into which it splits."""
         match step:
             case str():
                 shape.items.append(step)
@@ -113,18 +121,18 @@ class Walk:
         return [shape]
 
     def _select(self, shape: ValueShape, mask: Any) -> ValueShape:
-        """Select the values that a mask names; the others are odd."""
+        """Select values by a mask; the others become odd."""
         if mask.all():
             return shape
         self.odd.append(shape.rows[~mask])
         return shape.only(mask)
 
     def _byte(self, shape: ValueShape) -> Any:
-        """The next byte of each. A value that ends before it is found out at the end: positions only grow."""
+        """Return the next byte of each value. One that has ended before shows at the last step: positions only grow."""
         return self._buf.take(shape.bases[-1] + shape.at, mode="clip")
 
     def _by_byte(self, shape: ValueShape) -> Iterator[tuple[int, ValueShape]]:
-        """By the next byte, which is passed."""
+        """Consume the next byte, and split the values by it."""
         column = self._byte(shape)
         shape.at += 1
         if (column == column[0]).all():
@@ -142,6 +150,7 @@ class Walk:
         return shape
 
     def _chars(self, shape: ValueShape, step: Chars) -> list[ValueShape]:
+        """Take a string: null values become a shape of their own; long and default ones, and bad nulls, become odd."""
         column = self._byte(shape)
         shape.at += 1
         is_text = (column > 0) & (column < _LONG)
@@ -233,13 +242,14 @@ class Walk:
         return shapes
 
     def _until(self, shape: ValueShape, step: Until) -> ValueShape:
+        """Keep the values whose tagged field ends where its size says."""
         if step.base == len(shape.bases) - 1:
             return shape if step.at == shape.at else self._select(shape, np.zeros(len(shape), bool))
         return self._select(shape, shape.bases[step.base] + step.at == shape.bases[-1] + shape.at)
 
 
 def gather(buf: Any, kind: str, at: Any) -> Any:
-    """The values of a numpy type at those positions, which need not be aligned; past the end, whatever is last."""
+    """Read values of a numpy type at unaligned positions; a position past the end gets the last possible value."""
     size = np.dtype(kind).itemsize
     there = max(len(buf) - size + 1, 0)
     every = np.ndarray((there,), kind, buffer=buf, strides=(1,))

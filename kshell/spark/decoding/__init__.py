@@ -1,1 +1,1 @@
-"""Slices into Arrow record batches of a view's columns. Free of Spark."""
+"""Decode slices of files into Arrow record batches with the columns of a view. Free of Spark."""

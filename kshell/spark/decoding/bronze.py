@@ -1,8 +1,8 @@
-"""The columns of the view ``records``: batches are collected, and their records decoded together.
+"""Make the rows of the view ``records``: collect batches, then decode all their records together.
 
-What has the form that nearly all metadata has is decoded by columns (:mod:`kshell.spark.columns`), anything else one by
-one, as in every other view. Both give the same rows, in the order of the batches. What the records of a batch share is
-kept once; only columns that were asked for are made.
+Records of the usual form are decoded by columns (:mod:`kshell.spark.columns`), all others one by one, as in the other
+views. Both ways give the same rows, in the order of the batches. Values that all records of a batch share are stored
+once per batch; only requested columns are made.
 """
 
 from __future__ import annotations
@@ -29,22 +29,25 @@ np: Any = importlib.import_module("numpy")
 
 ROWS = 1 << 16
 SIZE = 4 << 20
-"""Records, and bytes of batches, that are decoded together, or a batch more; their columns have ten times the bytes."""
+"""Records, and bytes of batches, after which collected batches are decoded; the columns have ten times the bytes."""
 
 Shared = tuple[str | None, int | None, str, bool, int, int]
-"""clusterId, nodeId, file, isSnapshot, position, epoch of the records of one batch."""
+"""The values that all records of a batch share: clusterId, nodeId, file, isSnapshot, position, epoch."""
 _SHARED = ("clusterId", "nodeId", "file", "isSnapshot", "position", "epoch")
 _SNAPSHOT = _SHARED.index("isSnapshot")
 _TEXTS = ("clusterId", "file", "type")
 _DATA_COLUMNS = ("data", "reason", "raw")
-"""Columns for which values must be decoded to their ends."""
+"""Columns that need the values decoded completely, not only their types."""
 
 
 class Records:
-    """Batches until there are enough of them. ``arrow``: the module; ``fields``: some of the view's, in any order.
+    """Collects batches and decodes them: :meth:`add` batches, and :meth:`take` the rows once it :attr:`is_full`.
 
-    ``is_whole``: raises MissingCodecError; otherwise such a batch is one of the ``broken``. ``dictionaries``: columns
-    of texts that many rows share are of Arrow's type for those, for whoever writes them at once.
+    Args:
+        arrow: the module ``pyarrow``.
+        fields: the requested columns of the view, in any order.
+        is_whole: raise MissingCodecError for a batch whose codec is not installed, instead of counting it as broken.
+        dictionaries: make dictionary-encoded columns of the texts that many rows share, for writing them to a file.
     """
 
     def __init__(
@@ -68,7 +71,7 @@ class Records:
         self._with_data = not set(_DATA_COLUMNS).isdisjoint(self._schema.names)
         self._values = Values(redaction, with_data=self._with_data)
         self.broken = 0
-        """Batches, of those that were taken, that could not be read to their ends."""
+        """How many batches that were taken could not be read completely."""
         self._start()
 
     def _start(self) -> None:
@@ -85,11 +88,11 @@ class Records:
 
     @property
     def is_full(self) -> bool:
-        """Whether it is time to take what there is."""
+        """Whether enough batches were added to take their rows."""
         return self._rows >= ROWS or self._size >= SIZE
 
     def take(self) -> Iterator[Any]:
-        """The rows of all batches as a ``pyarrow.RecordBatch``, or nothing where there are none; no batch is left."""
+        """Decode all collected batches and forget them; yields one ``pyarrow.RecordBatch``, or none without rows."""
         framed, unframed = frame(self._batches)
         framed = self._narrowed(framed)
         lines_of = {index: list(self._one_by_one(index)) for index in unframed}
@@ -120,11 +123,11 @@ class Records:
             yield self._arrow.record_batch(columns, schema=self._schema)
 
     def _repeated(self, values: Sequence[Any], counts: Any, kind: Any) -> Any:
-        """A value of each batch, as often as the batch has rows."""
+        """Return a column that has the value of each batch as often as the batch has rows."""
         return repeated(self._arrow, values, np.repeat(np.arange(len(values), dtype=np.int32), counts), kind)
 
     def _narrowed(self, framed: Framed) -> Framed:
-        """The records that are wanted. Offsets and times of snapshots are not the log's."""
+        """Select the wanted records. Of snapshots only types count: their offsets and times are not the log's."""
         since, until = self._narrowing.since, self._narrowing.until
         mask = np.ones(len(framed.offset), bool)
         for column, least, most in (
@@ -141,7 +144,7 @@ class Records:
         return framed if mask.all() else framed.only(mask)
 
     def _one_by_one(self, index: int) -> Iterator[DecodedRecord]:
-        """The records of a batch of another form, as far as it can be read: the view ``quarantine`` says why not."""
+        """Decode the records of a batch of another form as far as possible; the view ``quarantine`` has the reason."""
         log = not self._shared[index][_SNAPSHOT]
         try:
             for raw, decoded in records(self._batches[index], self._narrowing, self._wanted, log=log):
@@ -166,6 +169,6 @@ class Records:
 
 
 def _with_dictionaries(arrow: Any, schema: Any) -> Any:
-    """The schema, with a dictionary for each column of texts that records share."""
+    """Return the schema with dictionary encoding for the columns of texts that many records share."""
     kind = arrow.dictionary(arrow.int32(), arrow.string())
     return arrow.schema([field.with_type(kind) if field.name in _TEXTS else field for field in schema])

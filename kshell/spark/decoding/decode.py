@@ -1,7 +1,7 @@
-"""Slices into Arrow record batches of a view's columns. Runs on the executors; free of Spark.
+"""Decode slices of files into Arrow record batches of one view. Runs on the executors; free of Spark.
 
-Whatever the bytes hold becomes a row or a finding. Values pass through the one place that hides secrets before any of
-them gets into a column.
+:class:`View` is the entry. Everything in the bytes becomes a row or a finding. Values are redacted
+(:mod:`kshell.metadata.redaction`) before any of them gets into a column.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kshell.protocol.primitives import DecodeError
 from kshell.spark.decoding.single_records import INT16, INT64, raw_bytes, records
 from kshell.spark.files.pack import Slice
 from kshell.spark.files.plan import UNREAD, FileFinding, FilePlan
-from kshell.spark.files.read import PositionedBatch, read
+from kshell.spark.files.read import PositionedBatch, file_row, read
 from kshell.spark.files.scan import CopyOrigin, spelled
 from kshell.spark.options import Narrowing
 from kshell.spark.schemas import FILES, QUARANTINE, RECORDS, column_name
@@ -31,11 +31,11 @@ Event = tuple[PositionedBatch, RawRecord, Decoded] | FileFinding
 
 
 class View:
-    """What is needed to make the rows of one view: its name, its columns, which records, whether secrets are shown.
+    """Makes the rows of one view, with the requested columns and records: call :meth:`batches`.
 
-    ``is_whole``: every record must be read. What cannot be (:data:`~kshell.spark.files.plan.UNREAD`) raises
-    UnreadError, a codec that is not there MissingCodecError.
-    ``dictionaries``: as for :class:`~kshell.spark.decoding.bronze.Records`, in the view ``records``.
+    ``is_whole``: every record must be read. A file that cannot be read raises UnreadError, in the view ``records`` a
+    codec that is not installed MissingCodecError; otherwise both are findings. ``dictionaries``: as in
+    :class:`~kshell.spark.decoding.bronze.Records`, for the view ``records``.
     """
 
     def __init__(
@@ -56,10 +56,10 @@ class View:
         self.is_whole = is_whole
         self.dictionaries = dictionaries
         self.finding_count = 0
-        """Findings for which the view ``records`` gave no row so far."""
+        """How many findings the view ``records``, which has no rows for them, has met so far."""
 
     def batches(self, slices: Iterable[Slice]) -> Iterator[Any]:
-        """``pyarrow.RecordBatch`` es, of some ten thousand rows each."""
+        """Return the rows of slices as ``pyarrow.RecordBatch`` objects of some ten thousand rows each."""
         pyarrow = importlib.import_module("pyarrow")
         if self.name == RECORDS:
             yield from self._records(pyarrow, slices)
@@ -69,7 +69,7 @@ class View:
         yield from arrow_tables.batches(pyarrow, self.fields, columns)
 
     def _events(self, piece: Slice, types: frozenset[str] | None) -> Iterator[Event]:
-        """The records that are wanted, decoded, and findings, in the order of the file."""
+        """Return the wanted records, decoded, and the findings of a slice, in the order of the file."""
         log = not piece.file.is_snapshot
         wanted = None if types is None else only(types)
         for placed in read(piece.file):
@@ -112,7 +112,7 @@ class View:
         self.finding_count += collected.broken
 
     def _demand(self, file: FilePlan, findings: Iterable[FileFinding]) -> None:
-        """With ``is_whole``, raises UnreadError at a finding of kind UNREAD."""
+        """With ``is_whole``, raise UnreadError for a finding of kind UNREAD."""
         for finding in findings:
             if self.is_whole and finding.kind == UNREAD:
                 message = finding.reason if file.path in finding.reason else f"{file.path}: {finding.reason}"
@@ -146,13 +146,11 @@ class View:
                 yield row | {"kind": "record", "reason": reason, "raw": raw_bytes(decoded, redaction.record(decoded))}
 
     def _files(self, piece: Slice) -> Iterator[Columns]:
-        from kshell.spark.files.read import file_row
-
         yield _source(piece.origin, piece.file) | file_row(piece.file)
 
 
 def _texts(piece: Slice) -> tuple[str | None, int | None, str, bool]:
-    """The columns that all records of a slice share; a path that is no UTF-8 has replacement characters."""
+    """Return the values that all records of a slice share; bytes of a path that are not UTF-8 become question marks."""
     return piece.origin.cluster_id, piece.origin.node_id, spelled(piece.file.path), piece.file.is_snapshot
 
 
@@ -166,7 +164,7 @@ def _source(origin: CopyOrigin, file: FilePlan) -> Columns:
 
 
 def _context(placed: PositionedBatch, raw: RawRecord, decoded: Decoded) -> Columns:
-    """Where a record is and what it is. A number that its column cannot hold is left out: only damage has those."""
+    """Return the columns with a record's position and type. Numbers out of range, which only damage has, are null."""
     return {
         "position": placed.position,
         "offset": raw.offset if raw.offset in INT64 else None,

@@ -1,4 +1,4 @@
-"""Records one after another, of every form that there is: which are wanted, and what of them is printed."""
+"""Decode records one by one, whatever their form: the slow path of the view ``records``, the only one of others."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from kshell.tables import arrow as arrow_tables
 
 INT16 = range(-(1 << 15), 1 << 15)
 INT64 = range(-(1 << 63), 1 << 63)
-"""What the columns of versions, and of offsets and timestamps, can hold. A number beyond it only damage has."""
+"""The ranges of the columns for versions, and for offsets and timestamps; only damage has numbers beyond them."""
 
 Wanted = Callable[[RawRecord, bool], bool]
-"""Whether a record is of a type that was asked for; the flag: whether it is a control record."""
+"""(record, whether it is a control record) -> whether it is of a requested type."""
 
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=dict).encode
 
@@ -25,9 +25,9 @@ _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=d
 def records(
     batch: Batch, narrowing: Narrowing, wanted: Wanted | None, *, log: bool
 ) -> Iterator[tuple[RawRecord, Decoded]]:
-    """The records of a batch that are wanted, decoded. Raises DecodeError, MissingCodecError after those before it.
+    """Decode the wanted records of a batch. ``log``: it is of a log, so its offsets and times count for that.
 
-    ``log``: not of a snapshot, whose offsets and times are not the log's.
+    Raises DecodeError or MissingCodecError, after the records before the fault.
     """
     control = batch.is_control
     for raw in iter_records(batch):
@@ -36,7 +36,7 @@ def records(
 
 
 def is_within(raw: RawRecord, narrowing: Narrowing) -> bool:
-    """Whether a record of the log is between the ends that were asked for."""
+    """Whether a record of the log has an offset and a time between ``since`` and ``until`` (both inclusive)."""
     since, until = narrowing.since, narrowing.until
     return (
         (since.offset is None or raw.offset >= since.offset)
@@ -47,11 +47,11 @@ def is_within(raw: RawRecord, narrowing: Narrowing) -> bool:
 
 
 def json_text(value: Any) -> str:
-    """Encode as :func:`~kshell.tables.arrow.json_text` does, with an encoder that is created once."""
+    """Encode as :func:`~kshell.tables.arrow.json_text` does, but faster: with an encoder that is created once."""
     text = _compact(value)
     return text if text.isascii() else arrow_tables.json_text(value)
 
 
 def raw_bytes(decoded: Decoded, redacted: Any) -> bytes | None:
-    """The bytes of what was not decoded, unless they are hidden where records are printed."""
+    """Return the bytes of a record that was not decoded; ``None`` if it was, or if its type may carry secrets."""
     return None if decoded.undecoded is None or redacted["undecoded"] == REDACTED else decoded.undecoded.raw

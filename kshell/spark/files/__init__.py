@@ -1,1 +1,1 @@
-"""Which files there are, where their batches begin, bounded slices, what an executor reads. Free of Spark."""
+"""The files of a read: ``scan`` finds them, ``plan`` reads batch headers, ``pack`` cuts, ``read`` reads. No Spark."""

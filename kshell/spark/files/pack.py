@@ -1,6 +1,7 @@
-"""Pieces of files into the partitions of a read: large files in several, many small ones in one.
+"""Distribute the planned files of a batch read over Spark partitions, as slices: pieces of files of bounded size.
 
-Order is kept: the partitions one after another hold the records of each log in the order of their offsets.
+Large files are split over several partitions, small files share one. Order is kept: read one after another, the
+partitions have the records of each log in the order of their offsets.
 """
 
 from __future__ import annotations
@@ -16,28 +17,28 @@ from kshell.spark.options import Options
 from kshell.spark.schemas import FILES
 
 _PER_FILE = 1 << 14
-"""Opening a file costs about as much as reading so many bytes."""
+"""Opening a file costs about as much as reading this many bytes."""
 _LEAST = 1 << 20
 """Bytes below which a partition of its own does not pay."""
 
 
 class Slice(NamedTuple):
-    """What one executor reads of a file, and findings of the plan that it passes on."""
+    """A piece of a file that one task reads: the runs in ``file``, and the plan's findings to report with it."""
 
     origin: CopyOrigin
     file: FilePlan
 
     def cost(self) -> int:
-        """Bytes to read, with what opening costs."""
+        """Return the bytes to read, plus the cost of opening the file in bytes."""
         return _PER_FILE + sum(run.end - run.start for run in self.file.runs)
 
     def records(self) -> int:
-        """Records to decode, by the offsets that the headers tell."""
+        """Return the number of records to decode, by the offsets in the batch headers."""
         return sum(run.after - run.first for run in self.file.runs if not run.repeats)
 
 
 def partitions(options: Options) -> list[tuple[Slice, ...]]:
-    """The slices of each partition of a read. Raises UsageError, SourceError."""
+    """Plan a batch read: return the slices of each Spark partition. Raises UsageError, SourceError."""
     copies = [copy for copy in find(options.paths) if _is_wanted(copy.origin, options.narrowing.clusters)]
     total = sum(_PER_FILE + size for _, size in files_of(copies, options.snapshots))
     target = aim(total, options.parallelism, options.slice_bytes)
@@ -49,12 +50,12 @@ def _is_wanted(origin: CopyOrigin, clusters: frozenset[str] | None) -> bool:
 
 
 def aim(total: int, parallelism: int, most: int) -> int:
-    """What a partition is to cost of ``total`` bytes: at most ``most``, and so little that there are enough of them."""
+    """Return the target cost of a partition in bytes, at most ``most``: ``total`` spread over ``parallelism`` cores."""
     return max(min(most, total // max(parallelism, 1)), min(_LEAST, most))
 
 
 def pack(pieces: Iterable[Slice], target: int) -> list[tuple[Slice, ...]]:
-    """Neighbours together until they cost about ``target`` bytes."""
+    """Group consecutive slices into partitions that cost about ``target`` bytes each."""
     packed: list[tuple[Slice, ...]] = []
     waiting: list[Slice] = []
     cost = 0
@@ -70,13 +71,13 @@ def pack(pieces: Iterable[Slice], target: int) -> list[tuple[Slice, ...]]:
 
 
 def slices(copy: LogCopy, options: Options, target: int) -> Iterator[Slice]:
-    """The slices of a directory: of each file one, or several of about ``target`` bytes."""
+    """Return the slices of a directory: one per file, or several of about ``target`` bytes."""
     for file in plans(copy, options.snapshots, target):
         yield from file_slices(copy.origin, file, options, target)
 
 
 def file_slices(origin: CopyOrigin, file: FilePlan, options: Options, target: int) -> Iterator[Slice]:
-    """The slices of one file: its findings in the first."""
+    """Return the slices of one file; its findings are in the first one."""
     runs = [run for run in file.runs if _may_hold(options, file, run)]
     if options.view == FILES:
         yield Slice(origin, file)
@@ -88,7 +89,7 @@ def file_slices(origin: CopyOrigin, file: FilePlan, options: Options, target: in
 
 
 def parts(runs: Iterable[Run], target: int) -> Iterator[tuple[Run, ...]]:
-    """Neighbours together: damage makes short runs."""
+    """Group consecutive runs into parts of about ``target`` bytes; around damage, runs are short."""
     part: list[Run] = []
     size = 0
     for run in runs:
@@ -102,23 +103,23 @@ def parts(runs: Iterable[Run], target: int) -> Iterator[tuple[Run, ...]]:
 
 
 def _may_hold(options: Options, file: FilePlan, run: Run) -> bool:
-    """Whether offsets and times that are wanted are among these."""
+    """Whether a run may have records of the requested offsets and times."""
     since, until = options.narrowing.since, options.narrowing.until
     if file.is_snapshot:
-        return True  # its offsets are not the log's
+        return True  # offsets and times in a snapshot are not those of the log
     if since.time_ms is not None and run.last_ms < since.time_ms:
         return False
     return (since.offset is None or run.after > since.offset) and (until.offset is None or run.first <= until.offset)
 
 
-def plans(copy: LogCopy, snapshots: str, cut: int) -> list[FilePlan]:
-    """The plans of a directory's files, snapshots first."""
+def plans(copy: LogCopy, snapshots: str, piece_bytes: int) -> list[FilePlan]:
+    """Plan the files of a directory, snapshots first; a file that keeps vanishing becomes a finding."""
 
     def plan(copies: Sequence[LogCopy]) -> tuple[list[FilePlan], bool]:
         (copy,) = copies
-        files = [snapshot_of(file, cut) for file in copy.snapshots(snapshots)]
+        files = [snapshot_of(file, piece_bytes) for file in copy.snapshots(snapshots)]
         if snapshots != "only" and copy.listing.segments:
-            files += Boundaries(copy.listing, cut).files()
+            files += Boundaries(copy.listing, piece_bytes).files()
         return files, any(file.findings for file in files)
 
     try:
@@ -128,9 +129,9 @@ def plans(copy: LogCopy, snapshots: str, cut: int) -> list[FilePlan]:
         return [FilePlan(str(error.filename), 0, False, (), (finding,))]
 
 
-def snapshot_of(file: SnapshotFile, cut: int) -> FilePlan:
-    """The plan of a snapshot; a file that cannot be read is a finding. Raises FileNotFoundError (list again)."""
+def snapshot_of(file: SnapshotFile, piece_bytes: int) -> FilePlan:
+    """Plan a snapshot; if it cannot be read, that is a finding. Raises FileNotFoundError: the caller lists again."""
     try:
-        return snapshot_plan(file, cut)
+        return snapshot_plan(file, piece_bytes)
     except SourceError as error:
         return FilePlan(file.path, file.size, True, (), (FileFinding(-1, UNREAD, error.message),))

@@ -1,9 +1,10 @@
-"""Plans of files: where the batches of a log begin and end, by their headers alone, so that it is read in pieces.
+"""Plan files: find where the batches of a log begin and end by their headers alone, so that tasks can read pieces.
 
-The rules that make a log trustworthy (:mod:`kshell.protocol.verify`) need all of it in order, but of most batches only
-the header. What is left for whoever reads a piece is the CRC. Where anything is odd, the rest of that file is read and
-verified as everywhere else, beginning with the batch before: the outcome is that of
-:class:`~kshell.sources.directory.log.LogReader`, and a test compares the two over every kind of damage.
+:class:`Boundaries` makes one :class:`FilePlan` per segment, :func:`snapshot_plan` one of a snapshot. The rules of
+:mod:`kshell.protocol.verify` are checked here over the whole log, in order; for most batches they need only the header.
+The CRC of the other bytes is left to the task that reads a piece. Where a header does not fit, the rest of that file is
+read and verified as in the shell, beginning with the batch before. So the result is that of
+:class:`~kshell.sources.directory.log.LogReader`; a test compares the two over every kind of damage.
 """
 
 from __future__ import annotations
@@ -25,31 +26,32 @@ from kshell.sources.directory.sidecar_files import leader_epochs
 from kshell.sources.directory.snapshot import SnapshotReader
 
 UNREAD = "unread"
+"""The kind of a finding about a file that could not be read; see :class:`FileFinding`."""
 ANY_TIME = (1 << 63) - 1
-"""As late as a time can be, in milliseconds since 1970: where nobody has looked how late."""
+"""The latest possible time in milliseconds since 1970, if the real one was not looked up."""
 
 
 class Run(NamedTuple):
-    """Batches back to back in one file: bytes ``start`` to ``end``, offsets ``first`` to before ``after``."""
+    """Adjacent batches in one file: bytes ``start`` to ``end``, offsets ``first`` to ``after`` (ends exclusive)."""
 
     start: int
     end: int
     first: int
     after: int
     repeats: bool = False
-    """Its offsets were there before, in another file: checked, but not delivered again."""
+    """Whether an earlier file had these offsets already: the batches are checked, but not delivered again."""
     last_ms: int = ANY_TIME
-    """No record of it was written later, by the headers. When the earliest one was they do not say: clocks step back.
-    """
+    """The latest time of its records by the headers, in ms since 1970. (Headers do not show the earliest time.)"""
     last: int = -1
-    """The first byte of its last batch, if that was seen: a hint, which whoever shortens a run need not keep right."""
+    """The first byte of its last batch; -1 if unknown. Only a hint: code that shortens a run need not update it."""
 
 
 class FileFinding(NamedTuple):
-    """What is wrong in a file: the byte, or -1 for no certain one; ``batch``, ``torn``, ``gap``, ``file``, ``unread``.
+    """What is wrong in a file, at byte ``position`` (-1: at no particular byte).
 
-    ``unread``: not what the file holds is wrong, but nobody could read it: it is gone, or was changed or replaced since
-    it was listed, or the system refuses. Read again it may be whole.
+    ``kind`` is ``batch`` (damaged), ``torn`` (the tail is being written), ``gap`` (offsets missing), ``file``,
+    ``unread``, or ``truncated`` in a stream. ``unread`` says nothing about the contents: the file is gone, was changed
+    since it was listed, or the system refuses to read it; another attempt may find it good.
     """
 
     position: int
@@ -58,12 +60,12 @@ class FileFinding(NamedTuple):
 
 
 def damaged(error: CorruptDataError) -> FileFinding:
-    """Damage as a finding."""
+    """Return damage as a finding."""
     return FileFinding(error.position, "batch", error.reason)
 
 
 class FilePlan(NamedTuple):
-    """What to read of a file, and what was found to be wrong with it already."""
+    """What to read of a file of ``size`` bytes, and the findings that planning made in it."""
 
     path: str
     size: int
@@ -71,23 +73,31 @@ class FilePlan(NamedTuple):
     runs: tuple[Run, ...]
     findings: tuple[FileFinding, ...] = ()
     is_proven: bool = True
-    """Of a snapshot: whether the CRCs of its batches were checked."""
+    """Whether the CRCs of a snapshot's batches were checked; it has no meaning for a segment."""
 
 
 class Runs:
-    """Collect batches into runs of about ``cut`` bytes; ``delivered_end``: the offset after the last batch so far."""
+    """Collects batches into runs of about ``piece_bytes``: :meth:`add` each batch, then :meth:`finish`.
 
-    def __init__(self, cut: int, delivered_end: int = 0) -> None:
+    ``delivered_end`` is the offset after the last batch; a batch that ends at or before it repeats an earlier file.
+    """
+
+    def __init__(self, piece_bytes: int, delivered_end: int = 0) -> None:
         self._made: list[Run] = []
         self.delivered_end = delivered_end
-        self._cut = cut
+        self._piece_bytes = piece_bytes
         self._start = self._end = self._first = self._after = self._last_ms = self._last = -1
         self._repeats = False
 
     def add(self, start: int, end: int, first: int, after: int, last_ms: int = ANY_TIME) -> None:
-        """Add one batch."""
+        """Add one batch: its bytes, its offsets (ends exclusive), and the latest time in its header."""
         repeats = after <= self.delivered_end
-        if self._end != start or self._after != first or end - self._start > self._cut or repeats != self._repeats:
+        if (
+            self._end != start
+            or self._after != first
+            or end - self._start > self._piece_bytes
+            or repeats != self._repeats
+        ):
             self._flush()
             self._start, self._first, self._repeats, self._last_ms = start, first, repeats, last_ms
         elif last_ms > self._last_ms:
@@ -112,14 +122,14 @@ class Runs:
 # --- headers of a segment ---------------------------------------------------------------------------------------------
 
 _HEADER = struct.Struct(">qiib4xhi8xq14xi")
-"""Of a header: base offset, length, epoch, magic, attributes, last offset delta, latest time, number of records."""
+"""Base offset, length, epoch, magic, attributes, last offset delta, latest time, number of records of a header."""
 _WINDOW = 1 << 14
-"""Bytes read at once: of batches that are larger only that much, of small ones all."""
+"""Bytes per read: several small batches, or the beginning of a large one."""
 _NEVER = 1 << 63
 
 
 def plausible_header(window: bytes, at: int) -> Batch | None:
-    """The batch whose header is there; ``None`` for what is no header. The rest is unchecked, and may be missing."""
+    """Read the batch header at ``window[at]``; ``None`` if there is none. The CRC is not checked."""
     if len(window) - at < HEADER_SIZE:
         return None
     batch = read_header(window, at)
@@ -127,23 +137,23 @@ def plausible_header(window: bytes, at: int) -> Batch | None:
 
 
 def header_at(file: OpenFile, position: int) -> Batch | None:
-    """Read the header at a byte of an open file; it is at position 0 of the batch's bytes."""
+    """Read the batch header at a byte of an open file, in a buffer of its own; ``None`` if there is none."""
     return plausible_header(file.pread(HEADER_SIZE, position), 0)
 
 
 class Headers:
-    """Reads headers from an open file; bytes that another process cut off meanwhile are missing."""
+    """Reads headers of a segment from its open file, which another process may have truncated meanwhile."""
 
     def __init__(self, file: OpenFile, segment: Segment) -> None:
         self.size = segment.size
         self._pread = file.pread
 
     def window(self, position: int) -> bytes:
-        """The bytes from there on, some of them."""
+        """Read up to ``_WINDOW`` bytes from a position."""
         return self._pread(_WINDOW, position)
 
     def batch(self, start: int, end: int) -> Batch | None:
-        """The whole batch, at position 0 of bytes of its own; ``None`` if its CRC does not match."""
+        """Read a whole batch, in a buffer of its own; ``None`` if it is incomplete or its CRC does not match."""
         raw = self._pread(end - start, start)
         if len(raw) < end - start:
             return None
@@ -151,22 +161,24 @@ class Headers:
         return batch if batch.crc_is_good() else None
 
     def header(self, start: int) -> Batch:
-        """The header alone, of a batch that was seen before; at position 0 of its bytes."""
+        """Read the header alone of a batch that was seen before, in a buffer of its own."""
         return read_header(self._pread(HEADER_SIZE, start).ljust(HEADER_SIZE, b"\0"), 0)
 
 
 _Pending = tuple[int, int, int, int, int, int | None, LeaderEpochs | None]
-"""The batch before the one that is looked at, which counts once that one fits to it: its start and end, its offset and
-the one after it, its latest time; the offset that was to come; and the epochs that were known before it, or ``None``
-where it only goes on with the epoch, so that nobody asked. There is one a batch, and making a named one takes longer
-than all else.
+"""The batch before the current one; it is accepted once the current one fits to it.
+
+Its first byte and end, its first offset and the one after it, its latest time; the offset that was expected of it; and
+the epochs known before it, or ``None`` if it continues the epoch, which needs no check. A plain tuple, because making a
+named one for every batch takes longer than the rest of the walk.
 """
 
 
 class HeaderWalk:
-    """Walks to the end, or to what is odd; ``epochs`` and ``expected`` (the offset to come) hold where it ended.
+    """Walks the headers of a segment to its end, or to the first batch that does not fit.
 
-    ``lines`` are the offsets at which epochs start by ``leader-epoch-checkpoint``, sorted.
+    Afterwards ``epochs`` and ``expected`` (the next offset) are those where the walk ended. ``lines`` are the offsets
+    at which epochs begin by ``leader-epoch-checkpoint``, sorted.
     """
 
     def __init__(self, headers: Headers, epochs: LeaderEpochs, lines: list[int], expected: int | None) -> None:
@@ -176,8 +188,10 @@ class HeaderWalk:
         self._lines = lines
 
     def run(self, runs: Runs, begin: int = 0) -> int | None:
-        """Adds the batches that fit, from byte ``begin`` on. Where something is odd: the byte of the batch before,
-        which is not added, so that it is looked at more closely; ``None`` at the end of the file.
+        """Add the batches from byte ``begin`` on to ``runs``, as long as they fit.
+
+        Returns ``None`` at the end of the file. Else the first byte of the batch before the one that does not fit, if
+        any: it is not added either, because either of the two may be damaged.
         """
         headers, unpack, size, add = self._headers, _HEADER.unpack_from, self._headers.size, runs.add
         position, expected = begin, self.expected
@@ -216,8 +230,9 @@ class HeaderWalk:
         return self._end(pending, runs)
 
     def _look(self, start: int, end: int, control: bool, pending: _Pending | None) -> LeaderEpochs | None:
-        """Holds a batch that is not like the one before it against the epochs: what was known before it, or ``None``
-        if it does not fit.
+        """Check a batch that has another epoch, is a control batch, or begins where an epoch should.
+
+        Returns the epochs that were known before it, or ``None`` if the batch does not fit to them.
         """
         if not self._feed_epochs(pending):
             return None
@@ -229,7 +244,7 @@ class HeaderWalk:
         return before
 
     def _feed_epochs(self, pending: _Pending | None) -> bool:
-        """Pass a batch to the epochs that they have not checked yet; only which of them is the last may change."""
+        """Let ``epochs`` check the pending batch, if not done yet, so that they know it as the last one."""
         if pending is None or pending[-1] is not None:
             return True
         before = copy.copy(self.epochs)
@@ -239,7 +254,7 @@ class HeaderWalk:
         return False
 
     def _rewind(self, position: int, pending: _Pending | None) -> int:
-        """Back to before the pending batch."""
+        """Set ``epochs`` and ``expected`` to before the pending batch; return its first byte, else ``position``."""
         if pending is None:
             return position
         start, *_, self.expected, epochs = pending
@@ -248,7 +263,7 @@ class HeaderWalk:
         return start
 
     def _end(self, pending: _Pending | None, runs: Runs) -> int | None:
-        """The last batch has none after it that would bear witness: its CRC is checked here."""
+        """Accept the last batch if its CRC is good, as no batch after it can confirm its header."""
         if pending is None:
             return None
         start, end, first, after, last_ms, _, _ = pending
@@ -263,18 +278,18 @@ class HeaderWalk:
 
 
 class Boundaries(LogReader):
-    """The files of a log with their runs. Raises FileNotFoundError (list again), SourceError."""
+    """Plans the segments of a log: :meth:`files`. Raises SourceError, FileNotFoundError (the caller lists again)."""
 
-    def __init__(self, listing: Listing, cut: int) -> None:
+    def __init__(self, listing: Listing, piece_bytes: int) -> None:
         super().__init__(listing, resume=True)
-        self._cut = cut
+        self._piece_bytes = piece_bytes
         self._delivered_end = 0
         self._begin = 0
-        """The byte of the first segment at which the batch ``self._next`` begins, for who goes on in its middle."""
+        """The byte of the first segment at which to begin; the batch with offset ``self._next`` is there."""
         self._lines = sorted(start for _, start in leader_epochs(listing))
 
     def files(self) -> Iterator[FilePlan]:
-        """One plan a segment, in order."""
+        """Return one plan per segment, in order."""
         for index, segment in enumerate(self._segments):
             before = len(self.damage)
             if not self._begin:
@@ -296,10 +311,11 @@ class Boundaries(LogReader):
             yield FilePlan(segment.path, segment.size, False, runs.finish(), tuple(findings))
 
     def _runs(self) -> Runs:
-        """Where the batches of the next segment are put."""
-        return Runs(self._cut, self._delivered_end)
+        """Return the collector for the batches of the next segment."""
+        return Runs(self._piece_bytes, self._delivered_end)
 
     def _add(self, segment: Segment, runs: Runs, *, is_last: bool) -> None:
+        """Add the batches of a segment: by headers as far as these fit, the rest read and verified."""
         start = self._by_headers(segment, runs)
         if start is not None:
             with opened(segment, segment.size) as source:
@@ -307,7 +323,7 @@ class Boundaries(LogReader):
                     runs.add(batch.position, batch.end, batch.base_offset, batch.last_offset + 1, batch.max_timestamp)
 
     def _by_headers(self, segment: Segment, runs: Runs) -> int | None:
-        """Adds the batches whose headers fit; the byte from which the file must be verified, ``None`` for nowhere."""
+        """Add the batches whose headers fit; return the byte from which the file must be verified, or ``None``."""
         expected = segment.base_offset if self._next is None else self._next
         begin, self._begin = self._begin, 0
         file = open_file(segment.path)
@@ -319,22 +335,22 @@ class Boundaries(LogReader):
         finally:
             file.close()
         self._epochs = walk.epochs
-        if walk.expected != expected:  # nothing is known of the end of a file without a good batch
+        if walk.expected != expected:  # else the segment had no good batch, and the next offset stays unknown
             self._next = walk.expected
         return stop
 
 
 _PIECES = 8
-"""A snapshot counts only up to its first damage, so whoever reads a piece of it checks the CRCs before that piece, too:
-more pieces would be more to check than to decode."""
+"""Pieces of a snapshot at most. It counts only up to its first damage, so the reader of a piece also checks the CRCs of
+all batches before it: with more pieces there would be more to check than to decode."""
 
 
-def snapshot_plan(file: SnapshotFile, cut: int, *, control_only: bool = False) -> FilePlan:
-    """The plan of a snapshot, or of its control batches alone. Raises FileNotFoundError (list again), SourceError."""
-    runs = Runs(max(cut, file.size // _PIECES))
+def snapshot_plan(file: SnapshotFile, piece_bytes: int, *, control_only: bool = False) -> FilePlan:
+    """Plan a snapshot, or its control batches alone. Raises SourceError, FileNotFoundError (the caller lists again)."""
+    runs = Runs(max(piece_bytes, file.size // _PIECES))
     if not control_only and _fits(file, runs):
         return FilePlan(file.path, file.size, True, runs.finish(), is_proven=False)
-    runs, reader = Runs(cut), SnapshotReader(file)
+    runs, reader = Runs(piece_bytes), SnapshotReader(file)
     try:
         for batch in reader:
             if control_only and not batch.is_control:
@@ -346,7 +362,7 @@ def snapshot_plan(file: SnapshotFile, cut: int, *, control_only: bool = False) -
 
 
 def _fits(file: SnapshotFile, runs: Runs) -> bool:
-    """Whether all of it is as it must be, as far as headers and control batches tell; then its batches are added."""
+    """Add a snapshot's batches to ``runs``; return whether it is complete and good, by headers and control batches."""
     with FileWindows(file.path, mapped=True, is_sparsely_read=True) as source:
         return _fit(source, file, runs)
 

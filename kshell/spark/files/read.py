@@ -1,6 +1,6 @@
-"""The batches of a slice, read piece by piece, each with its CRC checked. Runs on the executors; free of Spark.
+"""Read the planned batches of a file piece by piece and check their CRCs. Runs on the executors; free of Spark.
 
-Damage is data: it is given between the batches as findings, and reading goes on.
+Damage does not end the reading: findings are returned between the batches.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _CHANGED = "the file is not what it was when it was listed"
 
 
 class PositionedBatch(NamedTuple):
-    """A good batch, and its first byte in the file; in ``batch`` positions count within what was read at once.
+    """A good batch, and its first byte in the file (positions in ``batch`` itself are within the bytes read at once).
 
-    ``repeats``: its offsets were there before, in another file.
+    ``repeats``: an earlier file had the same offsets.
     """
 
     position: int
@@ -34,7 +34,7 @@ class PositionedBatch(NamedTuple):
 
 
 def read(plan: FilePlan) -> Iterator[PositionedBatch | FileFinding]:
-    """The batches of a file's runs. Of a snapshot nothing is given after the first damage, as everywhere else."""
+    """Return the batches of a file's runs, and findings. Of a snapshot nothing is returned after the first damage."""
     if not plan.runs:
         return
     try:
@@ -47,7 +47,7 @@ def read(plan: FilePlan) -> Iterator[PositionedBatch | FileFinding]:
         return
     try:
         if plan.is_snapshot and not plan.is_proven and not _is_good(file, plan.runs[0].start):
-            return  # whoever reads what is before says so
+            return  # the damage is before this piece; the reader of that piece reports it
         for run in plan.runs:
             for item in _run(file, run):
                 yield item
@@ -60,6 +60,7 @@ def read(plan: FilePlan) -> Iterator[PositionedBatch | FileFinding]:
 
 
 def _run(file: OpenFile, run: Run) -> Iterator[PositionedBatch | FileFinding]:
+    """Return the batches of a run; a bad CRC is a finding, and a batch that was not planned ends the run with one."""
     expected = run.first
     for position, batch in _batches(file, run.start, run.end):
         if batch is None or batch.magic != MAGIC or batch.base_offset != expected:
@@ -74,7 +75,7 @@ def _run(file: OpenFile, run: Run) -> Iterator[PositionedBatch | FileFinding]:
 
 
 def _batches(file: OpenFile, start: int, end: int) -> Iterator[tuple[int, Batch | None]]:
-    """(first byte, batch) of all between two boundaries; ``None`` where there is no longer a whole one."""
+    """Return (first byte, batch) of all batches between two bytes; ``None`` for a batch that is no longer complete."""
     window, base, position = b"", start, start
     while position < end:
         at = position - base
@@ -95,7 +96,7 @@ def _batches(file: OpenFile, start: int, end: int) -> Iterator[tuple[int, Batch 
 
 
 def _read(file: OpenFile, position: int, size: int) -> bytes:
-    """``size`` bytes from there, or fewer where the file ends before: a call may give fewer than there are."""
+    """Read ``size`` bytes, or fewer at the end of the file. A loop, because one call may return less than there is."""
     parts = []
     while size > 0:
         part = file.pread(size, position)
@@ -116,7 +117,7 @@ def _is_good(file: OpenFile, end: int) -> bool:
 
 
 def file_row(plan: FilePlan) -> dict[str, Any]:
-    """The columns of ``files`` but for whose the file is. Reads all of the file, a piece at a time."""
+    """Return a file's row of the view ``files``, except the columns of its origin. Reads the whole file in pieces."""
     findings, batches = list(plan.findings), _Batches()
     for placed in read(plan):
         if isinstance(placed, FileFinding):
@@ -127,7 +128,7 @@ def file_row(plan: FilePlan) -> dict[str, Any]:
 
 
 def finding_columns(plan: FilePlan, findings: Sequence[FileFinding]) -> dict[str, Any]:
-    """What a row of ``files`` says of a file's name and size, and of what is wrong with it."""
+    """Return the columns of ``files`` for a file's name, size and findings."""
     name = named(os.path.basename(plan.path))
     return {
         "size": plan.size,
@@ -143,7 +144,7 @@ def finding_columns(plan: FilePlan, findings: Sequence[FileFinding]) -> dict[str
 
 
 class _Batches:
-    """Sums over good batches."""
+    """Sums over the good batches of a file: :meth:`add` each batch, then ask for the :meth:`row`."""
 
     def __init__(self) -> None:
         self._first: Batch | None = None
@@ -153,7 +154,7 @@ class _Batches:
 
     def add(self, batch: Batch) -> None:
         if self._last is not None and batch.base_offset <= self._last.last_offset:
-            return  # behind damage may stand what an earlier file of the disk had there
+            return  # after damage, old contents of the disk can look like an earlier batch
         self._first = self._first or batch._replace(buf=b"")
         self._last = batch
         self._earliest = min(self._earliest, batch.base_timestamp)

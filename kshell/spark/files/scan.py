@@ -1,4 +1,4 @@
-"""Which metadata directories the paths of a read mean: one, many, or what globs find."""
+"""Find and list the metadata directories that the paths of a read name, globs included."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kshell.errors import SourceError, SourceNotFoundError
 from kshell.sources.directory.files import METADATA_DIRECTORY, Listing, SnapshotFile, is_remote, locate, scan
 from kshell.sources.directory.sidecar_files import meta_properties, node_id
 from kshell.sources.directory.source import ATTEMPTS, PAUSE
-from kshell.sources.remote import plain
+from kshell.sources.remote import infos, plain
 
 T = TypeVar("T")
 _FILES = (".log", ".checkpoint")
@@ -22,28 +22,28 @@ _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 
 class CopyOrigin(NamedTuple):
-    """Whose copy a file is, by the ``meta.properties`` around it; ``None`` where that does not say."""
+    """Which cluster and node a copy belongs to, by the ``meta.properties`` next to it; ``None`` if unknown."""
 
     cluster_id: str | None
     node_id: int | None
 
 
 class LogCopy(NamedTuple):
-    """A metadata directory, or a lone file: what a listing of ``path`` gave."""
+    """A copy of a metadata log: a metadata directory, or a single file, at ``path``, as it was listed."""
 
     path: str
     listing: Listing
     origin: CopyOrigin
 
     def snapshots(self, mode: str) -> tuple[SnapshotFile, ...]:
-        """The snapshots to read. ``auto``: as ``dump``, the newest one where there is no log."""
+        """Return the snapshots to read for the option ``snapshots``. ``auto``: the newest one if there is no log."""
         if mode == "none" or (mode == "auto" and self.listing.segments):
             return ()
         return self.listing.snapshots[-1:] if mode == "auto" else self.listing.snapshots
 
 
 class Unread(NamedTuple):
-    """A match of a glob that could not be listed. ``origin``: by the ``meta.properties`` next to it."""
+    """A match of a glob that could not be listed, with the error, and its origin as far as it is known."""
 
     path: str
     origin: CopyOrigin
@@ -51,12 +51,12 @@ class Unread(NamedTuple):
 
 
 def find(paths: Iterable[str], unread: list[Unread] | None = None) -> list[LogCopy]:
-    """What is there to read, each once, in the order of the paths; what a glob finds is sorted. In a glob ``{a,b}`` is
-    one or the other, as for Hadoop; what of it is not there is passed over.
+    """Find the copies that paths name, each once, in the order of the paths; matches of a glob are sorted.
 
-    ``unread``: gets what globs find and cannot be listed; without it the first such error is raised.
+    In a glob, ``{a,b}`` matches either alternative, as in Hadoop; an alternative without a match is ignored.
+    ``unread`` gets the matches of globs that cannot be listed; if it is ``None``, the first such error is raised.
 
-    Raises SourceNotFoundError for a path that is not there or holds no metadata, and for a glob that finds none;
+    Raises SourceNotFoundError for a path that does not exist or has no metadata, and for a glob without a match;
     SourceError for a path that cannot be listed; UsageError for a URI that is not understood.
     """
     copies: dict[str, LogCopy] = {}
@@ -67,22 +67,22 @@ def find(paths: Iterable[str], unread: list[Unread] | None = None) -> list[LogCo
 
 
 def identity(path: str) -> str:
-    """What names of one place have in common: its real path, or its URI."""
+    """Return the same text for all names of one directory: its real path, or its URI."""
     return path if is_remote(path) else os.path.realpath(path)
 
 
 def spelled(path: str) -> str:
-    """A path as the tables have it: with a question mark for each byte that is not UTF-8."""
+    """Return a path as the tables spell it: with a question mark for each byte that is not UTF-8."""
     return path if path.isascii() else path.encode("utf-8", "replace").decode()
 
 
 def is_glob(path: str) -> bool:
-    """Whether a path may mean several."""
+    """Whether a path is a pattern that may match several paths."""
     return glob.has_magic(path) or _BRACES.search(path) is not None
 
 
 def alternatives(pattern: str) -> list[str]:
-    """The globs without braces that one with braces means, each once; braces without a comma stay."""
+    """Expand ``{a,b}`` in a glob into globs without braces, each once; braces without a comma stay."""
     braces = _BRACES.search(pattern)  # the innermost
     if braces is None:
         return [pattern]
@@ -126,14 +126,13 @@ def _is_metadata(path: str) -> bool:
 
 
 def _has_metadata_sibling(path: str) -> bool:
-    from kshell.sources.remote import infos
-
     return infos([f"{path.rpartition('/')[0]}/{METADATA_DIRECTORY}"])[0].is_directory
 
 
 def _some(
     pattern: str, tried: Iterable[LogCopy | None], failed: list[Unread], unread: list[Unread] | None
 ) -> list[LogCopy]:
+    """Return the copies that a glob found; raise an error for failed ones without ``unread``, or if there is none."""
     copies = [copy for copy in tried if copy is not None]
     failed.sort(key=lambda item: item.path)  # several threads may have found them
     if failed and unread is None:
@@ -149,6 +148,7 @@ def _some(
 
 
 def _tried(path: str, failed: list[Unread], counts: Callable[[str], bool] = bool) -> LogCopy | None:
+    """List a match of a glob; ``None`` if it is no metadata, or cannot be listed: that error goes to ``failed``."""
     place, whose = path, CopyOrigin(None, None)
     try:
         if not counts(path):
@@ -156,11 +156,11 @@ def _tried(path: str, failed: list[Unread], counts: Callable[[str], bool] = bool
         place = locate(path)
         return _list_copy(place)
     except SourceNotFoundError:
-        return None  # a directory of something else, or formatted and never used
+        return None  # a directory without metadata, or one that was formatted but never used
     except SourceError as error:
         with contextlib.suppress(SourceError):
             whose = origin(Listing(place, (), ()))
-            if whose.cluster_id is None:  # nobody may go through it to what lies beside it
+            if whose.cluster_id is None:  # the parent directory may not be reachable through `place`/..
                 whose = origin(Listing(os.path.dirname(place), (), ()))
         failed.append(Unread(place, whose, error))
         return None
@@ -172,7 +172,7 @@ def _list_copy(place: str) -> LogCopy:
 
 
 def _counts(path: str, pattern: str) -> bool:
-    """Whether a match can be metadata: beside a metadata directory, everything else is the data of topics."""
+    """Whether a match can be metadata: in a log directory with a metadata directory, all others belong to topics."""
     if not os.path.isdir(path):
         return path.endswith(_FILES) and pattern.endswith(_FILES)
     if os.path.basename(os.path.normpath(path)) == METADATA_DIRECTORY:
@@ -181,13 +181,13 @@ def _counts(path: str, pattern: str) -> bool:
 
 
 def origin(listing: Listing) -> CopyOrigin:
-    """Whose copy it is."""
+    """Return which cluster and node a listed directory belongs to."""
     meta = meta_properties(listing)
     return CopyOrigin(meta.get("cluster.id"), node_id(meta))
 
 
 def list_again(copies: Sequence[LogCopy]) -> list[LogCopy]:
-    """List the copies that are still there. Raises SourceNotFoundError where none is."""
+    """List the copies that still exist again. Raises SourceNotFoundError if none does."""
     listed: list[LogCopy] = []
     for index, copy in enumerate(copies):
         try:
@@ -225,7 +225,7 @@ def read_stable(copies: Sequence[LogCopy], read: Callable[[Sequence[LogCopy]], t
 
 
 def files_of(copies: Iterable[LogCopy], snapshots: str) -> Iterator[tuple[str, int]]:
-    """(path, bytes) of every file that would be read."""
+    """Return (path, bytes) of every file that would be read with the option ``snapshots``."""
     for copy in copies:
         for snapshot in copy.snapshots(snapshots):
             yield snapshot.path, snapshot.size

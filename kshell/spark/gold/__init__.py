@@ -1,4 +1,4 @@
-"""Gold: what happened, counted and timed. A table is one module here, which declares its ``GOLD``; nothing lists them.
+"""Gold: tables that count what happened in clusters and how long it lasted. Each module here is one table (``GOLD``).
 
 What all of them mean by a time, a day and a duration:
 
@@ -28,13 +28,13 @@ from kshell.spark.tables.gold_table import GoldTable
 
 @cache
 def tables() -> dict[str, GoldTable]:
-    """Every gold table by name, sorted. Free of Spark."""
+    """Return every gold table by name, sorted by name. Imports no Spark."""
     declared = [importlib.import_module(f"{__name__}.{name}").GOLD for name in module_names(__path__)]
     return {table.name: table for table in sorted(declared, key=lambda table: table.name)}
 
 
 def waves() -> list[list[GoldTable]]:
-    """Return all tables in the order to compute them: a wave needs only waves before it, bronze and silver."""
+    """Group all tables in the order to compute them: a wave needs only bronze, silver and the waves before it."""
     waiting, waves = tables(), []
     while waiting:
         wave = [table for table in waiting.values() if not waiting.keys() & (set(table.needs) - {table.name})]

@@ -1,4 +1,4 @@
-"""The table ``access_audit``: ACLs, quotas, users and tokens that came, changed and went."""
+"""The table ``access_audit``: one row per change of an ACL, a quota, a SCRAM user or a delegation token."""
 
 from __future__ import annotations
 
@@ -60,18 +60,18 @@ _WIDE_OPEN = (
     f"acl.permissionType = 'ALLOW' and acl.principal = '{EVERYONE}' and (acl.operation = 'ALL' or"
     f" (({_EVERYTHING}) and acl.operation not in ('DESCRIBE', 'DESCRIBE_CONFIGS')))"
 )
-"""As the health check ``wideOpenAcl`` has it."""
+"""SQL: whether an ACL is wide open, by the rule of the health check ``wideOpenAcl``."""
 
 
 def access_audit(tables: Tables) -> Any:
-    """List the changes of ACLs, quotas, users and tokens."""
+    """List the changes of ACLs, quotas, users and tokens, one row per change."""
     changed = _acls(tables).unionByName(_quotas(tables)).unionByName(_users(tables)).unionByName(_tokens(tables))
     with_origin = with_found(changed, tables["control_records"])
     return aggregates.typed(with_origin.selectExpr("*", f"{day_of('ms')} as day"), FIELDS)
 
 
 def _row(kind: str, name: str, principal: str, description: str, value: str | None, wide: str = "false") -> list[str]:
-    """SQL: the columns of one kind; ``value``: what of it can change."""
+    """SQL: a row's columns, from a row of :func:`~.timelines.changes.changes`; ``value``: the field that can change."""
     both = [f"cast({side}.{value} as string)" if value else "cast(null as string)" for side in ("old", "new")]
     return [
         "clusterId",

@@ -1,4 +1,4 @@
-"""The table ``anomalies``: hours in which leaders or in-sync replicas changed unlike the same hour of other weeks."""
+"""The table ``anomalies``: hours with unusually many or few changes, compared with the same hour of other weeks."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ FIELDS = (
 
 _WEEK_HOURS = 168
 _FEWEST = 3
-"""Other weeks below which there is nothing usual."""
+"""The fewest other weeks to compare an hour with: fewer do not show what is usual."""
 _LEAST_SCORE = 3.5
 _TO_DEVIATION = 1.4826
 """The MAD of a normal distribution times this is its standard deviation."""
 
 
 def anomalies(tables: Tables) -> Any:
-    """Find the hours whose changes are outliers among the same hour of other weeks."""
+    """Find the hours whose number of changes is an outlier among the same hour of other weeks."""
     names = ", ".join(f"'{name}', {name}" for name in EVENTS)
     hours = tables["hourly_churn"].selectExpr(
         "clusterId", f"hourMs div {HOUR_MS} as hourNumber", f"stack({len(EVENTS)}, {names}) as (measure, value)"
@@ -54,7 +54,7 @@ def anomalies(tables: Tables) -> Any:
         ["clusterId", "measure", "slot"],
         counted="map_from_entries(collect_list(struct(hourNumber, value)))",
     )
-    # Only hours that are covered as a whole.
+    # Leave out the first and the last hour of a log if only a part of them is known.
     first, last = f"(coveredFromMs + {HOUR_MS - 1}) div {HOUR_MS}", f"coveredToMs div {HOUR_MS} - 1"
     span = covered(tables["clusters"], tables["topics"], tables["brokers"]).selectExpr(
         "clusterId", f"{first} as firstHour", f"{last} as lastHour"
@@ -67,7 +67,7 @@ def anomalies(tables: Tables) -> Any:
         f"transform(sequence({begin}, lastHour, {_WEEK_HOURS}L), one -> struct(one as hourNumber,"
         " coalesce(try_element_at(counted, one), 0L) as value)) as series",
     )
-    # What is nowhere far from the rest needs no median: most hours of a quiet cluster.
+    # Without a large difference no score can reach the limit: this saves the medians of most hours of quiet clusters.
     uneven = series.where(f"array_max(series.value) - array_min(series.value) >= {_LEAST_SCORE}").selectExpr(
         "clusterId", "measure", "series", "posexplode(series) as (place, one)"
     )
@@ -75,7 +75,7 @@ def anomalies(tables: Tables) -> Any:
 
 
 def _scored(uneven: Any) -> Any:
-    """The outliers among hours that stand beside those of other weeks."""
+    """Score each hour (``one``, at index ``place`` of ``series``) against the rest of its series; keep outliers."""
     compared = uneven.selectExpr(
         "clusterId",
         "measure",
@@ -97,7 +97,7 @@ def _scored(uneven: Any) -> Any:
 
 
 def _median(values: str) -> str:
-    """SQL: the median of a sorted array."""
+    """SQL: the median of a sorted array of numbers."""
     size = f"array_size({values})"
     return f"(get({values}, ({size} - 1) div 2) + get({values}, {size} div 2)) / 2D"
 

@@ -1,4 +1,4 @@
-"""The table ``availability``: the same of a topic, a broker and a whole cluster, by month."""
+"""The table ``availability``: what ``partition_availability`` has, summed up by topic, broker, cluster and month."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def availability(tables: Tables) -> Any:
     measures = ("partitionMs", *SUMS)
     scopes = tables[MONTHS.name].selectExpr("clusterId", "month", *KEYS, *measures, _SCOPES)
     sums = {name: f"sum({name})" for name in measures}
-    # By partition first: distinct ones are then counted without keeping them.
+    # Group by partition first: partitions are then counted without a set of distinct ones in memory.
     second = aggregates.grouped(scopes, ["clusterId", "month", "scope", "name", *KEYS], **sums)
     third = aggregates.grouped(second, ["clusterId", "month", "scope", "name"], partitions="count(*)", **sums)
     return aggregates.typed_settling(with_shares(third, "partitionMs"), FIELDS)

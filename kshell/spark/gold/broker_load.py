@@ -1,4 +1,4 @@
-"""The table ``broker_load``: partitions that a broker led and held, as averages over a day."""
+"""The table ``broker_load``: how many partitions each broker led and had a replica of, averaged over each day."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ FIELDS = (
 
 
 _ROLES = "explode(array_distinct(concat(replicas, isr, if(leader >= 0, array(leader), array())))) as broker"
+"""SQL: one row per broker that is the leader, a replica or in the ISR."""
 _MEASURES = {
     "leader": "if(leader = broker, 1, 0)",
     "replica": "if(array_contains(replicas, broker), 1, 0)",

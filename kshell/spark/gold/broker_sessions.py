@@ -1,4 +1,4 @@
-"""The table ``broker_sessions``: a broker's life from one registration to the next, or to its removal."""
+"""The table ``broker_sessions``: one row per registration of a broker, until the next one or its removal."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _SUMS = {
 
 
 def broker_sessions(tables: Tables) -> Any:
-    """Aggregate versions of brokers into sessions, from one registration to the next."""
+    """Aggregate versions of brokers into sessions, each from one registration to the next one or to the removal."""
     sessions = aggregates.grouped(
         staged(tables["brokers"], tables["clusters"]),
         ["clusterId", "broker", "session"],

@@ -1,4 +1,4 @@
-"""The table ``broker_states``: what a broker was, from when to when: lanes of a picture."""
+"""The table ``broker_states``: in which state each broker was, from when to when; plots draw a lane per broker."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FIELDS = (
 
 
 def broker_states(tables: Tables) -> Any:
-    """List the states of brokers over time."""
+    """List the states of brokers over time; consecutive versions in one state of one registration are one row."""
     versions = staged(tables["brokers"], tables["clusters"])
     keys = ["clusterId", "broker"]
     marked = versions.selectExpr(

@@ -1,4 +1,4 @@
-"""The table ``config_changes``: every change of a config's value."""
+"""The table ``config_changes``: every change of a config's value, one row per change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table ``config_drift``: where clusters, or the brokers of one, are set differently."""
+"""The table ``config_drift``: configs whose values now differ between clusters, or between the brokers of one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FIELDS = (
 
 
 def config_drift(tables: Tables) -> Any:
-    """List the current values of configs that are not set alike everywhere."""
+    """List the current values, at every member of a comparison, of configs that do not have the same value at all."""
     current = {name: tables[name].where("isCurrent") for name in config_comparison.NEEDS}
     values = config_comparison.values(current["configs"], ["validFromMs as sinceMs"])
     members = config_comparison.lives(current, []).distinct()

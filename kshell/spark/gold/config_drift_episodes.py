@@ -1,7 +1,7 @@
-"""The table ``config_drift_episodes``: from when to when something was set unlike elsewhere.
+"""The table ``config_drift_episodes``: from when to when a config had another value than most clusters or brokers.
 
-The clocks of several clusters are put side by side as they are. Within a cluster offsets count: a time before that of
-an earlier record is taken for that one's.
+Times of several clusters are compared unchanged, whatever their clocks say. Within a cluster the order of offsets
+counts: a record with a time before that of an earlier record is taken to have the earlier record's time.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ FIELDS = (
 )
 _GROUP = ", ".join((*RESOURCE, "name"))
 _WHO = ", ".join((*RESOURCE, *MEMBER))
+"""SQL: the columns to partition windows by: a config of a comparison (``_GROUP``), and a member of one (``_WHO``)."""
 _VALID = ("validFromOffset", "validFromMs", "validToOffset", "validToMs")
 _NEVER = (1 << 63) - 1
 _NULL = "cast(null as boolean) as isThere"
 
 
 def config_drift_episodes(tables: Tables) -> Any:
-    """List from when to when a config was set unlike elsewhere."""
+    """List from when to when a config had another value at a member than the usual one of its comparison."""
     spans = _spans(tables)
     usual = (
         _usual(spans)
@@ -67,8 +68,8 @@ def config_drift_episodes(tables: Tables) -> Any:
 
 
 def _spans(tables: Tables) -> Any:
-    """From ``ms`` to before ``toMs`` (null: until now) the ``value`` of each config at each member; ``isThereThen``:
-    whether it is a member after that. What came and went at one time has none.
+    """Return the ``value`` of each config at each member from ``ms`` to before ``toMs`` (null: until now), and whether
+    the member still exists after that (``isThereThen``). What began and ended at the same time is left out.
     """
     values = config_comparison.values(tables["configs"], _VALID)
     there = _comings(config_comparison.lives(tables, _VALID))
@@ -97,15 +98,15 @@ def _spans(tables: Tables) -> Any:
 
 
 def _ends(versions: Any, key: Sequence[str], started: str, ended: str) -> Any:
-    """A row (``offset``, ``ms``) where a version begins, and one where it ends, if it does; with those columns."""
+    """Return a row (``offset``, ``ms``, columns ``started``) per begin of a version, and one (``ended``) per end."""
     begins = f"struct(validFromOffset as offset, validFromMs as ms, {started})"
     ends = f"struct(validToOffset as offset, validToMs as ms, {ended})"
-    # Not a union: what the versions are made of would be computed twice.
+    # Not a union: Spark would compute the versions twice.
     return versions.selectExpr(*key, f"inline(array({begins}, {ends}))").where("offset is not null")
 
 
 def _comings(lives: Any) -> Any:
-    """When members come (``isThere``) and go: versions that follow each other are one life."""
+    """Return when members appear (``isThere``) and disappear; versions without a gap between them count as one."""
     key = (*RESOURCE, *MEMBER)
     points = _ends(lives, key, "1 as step", "-1 as step")
     steps = aggregates.grouped(points, (*key, "offset"), ms="max(ms)", step="sum(step)").where("step <> 0")
@@ -115,10 +116,10 @@ def _comings(lives: Any) -> Any:
 
 
 def _usual(spans: Any) -> Any:
-    """From ``ms`` to before ``toMs`` the value (``usual.value``) that most members have.
+    """Return the value that most members have (``usual.value``), from ``ms`` to before ``toMs`` (null: until now).
 
-    Times at which something changes are numbered. A value counts at each of them while somebody has it, and at the one
-    from which nobody does, as none: so each has a row that knows when it was.
+    The times at which a value of a config changes are numbered. A value has a row for each number while any member has
+    it, and one more, with count 0, when the last member loses it: so each number has a row that knows its time.
     """
     group = (*RESOURCE, "name")
     points = spans.selectExpr(*group, "value", "inline(array(struct(ms, 1 as step), struct(toMs as ms, -1 as step)))")

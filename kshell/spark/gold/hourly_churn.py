@@ -1,4 +1,4 @@
-"""The table ``hourly_churn``: how often leaders and in-sync replicas changed in each hour."""
+"""The table ``hourly_churn``: how often leaders changed, ISRs shrank and brokers were fenced in each hour."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FIELDS = (
     Field("fencings", "int64", "as in broker_sessions"),
 )
 EVENTS = {"leaderChanges": f"count_if({IS_NEW_LEADER})", "isrShrinks": f"count_if({SHRUNK})", "fencings": "0L"}
-"""What is counted, and how in versions of partitions."""
+"""Column -> SQL aggregate over versions of partitions. Fencings are counted in versions of brokers."""
 
 
 def hourly_churn(tables: Tables) -> Any:

@@ -1,4 +1,4 @@
-"""The table ``isr_episodes``: each time that a partition lacked in-sync replicas, from shrinking to whole again."""
+"""The table ``isr_episodes``: each period in which a partition's ISR was smaller than its replication factor."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _EXPANDS_NEXT = "if(array_size(array_except(following.isr, isr)) > 0, 1, 0)"
 
 
 def isr_episodes(tables: Tables) -> Any:
-    """List the episodes in which partitions lacked in-sync replicas."""
+    """List the episodes in which partitions lacked in-sync replicas, one row per partition and episode."""
     versions = tables[SPANS.name]
     lacking = versions.selectExpr("*", f"{episode(_LACKS)} as episode").where(_LACKS)
     episodes = aggregates.grouped(

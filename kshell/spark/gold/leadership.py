@@ -1,4 +1,4 @@
-"""The table ``leadership``: who led what for how long, how often that changed, and whether it was the preferred one."""
+"""The table ``leadership``: how long each broker led partitions of each topic, as preferred leader or not, by day."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FIELDS = (
 
 
 def leadership(tables: Tables) -> Any:
-    """Compute who led what for how long, by day."""
+    """Compute how long each broker led partitions of each topic, and how often the leader changed, by day."""
     versions = tables[SPANS.name]
     keys = ["clusterId", "topic", "topicId", "broker"]
     led = by_day(

@@ -1,4 +1,4 @@
-"""The table ``metadata_growth``: records of the log by type and day."""
+"""The table ``metadata_growth``: how many records of each type were written to the metadata log, by day."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def metadata_growth(tables: Tables) -> Any:
     counted = aggregates.grouped(
         of_log, ["clusterId", "dayNumber", "type"], records="count(*)", undecoded="count_if(isUndecoded)"
     )
-    # Of itself a table is given its final rows only, and ``records`` begins after them: no day counts twice.
+    # Of this table only final rows come in, and ``records`` begins with the day after them: no day counts twice.
     before = aggregates.grouped(tables["metadata_growth"], ["clusterId", "type"], counted="max(total)")
     totals = counted.join(before, ["clusterId", "type"], "left").selectExpr(
         "*",

@@ -1,4 +1,4 @@
-"""The table ``partition_availability``: a partition's time offline, under and at ``min.insync.replicas``, by month."""
+"""The table ``partition_availability``: how long each partition was offline, under and at min ISR, by month."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ MEASURES = (
         "1 - underMinIsrMs / its milliseconds: where acks=all was possible, if 1 is right where it was assumed",
     ),
 )
-"""What is measured of a partition, or of several together."""
+"""Columns with what is measured of a partition here, and of several together in the table ``availability``."""
 HOLDS = (
     *at_least(0, "offlineMs", "underMinIsrMs", "atMinIsrMs", "underReplicatedMs", "assumedMs", "availability"),
     ordered("offlineMs", "underMinIsrMs"),
 )
-"""What must hold of them."""
+"""What both tables expect of the values of :data:`MEASURES`."""
 
 FIELDS = (
     CLUSTER,
@@ -59,10 +59,11 @@ SUMS = {
     "underReplicatedMs": "sum(if(inSync < factor, ms, 0))",
     "assumedMs": "sum(if(isAssumed, ms, 0))",
 }
+"""Column -> SQL aggregate over rows of :func:`_classified`."""
 
 
 def _months(tables: Tables) -> Any:
-    """Sums of a partition's months, one row for each of its replica lists: ``partitionMs`` and :data:`SUMS`."""
+    """Sum up each month of a partition, one row per replica list it had: ``partitionMs`` (all of it) and SUMS."""
     keys = ["clusterId", "month", "topic", *KEYS, "replicas"]
     return aggregates.grouped(_classified(tables), keys, partitionMs="sum(ms)", **SUMS)
 
@@ -71,8 +72,9 @@ MONTHS = Shared("partition_months", ("partitions", "configs", "clusters"), _mont
 
 
 def _classified(tables: Tables) -> Any:
-    """Pieces of partitions' time, none over the end of a month, with what is true of each: ``ms``, ``month``,
-    ``isOffline``, ``inSync``, ``factor``, ``minIsr``, ``isAssumed``; and ``replicas``.
+    """Cut versions of partitions where a month or ``min.insync.replicas`` changes, and classify each piece: ``ms`` (its
+    length), ``month``, ``isOffline``, ``inSync`` (size of the ISR), ``factor`` (replication factor), ``minIsr``,
+    ``isAssumed`` (the log sets no ``minIsr``, and 1 is taken), ``replicas``.
     """
     versions = tables["partitions"].selectExpr(
         "clusterId",
@@ -104,7 +106,7 @@ def _classified(tables: Tables) -> Any:
 
 
 def with_shares(sums: Any, total: str) -> Any:
-    """The sums of months with the availabilities that follow from them; ``total``: the column with all milliseconds."""
+    """Add availabilities and ``untilMs`` to sums of months; ``total``: the column with all milliseconds of a row."""
     shares = {"availability": "offlineMs", "writeAvailability": "underMinIsrMs"}
     columns = (f"if({total} > 0, 1 - {lost} / {total}, null) as {name}" for name, lost in shares.items())
     return sums.selectExpr("*", *columns, f"{end_of_month('month')} as untilMs")

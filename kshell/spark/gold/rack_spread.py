@@ -1,4 +1,4 @@
-"""The table ``rack_spread``: whether the replicas of partitions lie in as many racks as they could."""
+"""The table ``rack_spread``: how much of the time replicas of partitions were in as many racks as possible, by day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table ``reassignments``: replicas on their way from broker to broker."""
+"""The table ``reassignments``: each change of the brokers that have a partition's replicas, with start and outcome."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ FIELDS = (
 
 _MOVES = "array_size(addingReplicas) + array_size(removingReplicas) > 0"
 _MOVED = "array_size(previous.addingReplicas) + array_size(previous.removingReplicas) > 0"
+"""SQL: whether replicas are being added or removed in a version; with ``_MOVED``, in the version before it."""
 
 
 def reassignments(tables: Tables) -> Any:
@@ -93,7 +94,7 @@ def _long(versions: Any) -> Any:
 
 
 def _at_once(versions: Any) -> Any:
-    """List the reassignments that one record made."""
+    """List the reassignments that took effect with a single record."""
     moved = versions.where(
         f"previous is not null and not ({_MOVES}) and not ({_MOVED}) and previous.replicas <> replicas"
     )

@@ -1,4 +1,4 @@
-"""The table ``skew``: how unevenly leaders and replicas lie on brokers and racks."""
+"""The table ``skew``: how unevenly leaders and replicas are spread over brokers and racks, by day."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ FIELDS = (
 
 _SORTED = "sort_array(collect_list({0}))"
 _SUM = "aggregate({0}, 0D, (sum, one) -> sum + one)"
-"""Of a sorted array: sums of doubles depend on the order, and rows come in another one with each cut into tasks."""
+"""SQL: the sum of a sorted array: sums of doubles depend on the order, and the order of rows varies between runs."""
 _SUM_OF = f"if(count({{0}}) > 0, {_SUM.format(_SORTED)}, null)"
 
 
 def skew(tables: Tables) -> Any:
-    """Compute how unevenly leaders and replicas lie on brokers and racks."""
+    """Compute how unevenly leaders and replicas are spread over brokers and racks on each day."""
     by_broker = tables["broker_load"]
     brokers = by_broker.selectExpr(
         "clusterId",

@@ -1,4 +1,4 @@
-"""The table ``unclean_elections``: leaders that may lack what was acknowledged."""
+"""The table ``unclean_elections``: each election of a leader that may lack acknowledged records."""
 
 from __future__ import annotations
 
@@ -46,17 +46,19 @@ _BY_ISR = (
     f"{_IS_ELECTED} and not array_contains(previous.isr, leader) and not array_contains(previous.elr, leader)"
     " and isr = array(leader) and replicas = previous.replicas"
 )
+"""SQL: the two kinds of evidence that an election was unclean, as the column ``evidence`` explains them."""
 _HEALED_UNTIL = "if(healed is not null, healed.toldMs, if(last is null, overMs, last.overMs))"
+"""SQL: ``untilMs`` of an election that needs recovery: when it recovered, else when the partition was deleted."""
 
 
 def unclean_elections(tables: Tables) -> Any:
     """List the elections whose leader may lack acknowledged records."""
     window = versions_of(KEYS)
-    # Backwards: Spark goes through a frame that grows once, and through one that shrinks anew for every row.
+    # In descending order: Spark reads a window's frame once if it grows, but again for every row if it shrinks.
     later = rows_before(f"{window[:-1]} desc)")
     healed = "if(leaderRecoveryState <> 'RECOVERING', struct(validFromMs, beginMs, toldMs), null)"
     some = tables[SPANS.name].selectExpr("*", f"({_BY_STATE}) or ({_BY_ISR}) as isFound")
-    # Few partitions have any: only those take part in all that follows.
+    # Few partitions have unclean elections: the windows below are computed for these only.
     few = some.selectExpr("*", f"bool_or(isFound) over {every_of(KEYS)} as hasAny").where("hasAny")
     versions = few.selectExpr(
         "*",

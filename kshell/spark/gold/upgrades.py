@@ -1,4 +1,4 @@
-"""The table ``upgrades``: finalized features, metadata.version and kraft.version over time."""
+"""The table ``upgrades``: each change of a finalized feature's level, metadata.version and kraft.version included."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def upgrades(tables: Tables) -> Any:
 
 
 def _name(level: str) -> str:
-    """SQL: the name of a level of metadata.version."""
+    """SQL: the name of a level of metadata.version (``3.9-IV0``); null for other features."""
     names = ", ".join(f"'{name}'" for name in takewhile(lambda name: "-IV" in name, map(version_name, count(1))))
     return (
         f"if(name = '{FEATURE}', coalesce(get(array({names}), {level} - 1), concat('unknown level ', {level})), null)"
@@ -76,7 +76,7 @@ def _name(level: str) -> str:
 
 
 def _kraft_versions(records: Any) -> Any:
-    """Levels of kraft.version, which control records tell, as versions like those of other features."""
+    """Return the levels of kraft.version, which are in control records, as versions like those of other features."""
     levels = (
         records.where("type = 'KRAFT_VERSION' and reason is null")
         .select("clusterId", "file", "isSnapshot", "offset", "timestampMs", "data")

@@ -1,12 +1,13 @@
-"""Which records count, and from which copy are they read?
+"""Decide, for one cluster, which records of its metadata log to read, and from which copy.
 
-Several nodes have a copy of one cluster's metadata log. Any of them may be behind, damaged, cut off at its end, or of
-another cluster under the same name. :func:`reconcile` answers for one cluster: every offset once, from the best
-copy that has it, and which of them are committed; where states begin; and rows that say what is wrong with which copy.
+Several nodes have a copy of the log. Any copy may be behind, damaged, cut off at its end, or of another cluster under
+the same cluster id. :func:`reconcile` plans to read every offset once, from the best copy that has it. It also says
+which offsets are proven to be committed, from which snapshots the cluster's state is replayed, and what is wrong with
+which copy.
 
 ::
 
-    copies of one cluster           checkpoint of its tables
+    copies of one cluster           checkpoint: how far its tables are
           |                                |
           v                                v
     inventory    which files and batches each copy has after the checkpoint (headers only)
@@ -20,21 +21,21 @@ copy that has it, and which of them are committed; where states begin; and rows 
           v
     ReconciledLog: slices to read, ranges to replay, rows, the next checkpoint
 
-``logs`` has what all four stand on (a log as runs of batches), ``cluster`` runs them. A call works on one cluster, on
-the driver or in a task; it reads files and gives plain values. Free of Spark.
+``logs`` has what all four modules use (a log as runs of batches); ``cluster`` calls them in this order. The code reads
+files and returns plain values, so it runs on the driver or in a task. It does not import Spark.
 """
 
 from kshell.spark.reconcile.cluster import ReconciledLog, reconcile
 from kshell.spark.reconcile.copy_report import copy_row
-from kshell.spark.reconcile.inventory import Checkpoint, by_cluster, cluster_of
+from kshell.spark.reconcile.inventory import TablesProgress, by_cluster, cluster_of
 from kshell.spark.reconcile.logs import BadBatches
 from kshell.spark.reconcile.plan import ReplayRange
 
 __all__ = [
     "BadBatches",
-    "Checkpoint",
     "ReconciledLog",
     "ReplayRange",
+    "TablesProgress",
     "by_cluster",
     "cluster_of",
     "copy_row",

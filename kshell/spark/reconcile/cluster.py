@@ -1,4 +1,7 @@
-"""One cluster, from its copies to what a step reads, and the checkpoint after it."""
+"""Run the four parts of reconciliation for one cluster, and compute the checkpoint that follows.
+
+The result, a :class:`ReconciledLog`, has what a step of the pipeline reads, and the checkpoint to commit with it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from kshell.spark.reconcile.copy_report import (
     segment_head,
     segment_sums,
 )
-from kshell.spark.reconcile.inventory import Checkpoint, Position, Row, StateRange, take_inventory
+from kshell.spark.reconcile.inventory import Position, Row, StateRange, TablesProgress, take_inventory
 from kshell.spark.reconcile.logs import BadBatches
 from kshell.spark.reconcile.plan import (
     ReadPlan,
@@ -37,58 +40,60 @@ _NOW = Point()
 
 
 class ReconciledLog(NamedTuple):
-    """What to read of a cluster, and what is known before it is read."""
+    """What a step reads of one cluster, and the rows that are known from planning alone."""
 
     cluster_id: str
     slices: tuple[Slice, ...]
-    """Each offset once, in order; a snapshot before the log that goes on from it."""
+    """The byte ranges to read, in the order of offsets: each offset once, a snapshot before the log that follows it."""
     ranges: tuple[ReplayRange, ...]
-    checkpoint: Checkpoint
-    """How far the tables are once the slices are in them."""
+    """The offset ranges over which the cluster's state is replayed."""
+    checkpoint: TablesProgress
+    """How far the tables are once the records of ``slices`` are in them."""
     restart: bool
-    """Whether what the tables have of the cluster must go first: the slices have all of it again."""
+    """Whether the cluster's rows must first be deleted from the tables, because ``slices`` has its whole log again."""
     copies: tuple[Row, ...]
-    """Rows of the table ``copies``: all of them."""
+    """Rows of the table ``copies``, for every copy of the cluster."""
     files: tuple[Row, ...]
-    """Rows of the table ``files``: of those that were planned now."""
+    """Rows of the table ``files``, for the files that this call planned."""
     findings: tuple[Row, ...]
-    """Rows of the table ``quarantine``: what was not reported before."""
+    """Rows of the table ``quarantine``, for findings that no earlier step reported."""
     size: int
-    """Bytes to read."""
+    """Bytes of ``slices``."""
     cluster: Row
-    """The row of the table ``clusters``."""
+    """The cluster's row of the table ``clusters``."""
 
 
 def reconcile(
     cluster_id: str,
     copies: Sequence[LogCopy],
-    checkpoint: Checkpoint | None = None,
+    checkpoint: TablesProgress | None = None,
     *,
     since: Point = _NOW,
     until: int | None = None,
-    cut: int,
+    piece_bytes: int,
     bad: BadBatches = (),
     from_scratch: bool = False,
 ) -> ReconciledLog:
-    """Reconcile the copies of one cluster's log. The same files give the same answer.
+    """Reconcile the copies of one cluster's log. The same files give the same result.
 
-    A lone copy is planned by its headers. Several are read and compared: as a whole or, with ``checkpoint``, from there
-    on, unless one of them is new. What looks like damage is believed only if the files did not change meanwhile.
+    Of a lone copy only the batch headers are read. Several copies are read completely and compared: from the checkpoint
+    on or, without a checkpoint or where a copy is new, from the beginning. Apparent damage is believed only if the
+    files did not change while they were read.
 
     Args:
         cluster_id: the cluster.
         copies: at least one.
-        checkpoint: how far its tables are.
-        since: begin at the newest snapshot at or before that point from which the log goes on.
-        until: read no record of the log at or after that offset.
-        cut: bytes of a slice, about.
-        bad: batches that are known to be damaged, because somebody read them: they count as missing.
-        from_scratch: what the tables have must go, whatever the copies say; it is read again, however early ``until``.
+        checkpoint: how far the cluster's tables are; ``None`` if they have nothing of it.
+        since: without a checkpoint: begin at the newest snapshot at or before this point that the log continues.
+        until: read no log record at or after this offset.
+        piece_bytes: the approximate size of a slice.
+        bad: batches that an earlier read found to be damaged; they count as missing.
+        from_scratch: plan everything again, without the checkpoint, and no less than the tables had.
 
     Raises:
         SourceError: files cannot be read, or vanish again and again.
     """
-    request = Request(cluster_id, checkpoint, since, until, cut, bad)
+    request = Request(cluster_id, checkpoint, since, until, piece_bytes, bad)
     if from_scratch := from_scratch and checkpoint is not None:
         request = request.from_scratch()
     try:
@@ -99,7 +104,7 @@ def reconcile(
 
 
 def _reconcile(copies: Sequence[LogCopy], request: Request) -> tuple[ReconciledLog, bool]:
-    """The reconciled log, and whether anything looks like damage. Raises FileNotFoundError (list again)."""
+    """Return the log of copies as listed, and whether anything looks damaged. FileNotFoundError: list again."""
     comparison, snapshots = _compare(copies, request)
     checkpoint = request.checkpoint
     restart = checkpoint is not None and must_restart(comparison, snapshots, checkpoint, request.until)
@@ -108,7 +113,7 @@ def _reconcile(copies: Sequence[LogCopy], request: Request) -> tuple[ReconciledL
         comparison, snapshots = _compare(copies, request)
     checkpoint = request.checkpoint
     plan = make_plan(comparison, snapshots, request)
-    slices = tuple(slices_of(comparison, plan, request.cluster_id, request.cut))
+    slices = tuple(slices_of(comparison, plan, request.cluster_id, request.piece_bytes))
     report = make_report(request.cluster_id, comparison, snapshots, plan, checkpoint)
     following = _next_checkpoint(comparison, plan, report, checkpoint)
     log = ReconciledLog(
@@ -127,8 +132,8 @@ def _reconcile(copies: Sequence[LogCopy], request: Request) -> tuple[ReconciledL
 
 
 def _compare(copies: Sequence[LogCopy], request: Request) -> tuple[Comparison, SnapshotCandidates]:
-    inventory = take_inventory(copies, request.checkpoint, request.cut, request.bad)
-    comparison = compare(inventory, request.checkpoint, request.cut)
+    inventory = take_inventory(copies, request.checkpoint, request.piece_bytes, request.bad)
+    comparison = compare(inventory, request.checkpoint, request.piece_bytes)
     return comparison, SnapshotCandidates(comparison, request)
 
 
@@ -136,10 +141,10 @@ def _compare(copies: Sequence[LogCopy], request: Request) -> tuple[Comparison, S
 
 
 def _next_checkpoint(
-    comparison: Comparison, plan: ReadPlan, report: CopyReport, before: Checkpoint | None
-) -> Checkpoint:
-    """How far the tables are once what is new is in them."""
-    copies, parts, last = comparison.inventory.copies, plan.log.parts, before or Checkpoint()
+    comparison: Comparison, plan: ReadPlan, report: CopyReport, before: TablesProgress | None
+) -> TablesProgress:
+    """Return how far the tables are once they have the records of the plan; ``before``: how far they are now."""
+    copies, parts, last = comparison.inventory.copies, plan.log.parts, before or TablesProgress()
     following = last._replace(
         offset=max(plan.log.end or 0, last.offset),
         state_end=max([replayed.to for replayed in plan.ranges], default=last.state_end),
@@ -167,7 +172,7 @@ def _next_checkpoint(
 
 
 def _state_ranges(plan: ReadPlan, before: Sequence[StateRange]) -> tuple[StateRange, ...]:
-    """What states are known of: the new replay ranges after what was known before."""
+    """Return the offset ranges with a known state: the earlier ones, continued or followed by the new ones."""
     ranges = list(before)
     for replayed in plan.ranges:
         base = next((snapshot for snapshot in plan.bases if snapshot.plan.path == replayed.base), None)
@@ -180,7 +185,7 @@ def _state_ranges(plan: ReadPlan, before: Sequence[StateRange]) -> tuple[StateRa
 
 
 def _times(plan: ReadPlan, replayed: ReplayRange, base: Snapshot | None) -> tuple[int, int]:
-    """When the first record of a replay range, or the last one of its snapshot, was written; and its last record."""
+    """Return the times of a replay range's first record (or its snapshot's last) and last record in ms; -1: unknown."""
     parts = [part for part in plan.log.parts if part.run.after > replayed.since and part.run.first < replayed.to]
     base_ms = base.last_ms if base is not None else -1
     if not parts:
@@ -191,11 +196,11 @@ def _times(plan: ReadPlan, replayed: ReplayRange, base: Snapshot | None) -> tupl
 
 
 def _positions(
-    comparison: Comparison, offset: int, excluded: Collection[str], before: Checkpoint
+    comparison: Comparison, offset: int, excluded: Collection[str], before: TablesProgress
 ) -> dict[str, Position | None]:
-    """By path of a copy: its last batch that belongs to what was read, before ``offset``."""
+    """Return, by path of a copy, its last batch before ``offset`` that counts; if there is none, the earlier one."""
     limits = dict(comparison.limits)
-    if comparison.inventory.start is not None:  # what lies between a copy's end and the tables' was not compared
+    if comparison.inventory.start is not None:  # a lagging copy's records up to there may not be compared yet
         limits |= {index: min(limits[index], end) for index, end in comparison.same_until.items()}
     positions: dict[str, Position | None] = {}
     for index, plans in comparison.plans.items():
@@ -210,6 +215,7 @@ def _positions(
 def _position_before(
     comparison: Comparison, index: int, plans: Sequence[FilePlan], limit: int, previous: Position | None
 ) -> Position | None:
+    """Return the position of a copy's last batch that ends at or before the offset ``limit``."""
     for part in reversed(comparison.logs[index].parts):
         earlier = part.until(limit)
         if earlier is not None:

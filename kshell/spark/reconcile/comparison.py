@@ -1,9 +1,12 @@
-"""Raft's rules applied to the copies of a log: which copies are of one history, and how far each is to be believed.
+"""Compare the copies of a cluster's log by Raft's rules: which of them count, and up to which offset.
 
-The reference is the copy that would win an election among those of one history. Two copies are of one history if they
-have batches in common, if one begins where the other ends, or if ids in their states show it that no two clusters
-share. They contradict each other where they part and no election explains it. So a directory of another cluster under
-the same name is left out, whether it has offsets in common with the others or not.
+Copies count if they are of one history, the largest group of copies that belong together. Two copies belong together
+if they have batches in common, if one begins where the other ends, or if their states share an id that no two clusters
+share, such as a topic id. Two copies contradict each other if their logs diverge and no election explains it. So a
+directory of another cluster under the same cluster id is left out, even if it has no offset in common with the others.
+
+The reference is the copy of the group that would win an election. Records of the other copies fill its gaps, as far as
+they are known to be records of the same history.
 """
 
 from __future__ import annotations
@@ -24,21 +27,26 @@ from kshell.sources.directory.files import Listing
 from kshell.sources.directory.snapshot import load_snapshot
 from kshell.sources.directory.source import load_listing, without_collector
 from kshell.spark.files.plan import FilePlan
-from kshell.spark.reconcile.inventory import Checkpoint, Inventory, PlannedCopy
+from kshell.spark.reconcile.inventory import Inventory, PlannedCopy, TablesProgress
 from kshell.spark.reconcile.logs import NO_LIMIT, Log, log_of, merge
 
 Pairs = Mapping[tuple[int, int], Pair]
+"""How every two copies compare, by their positions in the list of copies, the lower position first."""
 _RESERVED = 100
-"""Ids below that number have a meaning of their own (``org.apache.kafka.common.Uuid``)."""
+"""Ids below that number are reserved by Kafka (``org.apache.kafka.common.Uuid``)."""
 
 
 class Comparison(NamedTuple):
-    """The copies of one history and the log that they make together. Keys are indexes of ``inventory.copies``.
+    """The result of :func:`compare`. All keys are indexes of ``inventory.copies``.
 
-    ``plans`` and ``logs``: of every copy that is not excluded. ``limits``: copy -> the offset before which its records
-    count, the reference first. ``log``: the merged log of those copies. With several copies: ``agreement`` (its
-    standings in the order of ``plans``); ``same_until``: copy -> the offset before which it is as the reference;
-    ``foreign``: copy of another cluster -> what shows that; ``compared``: the copies as they were read.
+    Attributes:
+        plans, logs: the file plans, and the log, of every copy that is not excluded.
+        limits: copies of the common history -> the offset before which their records count; the reference is first.
+        log: the merged log of the copies in ``limits``, each offset once.
+        agreement: the verdicts on the copies, in the order of ``plans``; ``None`` if there was only one copy.
+        same_until: copy -> the offset before which its records are those of the reference.
+        foreign: copy of another cluster -> the evidence for that.
+        compared: the copies after reading; empty if there was only one.
     """
 
     inventory: Inventory
@@ -52,12 +60,11 @@ class Comparison(NamedTuple):
     compared: Mapping[int, PlannedCopy] = {}
 
 
-def compare(inventory: Inventory, checkpoint: Checkpoint | None, cut: int) -> Comparison:
-    """Read several copies and compare them; of a lone copy the plans are enough.
+def compare(inventory: Inventory, checkpoint: TablesProgress | None, piece_bytes: int) -> Comparison:
+    """Read several copies and compare them. A lone copy is not read: its plan by headers is enough.
 
-    Raises:
-        FileNotFoundError: a file is not what it was when it was listed; list again.
-        SourceError: a file cannot be read.
+    ``piece_bytes`` is the approximate size of a run of batches. Raises SourceError if a file cannot be read, and
+    FileNotFoundError if it changed since it was listed (the caller lists again).
     """
     if len(inventory.plans) < 2:
         logs = {index: log_of(index, plans) for index, plans in inventory.plans.items()}
@@ -65,7 +72,7 @@ def compare(inventory: Inventory, checkpoint: Checkpoint | None, cut: int) -> Co
         return Comparison(inventory, inventory.plans, logs, dict.fromkeys(logs, NO_LIMIT), log)
     indexes = list(inventory.plans)
     with without_collector():
-        copies = [PlannedCopy(inventory, index, checkpoint, cut) for index in indexes]
+        copies = [PlannedCopy(inventory, index, checkpoint, piece_bytes) for index in indexes]
         pairs = read_together(copies)
         _add_previous(copies, pairs)
         history = _History(copies, pairs)
@@ -90,7 +97,7 @@ def compare(inventory: Inventory, checkpoint: Checkpoint | None, cut: int) -> Co
 
 
 def _add_previous(copies: Sequence[PlannedCopy], pairs: Pairs) -> None:
-    """Copies that are the same as the tables are the same as each other."""
+    """Extend the common range of each pair: copies that both match the tables at an offset match each other there."""
     for (first, second), pair in pairs.items():
         earlier, later = copies[first].previous, copies[second].previous
         if earlier is None or later is None or earlier.since is None or later.since is None:
@@ -101,7 +108,7 @@ def _add_previous(copies: Sequence[PlannedCopy], pairs: Pairs) -> None:
 
 
 def _limit(copy: PlannedCopy, reference: PlannedCopy, pair: Pair) -> int:
-    """The offset before which a copy's records are those of the reference, also where the reference has none."""
+    """Return the offset before which a copy's records count: they are those of the reference, or fill its gaps."""
     limit = reference.epoch_end(copy.last_epoch) if reference.log_end is not None else NO_LIMIT
     if pair.parting is not None:
         limit = min(limit, pair.parting.offset if pair.to is None else pair.to)
@@ -109,7 +116,7 @@ def _limit(copy: PlannedCopy, reference: PlannedCopy, pair: Pair) -> int:
 
 
 class _History:
-    """Which of the copies that were read together are of one history."""
+    """Decides which copies belong to one history; a ``place`` is a position in the list of copies."""
 
     def __init__(self, copies: Sequence[PlannedCopy], pairs: Pairs) -> None:
         self._copies = copies
@@ -117,10 +124,10 @@ class _History:
         self._known_ids: dict[int, frozenset[Uuid]] = {}
 
     def largest_group(self) -> list[int]:
-        """The copies that count, the first by Raft's rules first.
+        """Return the places of the copies that count, the one that would win an election first.
 
-        Of several groups: the one with the most copies, then the one that the tables come from, then the one that
-        Raft's rules put first.
+        Of several groups the one with the most copies counts. Of equal ones: the group with a copy that the tables
+        were made from, then the group whose first copy would win an election.
         """
         copies, cluster = self._copies, most_common_cluster(self._copies)
         candidates = [place for place, copy in enumerate(copies) if copy.cluster_id in (None, cluster)]
@@ -129,12 +136,12 @@ class _History:
         return max(groups, key=lambda group: (len(group), any(copies[place].is_trusted for place in group)))
 
     def foreign_evidence(self, place: int, group: Sequence[int]) -> str | None:
-        """What shows that a copy outside the group is of another cluster, and not of another history of this one.
+        """Find evidence that a copy outside the group is of another cluster, not of another history of this cluster.
 
         Returns:
-            The evidence, as a sentence without its end; ``None`` where the copy has a batch or an id in common with
-            the group, or nothing of it can be compared. A first record of its own proves nothing by itself where an
-            election may have replaced it.
+            The evidence, as a sentence without a full stop. ``None`` if the copy has a batch or an id in common with
+            the group, or has no offset to compare. A different record at offset 0 alone is no evidence if an election
+            may have replaced it.
         """
         pairs = {peer: self._pair(place, peer) for peer in group}
         parted = [peer for peer, pair in pairs.items() if pair.parting is not None]
@@ -155,7 +162,7 @@ class _History:
         return ", and ".join(evidence) or None
 
     def _group_of(self, seed: int, candidates: Sequence[int]) -> list[int]:
-        """The copies that belong to ``seed``. Ids are read only where nothing else shows it."""
+        """Return ``seed`` and the candidates that belong to it. Ids are compared only after records, for the rest."""
         group = [seed]
         for shows in (self._share_records, self._share_ids):
             while more := [place for place in candidates if place not in group and self._joins(place, group, shows)]:
@@ -163,15 +170,17 @@ class _History:
         return group
 
     def _joins(self, place: int, group: Sequence[int], shows: Callable[[int, int], bool]) -> bool:
+        """Whether a copy contradicts no member of the group and ``shows`` links it to one of them."""
         return all(self._are_compatible(place, peer) for peer in group) and any(shows(place, peer) for peer in group)
 
     def _pair(self, place: int, peer: int) -> Pair:
         return self._pairs[min(place, peer), max(place, peer)]
 
     def _share_records(self, place: int, peer: int) -> bool:
+        """Whether the logs of two copies show that they belong together."""
         copy, peer_copy = self._copies[place], self._copies[peer]
         if not copy.end or not peer_copy.end:
-            return True  # an empty log is the beginning of every other
+            return True  # an empty log is a prefix of every other log
         if self._pair(place, peer).since is not None or (copy.is_trusted and peer_copy.is_trusted):
             return True
         return _begins_at_end_of(copy, peer_copy) or _begins_at_end_of(peer_copy, copy)
@@ -185,7 +194,7 @@ class _History:
         return self._known_ids[place]
 
     def _are_compatible(self, place: int, peer: int) -> bool:
-        """Whether elections alone explain how two copies differ."""
+        """Whether two copies can be of one history: their logs do not diverge, or elections alone explain it."""
         copies, pair = self._copies, self._pair(place, peer)
         if pair.parting is None:
             return True
@@ -195,9 +204,10 @@ class _History:
         return not self._most_voters_have(behind, pair.parting.offset)
 
     def _most_voters_have(self, place: int, offset: int) -> bool:
-        """Whether most voters have what a copy has from an offset on: then no election takes it back.
+        """Whether a majority of the voters has the copy's records from an offset on: no election truncates those.
 
-        Records of the copy's last epoch show it: those of earlier ones may have been taken back before.
+        Only records of the copy's last epoch count as proof, since a majority can lose records of earlier epochs
+        (figure 8 of the Raft paper).
         """
         copy = self._copies[place]
         epoch_start = next((first for epoch, first in reversed(copy.epochs) if epoch == copy.last_epoch), offset)
@@ -211,15 +221,17 @@ class _History:
 
 
 def _begins_at_end_of(later: PlannedCopy, earlier: PlannedCopy) -> bool:
+    """Whether the log of one copy begins at the end offset of another, in the same epoch or a later one."""
     if later.start is None or later.start != earlier.end:
         return False
     return earlier.last_epoch <= later.epochs[0][0]
 
 
 def cluster_specific_ids(listing: Listing) -> frozenset[Uuid]:
-    """The ids that no other cluster has: of topics, ACL entries, log directories, starts of brokers and controllers.
+    """Return the ids in a copy's state that no other cluster has.
 
-    They are those of the state at the copy's end and in its oldest snapshot. What cannot be read has none.
+    These are the ids of topics, ACL entries and log directories, and the incarnation ids of brokers and controllers.
+    They come from the state at the end of the copy and from its oldest snapshot; a part that cannot be read is skipped.
     """
     ids: set[Uuid] = set()
     with contextlib.suppress(KshellError, FileNotFoundError):  # damage is reported elsewhere

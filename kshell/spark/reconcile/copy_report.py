@@ -1,6 +1,7 @@
-"""Rows of ``files``, ``copies``, ``clusters`` and ``quarantine``: how the copies compare, what is missing or damaged.
+"""Make the rows of ``files``, ``copies``, ``clusters`` and ``quarantine``: how the copies compare, and what is wrong.
 
-A finding is reported once: the checkpoint keeps what was, with a signature that shows whether it is still there.
+A finding is reported once: the checkpoint keeps those that were reported, each with a signature that shows whether it
+is still there.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from kshell.spark.files.read import finding_columns
 from kshell.spark.files.scan import LogCopy
 from kshell.spark.reconcile.comparison import Comparison
 from kshell.spark.reconcile.inventory import (
-    Checkpoint,
     Position,
     PreviousComparison,
     ReportedFinding,
     Row,
     SegmentHead,
+    TablesProgress,
     finding_error,
     signature,
     still_there,
@@ -43,15 +44,16 @@ from kshell.spark.reconcile.plan import ReadPlan, SnapshotCandidates
 from kshell.spark.schemas import COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
 
 _REMEMBERED = 10_000
-"""Findings of a copy that the checkpoint keeps: after a lost election all that follows may be one."""
+"""Findings of one copy that the checkpoint keeps at most: after a lost election every later batch may be a finding."""
 _MAX_FINDINGS = 100
-"""Findings in the row of a copy."""
+"""Findings that the row of a copy shows at most."""
 
 
 class CopyReport(NamedTuple):
-    """Rows by table, and what the next checkpoint keeps. ``excluded`` and ``committed`` are as in :class:`Checkpoint`.
+    """The rows of ``copies`` and ``files``, the findings, and parts of the next checkpoint.
 
-    ``looks_damaged``: whether anything may be damage because a file changed while it was read.
+    ``excluded`` and ``committed`` are described at :class:`TablesProgress`. ``looks_damaged``: whether there is any
+    finding but a torn tail; the caller then checks that no file changed while it was read.
     """
 
     copies: tuple[Row, ...]
@@ -67,10 +69,10 @@ def make_report(
     comparison: Comparison,
     snapshots: SnapshotCandidates,
     plan: ReadPlan,
-    checkpoint: Checkpoint | None,
+    checkpoint: TablesProgress | None,
 ) -> CopyReport:
-    """Report on the copies. ``checkpoint``: how far the tables were before."""
-    before = checkpoint or Checkpoint()
+    """Report on the copies of a cluster. ``checkpoint``: how far its tables were before, if it has any."""
+    before = checkpoint or TablesProgress()
     findings = Findings(cluster_id, comparison.inventory.copies, before.findings)
     for index, plans in comparison.plans.items():
         for file in plans:
@@ -102,7 +104,7 @@ def make_report(
 
 
 class Findings:
-    """What is wrong: new ``rows`` of ``quarantine``, and what the checkpoint keeps (``reported``, ``gaps``)."""
+    """Collects new ``rows`` of ``quarantine`` and, for the checkpoint, all findings (``reported``) and new ``gaps``."""
 
     def __init__(
         self, cluster_id: str, copies: Sequence[LogCopy], reported: Mapping[str, Sequence[ReportedFinding]]
@@ -118,7 +120,7 @@ class Findings:
         self._copies = copies
 
     def add(self, index: int, file: FilePlan) -> None:
-        """Add the findings of a copy's file; a torn tail is none."""
+        """Add the new findings of a file of the copy at ``index``. A torn tail is no finding."""
         copy = self._copies[index]
         for finding in file.findings:
             key = (file.path, *finding)
@@ -130,13 +132,13 @@ class Findings:
                 self._add_row(finding, nodeId=copy.origin.node_id, file=file.path, isSnapshot=file.is_snapshot)
 
     def add_gap(self, first: int, after: int, consequence: str = "") -> None:
-        """Add offsets that no copy has."""
+        """Add offsets, ``first`` to before ``after``, that no copy has. ``consequence`` ends the sentence."""
         self.gaps.append((first, after))
         text = f"{missing(first, after)} in every copy{consequence}"
         self._add_row(FileFinding(-1, "gap", text), isSnapshot=False, offset=first)
 
     def damage(self, index: int) -> list[str]:
-        """The findings of a copy as its row has them."""
+        """Return the messages of a copy's findings, for its row of ``copies``."""
         path = self._copies[index].path
         return [
             finding_error(finding.path, FileFinding(*finding[1:4])).message
@@ -144,7 +146,7 @@ class Findings:
         ]
 
     def in_file(self, index: int, path: str) -> tuple[FileFinding, ...]:
-        """The findings of one file of a copy."""
+        """Return the findings of one file of a copy, earlier ones included."""
         reported = self.reported.get(self._copies[index].path, ())
         return tuple(FileFinding(*finding[1:4]) for finding in reported if finding.path == path)
 
@@ -155,7 +157,7 @@ class Findings:
 
 
 def _add_gaps(findings: Findings, comparison: Comparison, plan: ReadPlan) -> None:
-    """Add the offsets that no copy has, where something follows."""
+    """Add the offsets that no copy has although records follow, except those at the start that a snapshot covers."""
     has_directory = any(copy.listing.directory is not None for copy in comparison.inventory.copies)
     expected = plan.expected
     for first, end in plan.log.ranges():
@@ -172,14 +174,14 @@ def _add_gaps(findings: Findings, comparison: Comparison, plan: ReadPlan) -> Non
 
 
 def segment_head(file: FilePlan, position: Position | None) -> SegmentHead:
-    """What is known of the part of a segment that was not planned again; empty where all of it was."""
+    """Return the sums over the part of a segment before its plan begins; empty if the plan has all of the segment."""
     if position is None or not file.runs or (file.path, file.runs[0].start) != position[:2]:
         return SegmentHead()
     return position.head
 
 
 def segment_sums(file: FilePlan, head: SegmentHead) -> SegmentHead:
-    """The head of a segment with the runs and findings of its plan added."""
+    """Return the sums over a whole segment: those of its ``head``, plus the runs and findings of its plan."""
     parts, first, epoch = parts_of(file), head.first_offset, head.first_epoch
     return SegmentHead(
         parts[0].run.first if first is None and parts else first,
@@ -191,7 +193,7 @@ def segment_sums(file: FilePlan, head: SegmentHead) -> SegmentHead:
 
 
 def _file_row(cluster_id: str, copy: LogCopy, file: FilePlan, head: SegmentHead) -> Row:
-    """What planning knows of a file; sums that need the headers of all batches are null."""
+    """Return the row of ``files`` as far as planning knows it; columns that need every batch header are null."""
     parts, sums = parts_of(file), segment_sums(file, head)
     values = finding_columns(file, sums.findings) | {
         "clusterId": cluster_id,
@@ -214,15 +216,15 @@ def _file_row(cluster_id: str, copy: LogCopy, file: FilePlan, head: SegmentHead)
 
 
 def copy_row(cluster_id: str, path: str, **values: object) -> Row:
-    """A row of the table ``copies``; columns without a value are null."""
+    """Return a row of the table ``copies``; columns that are not given are null."""
     values |= {"clusterId": cluster_id, "copy": path}
     return {field.name: values.get(field.name) for field in COPY_FIELDS}
 
 
 def _copy_rows(
-    cluster_id: str, comparison: Comparison, findings: Findings, before: Checkpoint
+    cluster_id: str, comparison: Comparison, findings: Findings, before: TablesProgress
 ) -> tuple[list[Row], dict[str, Mapping[str, Any]], int | None]:
-    """(rows, copies of other histories, the offset below which all is committed)."""
+    """Return the rows of ``copies``, the evidence for excluded copies by path, and the proven committed offset."""
     copies = comparison.inventory.copies
     excluded = dict(comparison.inventory.excluded)
     rows = {path: dict(evidence["row"]) for path, evidence in excluded.items()}
@@ -249,9 +251,9 @@ def _compared_row(
     index: int,
     standing: CopyVerdict,
     findings: Findings,
-    before: Checkpoint,
+    before: TablesProgress,
 ) -> Row:
-    """The row of a copy that was compared."""
+    """Return the row of a copy that was compared; ``standing`` is the verdict on it."""
     copy, newest, reference = standing.copy, standing.copy.newest, agreement.reference
     start, damage = _start_offset(comparison, index, findings, before), findings.damage(index)
     row = copy_row(
@@ -285,10 +287,7 @@ def _compared_row(
 
 
 def _unchanged_values(row: Row, previous: PreviousComparison | None) -> Row:
-    """The row of a copy that is unchanged keeps what only a comparison from its beginning shows.
-
-    That is a tail that an election left behind, and how far the copy was the same beside damage.
-    """
+    """Keep in an unchanged copy's row what only a full comparison shows: ``diverged``, and the range that is equal."""
     if previous is None or any(previous.row.get(name) != row[name] for name in ("endOffset", "lastEpoch")):
         return row
     if previous.row["state"] == DIVERGED:
@@ -299,7 +298,7 @@ def _unchanged_values(row: Row, previous: PreviousComparison | None) -> Row:
 
 
 def _exclusion_reason(row: Row, standing: CopyVerdict) -> str | None:
-    """Why a copy of another history gives no row."""
+    """Return the reason, for its row, why no record of an excluded copy is read."""
     usual: str | None = row["reason"]
     if standing.state == NOT_COMPARED:
         return f"{usual}: nothing shows that it is of this cluster, so it gives no row"
@@ -312,11 +311,11 @@ def _exclusion_reason(row: Row, standing: CopyVerdict) -> str | None:
     )
 
 
-def _start_offset(comparison: Comparison, index: int, findings: Findings, before: Checkpoint) -> int | None:
-    """The offset of a copy's first record.
+def _start_offset(comparison: Comparison, index: int, findings: Findings, before: TablesProgress) -> int | None:
+    """Return the offset of a copy's first record; ``None`` if it has no log.
 
-    Where only its end was read it is the name of the first segment, unless another offset was reported that lies in
-    that segment, or behind it because the segment is damaged.
+    If the plan begins at the checkpoint, this is the base offset in the first segment's name. An offset that was
+    reported before stays if it lies in that segment, or after it because the segment is damaged.
     """
     log, copy = comparison.logs[index], comparison.inventory.copies[index]
     first = log.parts[0].run.first if log.parts else None
@@ -336,7 +335,7 @@ def _start_offset(comparison: Comparison, index: int, findings: Findings, before
 
 
 def _evidence(comparison: Comparison, index: int, standing: CopyVerdict) -> dict[str, Any] | None:
-    """The batch that shows that a copy is of another history: where it parts, else its first one."""
+    """Return the batch that proves another history: where the copy diverges, else the first of its log or snapshot."""
     log, parted = comparison.logs[index], standing.parted
     part = log.part_with(parted.offset) if parted is not None else next(iter(log.parts), None)
     if part is not None:
@@ -350,8 +349,8 @@ def _evidence(comparison: Comparison, index: int, standing: CopyVerdict) -> dict
     return None
 
 
-def _lone_row(cluster_id: str, comparison: Comparison, index: int, findings: Findings, before: Checkpoint) -> Row:
-    """The row of a copy that there is nothing to compare with."""
+def _lone_row(cluster_id: str, comparison: Comparison, index: int, findings: Findings, before: TablesProgress) -> Row:
+    """Return the row of the only copy of a cluster."""
     copy, log = comparison.inventory.copies[index], comparison.logs[index]
     newest = next((file for file in reversed(copy.listing.snapshots) if file.end_offset is not None), None)
     newest_end = newest.end_offset or 0 if newest is not None else 0
@@ -382,8 +381,8 @@ def _lone_row(cluster_id: str, comparison: Comparison, index: int, findings: Fin
 # --- clusters ---------------------------------------------------------------------------------------------------------
 
 
-def cluster_row(cluster_id: str, copies: Sequence[Row], checkpoint: Checkpoint) -> Row:
-    """The row of the table ``clusters``."""
+def cluster_row(cluster_id: str, copies: Sequence[Row], checkpoint: TablesProgress) -> Row:
+    """Return the cluster's row of ``clusters``; ``checkpoint``: how far the tables are after this step."""
     leader, leader_epoch, voters = checkpoint.quorum_state
     return {
         "clusterId": cluster_id,
@@ -402,9 +401,9 @@ def cluster_row(cluster_id: str, copies: Sequence[Row], checkpoint: Checkpoint) 
 
 
 def newest_quorum_state(listings: Iterable[Listing]) -> tuple[int | None, int | None, tuple[int, ...]]:
-    """The leader (-1: nobody yet), its epoch and the voters by the file ``quorum-state`` of the newest epoch.
+    """Return (leader id, leader epoch, voter ids) of the ``quorum-state`` file with the newest epoch.
 
-    Of equal epochs a file that knows the leader counts, then the first.
+    The leader is -1 if none was elected yet; of files of one epoch, the first that names a leader counts.
     """
     states = [state for state in map(quorum_state, listings) if state.get("leaderId") is not None]
     state = max(states, key=lambda state: (state.get("leaderEpoch", -1), state["leaderId"] != -1), default={})

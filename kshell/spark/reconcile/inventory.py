@@ -1,7 +1,8 @@
-"""The copies of a cluster's log, what each of them has, and how far the tables are; nothing is compared yet.
+"""List which batches each copy of a cluster's log has after the checkpoint, without comparing the copies yet.
 
-Planning reads headers only, from where the tables are. A copy goes back to its beginning if another one is new, or if
-damage that was reported is no longer there.
+The checkpoint, :class:`TablesProgress`, says how far the cluster's tables are. Planning reads batch headers only, from
+the last batch that is in the tables. If one copy is new, or damage that was reported is no longer there, all copies are
+planned from their beginning.
 """
 
 from __future__ import annotations
@@ -36,11 +37,12 @@ Row = dict[str, Any]
 
 
 def by_cluster(copies: Iterable[LogCopy], default: str | None = None) -> dict[str, list[LogCopy]]:
-    """Cluster id -> its copies, in their order.
+    """Group copies by cluster id.
 
     Args:
-        copies: what listing the sources gave.
-        default: the cluster of copies without ``meta.properties``; without it each is a cluster of its own.
+        copies: the copies that listing the sources gave.
+        default: the cluster id of copies without ``meta.properties``; if it is ``None``, each such copy counts as a
+            cluster of its own.
     """
     clusters: dict[str, list[LogCopy]] = {}
     for copy in copies:
@@ -49,7 +51,7 @@ def by_cluster(copies: Iterable[LogCopy], default: str | None = None) -> dict[st
 
 
 def cluster_of(path: str, origin: CopyOrigin, default: str | None = None) -> str:
-    """The cluster of a copy; see :func:`by_cluster`."""
+    """Return the cluster id of a copy, as in :func:`by_cluster`; an unknown one is made from the path."""
     digest = hashlib.sha256(os.fsencode(identity(path))).hexdigest()
     return origin.cluster_id or default or f"unknown-{digest[:8]}"
 
@@ -58,7 +60,7 @@ def cluster_of(path: str, origin: CopyOrigin, default: str | None = None) -> str
 
 
 class SegmentHead(NamedTuple):
-    """What a row of ``files`` says of a segment before a byte, so that planning need not read that part again."""
+    """The sums in a segment's row of ``files`` over the bytes that planning does not read again."""
 
     first_offset: int | None = None
     first_epoch: int | None = None
@@ -68,17 +70,21 @@ class SegmentHead(NamedTuple):
 
 
 class Position(NamedTuple):
-    """The last batch of a copy that is in the tables: its segment, first byte, base offset and CRC."""
+    """The last batch of a copy that is in the tables."""
 
     path: str
+    """The segment with the batch."""
     byte: int
+    """The batch's first byte in the segment."""
     offset: int
+    """Its base offset."""
     head: SegmentHead
+    """The sums over the segment before the batch."""
     crc: int
 
 
 class ReportedFinding(NamedTuple):
-    """A finding that is in ``quarantine`` already; its :func:`signature` shows whether it is still there."""
+    """A finding that has a row in ``quarantine`` already; its :func:`signature` shows whether it is still there."""
 
     path: str
     position: int
@@ -88,7 +94,7 @@ class ReportedFinding(NamedTuple):
 
 
 class StateRange(NamedTuple):
-    """Offsets (``end`` exclusive) whose states are known, and the times of the first and the last one in ms."""
+    """Offsets (``end`` exclusive) with a known state, and the times of the first and last one in ms since 1970."""
 
     first: int
     end: int
@@ -96,47 +102,48 @@ class StateRange(NamedTuple):
     last_ms: int
 
 
-class Checkpoint(NamedTuple):
-    """How far the tables of a cluster are; :meth:`_asdict` may go through JSON, and :meth:`from_json` reads it."""
+class TablesProgress(NamedTuple):
+    """The checkpoint: how far a cluster's tables are. It is stored as JSON: :meth:`_asdict`, :meth:`from_json`."""
 
     offset: int = 0
-    """The next offset of the log: what is below it was read, or is known to be missing."""
+    """The next offset of the log to read: everything below it was read, or is known to be missing."""
     epoch: int = -1
-    """Of the batch that ends there."""
+    """The epoch of the batch that ends at ``offset``; -1 if no batch does."""
     crc: int | None = None
-    """The CRC of the batch that ends there; ``None``: no batch does."""
+    """The CRC of that batch; ``None`` if no batch does."""
     state_end: int | None = None
-    """The end of the last replay range: before ``offset`` after damage that no snapshot bridges yet, after it where a
-    snapshot is ahead of the log. ``None``: no state is known."""
+    """The end of the last replay range. It is less than ``offset`` after damage that no snapshot bridges yet, and more
+    if a snapshot is ahead of the log. ``None``: no state is known."""
     state_ranges: Sequence[StateRange] = ()
-    """What states are known of; the first one may be that of a snapshot, which ends there."""
+    """All offset ranges with a known state. A range that begins with a snapshot begins at the snapshot's end offset."""
     log_start: int | None = None
     """The first offset of the log that was read; ``None``: there was no log."""
     first_ms: int | None = None
     """The time of the first batch that was read, in milliseconds since 1970."""
     last_ms: int | None = None
-    """The time of the last one."""
+    """The time of the last batch that was read."""
     positions: Mapping[str, Position | None] = {}
-    """By path of a copy."""
+    """Path of a copy -> its last batch that is in the tables; ``None``: it has none."""
     copy_rows: Mapping[str, Row] = {}
-    """Rows of ``copies`` by path, of copies that are not excluded."""
+    """Path of a copy that is not excluded -> its row of ``copies``."""
     excluded: Mapping[str, Mapping[str, Any]] = {}
-    """By path, copies of another history: the row in ``copies``; the batch that shows it (``file``, ``position``,
-    ``crc``); and ``until``: once the tables go beyond that offset the two can be compared; or null."""
+    """Path of a copy of another history -> why it is excluded: its ``row`` of ``copies``; the batch that proves it
+    (``file``, ``position``, ``crc``); and ``until``, the offset beyond which the tables must be before the copy can be
+    compared at all, or null if the proof is final while that batch is there."""
     findings: Mapping[str, Sequence[ReportedFinding]] = {}
-    """By path of a copy."""
+    """Path of a copy -> its findings that are in ``quarantine`` already."""
     gaps: Sequence[tuple[int, int]] = ()
-    """Offsets (first, after) that no copy had, and that were passed over."""
+    """Ranges of offsets (first, after) that no copy had, and that were skipped."""
     voters: Sequence[tuple[int, str | None]] = ()
-    """(id, directory id) of the voters by the newest record that names them, where copies were compared."""
+    """(id, directory id) of the voters by the newest record that names them, as of the last comparison of copies."""
     committed: int | None = None
     """The offset below which all records are proven to be committed."""
     quorum_state: tuple[int | None, int | None, tuple[int, ...]] = (None, None, ())
-    """The leader, its epoch and the voters by the files ``quorum-state``."""
+    """The leader, its epoch and the voters by the newest file ``quorum-state``."""
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Checkpoint:
-        """A checkpoint as :meth:`_asdict` and JSON leave it. Raises UsageError for one of another release."""
+    def from_json(cls, values: Mapping[str, Any]) -> TablesProgress:
+        """Read a checkpoint that :meth:`_asdict` gave and JSON stored. Raises UsageError for other fields."""
         if values.keys() != set(cls._fields):
             raise UsageError(
                 "the tables are of another release of kshell",
@@ -167,9 +174,10 @@ def _position(value: Sequence[Any] | None) -> Position | None:
 
 
 class PreviousComparison(NamedTuple):
-    """A copy is the same as the tables from offset ``since`` to before ``to``, where its new part begins.
+    """What an earlier comparison showed: the copy has the records of the tables from ``since`` to before ``to``.
 
-    ``since`` is ``None`` where nothing was compared; ``row`` is the copy's row in ``copies`` then.
+    At ``to`` the part of the copy begins that is not in the tables yet. ``since`` is ``None`` if nothing was compared.
+    ``row`` is the copy's row of ``copies`` at that time.
     """
 
     since: int | None
@@ -178,30 +186,35 @@ class PreviousComparison(NamedTuple):
 
 
 class Inventory(NamedTuple):
-    """The copies of a cluster and the plans of their files.
+    """The copies of a cluster, and the plans of their files.
 
-    ``plans`` and ``previous`` are by index of the copy; ``excluded`` copies (by path) belong to another history and
-    have none. ``start``: the checkpoint after which plans begin; ``None``: they begin at the beginning.
+    Attributes:
+        plans: index of a copy -> the plans of its segments.
+        previous: index of a copy -> what earlier comparisons showed of it.
+        excluded: path of a copy of another history, which has no plans -> the evidence, as in the checkpoint.
+        start: the checkpoint from which the plans go on; ``None``: they begin at the start of each copy.
     """
 
     copies: tuple[LogCopy, ...]
     plans: Mapping[int, list[FilePlan]]
     previous: Mapping[int, PreviousComparison]
     excluded: Mapping[str, Mapping[str, Any]]
-    start: Checkpoint | None
+    start: TablesProgress | None
 
 
-def take_inventory(copies: Sequence[LogCopy], checkpoint: Checkpoint | None, cut: int, bad: BadBatches) -> Inventory:
-    """Plan the segments of every copy from where the tables are.
+def take_inventory(
+    copies: Sequence[LogCopy], checkpoint: TablesProgress | None, piece_bytes: int, bad: BadBatches
+) -> Inventory:
+    """Plan the segments of every copy from the checkpoint on.
 
     Args:
         copies: at least one, in the order of their paths.
         checkpoint: how far the tables are; ``None``: plan everything.
-        cut: bytes of a run.
+        piece_bytes: the approximate size of a run of batches.
         bad: batches to leave out, because a reader found them to be damaged.
 
     Raises:
-        FileNotFoundError: a file is not what it was when it was listed; list again.
+        FileNotFoundError: a file changed since it was listed; the caller lists the copies again.
         SourceError: a file cannot be read.
     """
     excluded = _still_excluded(copies, checkpoint) if checkpoint is not None else {}
@@ -212,18 +225,18 @@ def take_inventory(copies: Sequence[LogCopy], checkpoint: Checkpoint | None, cut
     plans = {}
     for index in indexes:
         position = None if start is None else start.positions.get(copies[index].path)
-        plans[index] = plan_segments(copies[index], position, None if start is None else start.offset, cut)
+        plans[index] = plan_segments(copies[index], position, None if start is None else start.offset, piece_bytes)
     plans = _without_bad(plans, bad)
     previous: dict[int, PreviousComparison] = {}
     if len(indexes) > 1 and start is not None:
         previous = _previous(copies, plans, start)
-        if wider := _widened(copies, plans, previous, cut):
+        if wider := _widened(copies, plans, previous, piece_bytes):
             plans = _without_bad(plans | wider, bad)
     return Inventory(tuple(copies), plans, previous, excluded, start)
 
 
-def plan_segments(copy: LogCopy, position: Position | None, offset: int | None, cut: int) -> list[FilePlan]:
-    """Plan a copy's segments from a batch on or, if it is gone, from the segment with the offset before ``offset``."""
+def plan_segments(copy: LogCopy, position: Position | None, offset: int | None, piece_bytes: int) -> list[FilePlan]:
+    """Plan a copy's segments from the batch at ``position``; if it is gone, from the segment before ``offset``."""
     listing = copy.listing
     if not listing.segments:
         return []
@@ -232,45 +245,44 @@ def plan_segments(copy: LogCopy, position: Position | None, offset: int | None, 
         bases = [segment.base_offset for segment in listing.segments]
         before = [index for index, base in enumerate(bases) if offset and base is not None and base < offset]
         start = Start(listing.segments[before[-1] if before else 0 :])
-    return [*Onward(listing, start, cut).files()]
+    return [*Onward(listing, start, piece_bytes).files()]
 
 
 def _start_at(copy: LogCopy, position: Position | None) -> Start | None:
+    """Return a start at the batch at ``position``; ``None`` if the copy no longer has that batch there."""
     for index, segment in enumerate(copy.listing.segments):
         if position is not None and segment.path == position.path and segment.size > position.byte:
             batch = good_batch_at(segment.path, segment.size, position.byte)
             if batch is not None and (batch.first, batch.crc) == (position.offset, position.crc):
-                # A batch that opens an epoch is proven only by what follows.
+                # A control batch may open an epoch, and only the batches after it prove that epoch.
                 segments, is_proven = copy.listing.segments[index:], not batch.is_control
                 return Start(segments, position.byte, -1, position.offset, 0, is_proven=is_proven)
     return None
 
 
-def _continues(copy: LogCopy, checkpoint: Checkpoint) -> bool:
-    """Whether only what comes after the tables is new: the copy was there, and no damage of its log was repaired.
-
-    (A repaired snapshot is met when it is asked for.)
-    """
+def _continues(copy: LogCopy, checkpoint: TablesProgress) -> bool:
+    """Whether to plan a copy from the checkpoint on: it is known, and no damage of its segments was repaired."""
     segments = {segment.path for segment in copy.listing.segments}
     reported = [finding for finding in checkpoint.findings.get(copy.path, ()) if finding.path in segments]
     return copy.path in checkpoint.positions and len(reported) == sum(1 for _ in still_there(copy, reported))
 
 
 def _without_bad(plans: Mapping[int, list[FilePlan]], bad: BadBatches) -> dict[int, list[FilePlan]]:
+    """Remove the batches in ``bad``, and the same batches of other copies, from the plans."""
     if bad and len(plans) > 1:
         bad = in_every_copy([file for files in plans.values() for file in files], bad)
     return {index: [without_batches(file, bad) for file in files] for index, files in plans.items()}
 
 
-def _still_excluded(copies: Sequence[LogCopy], checkpoint: Checkpoint) -> dict[str, Mapping[str, Any]]:
-    """The copies that are known to be of another history. None where a copy is new: it may be of that history, too."""
+def _still_excluded(copies: Sequence[LogCopy], checkpoint: TablesProgress) -> dict[str, Mapping[str, Any]]:
+    """Return copies that were excluded and still have the proof; none if a copy is new and may be of their history."""
     if any(copy.path not in checkpoint.positions and copy.path not in checkpoint.excluded for copy in copies):
         return {}
     excluded = {}
     for copy in copies:
         evidence = checkpoint.excluded.get(copy.path)
         if evidence is None or (evidence["until"] is not None and checkpoint.offset > evidence["until"]):
-            continue  # a copy without a common offset is compared once it has one
+            continue  # not excluded, or excluded only until the tables reach its offsets: compare it now
         size = file_sizes(copy).get(evidence["file"])
         batch = None if size is None else good_batch_at(evidence["file"], size, evidence["position"])
         if batch is not None and batch.crc == evidence["crc"]:
@@ -279,9 +291,9 @@ def _still_excluded(copies: Sequence[LogCopy], checkpoint: Checkpoint) -> dict[s
 
 
 def _previous(
-    copies: Sequence[LogCopy], plans: Mapping[int, list[FilePlan]], checkpoint: Checkpoint
+    copies: Sequence[LogCopy], plans: Mapping[int, list[FilePlan]], checkpoint: TablesProgress
 ) -> dict[int, PreviousComparison]:
-    """By index: what is known of a copy whose plan goes on with the batch that the tables end with."""
+    """Return the earlier comparison of each copy whose plan begins with its last batch that is in the tables."""
     previous = {}
     for index, files in plans.items():
         path = copies[index].path
@@ -298,11 +310,12 @@ def _widened(
     copies: Sequence[LogCopy],
     plans: Mapping[int, list[FilePlan]],
     previous: Mapping[int, PreviousComparison],
-    cut: int,
+    piece_bytes: int,
 ) -> dict[int, list[FilePlan]]:
-    """The plan of the copy that is ahead, from where a copy ended that has news and would not come near to it.
+    """Plan the copy that is ahead from an earlier offset, if another copy's new records need it for the comparison.
 
-    Empty where that is not needed: a copy that did not grow is as it was, and most others meet the one that is ahead.
+    That is so if all new records of the other copy lie before the planned part. Returns the new plans of the copy that
+    is ahead, by its index; empty if the present plans will do.
     """
     logs = {index: log for index, files in plans.items() if (log := log_of(index, files)).parts}
     if not logs:
@@ -317,18 +330,18 @@ def _widened(
         and compared.to < last[index].after <= first
         and compared.row.get("endOffset") != last[index].after
     ]
-    return {ahead: plan_segments(copies[ahead], None, min(news), cut)} if news else {}
+    return {ahead: plan_segments(copies[ahead], None, min(news), piece_bytes)} if news else {}
 
 
 # --- findings that were reported --------------------------------------------------------------------------------------
 
 
 def signature(copy: LogCopy, path: str, position: int) -> int | None:
-    """What shows that a finding is still there.
+    """Return a number that changes when a finding is repaired.
 
     Returns:
-        The CRC of the batch at its byte, ``None`` where no good one begins. For a finding without a byte: of a snapshot
-        its size, of a segment where the one before it begins.
+        The CRC of the batch at the finding's byte; ``None`` if no good batch begins there. If the position is -1: the
+        size of a snapshot, or the base offset of the segment before that segment.
     """
     size = file_sizes(copy).get(path)
     if size is None:
@@ -344,7 +357,7 @@ def signature(copy: LogCopy, path: str, position: int) -> int | None:
 
 
 def still_there(copy: LogCopy, reported: Iterable[ReportedFinding]) -> Iterator[ReportedFinding]:
-    """The findings of a copy whose file is there, with the same at that byte."""
+    """Return the reported findings whose file still exists and whose signature is unchanged."""
     sizes = file_sizes(copy)
     for finding in reported:
         if finding.path in sizes and signature(copy, finding.path, finding.position) == finding.signature:
@@ -352,7 +365,7 @@ def still_there(copy: LogCopy, reported: Iterable[ReportedFinding]) -> Iterator[
 
 
 def file_sizes(copy: LogCopy) -> dict[str, int]:
-    """The bytes of a copy's files, by path."""
+    """Return the size in bytes of each of a copy's segments and snapshots, by path."""
     files: tuple[Segment | SnapshotFile, ...] = (*copy.listing.segments, *copy.listing.snapshots)
     return {file.path: file.size for file in files}
 
@@ -361,20 +374,21 @@ def file_sizes(copy: LogCopy) -> dict[str, int]:
 
 
 class PlannedCopy(Copy):
-    """A copy whose plans say what to read of it. After reading, ``plans`` have only batches whose CRC is right.
+    """A copy for the comparison, which reads only what its plans say.
 
-    ``is_trusted``: the tables were made of this copy, too, and it still has what they have of it. Snapshots that end at
-    or before the checkpoint of the inventory are taken for whole, except the newest one.
+    After reading, ``plans`` has only batches with a good CRC. ``is_trusted`` says that the copy was compared with the
+    tables before, and still has its last batch that is in them. Snapshots that end at or before the checkpoint of the
+    inventory are assumed to be complete, except the newest one.
     """
 
-    def __init__(self, inventory: Inventory, index: int, checkpoint: Checkpoint | None, cut: int) -> None:
+    def __init__(self, inventory: Inventory, index: int, checkpoint: TablesProgress | None, piece_bytes: int) -> None:
         copy, start = inventory.copies[index], inventory.start
         self.plans = list(inventory.plans[index])
         self.leader_epochs = leader_epochs(copy.listing)
         self.listing = copy.listing
         self.previous = inventory.previous.get(index)
         self.is_trusted = checkpoint is not None and _start_at(copy, checkpoint.positions.get(copy.path)) is not None
-        self._cut = cut
+        self._piece_bytes = piece_bytes
         self._verified_until = -1 if start is None else start.offset
         self._newest = copy.listing.snapshots[-1:]
         super().__init__(copy.path, copy.listing)
@@ -408,7 +422,7 @@ class PlannedCopy(Copy):
     def _read(self) -> Iterator[Batch]:
         end = -1
         for index, plan in enumerate(self.plans):
-            runs, findings = Runs(self._cut), list(plan.findings)
+            runs, findings = Runs(self._piece_bytes), list(plan.findings)
             for placed in read(plan):
                 if isinstance(placed, FileFinding):
                     findings.append(placed)
@@ -420,7 +434,7 @@ class PlannedCopy(Copy):
             self.plans[index] = plan._replace(runs=runs.finish(), findings=tuple(sorted(findings)))
 
     def epoch_end(self, epoch: int) -> int:
-        """The offset before which its records of an epoch, and of earlier ones, end for certain."""
+        """Return the offset by which all records up to ``epoch`` have ended; ``NO_LIMIT``: no later epoch is known."""
         starts = [start for line, start in self.leader_epochs if line > epoch]
         if starts:
             return starts[0]
@@ -432,7 +446,7 @@ class PlannedCopy(Copy):
 
 
 def finding_error(path: str, finding: FileFinding) -> DataError:
-    """A finding as an error, whose message names the file."""
+    """Return a finding as an error whose message names the file."""
     if finding.position >= 0:
         return CorruptDataError(path, finding.position, finding.reason)
     return IncompleteLogError(finding.reason if path in finding.reason else f"{path}: {finding.reason}")

@@ -1,7 +1,8 @@
-"""Logs as runs of batches, known by their headers alone: the log of one copy, cut at offsets, and several as one.
+"""A log as runs of batches: cut it at offsets, merge the logs of several copies, leave out damaged batches.
 
-Planning by headers gives runs of batches that lie back to back. Where a run must be cut (damage inside it, an offset at
-which another copy goes on), its batches are found by walking the headers of that run; nothing else is read twice.
+Planning notes only the bytes and offsets of a run, a series of adjacent batches in one file. Where a run must be cut,
+because of damage inside it or because another copy continues there, the batch boundaries are found by reading the
+headers of that run again; nothing else is read twice.
 """
 
 from __future__ import annotations
@@ -18,15 +19,16 @@ from kshell.spark.files.plan import FileFinding, FilePlan, Run, header_at, plaus
 NO_LIMIT = 1 << 63
 """More than any offset."""
 BadBatches = Collection[tuple[str, int, str]]
-"""(file, first byte, what is wrong) of batches that a reader found to be damaged."""
+"""(file, first byte, reason) of batches that a reader found to be damaged."""
 _WINDOW = 1 << 14
+"""Bytes that one read of headers takes from a file."""
 
 
 # --- batches of a run -------------------------------------------------------------------------------------------------
 
 
 class BatchHeader(NamedTuple):
-    """A batch in a file: its bytes, its offsets (``after`` exclusive), and what its header says."""
+    """A batch in a file: bytes ``position`` to ``end``, offsets ``first`` to ``after`` (both ends exclusive)."""
 
     position: int
     end: int
@@ -40,10 +42,10 @@ class BatchHeader(NamedTuple):
 
 
 class LogPart(NamedTuple):
-    """Batches back to back in one file of ``size`` bytes; ``copy`` is the index of the copy among all.
+    """Adjacent batches (``run``) in one file of ``size`` bytes.
 
-    Methods that read headers raise FileNotFoundError where the file is not what it was when it was listed, and
-    SourceError where it cannot be read.
+    ``copy`` is the index of the copy that the file belongs to; -1 where that does not matter. Methods that read headers
+    raise FileNotFoundError if the file changed since it was listed, and SourceError if it cannot be read.
     """
 
     copy: int
@@ -52,7 +54,7 @@ class LogPart(NamedTuple):
     run: Run
 
     def batches(self) -> Iterator[BatchHeader]:
-        """Walk the headers of the batches."""
+        """Read the headers of the batches, in order."""
         with _opened(self.path) as file:
             window, base, position = b"", 0, self.run.start
             while position < self.run.end:
@@ -67,24 +69,24 @@ class LogPart(NamedTuple):
                 position = header.end
 
     def first_batch(self) -> BatchHeader:
-        """The first batch."""
+        """Read the header of the first batch."""
         return next(self.batches())
 
     def last_batch(self) -> BatchHeader:
-        """The last batch."""
+        """Read the header of the last batch."""
         return self._hinted_last() or self._find(lambda header: header.end >= self.run.end)
 
     def batch_with_offset(self, offset: int) -> BatchHeader:
-        """The batch that holds an offset."""
+        """Read the header of the batch with an offset."""
         return self._find(lambda header: header.after > offset)
 
     def batch_at_byte(self, position: int) -> BatchHeader:
-        """The batch that holds a byte of the file."""
+        """Read the header of the batch at a byte of the file."""
         last = self._hinted_last() if self.run.start <= self.run.last <= position else None
         return last or self._find(lambda header: header.end > position)
 
     def since(self, offset: int, *, inside: bool = False) -> LogPart | None:
-        """The batches that begin at or after an offset; with ``inside`` also the one around it."""
+        """Return the batches that begin at or after an offset, with ``inside`` also the one around it, if any."""
         run = self.run
         if run.first >= offset:
             return self
@@ -96,7 +98,7 @@ class LogPart(NamedTuple):
         return self._replace(run=run._replace(start=header.end, first=header.after)) if header.end < run.end else None
 
     def until(self, offset: int) -> LogPart | None:
-        """The batches that end at or before an offset (exclusive)."""
+        """Return the batches whose records are all before an offset; ``None`` if there are none."""
         if self.run.after <= offset:
             return self
         header = self.batch_with_offset(offset) if self.run.first < offset else None
@@ -111,7 +113,7 @@ class LogPart(NamedTuple):
         return header
 
     def _hinted_last(self) -> BatchHeader | None:
-        """The last batch, where the hint of the run is right."""
+        """Read the last batch where the run says that it begins; ``None`` if the run does not say or is wrong."""
         run = self.run
         if not run.start <= run.last < run.end:
             return None
@@ -126,12 +128,12 @@ class LogPart(NamedTuple):
 
 
 def parts_of(file: FilePlan, copy: int = -1) -> list[LogPart]:
-    """The runs of a file, except those whose offsets were in an earlier file."""
+    """Return the runs of a file as log parts, except runs that repeat offsets of an earlier file."""
     return [LogPart(copy, file.path, file.size, run) for run in file.runs if not run.repeats]
 
 
 def good_batch_at(path: str, size: int, position: int) -> BatchHeader | None:
-    """The batch that begins at a byte of a file of ``size`` bytes, if a whole one with a good CRC does."""
+    """Read the batch at a byte of a file of ``size`` bytes; ``None`` if no complete, good batch begins there."""
     with _opened(path) as file:
         batch = header_at(file, position)
         if batch is None or position + batch.size > size:
@@ -162,16 +164,17 @@ def _opened(path: str) -> Iterator[OpenFile]:
 
 
 class OffsetRange(NamedTuple):
-    """Offsets (``end`` exclusive) that are there without a break."""
+    """Offsets (``end`` exclusive) that a log has without a gap or break."""
 
     first: int
     end: int
 
 
 class Log(NamedTuple):
-    """Parts in the order of their offsets, each offset at most once.
+    """A log: parts in the order of their offsets, each offset at most once.
 
-    ``breaks``: offsets before which damage lies, though no offset is missing: what follows is not known to go on there.
+    ``breaks``: offsets directly before which a file is damaged although no offset is missing. It is not known that the
+    records from there on follow the ones before, so a state is not replayed across a break.
     """
 
     parts: tuple[LogPart, ...]
@@ -179,22 +182,22 @@ class Log(NamedTuple):
 
     @property
     def end(self) -> int | None:
-        """The offset after the last batch."""
+        """The offset after the last batch; ``None`` for an empty log."""
         return self.parts[-1].run.after if self.parts else None
 
     def part_with(self, offset: int) -> LogPart | None:
-        """The part that holds an offset."""
+        """Return the part that contains an offset."""
         return next((part for part in self.parts if part.run.first <= offset < part.run.after), None)
 
     def between(self, first: int, end: int | None, *, inside: bool = False) -> Log:
-        """The batches that lie between two offsets; with ``inside`` also the one around ``first``."""
+        """Return the batches between two offsets (``None``: to the end), with ``inside`` also that around ``first``."""
         parts = [later for part in self.parts if (later := part.since(first, inside=inside)) is not None]
         if end is not None:
             parts = [earlier for part in parts if (earlier := part.until(end)) is not None]
         return self._replace(parts=tuple(parts))
 
     def ranges(self) -> list[OffsetRange]:
-        """The offset ranges without a gap or break."""
+        """Return the offset ranges without a gap or break, in order."""
         ranges: list[OffsetRange] = []
         for part in self.parts:
             first = part.run.first
@@ -209,7 +212,7 @@ class Log(NamedTuple):
 
 
 def log_of(copy: int, plans: Iterable[FilePlan]) -> Log:
-    """The log in the segments of a copy."""
+    """Return the log that the segments of a copy make, with a break wherever a batch between two runs is damaged."""
     parts: list[LogPart] = []
     breaks: set[int] = set()
     end = -1
@@ -221,7 +224,7 @@ def log_of(copy: int, plans: Iterable[FilePlan]) -> Log:
             for position in damage:
                 if position < rest.run.start:
                     breaks.add(end)
-                elif position < rest.run.end:  # a batch is blamed that was good by itself: the break is behind it
+                elif position < rest.run.end:  # the batch at fault is good by itself, and in the run: break after it
                     breaks.add(rest.batch_at_byte(position).after)
             parts.append(rest)
             end = rest.run.after
@@ -232,7 +235,7 @@ def log_of(copy: int, plans: Iterable[FilePlan]) -> Log:
 
 
 def merge(logs: Sequence[Log]) -> Log:
-    """The first log, with what it lacks from the others; earlier ones go before later ones."""
+    """Return the first log, with its gaps filled from the second log, then from the third, and so on."""
     parts = list(logs[0].parts)
     for log in logs[1:]:
         for first, end in list(_holes(parts)):
@@ -244,6 +247,7 @@ def merge(logs: Sequence[Log]) -> Log:
 
 
 def _holes(parts: Sequence[LogPart]) -> Iterator[tuple[int, int]]:
+    """Return the offset ranges (end exclusive) that the parts do not have, including what follows the last part."""
     before = 0
     for part in parts:
         if part.run.first > before:
@@ -253,7 +257,7 @@ def _holes(parts: Sequence[LogPart]) -> Iterator[tuple[int, int]]:
 
 
 def _open_breaks(merged: Log, logs: Sequence[Log]) -> Iterator[int]:
-    """The breaks that no other copy disproves: both sides come from the copy that has the break."""
+    """Return the breaks that no other copy bridges: those with batches of the damaged copy on both sides."""
     for log in logs:
         rest = [peer for peer in logs if peer is not log]
         for offset in log.breaks:
@@ -270,7 +274,7 @@ def _open_breaks(merged: Log, logs: Sequence[Log]) -> Iterator[int]:
 
 
 def without_batches(file: FilePlan, bad: BadBatches) -> FilePlan:
-    """The plan without batches that a reader found to be damaged: each is a finding instead."""
+    """Return the plan without the batches that a reader found to be damaged; each becomes a finding instead."""
     positions = {finding.position for finding in file.findings}
     more = [FileFinding(at, "batch", why) for path, at, why in bad if path == file.path and at not in positions]
     if not more:
@@ -289,10 +293,7 @@ def without_batches(file: FilePlan, bad: BadBatches) -> FilePlan:
 
 
 def in_every_copy(plans: Iterable[FilePlan], bad: BadBatches) -> BadBatches:
-    """Damaged batches, and the same ones in the other copies.
-
-    A batch whose CRC is right and that nobody can decode is like that in all of them.
-    """
+    """Add the same batches of other copies: one with a good CRC that cannot be decoded has that fault in every copy."""
     files = {file.path: file for file in plans if not file.is_snapshot}
     batches = {(path, position): (path, position, why) for path, position, why in bad}
     for path, position, why in bad:

@@ -1,4 +1,8 @@
-"""What to read of which copy, where states begin (at offset 0, or at a snapshot), and when to start from scratch."""
+"""Plan what a step reads: slices of the merged log, snapshots to begin states with, and whether to start from scratch.
+
+:func:`must_restart` says whether the tables' rows of the cluster are still valid, :func:`make_plan` plans what comes
+after the checkpoint, :func:`slices` cuts the plan for tasks. After a gap, a state can only begin with a snapshot.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +19,17 @@ from kshell.spark.files.pack import Slice
 from kshell.spark.files.pack import parts as runs_of_about
 from kshell.spark.files.plan import UNREAD, FileFinding, FilePlan, damaged, snapshot_plan
 from kshell.spark.reconcile.comparison import Comparison
-from kshell.spark.reconcile.inventory import Checkpoint
+from kshell.spark.reconcile.inventory import TablesProgress
 from kshell.spark.reconcile.logs import BadBatches, Log, LogPart, OffsetRange
 
 _NOW = Point()
 
 
 class ReplayRange(NamedTuple):
-    """A part of the log whose states are known.
+    """A range of the log over which the cluster's state is replayed.
 
-    ``base``: the path of the snapshot that the state begins with; ``None``: it goes on from the state before, at offset
-    0 from nothing. The log's records from ``since`` to before ``to`` are applied to it.
+    Replay begins with the snapshot at path ``base``. If that is ``None``, it continues the state before ``since``,
+    which is empty at the beginning of a log. The records from offset ``since`` to before ``to`` are then applied.
     """
 
     base: str | None
@@ -34,17 +38,17 @@ class ReplayRange(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What is wanted of a cluster: the arguments of :func:`kshell.spark.reconcile.reconcile`."""
+    """What to reconcile: the arguments of :func:`kshell.spark.reconcile.reconcile`, which documents them."""
 
     cluster_id: str
-    checkpoint: Checkpoint | None
+    checkpoint: TablesProgress | None
     since: Point
     until: int | None
-    cut: int
+    piece_bytes: int
     bad: BadBatches
 
     def from_scratch(self) -> Request:
-        """The request without a checkpoint. ``until`` may come from one copy: no less is read than tables had."""
+        """Return the request without a checkpoint, and with ``until`` raised to where the tables were."""
         assert self.checkpoint is not None, "there are no tables to begin again"
         before = self.checkpoint
         until = None if self.until is None else max(self.until, before.offset, before.state_end or 0)
@@ -55,7 +59,7 @@ class Request(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """A snapshot that is whole. ``end``: the offset after the last one that it contains."""
+    """A complete snapshot of copy number ``copy``. ``end``: its end offset; ``last_ms``: its time in ms since 1970."""
 
     copy: int
     plan: FilePlan
@@ -65,7 +69,7 @@ class Snapshot(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """A snapshot that was not read yet; ``end`` is -1 where its name does not say it."""
+    """A snapshot file that was not read yet; ``end`` is -1 if its name has no end offset."""
 
     copy: int
     file: SnapshotFile
@@ -73,14 +77,14 @@ class _Candidate(NamedTuple):
 
 
 class SnapshotCandidates:
-    """The snapshots of the copies that count, each read when it is asked for.
+    """The snapshots of the copies that count, each read and verified only when it is needed.
 
-    ``findings``: (index of the copy, plan) of those that turned out not to be whole.
+    ``findings`` gets (index of the copy, plan) for each snapshot that turned out to be incomplete or damaged.
     """
 
     def __init__(self, comparison: Comparison, request: Request) -> None:
         self.findings: list[tuple[int, FilePlan]] = []
-        self._cut = request.cut
+        self._piece_bytes = request.piece_bytes
         self._is_lone_file = is_lone_file(comparison)
         self._checked: dict[str, Snapshot | None] = {}
         candidates = [
@@ -97,16 +101,16 @@ class SnapshotCandidates:
 
     @property
     def ends(self) -> list[int]:
-        """The offsets at which snapshots end, each once; -1 for names that do not say it."""
+        """The end offsets of all candidates, each once, in ascending order; -1 for a name without one."""
         return list(dict.fromkeys(candidate.end for candidate in self._candidates))
 
     def oldest(self, low: int, high: int) -> Snapshot | None:
-        """The oldest whole snapshot that ends between two offsets (both inclusive)."""
+        """Return the oldest complete snapshot that ends between two offsets (both inclusive)."""
         checked = (self._check(candidate) for candidate in self._candidates if low <= candidate.end <= high)
         return next((snapshot for snapshot in checked if snapshot is not None), None)
 
     def newest(self, point: Point, fits: Callable[[int], bool]) -> Snapshot | None:
-        """The newest whole snapshot at or before a point whose end fits."""
+        """Return the newest complete snapshot at or before a point whose end offset ``fits`` accepts."""
         for candidate in reversed(self._candidates):
             if fits(candidate.end) and (point.offset is None or candidate.end <= point.offset):
                 snapshot = self._check(candidate)
@@ -115,7 +119,7 @@ class SnapshotCandidates:
         return None
 
     def plan_of(self, file: SnapshotFile) -> FilePlan | None:
-        """The plan of a snapshot that was read and is whole."""
+        """Return the plan of a snapshot that was read and is complete; ``None`` for any other."""
         snapshot = self._checked.get(file.path)
         return None if snapshot is None else snapshot.plan
 
@@ -125,11 +129,11 @@ class SnapshotCandidates:
         return self._checked[candidate.file.path]
 
     def _read(self, candidate: _Candidate) -> Snapshot | None:
-        """Read all of a snapshot. Raises FileNotFoundError (list again)."""
+        """Read a whole snapshot; ``None`` if it is damaged. Raises FileNotFoundError: the caller lists again."""
         file, reader = candidate.file, SnapshotReader(candidate.file)
         try:
-            # What a cluster is bootstrapped with counts where the log has it, as in the shell.
-            plan = snapshot_plan(file, self._cut, control_only=file.is_bootstrap and not self._is_lone_file)
+            # The records of a bootstrap snapshot are in the log, too, and count there, as in the shell.
+            plan = snapshot_plan(file, self._piece_bytes, control_only=file.is_bootstrap and not self._is_lone_file)
             epoch = 0
             for batch in reader:
                 epoch = batch.epoch
@@ -150,7 +154,7 @@ class SnapshotCandidates:
 
 
 def is_lone_file(comparison: Comparison) -> bool:
-    """Whether there is one file without a directory: its states begin with its first record."""
+    """Whether the only copy is a single file, not a directory: its state begins with the file's first record."""
     copies = comparison.inventory.copies
     return len(copies) == 1 and copies[0].listing.directory is None
 
@@ -159,27 +163,32 @@ def is_lone_file(comparison: Comparison) -> bool:
 
 
 def must_restart(
-    comparison: Comparison, snapshots: SnapshotCandidates, checkpoint: Checkpoint, until: int | None
+    comparison: Comparison, snapshots: SnapshotCandidates, checkpoint: TablesProgress, until: int | None
 ) -> bool:
-    """Whether what the tables have of a cluster must go, because the log is not the one that they were made from."""
+    """Whether the tables' rows of a cluster must be replaced by a new read of its whole log.
+
+    That is so if the log has other records than those in the tables, or if a part that was missing, or had no known
+    state, can be read by now. ``until``: the offset at which this step ends.
+    """
     log, offset, state_end = comparison.log, checkpoint.offset, checkpoint.state_end or 0
     if not _log_has_checkpoint(log, checkpoint):
         return True
     if state_end < offset and snapshots.oldest(state_end + 1, offset - 1) is not None:
-        return True  # a state is known now within what was read without any
-    if state_end > offset:  # a snapshot was ahead of the log: who copies a directory may bring the snapshot first
+        return True  # a snapshot now gives a state within the records that were read without one
+    if state_end > offset:  # a snapshot was ahead of the log; if files are being copied, the log may follow only now
         new = log.between(offset, until).parts
         if new and new[0].run.first == offset:
             return True
-    gaps = checkpoint.gaps  # what was missing was repaired, or another copy has it
+    gaps = checkpoint.gaps  # records in one of them: it was repaired, or another copy has them
     return any(part.run.first < after and part.run.after > first for first, after in gaps for part in log.parts)
 
 
-def _log_has_checkpoint(log: Log, checkpoint: Checkpoint) -> bool:
-    """Whether the batch that the tables end with is in the log, as far as the log has that offset at all.
+def _log_has_checkpoint(log: Log, checkpoint: TablesProgress) -> bool:
+    """Whether the log agrees with the batch that the tables end with.
 
-    A log that ends before it is only behind, unless it knows a later epoch: then a leader took back what the tables
-    have. One that begins after it cannot be of an earlier epoch.
+    If the log has that offset, it must have that batch. If it ends before, it is only behind, unless its last epoch is
+    later than that of the tables: then a new leader has truncated records that the tables have. If it begins after
+    that offset, its first epoch must not be earlier.
     """
     if not log.parts:
         return True
@@ -198,9 +207,10 @@ def _log_has_checkpoint(log: Log, checkpoint: Checkpoint) -> bool:
 
 
 class ReadPlan(NamedTuple):
-    """What is new: the part of the log to read, the ranges to replay, and the snapshots that they begin with.
+    """The part of the log to read, the ranges to replay, and the snapshots with which replay ranges begin (``bases``).
 
-    ``expected``: the offset at which the log should go on; ``None`` where the tables have nothing of it.
+    ``expected``: the offset at which the log should begin, after the checkpoint or the first snapshot; ``None`` if any
+    offset will do.
     """
 
     log: Log
@@ -232,7 +242,7 @@ def make_plan(comparison: Comparison, snapshots: SnapshotCandidates, request: Re
 
 
 def _snapshot_before(point: Point, log: Log, snapshots: SnapshotCandidates) -> Snapshot | None:
-    """The newest snapshot at or before a point from which the log goes on."""
+    """Return the newest snapshot at or before a point whose end offset is in the log, or after the end of the log."""
     ranges = log.ranges()
 
     def fits(end: int) -> bool:
@@ -250,14 +260,14 @@ def _replay_ranges(
     *,
     is_lone_file: bool = False,
 ) -> tuple[tuple[ReplayRange, ...], tuple[Snapshot, ...]]:
-    """The replay ranges of a log, and their snapshots.
+    """Return the replay ranges of a log, and the snapshots that they begin with.
 
     Args:
-        whole: the offset ranges of the log without a gap.
-        snapshots: those that a range may begin with.
-        low: only snapshots that end there or later begin one.
-        state_end: the offset at which the known state ends, if the log may go on from it.
-        is_lone_file: the first range needs no snapshot wherever it begins.
+        ranges: the offset ranges of the log without a gap or break.
+        snapshots: the snapshots that a replay range may begin with.
+        low: a replay range begins only with a snapshot that ends at this offset or later.
+        state_end: the end of the known state, if the log may continue it; else ``None``.
+        is_lone_file: whether the first range needs no snapshot wherever it begins.
     """
     pairs: list[tuple[ReplayRange, Snapshot | None]] = []
     for index, (first, end) in enumerate(ranges):
@@ -269,24 +279,24 @@ def _replay_ranges(
             pairs.append((ReplayRange(base.plan.path if base else None, first, end), base))
         elif (base := snapshots.oldest(max(first, low), end)) is not None:
             pairs.append((ReplayRange(base.plan.path, base.end, end), base))
-    # The one state of each snapshot that no part of the log reaches or goes on from.
+    # A snapshot that the log neither reaches nor continues gives one state: a replay range without records.
     apart = [end for end in snapshots.ends if end >= low and not any(first <= end <= after for first, after in ranges)]
     bases = [snapshots.oldest(end, end) for end in [*(end for end in snapshots.ends if end < 0), *apart]]
     lone = [base for base in bases if base is not None]
     if len(lone) > 1 or ranges:
-        lone = [base for base in lone if base.end > 0]  # the one at offset 0 is what a cluster was bootstrapped with
+        lone = [base for base in lone if base.end > 0]  # one that ends at offset 0 is the bootstrap snapshot
     pairs += [(ReplayRange(base.plan.path, base.end, base.end), base) for base in lone]
     pairs.sort(key=lambda pair: (pair[0].since, pair[0].to))
     unique = []
     for (replayed, base), later in zip(pairs, [*pairs[1:], None], strict=False):
         begins_later = later is not None and later[1] == base and later[0].since == replayed.since == replayed.to
-        if base is None or not begins_later:  # else the next range begins with the same snapshot, and goes on
+        if base is None or not begins_later:  # else the next range, which has records, begins with the same snapshot
             unique.append((replayed, base))
     return tuple(replayed for replayed, _ in unique), tuple(base for _, base in unique if base is not None)
 
 
-def slices(comparison: Comparison, plan: ReadPlan, cluster_id: str, cut: int) -> Iterator[Slice]:
-    """Slices of about ``cut`` bytes: each offset once, a snapshot before the log that goes on from it."""
+def slices(comparison: Comparison, plan: ReadPlan, cluster_id: str, piece_bytes: int) -> Iterator[Slice]:
+    """Cut a plan into slices of about ``piece_bytes`` bytes, in order, a snapshot before the log that continues it."""
     waiting = list(plan.bases)
     group: list[LogPart] = []
 
@@ -299,12 +309,13 @@ def slices(comparison: Comparison, plan: ReadPlan, cluster_id: str, cut: int) ->
 
     def snapshot_slices(bases: Iterable[Snapshot]) -> Iterator[Slice]:
         for base in bases:
-            for runs in runs_of_about(base.plan.runs, cut):
+            for runs in runs_of_about(base.plan.runs, piece_bytes):
                 yield piece(base.copy, base.plan._replace(runs=runs))
 
+    most_bytes = piece_bytes + piece_bytes // 4
     for part in plan.log.parts:
         due = [base for base in waiting if base.end < part.run.after]
-        if group and (due or group[0].path != part.path or part.run.end - group[0].run.start > cut + cut // 4):
+        if group and (due or group[0].path != part.path or part.run.end - group[0].run.start > most_bytes):
             yield log_slice(group)
             group = []
         yield from snapshot_slices(due)

@@ -1,6 +1,6 @@
-"""The report of a warehouse: what needs attention, then a section a subject, each with a picture and short tables.
+"""The report on a warehouse: what needs attention, then one section per subject, with pictures and short tables.
 
-Made in three stages, so that each can be tried without the others: :mod:`.collect` asks Spark for few rows,
-:mod:`.compose` makes sections and pictures of them, :mod:`.page` and :mod:`.markdown` write those down. A section is
-one module of :mod:`.sections`; nothing lists them.
+Made in three stages, so that each can be tried without the others: :mod:`.collect` runs queries on Spark that
+return few rows, :mod:`.compose` turns them into sections and pictures, :mod:`.page` and :mod:`.markdown` format those
+as HTML and Markdown (:mod:`.write` writes the files). A section is one module of :mod:`.sections`; nothing lists them.
 """

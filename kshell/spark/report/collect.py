@@ -1,4 +1,4 @@
-"""Asks Spark what the sections of a report want to know (sums, and a few rows of each table), and names clusters."""
+"""The first stage of a report: run the queries of all sections on Spark, and choose names for cluster ids."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from kshell.spark.tables.warehouse import Warehouse
 
 _THREADS = 4
-"""Queries in parallel: each is a few short jobs, between which a core waits for the driver."""
+"""Queries that run in parallel: each is a few short jobs, between which cores would wait for the driver."""
 
 
 def collect(
     spark: SparkSession, read: Callable[[str], DataFrame], scope: Scope, progress: Progress | None = None
 ) -> dict[str, Answers]:
-    """Section -> the answers to what it asks. ``read`` gives a table by name, narrowed to what the report is about."""
+    """Return section -> query -> rows. ``read`` returns a table or view by name, limited to the report's clusters."""
     questions = [(section.name, name, sql) for section in sections() for name, sql in section.queries(scope).items()]
     frames = {table: read(table) for table in sorted({table for _, _, sql in questions for table in tables_of(sql)})}
     answers: dict[str, dict[str, Sequence[Row]]] = {section.name: {} for section in sections()}
@@ -45,12 +45,12 @@ def collect(
 
 
 def tables_of(sql: str) -> frozenset[str]:
-    """The tables that a question names (``{topics}``)."""
+    """Return the tables that a query names (``{topics}``)."""
     return frozenset(name for _, name, _, _ in Formatter().parse(sql) if name)
 
 
 def reader(warehouse: Warehouse, scope: Scope) -> Callable[[str], DataFrame]:
-    """Tables of a warehouse and its views ``current_…``, by name."""
+    """Return a function from the name of a table or view ``current_…`` to its rows of the scope's clusters."""
     from kshell.spark.views.named import named
 
     clusters = None if scope.cluster is None else [scope.cluster]
@@ -60,13 +60,14 @@ def reader(warehouse: Warehouse, scope: Scope) -> Callable[[str], DataFrame]:
 # --- names of clusters ------------------------------------------------------------------------------------------------
 
 _SHORTEST = 8
-"""Characters of an id that are shown at the least: as few as git shows of its own."""
+"""The fewest characters of a cluster id to show; git's short ids have about as many."""
 
 
 def cluster_names(clusters: Collection[str], chosen: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
-    """Cluster id -> what it is called. Ids are cut where no two of them begin alike.
+    """Return cluster id -> name to show: the ``chosen`` one (id, name), else the first characters of the id, as many as
+    are needed to tell all ids apart.
 
-    Raises UsageError for a name of no cluster, and for one that two have.
+    Raises UsageError if a chosen name is for an unknown cluster, or two clusters would have the same name.
     """
     names = dict(chosen)
     for cluster in names:
@@ -86,7 +87,7 @@ def cluster_names(clusters: Collection[str], chosen: Iterable[tuple[str, str]] =
 
 
 def renamed(answers: Mapping[str, Answers], names: Mapping[str, str]) -> dict[str, Answers]:
-    """The answers, section by section, with those names in the place of cluster ids."""
+    """Return the answers of all sections with cluster names in place of cluster ids."""
 
     def row_of(row: Mapping[str, object]) -> dict[str, object]:
         renamed_row = dict(row)

@@ -1,4 +1,4 @@
-"""Makes a report out of what was collected; how it is written down is the business of others."""
+"""The second stage of a report: turn the collected rows into a :class:`Document`, for any output format."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from kshell.errors import UsageError
+from kshell.plots import draw_rows
 from kshell.spark.report.section import LEVELS, Answers, Attention, ReportSection, Scope, SectionContent, text_of
 from kshell.spark.report.sections import sections
 
@@ -15,7 +16,7 @@ NO_PICTURES = "Without pictures: they need the package matplotlib (pip install '
 
 
 class RenderedPicture(NamedTuple):
-    """A picture: its bytes, what it shows in words, its size in CSS pixels, and a note below it."""
+    """A picture: its file's name without ending, bytes, a description, the size in CSS pixels, and a note below it."""
 
     name: str
     png: bytes
@@ -25,7 +26,7 @@ class RenderedPicture(NamedTuple):
 
 
 class ComposedSection(NamedTuple):
-    """A section with its content and pictures."""
+    """A section's declaration with its content and its pictures (none without matplotlib)."""
 
     section: ReportSection
     content: SectionContent
@@ -33,7 +34,7 @@ class ComposedSection(NamedTuple):
 
 
 class Document(NamedTuple):
-    """A whole report. ``facts`` say what it was made of; ``notes`` what is missing."""
+    """A whole report. ``facts`` say where its data is from, ``notes`` what is missing; ``attention``: worst first."""
 
     title: str
     facts: tuple[str, ...]
@@ -43,14 +44,14 @@ class Document(NamedTuple):
 
 
 def compose(scope: Scope, answers: Mapping[str, Answers], facts: tuple[str, ...]) -> Document:
-    """``answers``: section -> the answers to what it asks."""
+    """Describe each section by its ``answers``, draw its pictures, and sort what needs attention by level."""
     can_draw = importlib.util.find_spec("matplotlib") is not None
     parts = []
     for section in sections():
         content = section.describe(scope, answers[section.name])
         parts.append(ComposedSection(section, content, tuple(_pictures(section, content)) if can_draw else ()))
     attention = [(item, part.section) for part in parts for item in part.content.attention]
-    attention.sort(key=lambda pair: LEVELS.index(pair[0].level))  # else they stay in the order of the sections
+    attention.sort(key=lambda pair: LEVELS.index(pair[0].level))  # a stable sort: sections keep their order
     title = "Fleet report" if scope.is_fleet else f"Cluster {scope.cluster}"
     last = max((row["lastTimestampMs"] or 0 for row in answers["overview"]["clusters"]), default=0)
     facts = (*facts, f"records up to {text_of('time', last)} UTC") if last else facts
@@ -58,9 +59,7 @@ def compose(scope: Scope, answers: Mapping[str, Answers], facts: tuple[str, ...]
 
 
 def _pictures(section: ReportSection, content: SectionContent) -> Iterator[RenderedPicture]:
-    """The pictures of a section; of what there is nothing to draw there is none, and the section's lead says so."""
-    from kshell.plots import draw_rows
-
+    """Draw a section's pictures. One with nothing to draw is left out: the section's lead says so already."""
     for number, drawing in enumerate(content.drawings):
         name = section.name + (f"-{number}" if number else "")
         with contextlib.suppress(UsageError):

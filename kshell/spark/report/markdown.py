@@ -1,4 +1,4 @@
-"""A report as Markdown, with pictures in files of their own."""
+"""Format a report as Markdown, which links to its pictures as separate files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kshell.spark.report.section import NUMBERS, Attention, ReportSection, Secti
 
 
 def markdown(document: Document, folder: str) -> str:
-    """The whole text; pictures are expected as ``folder/NAME.png``."""
+    """Return the whole text, with links to pictures as ``folder/NAME.png``."""
     return "\n\n".join(_blocks(document, folder)) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""A report as one HTML page without scripts, pictures inside; for light and dark screens, and for paper."""
+"""Format a report as one HTML page without scripts, with the pictures in it; for light and dark screens and paper."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from kshell.spark.report.compose import ComposedSection, Document, RenderedPictu
 from kshell.spark.report.section import NUMBERS, Attention, ReportSection, SectionTable, TableColumn, text_of
 
 _LONG = 40
-"""Characters from which on lines may be broken."""
+"""A table cell with more characters than this may have several lines."""
 
 
 def page(document: Document) -> str:
-    """The whole page."""
+    """Return the whole page as HTML."""
     return "\n".join(_lines(document)) + "\n"
 
 
@@ -66,7 +66,7 @@ def _picture(picture: RenderedPicture) -> str:
     width, height = picture.size
     data = base64.b64encode(picture.png).decode("ascii")
     caption = f"<figcaption>{html(picture.note)}</figcaption>" if picture.note else ""
-    # Who cannot use a mouse scrolls what has the focus.
+    # It can have the focus, so that users without a mouse can scroll it with the keyboard.
     return (
         f'<figure><div class="scroll" tabindex="0" role="group" aria-label="Picture">'
         f'<img src="data:image/png;base64,{data}" alt="{html(picture.alt)}"'

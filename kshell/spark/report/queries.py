@@ -1,4 +1,4 @@
-"""Pieces of SQL that sections share: the things with the most by day, and the first of many rows."""
+"""SQL that sections share: sums by day of the largest topics, brokers or clusters, and the first of many rows."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from kshell.engine.result import Row
 from kshell.spark.report.section import Scope, TableColumn
 
 DAYS = 366
-"""Days back from the last one that has something, of what is shown by day."""
+"""How many days a sum by day goes back from the last day that has rows."""
 LINES = 20
-"""Things that are shown by day."""
+"""How many topics, brokers or clusters are shown by day at most: those with the largest sums."""
 _OF = "of"
+"""The column with the count of all rows, or of all that :func:`daily` chose from, before the limit."""
 
 
 def daily(table: str, who: str, value: str, column: str, where: str = "true") -> str:
-    """Columns ``day``, ``who``, ``column`` (the sum of ``value``) of the things with the most, and ``of``, how many
-    things there are."""
+    """SQL: per ``day`` and ``who`` (a column of ``table``), the sum of ``value`` as ``column``, for the :data:`LINES`
+    values of ``who`` with the largest sums; ``of`` is how many values there are."""
     return f"""
         WITH known AS (SELECT day, {who}, {value} AS counted FROM {table} WHERE day IS NOT NULL AND {where}),
         days AS (
@@ -33,21 +34,21 @@ def daily(table: str, who: str, value: str, column: str, where: str = "true") ->
 
 
 def daily_note(rows: Sequence[Row], who: str, noun: str) -> str:
-    """What :func:`daily` has left out."""
-    count, all_of = len({row[who] for row in rows}), of(rows)
+    """Return a note on how many values of ``who`` :func:`daily` has left out; empty if none."""
+    count, all_of = len({row[who] for row in rows}), total_of(rows)
     return f"{count} of {all_of:,} {noun}: those with the most" if count < all_of else ""
 
 
-def some(columns: str, rest: str, order: str, limit: int) -> str:
-    """The first rows, with how many there are."""
+def top_rows(columns: str, rest: str, order: str, limit: int) -> str:
+    """SQL: the first rows in an order, each with the count of all (``of``). ``rest``: FROM, WHERE and GROUP BY."""
     return f"SELECT {columns}, count(*) OVER () AS {_OF} {rest} ORDER BY {order} LIMIT {limit}"
 
 
-def of(rows: Sequence[Row]) -> int:
-    """How many rows there are in all, as :func:`some` and :func:`daily` describe."""
+def total_of(rows: Sequence[Row]) -> int:
+    """Return the count of all rows from an answer to :func:`top_rows` or :func:`daily`; 0 for one without rows."""
     return int(rows[0][_OF]) if rows else 0
 
 
 def in_cluster(scope: Scope, *columns: TableColumn) -> tuple[TableColumn, ...]:
-    """Columns of a table, with the cluster in front where there are several."""
+    """Return a table's columns, with the cluster in front if the report is about several clusters."""
     return (TableColumn("clusterId", "cluster"), *columns) if scope.is_fleet else columns

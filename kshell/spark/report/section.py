@@ -1,7 +1,7 @@
-"""What a section of a report declares (its queries, and what it says of their answers), and how its values read.
+"""What a section of a report declares (its queries, and how it describes their rows), and how values become text.
 
-A section asks in SQL, of tables by name, and has few rows back whatever there is. It says something in plain words:
-whoever writes a page of it escapes them.
+A section's queries are SQL over tables by name, and return few rows however large the tables are. Its texts are plain:
+the modules that format a page escape them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from kshell.render.cells import cell
 from kshell.tree.image import lasting
 
 LEVELS = health.LEVELS
-"""How bad something is, the worst first; a page's tones."""
+"""How severe something is, the worst first. A page uses them as CSS classes."""
 Answers = Mapping[str, Sequence[Row]]
-"""What was asked, by name -> the rows."""
+"""Name of a section's query -> the rows that it returned."""
 
 
 class Scope(NamedTuple):
@@ -29,17 +29,17 @@ class Scope(NamedTuple):
 
     @property
     def is_fleet(self) -> bool:
-        """Whether it is about several."""
+        """Whether the report is about all clusters of the warehouse."""
         return self.cluster is None
 
     @property
     def who(self) -> str:
-        """The column that things are listed by: clusters in a fleet, brokers in a cluster."""
+        """The column by which sums are grouped: clusters in a fleet, brokers in a cluster."""
         return "clusterId" if self.is_fleet else "broker"
 
 
 class TableColumn(NamedTuple):
-    """A column of a table: its key in the rows, its heading, and how its values read (:func:`text_of`)."""
+    """A column of a table: its key in the rows, its heading, and the ``kind`` of its values (:func:`text_of`)."""
 
     name: str
     title: str
@@ -47,7 +47,7 @@ class TableColumn(NamedTuple):
 
 
 class SectionTable(NamedTuple):
-    """``of``: how many rows there are in all, of which ``rows`` are some."""
+    """A table. ``of``: how many rows there are in all, if ``rows`` are only the first of them."""
 
     caption: str
     columns: tuple[TableColumn, ...]
@@ -56,16 +56,16 @@ class SectionTable(NamedTuple):
 
 
 class SectionDrawing(NamedTuple):
-    """Rows that have a picture (:mod:`kshell.plots`), and a note below it."""
+    """Rows to draw, and a note below the picture. :mod:`kshell.plots` chooses the picture by their columns."""
 
     rows: Sequence[Row]
     note: str = ""
 
 
 class Attention(NamedTuple):
-    """Something that a person should look at: ``figure`` counts or measures it, ``where`` says in what.
+    """Something that a user should look at: ``figure`` counts or measures it, ``where`` names examples.
 
-    ``fact`` is the check of ``health`` that finds the same; what no check finds has none.
+    ``fact`` is the check of ``health`` that finds the same; ``None`` if no check does.
     """
 
     level: str
@@ -76,12 +76,12 @@ class Attention(NamedTuple):
 
     @classmethod
     def of(cls, fact: str, figure: str, message: str, where: str = "") -> Attention:
-        """One that is as bad as ``health`` says."""
+        """Create one with the level that the check ``fact`` of ``health`` has."""
         return cls(health.level_of(fact), figure, message, where, fact)
 
 
 class SectionContent(NamedTuple):
-    """What a section says. ``lead``: its most important sentence, also where there is nothing to show."""
+    """What a section says. ``lead``: its most important sentence; it is there even if there is nothing to show."""
 
     lead: str
     drawings: tuple[SectionDrawing, ...] = ()
@@ -90,9 +90,10 @@ class SectionContent(NamedTuple):
 
 
 class ReportSection(NamedTuple):
-    """``queries``: SQL by name; ``{topics}`` in it is the table of that name. Answers have few rows, whatever there is.
+    """The declaration of a section. First its queries run; then ``describe`` gets their rows.
 
-    ``about`` says what is counted, and ``sources`` the tables where the rest can be found.
+    ``queries``: name -> SQL, in which ``{topics}`` is the table of that name. ``place`` sorts the sections. ``about``
+    says what is counted, ``sources`` in which tables users find all rows.
     """
 
     name: str
@@ -104,14 +105,14 @@ class ReportSection(NamedTuple):
     describe: Callable[[Scope, Answers], SectionContent]
 
 
-# --- how values read --------------------------------------------------------------------------------------------------
+# --- values as text ---------------------------------------------------------------------------------------------------
 
 NUMBERS = frozenset(("count", "ratio", "share", "lasting"))
-"""Kinds that stand at the right."""
+"""Kinds of columns that are aligned right."""
 
 
 def text_of(kind: str, value: Any) -> str:
-    """A value of a column of that kind; ``-`` for what is not known or does not apply."""
+    """Return a value as text, by the kind of its column; ``-`` for null: not known, or it does not apply."""
     return "-" if value is None else _KINDS[kind](value)
 
 
@@ -120,7 +121,7 @@ def _text(value: Any) -> str:
 
 
 def _time(value: Any) -> str:
-    """To the second."""
+    """Format milliseconds since 1970, to the second."""
     return moment(value).partition(".")[0]
 
 

@@ -1,4 +1,4 @@
-"""Puts a report into files."""
+"""The last stage of a report: choose the files from a path and formats, and write them."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _NAME = "report"
 
 
 class ReportTarget(NamedTuple):
-    """Files to write: format -> path."""
+    """The files to write: format -> path."""
 
     files: Mapping[str, str]
 
     @property
     def pictures(self) -> str:
-        """The directory of the pictures of the Markdown file."""
+        """The directory for the pictures that the Markdown file links to."""
         return os.path.splitext(self.files[MARKDOWN])[0] + "-pictures"
 
 
 def target_of(place: str, formats: Iterable[str] = ()) -> ReportTarget:
-    """A directory, in which the files are ``report.html`` and ``report.md``; or a file, whose ending says its format.
+    """Choose files: ``report.html`` and ``report.md`` in a directory, or one file whose ending says its format.
 
-    ``formats``: only those. Raises UsageError where the file's ending says another one.
+    ``formats``: only these; empty: all. Raises UsageError if the file's ending says another format.
     """
     wanted, ending_format = set(formats), _ENDINGS.get(os.path.splitext(place)[1].lower())
     if ending_format is None or os.path.isdir(place):
@@ -44,7 +44,7 @@ def target_of(place: str, formats: Iterable[str] = ()) -> ReportTarget:
 
 
 def write(document: Document, target: ReportTarget) -> list[tuple[str, int]]:
-    """Path and bytes of every file that was written, pictures included. Raises CommandError."""
+    """Write the files. Return path and size in bytes of each, pictures included. Raises CommandError if that fails."""
     files: list[tuple[str, bytes]] = []
     if HTML in target.files:
         files.append((target.files[HTML], page(document).encode()))

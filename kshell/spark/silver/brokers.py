@@ -1,4 +1,7 @@
-"""Registrations of brokers: replaced, fenced, unfenced and changed under the epoch that they have."""
+"""The table ``brokers``: registrations of brokers, and the records that replace, fence, unfence, change or remove them.
+
+A record that changes a registration takes effect only if it names the registration's broker epoch.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,13 @@ from kshell.spark.silver.versions import BASES, current, last_of, state_columns,
 _SET, _REMOVED = "REGISTER_BROKER_RECORD", "UNREGISTER_BROKER_RECORD"
 _FENCED, _UNFENCED, _CHANGED = "FENCE_BROKER_RECORD", "UNFENCE_BROKER_RECORD", "BROKER_REGISTRATION_CHANGE_RECORD"
 _MAY_CHANGE = ("fenced", "inControlledShutdown", "directories", "cordonedDirectories")
-"""What records after a registration can change; the rest only a registration says."""
+"""Columns that later records can change; only another registration changes the rest."""
 _NOBODY = "cast(-9223372036854775808 AS bigint)"
-"""The epoch of a broker that is not registered."""
+"""SQL: stands for the epoch of a broker that is not registered: no record has it."""
 
 
 def _brokers(table: SilverTable) -> str:
-    """One row per broker and how it was registered."""
+    """Build the query: one row per version of a broker's registration."""
     expressions = {
         "id": "coalesce(registered.brokerId, change.brokerId, fence.id, removed.brokerId)",
         "epoch": "coalesce(registered.brokerEpoch, change.brokerEpoch, fence.epoch)",

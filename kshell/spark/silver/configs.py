@@ -1,4 +1,4 @@
-"""What is set: configs, quotas, finalized features."""
+"""The tables ``configs``, ``quotas`` and ``features`` (finalized ones): values that records set and remove."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from kshell.spark.silver.versions import MOMENT, after, versions, whole_states
 
 _CONFIG, _QUOTA, _LEVEL = "CONFIG_RECORD", "CLIENT_QUOTA_RECORD", "FEATURE_LEVEL_RECORD"
 _LABELS = {"client-id": (0, "clientId"), "ip": (1, "ip"), "user": (2, "user")}
-"""Entity type -> its place in an entity's name, and how it is called there."""
+"""Entity type of a quota -> its position in an entity's name, and its label there."""
 _UNSAFE = r"[\x00-\x1f\x7f-\x9f/%()]"
+"""Characters that are percent-encoded in an entity's name."""
 
 
 def _configs(table: SilverTable) -> str:
-    """One row per key and its value, secrets hidden: a hidden value that is set again is a version. A topic's configs
-    last no longer than the topic."""
+    """Build the query: one row per config and value. Secrets are redacted and cannot be compared, so each time that one
+    is set begins a version. A topic's configs end with the topic, at the latest."""
     expressions = {
         "resourceType": named(RESOURCE_TYPES, "said.resourceType"),
         "resourceName": "said.resourceName",
@@ -50,8 +51,8 @@ states AS (
 
 
 def _features(table: SilverTable) -> str:
-    """One row per feature and its level. Level 0 takes one back, but for the metadata.version; kraft.version is told by
-    the voters' records."""
+    """Build the query: one row per feature and level. Level 0 removes a feature, except for metadata.version.
+    kraft.version is left out: it is in control records (gold table ``upgrades``)."""
     expressions = {"name": "said.name", "level": "said.featureLevel"}
     is_removed, where = f"said.featureLevel = 0 AND said.name <> '{FEATURE}'", f"said.name <> '{KRAFT_FEATURE}'"
     parts = whole_states(table, opened(_LEVEL), expressions, is_removed, where=where)
@@ -59,7 +60,7 @@ def _features(table: SilverTable) -> str:
 
 
 def _quotas(table: SilverTable) -> str:
-    """One row per limit and its value."""
+    """Build the query: one row per quota (entity and key) and value."""
     entries = f"transform({by_name('said.entity', 'entityType')}, e -> struct(e.entityType, e.entityName))"
     entity = f"map_from_entries({entries})"
     expressions = {
@@ -76,7 +77,7 @@ def _quotas(table: SilverTable) -> str:
 
 
 def _entity_name(entity: str, kind: str) -> str:
-    """A name in the entity, as :func:`kshell.metadata.names.entity_name`."""
+    """SQL: the entity's name of one type, as :func:`kshell.metadata.names.entity_name`; null if it has none."""
     name = f"element_at({entity}, '{kind}')"
     return (
         f"CASE WHEN NOT array_contains(map_keys({entity}), '{kind}') THEN NULL"
@@ -86,7 +87,7 @@ def _entity_name(entity: str, kind: str) -> str:
 
 
 def _segment(entity: str) -> str:
-    """``clientId(x)_user(y)``, as :func:`kshell.metadata.families.quotas.entity_segment`."""
+    """SQL: the entity as a path segment ``clientId(x)_user(y)``, as ``entity_segment`` of the family ``quotas``."""
     places = " ".join(f"WHEN '{kind}' THEN {place}" for kind, (place, _) in _LABELS.items())
     labels = " ".join(f"WHEN '{kind}' THEN '{label}'" for kind, (_, label) in _LABELS.items())
     label = f"CASE e.entityType {labels} ELSE {path_name('e.entityType', _UNSAFE)} END"

@@ -1,6 +1,6 @@
-"""Controllers: who is registered, who is a voter, and who leads, as far as the log tells.
+"""The table ``controllers``: which are registered, which are voters and which leads, as far as the log says.
 
-A voter's addresses are those of its registration, else those of the voter set. Without a voter set (kraft.version 0)
+A voter's listeners are those of its registration, else those of the voter set. Without a voter set (kraft.version 0)
 the voters are those that the last LeaderChange names. A snapshot names no leader.
 """
 
@@ -18,12 +18,13 @@ _SET, _REMOVED, _LEADER, _VOTERS = (
 )
 _NO_IDS = "cast(array() AS array<int>)"
 _ALWAYS = "cast(-9223372036854775808 AS bigint)"
-"""Since when something is not there that never was."""
+"""SQL: an offset before all others, for a controller that has no current row."""
 _REGISTRATION = ("listeners", "incarnationId", "zkMigrationReady", "supportedFeatures")
+"""Columns that are known only while a controller is registered; ``listeners`` also from the voter set."""
 
 
 def _controllers(table: SilverTable) -> str:
-    """One row per controller and what was so of it."""
+    """Build the query: one row per version of a controller."""
     endpoints = "transform(voter.endpoints, p -> struct(p.name, p.host, p.port, cast(NULL AS string)))"
     registered = f"""named_struct('listeners', {listeners("registered.endPoints")},
       'incarnationId', registered.incarnationId, 'zkMigrationReady', registered.zkMigrationReady,

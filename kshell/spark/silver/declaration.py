@@ -1,4 +1,4 @@
-"""What a silver table declares: columns, key, the record types that it is made of, and the query that makes it."""
+"""What a silver table declares: columns, key, the record types that change it, and the query that computes it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 CLUSTER = Field("clusterId", "string", "the cluster")
 BASE = "SNAPSHOT_HEADER"
-"""The record that a base snapshot begins with: what was before, and is not in the snapshot, ends there."""
+"""Type of the first record of a base snapshot. Earlier state that is not in the snapshot ends with it."""
 
 
 class SilverTable(NamedTuple):
-    """A table with one row per version of what its key names.
+    """A table with one row per version of each key.
 
     Attributes:
         fields: all columns, those of the key among them.
         keys: names of columns, without ``clusterId``.
         types: record types that can change the table; without one of those among the events it stays unchanged.
-        query: SQL that gives the rows: those of before, closed where they ended, and the new ones. It reads
-            ``{events}`` (:data:`~kshell.spark.silver.events.EVENT_FIELDS`, of any types) and, by the name of the
-            table, the current rows as they were before the events: its own and those of all ``needs``.
+        query: builds SQL that returns the rows: those that were current before the events, closed where they ended, and
+            the new ones. The SQL reads ``{events}`` (:data:`~kshell.spark.silver.events.EVENT_FIELDS`, of any types)
+            and, as ``{name of the table}``, the rows current before the events: its own and those of all ``needs``.
         needs: other silver tables whose current rows the query reads.
     """
 
@@ -39,21 +39,21 @@ class SilverTable(NamedTuple):
 
     @property
     def values(self) -> tuple[Field, ...]:
-        """The columns that are neither cluster nor key nor about the version."""
+        """The columns that are neither the cluster, nor in the key, nor those of :data:`VERSION`."""
         rest = {CLUSTER.name, *self.keys, *(field.name for field in VERSION)}
         return tuple(field for field in self.fields if field.name not in rest)
 
     @property
     def record_types(self) -> tuple[str, ...]:
-        """The types whose records say something of a key."""
+        """The types of records that set, change or remove a key: ``types`` without the snapshot's header."""
         return tuple(name for name in self.types if name != BASE)
 
     def versions(self, events: DataFrame, before: Mapping[str, DataFrame]) -> DataFrame:
-        """The table's rows.
+        """Run the query and return the table's rows.
 
         Args:
-            events: records that take effect, of the clusters that are concerned.
-            before: by name of a table, its current rows of those clusters; without rows where there are none.
+            events: the records that take effect, of the clusters to compute.
+            before: table name -> current rows of these clusters before the events; an empty DataFrame if none.
         """
         return events.sparkSession.sql(self.query(self), None, events=events, **before)
 
@@ -66,5 +66,5 @@ def silver(
     query: Callable[[SilverTable], str],
     needs: tuple[str, ...] = (),
 ) -> SilverTable:
-    """A table of versions of the shell's table of that name, with its cluster before the columns."""
+    """Declare the versions of the shell's table ``name``: its recorded columns, after ``clusterId``."""
     return SilverTable(name, summary, (CLUSTER, *recorded_fields(name), *VERSION), keys, (*types, BASE), query, needs)

@@ -1,5 +1,7 @@
-"""Which records take effect, and when: metadata transactions held back until they end (KIP-868), aborted and open ones
-left out, snapshots in the place of the log before them. The rules are those of :mod:`kshell.metadata.replay`.
+"""Which records take effect, and at which offset, by the rules of :mod:`kshell.metadata.replay`.
+
+Records of a metadata transaction (KIP-868) take effect at its end; those of an aborted or open one do not. A base
+snapshot replaces the log before it. In come decoded records, out go events, which all silver tables are computed from.
 """
 
 from __future__ import annotations
@@ -30,13 +32,13 @@ RANGE_FIELDS = (
     Field("sinceOffset", "int64", "the first offset of the log that is applied on it"),
     Field("toOffset", "int64", "the offset after the last one"),
 )
-"""A replay range is a part of the log that is applied to one state: the one before it, or that of a snapshot."""
+"""A replay range: a part of the log that is applied to the state before it, or to that of its base snapshot."""
 
 _BEGIN, _END, _ABORT = "BEGIN_TRANSACTION_RECORD", "END_TRANSACTION_RECORD", "ABORT_TRANSACTION_RECORD"
 _MARKERS = quoted((_BEGIN, _END, _ABORT))
 _CONTROL = quoted(kind.name for kind in CONTROL_TYPES.values())
 _IN_BASE = f"{1 << 62}L"
-"""Added to the offset within a snapshot: more than any offset of a log."""
+"""SQL: added to a record's offset within a snapshot for its ``sequence``: larger than any offset of a log."""
 
 _TRANSACTIONS = f"""
 WITH bounded AS (
@@ -104,24 +106,25 @@ WHERE isSnapshot AND reason IS NULL"""
 
 
 def effective(records: DataFrame, ranges: DataFrame) -> DataFrame:
-    """The records that take effect, each once.
+    """Return the records that take effect, each once.
 
     Args:
-        records: rows of the view ``records``, each (cluster, offset) of the log once; those of a transaction that was
-            open before from :func:`open_transactions_of` on. A record that did not decode takes no effect.
-        ranges: :data:`RANGE_FIELDS`.
+        records: rows of the view ``records``, each (cluster, offset) of the log once. If the step before left a
+            transaction open, they start where that begins (:func:`open_transactions_of`). A record that could not be
+            decoded takes no effect.
+        ranges: the replay ranges, with columns :data:`RANGE_FIELDS`.
 
     Returns:
-        Columns :data:`EVENT_FIELDS`, in no certain order.
+        Rows with columns :data:`EVENT_FIELDS`, in no particular order.
     """
     return records.sparkSession.sql(_EFFECTIVE, records=records, ranges=ranges)
 
 
 def open_transactions_of(records: DataFrame, ranges: DataFrame) -> DataFrame:
-    """Where a transaction begins that is open at the end: its records take no effect yet, and are to be given again.
+    """Find transactions that are still open at the end. The next step must be given their records again.
 
     Returns:
-        (``clusterId``, ``offset``) of the BeginTransaction, of clusters that have such a one.
+        ``clusterId`` and ``offset`` of the BeginTransactionRecord, for clusters with an open transaction.
     """
     query = f"{_TRANSACTIONS} SELECT clusterId, begun AS offset FROM transactions WHERE isNewest AND ender IS NULL"
     return records.sparkSession.sql(query, records=records, ranges=ranges)

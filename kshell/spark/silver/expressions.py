@@ -1,4 +1,4 @@
-"""SQL that several tables need: the fields of records, Kafka's names of codes, names in paths, lists of nodes."""
+"""SQL that several tables need: fields of records, Kafka's names of codes, names in paths, listeners, features."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from kshell.spark.schemas import column_name, record_fields, spark_columns
 from kshell.tables.declaration import Field
 
 UNSAFE = r"[\x00-\x1f\x7f-\x9f/%]"
-"""Characters that a name has no room for in a path."""
+"""Characters that are percent-encoded in a path segment."""
 LISTENERS = "array<struct<name:string,host:string,port:int,securityProtocol:string>>"
 _FEATURES = "map<string,struct<min:smallint,max:smallint>>"
 
 
 def opened(record_type: str, *names: str) -> str:
-    """The fields of a record as a struct; with ``names`` only those. Fields that the record does not write are null.
+    """SQL: the fields of a record as a struct; with ``names``, only these. Fields that the record lacks are null.
 
     A type with a field that is named like a column of ``records`` (``epoch``) must be given ``names``.
     """
@@ -26,25 +26,25 @@ def opened(record_type: str, *names: str) -> str:
 
 
 def quoted(names: Iterable[str]) -> str:
-    """Texts as a list for ``IN``."""
+    """SQL: strings as a list for ``IN``."""
     return ", ".join(f"'{name}'" for name in names)
 
 
 def named(names: Mapping[int, str], code: str) -> str:
-    """Kafka's name of a code, as :func:`kshell.metadata.values.enum_name`."""
+    """SQL: Kafka's name of a numeric code, as :func:`kshell.metadata.values.enum_name`."""
     cases = " ".join(f"WHEN {number} THEN '{name}'" for number, name in names.items())
     return f"CASE {code} {cases} ELSE concat('UNKNOWN(', cast({code} AS string), ')') END"
 
 
 def by_name(structs: str, name: str) -> str:
-    """A list of structs sorted by the string ``name``; of several with one name the last."""
+    """SQL: an array of structs sorted by the field ``name``; of several with the same name only the last one."""
     numbered = f"transform({structs}, (s, i) -> struct(s.{name} AS name, i AS at))"
     last = f"filter({numbered}, s -> NOT exists({numbered}, other -> other.name = s.name AND other.at > s.at))"
     return f"transform(array_sort({last}), s -> get({structs}, s.at))"
 
 
 def path_name(name: str, unsafe: str = UNSAFE) -> str:
-    """A name as a path segment, as :func:`kshell.metadata.names.encode_name`."""
+    """SQL: a name as a path segment, as :func:`kshell.metadata.names.encode_name`."""
     percent = "regexp_replace(hex(encode(c, 'UTF-8')), '(..)', '%$1')"
     letters = f"transform(split({name}, ''), c -> CASE WHEN c RLIKE r'{unsafe}' THEN {percent} ELSE c END)"
     return (
@@ -56,12 +56,12 @@ def path_name(name: str, unsafe: str = UNSAFE) -> str:
 
 
 def listeners(points: str) -> str:
-    """End points of a registration as the shell lists them: sorted by name, each once."""
+    """SQL: the endpoints of a registration as the shell lists them: sorted by listener name, each name once."""
     protocol = named(SECURITY_PROTOCOLS, "p.securityProtocol")
     return f"transform({by_name(points, 'name')}, p -> struct(p.name, p.host, p.port, {protocol} AS securityProtocol))"
 
 
 def features(levels: str) -> str:
-    """Feature -> the levels that a node supports."""
+    """SQL: a map of each feature to the lowest and highest level (``min``, ``max``) that a node supports."""
     entry = "struct(f.name, struct(f.minSupportedVersion AS min, f.maxSupportedVersion AS max))"
     return f"cast(map_from_entries(transform({by_name(levels, 'name')}, f -> {entry})) AS {_FEATURES})"

@@ -1,4 +1,4 @@
-"""Who may do what: access control entries, SCRAM credentials, delegation tokens."""
+"""The tables ``acls``, ``users`` (their SCRAM credentials) and ``tokens`` (delegation tokens)."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _CODES = {
     "permissionType": PERMISSION_TYPES,
 }
 _TOKEN_FIELDS = {"tokenRequester": "requester", "expiryTimestamp": "expirationTimestamp"}
-"""Columns that the record names otherwise."""
+"""Column -> the field of the record, where their names differ."""
 
 
 def _acls(table: SilverTable) -> str:
-    """One row per entry and the time that it was there: entries are added and removed by id, never changed."""
+    """Build the query: one row per ACL. ACLs are added and removed by id, and never change."""
     expressions = {field.name: f"said.{field.name}" for field in recorded_fields("acls")}
     expressions |= {name: named(codes, expressions[name]) for name, codes in _CODES.items()}
     return set_and_removed(table, _ACL, expressions, _REMOVED_ACL)
 
 
 def _users(table: SilverTable) -> str:
-    """One row per credential. All but the iterations is secret: a credential that was set again is a new version."""
+    """Build the query: one row per version of a credential. As salt and keys are hidden, each new one is a version."""
     expressions = {
         "name": "said.name",
         "mechanism": named(MECHANISMS, "said.mechanism"),
@@ -42,7 +42,7 @@ def _users(table: SilverTable) -> str:
 
 
 def _tokens(table: SilverTable) -> str:
-    """One row per token and its times. A renewal is a new version."""
+    """Build the query: one row per version of a token. A renewal begins a new version."""
     expressions = {
         field.name: f"said.{_TOKEN_FIELDS.get(field.name, field.name)}" for field in recorded_fields("tokens")
     }

@@ -1,9 +1,9 @@
-"""Topics, and their partitions: set as a whole, changed field by field, gone with their topic.
+"""The tables ``topics`` and ``partitions``: partitions are set as a whole, changed by field, and end with their topic.
 
-Partitions are made as :mod:`kshell.metadata.partitions` does it (``PartitionRegistration.merge``): a field that a
-change does not name stays, every change raises the partition epoch, and one that names a leader the leader epoch. Each
-record is brought to its topic first, and with that to the topic's end; from there on all is windows over the records of
-one partition.
+Changes are applied as in :mod:`kshell.metadata.partitions` (``PartitionRegistration.merge``): a field that a change
+does not name stays, every change raises the partition epoch, and one that names a leader also the leader epoch. The
+query first joins each record to its topic, and so to the topic's end; all further parts are windows over the records
+of one partition.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kshell.spark.silver.versions import (
 _TOPIC, _REMOVED = "TOPIC_RECORD", "REMOVE_TOPIC_RECORD"
 _SET, _CHANGED, _CLEARED = "PARTITION_RECORD", "PARTITION_CHANGE_RECORD", "CLEAR_ELR_RECORD"
 _RECORD_FIELDS = {"elr": "eligibleLeaderReplicas"}
-"""Columns that the record names otherwise."""
+"""Column -> the field of the record, where their names differ."""
 _INTS, _TEXTS = "cast(array() AS array<int>)", "cast(array() AS array<string>)"
 _PAST = "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
 
@@ -54,16 +54,16 @@ lives AS (
     )
   ) WHERE type = '{_TOPIC}'
 )"""
-"""The parts of a query that end with ``lives``; they need :data:`~kshell.spark.silver.versions.BASES`."""
+"""SQL: common table expressions up to ``lives``; :data:`~kshell.spark.silver.versions.BASES` must come before."""
 
 
 def _topics(table: SilverTable) -> str:
-    """One row per topic and the time that it was there."""
+    """Build the query: one row per topic, from its TopicRecord to its removal."""
     return set_and_removed(table, _TOPIC, {"name": "said.name", "topicId": "said.topicId"}, _REMOVED)
 
 
 def _partitions(table: SilverTable) -> str:
-    """One row per partition and all that was so of it."""
+    """Build the query: one row per version of a partition."""
     columns = [field.name for field in table.values if field.name != "topic"]
     fields = {name: f"said.{_RECORD_FIELDS.get(name, name)}" for name in columns}
     code = "said.leaderRecoveryState"
@@ -162,7 +162,7 @@ states AS (
 
 
 def _as_int(number: str) -> str:
-    """The lower half, as Java adds: after the largest ``int`` comes the smallest."""
+    """SQL: the lower 32 bits, as an ``int`` overflows in Java: after the largest comes the smallest."""
     return f"cast(shiftright(shiftleft({number}, 32), 32) AS int)"
 
 

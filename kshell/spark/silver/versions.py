@@ -1,9 +1,9 @@
-"""States into versions: SQL that is the same for every table.
+"""SQL that turns the states of a key into versions, in the same way for every silver table.
 
-A state says how a key is from one moment on: ``clusterId``, key, values, ``atOffset``, ``atMs``, ``sequence``,
-``isGone`` (it is not there: the values do not matter), ``isNew`` (it begins a version even where nothing that is seen
-differs), and until when it lasts at the latest: ``endsOffset``, ``endsMs``. All windows of a table are over the same
-rows in the same order: one shuffle, and one sort.
+A state says how a key is from one moment on. Its columns are ``clusterId``, the key, the values, the moment
+(``atOffset``, ``sequence``, ``atMs``), ``isGone`` (the key does not exist: ignore the values), ``isNew`` (it begins a
+version even if no visible value differs), and when it ends at the latest (``endsOffset``, ``endsMs``). All windows of
+a table have the same rows in the same order, so that Spark shuffles and sorts once.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from kshell.spark.silver.expressions import opened, quoted
 from kshell.tables.declaration import OTHER_FIELDS, Field
 
 ENDLESS = f"{(1 << 63) - 1}L"
-"""The end of what lasts, while rows are sorted by it."""
+"""SQL: stands for the end of versions that have not ended, so that rows can be sorted by it."""
 MOMENT = "struct(atOffset, sequence, atMs)"
+"""SQL: when a row takes effect; moments compare by offset, then by sequence."""
 BASES = f"""bases AS (
   -- where each base snapshot of a cluster begins, in order
   SELECT clusterId, sort_array(collect_list({MOMENT})) AS bases FROM {{events}} WHERE type = '{BASE}' GROUP BY clusterId
@@ -24,22 +25,22 @@ BASES = f"""bases AS (
 
 
 def replay_window(table: SilverTable) -> str:
-    """The window over states that can build on each other, in order: nothing goes on behind its end."""
+    """SQL: the window over a key's states that share an ``endsOffset``: no value carries over to states after that."""
     return f"PARTITION BY {', '.join(table.keys)}, clusterId, endsOffset ORDER BY atOffset, sequence"
 
 
 def last_of(value: str, table: SilverTable) -> str:
-    """The last value that is not null, up to the present state."""
+    """SQL: the last value that is not null, up to the current state."""
     return f"last({value}, true) OVER ({replay_window(table)} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
 
 
 def after(moment: str) -> str:
-    """Whether a moment is after that of the row."""
+    """SQL: whether a moment is after that of the row."""
     return f"({moment}.atOffset > atOffset OR ({moment}.atOffset = atOffset AND {moment}.sequence > sequence))"
 
 
 def until_base(rows: str) -> str:
-    """The rows of a query's part with ``endsOffset``, ``endsMs``, ``endsSequence``: nothing outlasts the next base."""
+    """SQL: add ``endsOffset``, ``endsMs``, ``endsSequence`` to rows: they end with the next base at the latest."""
     return f"""
   SELECT * EXCEPT (bases, following), coalesce(following.atOffset, {ENDLESS}) AS endsOffset,
     following.atMs AS endsMs, following.sequence AS endsSequence
@@ -50,7 +51,7 @@ def until_base(rows: str) -> str:
 
 
 def current(table: SilverTable, columns: str = "") -> str:
-    """The current rows of a table as states that it goes on from; ``columns``: values in place of the table's own."""
+    """SQL: a table's current rows as the states to start from; ``columns``: values instead of the table's own."""
     own = columns or ", ".join(field.name for field in table.values)
     return f"""
   SELECT clusterId, {", ".join(table.keys)}, validFromOffset AS atOffset, validFromMs AS atMs, -1L AS sequence,
@@ -59,8 +60,8 @@ def current(table: SilverTable, columns: str = "") -> str:
 
 
 def state_columns(table: SilverTable, expressions: Mapping[str, str], is_removed: str, new: str = "false") -> str:
-    """The columns of a state, in the order of :func:`current`: ``expressions`` has the key, and the
-    values, which are null where the key is gone."""
+    """SQL: the columns of a state, in the order of :func:`current`. ``expressions``: the key and the values, which are
+    null where ``is_removed``. ``new``: whether a record (not of a base) begins a version in any case."""
     keys = ", ".join(f"{expressions[name]} AS {name}" for name in table.keys)
     values = ", ".join(
         f"CASE WHEN NOT ({is_removed}) THEN {expressions[field.name]} END AS {field.name}" for field in table.values
@@ -78,10 +79,10 @@ def whole_states(
     new: str = "false",
     where: str = "true",
 ) -> str:
-    """The parts of a query that end with ``bounded``: states of what is only ever set as a whole and removed.
+    """SQL: common table expressions up to ``bounded``, the states of keys that are only set as a whole and removed.
 
     Args:
-        payload: the record's fields, which ``expressions``, ``is_removed``, ``new`` and ``where`` name ``said``.
+        payload: the record's fields as a struct, ``said`` in ``expressions``, ``is_removed``, ``new`` and ``where``.
     """
     return f"""
 said AS (
@@ -97,14 +98,14 @@ bounded AS ({until_base("stated")}
 
 
 def set_and_removed(table: SilverTable, record_type: str, expressions: Mapping[str, str], removed: str) -> str:
-    """The query of a table whose records of one type set a key as a whole, and of another remove it."""
+    """Build the query of a table in which one type of record sets a key as a whole and another type removes it."""
     parts = whole_states(table, opened(record_type), expressions, is_removed=f"type = '{removed}'")
     return f"WITH {parts} {versions('bounded', table)}"
 
 
 def versions(states: str, table: SilverTable) -> str:
-    """The end of a query: the rows of a table. Of states at one offset the last counts; one that says the same as the
-    one before begins nothing."""
+    """SQL: the end of a query, which turns ``states`` into the table's rows. Of several states at one offset the last
+    counts. A state with the same values as the one before begins no version, unless it ``isNew``."""
     key = f"PARTITION BY {', '.join(table.keys)}, clusterId"
     order = f"{key} ORDER BY endsOffset, atOffset, sequence"
     compared_values = f"struct({', '.join(_comparable(field) for field in table.values)})"
@@ -142,6 +143,6 @@ FROM begun WHERE NOT isGone AND end.offset > atOffset"""
 
 
 def _comparable(field: Field) -> str:
-    """A value as Spark can compare it: it takes no maps."""
+    """SQL: a value in a form that Spark can compare: a map as the sorted array of its entries."""
     is_map = isinstance(field.type, dict) and OTHER_FIELDS in field.type
     return f"array_sort(map_entries({field.name})) AS {field.name}" if is_map else field.name

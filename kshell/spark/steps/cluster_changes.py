@@ -1,4 +1,4 @@
-"""What is new of a cluster: in its reconciled log, beside the state of a warehouse, and in its records. No Spark."""
+"""What a step changes of one cluster: its reconciled log compared with the state of the warehouse. Free of Spark."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ if TYPE_CHECKING:
 
 
 class TimeRange(NamedTuple):
-    """The earliest and the latest time among new records of a cluster, in milliseconds; of one without any, after the
-    last that calendars have."""
+    """The earliest and the latest time of new records in ms since 1970; a record without one is after the year 9999."""
 
     earliest: int
     latest: int
 
 
 class RecordCounts(NamedTuple):
-    """Of a cluster's new records: how many of each type, how many were not decoded, and their times."""
+    """The new records of a cluster: how many there are of each type, how many were not decoded, and their times."""
 
     types: Mapping[str, int]
     undecoded: int
@@ -29,25 +28,25 @@ class RecordCounts(NamedTuple):
 
 
 class ClusterChange(NamedTuple):
-    """A cluster of which something is new."""
+    """A cluster that a step changes, with its reconciled log."""
 
     log: ReconciledLog
     before: ClusterState | None
-    """Its state until now; ``None`` where nothing counts any more."""
+    """The cluster's state after the last step; ``None`` if the cluster is new or its tables start from scratch."""
 
     @property
     def cluster_id(self) -> str:
-        """The cluster."""
+        """The cluster id."""
         return self.log.cluster_id
 
     @property
     def open_transaction(self) -> int | None:
-        """Where a transaction begins that was open until now."""
+        """The offset at which a metadata transaction begins that was open after the last step; ``None``: none was."""
         return None if self.before is None else self.before.held
 
 
 def change_of(log: ReconciledLog, state: WarehouseState) -> ClusterChange | None:
-    """Return what is new in a reconciled log; ``None`` for nothing, whatever copies report if they end as before."""
+    """Return what a reconciled log changes; ``None`` if there is nothing to read or report, nor a new checkpoint."""
     before = None if log.restart else state.clusters.get(log.cluster_id)
     is_same = before is not None and not log.slices and not log.findings and not log.ranges
     if is_same and before is not None and _plain(log.checkpoint._asdict()) == _plain(before.reached):

@@ -1,4 +1,4 @@
-"""What a step found to be wrong while it read: rows of the view ``quarantine``, and what follows from them."""
+"""Evaluate the findings of a step, rows of the view ``quarantine``: whether to fail, and which batches to leave out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PLACE = ["file", "position", "kind"]
 
 
 def check(findings: DataFrame) -> None:
-    """Raises UnreadError, with all clusters of which something could not be read."""
+    """Raise UnreadError if files could not be read; it names each cluster that this concerns, with one example."""
     rows = (
         findings.where(fn.col("kind") == UNREAD)
         .groupBy("clusterId")
@@ -34,7 +34,7 @@ def check(findings: DataFrame) -> None:
 
 
 def bad_of(findings: DataFrame) -> dict[str, BadBatches]:
-    """Return the damaged batches of logs, by cluster."""
+    """Return the damaged batches of logs (not of snapshots), by cluster; planning then leaves them out."""
     bad: dict[str, list[tuple[str, int, str]]] = {}
     rows = findings.where(_IN_LOG).select("clusterId", "file", "position", "reason")
     for row in rows.collect():
@@ -43,10 +43,10 @@ def bad_of(findings: DataFrame) -> dict[str, BadBatches]:
 
 
 def without_logs(findings: DataFrame) -> DataFrame:
-    """Return the findings outside logs: planning reports the damage of logs itself, once it knows of it."""
+    """Return the findings without damaged batches of logs, which planning reports itself once it leaves them out."""
     return findings.where(f"not ({_IN_LOG})")
 
 
 def of_all(frames: Sequence[DataFrame]) -> DataFrame | None:
-    """Return the findings of several passes over the same files, each once."""
+    """Merge the findings of several reads of the same files, each finding once; ``None`` if there was no read."""
     return reduce(lambda merged, frame: merged.unionByName(frame), frames).dropDuplicates(_PLACE) if frames else None

@@ -1,4 +1,4 @@
-"""Work for executors, one piece a task: rows as Arrow record batches, or values. Classic sessions and Connect alike."""
+"""Run a function on the executors, one input ("piece", pickled) per task, in classic sessions and through Connect."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _VALUE = "value"
 PICKLED = f"{_VALUE} binary"
-"""The schema of rows that hold a value, pickled."""
+"""The schema of rows that have one pickled value each."""
 _TOGETHER = 2000
-"""Pieces whose bytes travel together with each task's function: some hundred kilobytes."""
+"""Pieces per DataFrame: their bytes are sent along with the function to each task, some hundred kilobytes."""
 
 
 def spread(
     spark: SparkSession, pieces: Sequence[bytes], work: Callable[[bytes], Iterable[Any]], schema: Any
 ) -> DataFrame:
-    """The rows that ``work`` makes of each piece, in the order of the pieces. ``work``: of a module, or of a
-    class of one, so that it travels by name; it gives ``pyarrow.RecordBatch`` es of exactly ``schema`` (a StructType,
-    or as SQL spells it).
+    """Return the rows that ``work`` makes of each piece, in the order of the pieces.
+
+    ``work`` must be a function or an object of a class at the top of a module, because it is pickled by name. It
+    returns ``pyarrow.RecordBatch`` objects of exactly ``schema`` (a StructType, or a schema as Spark SQL writes it).
     """
     frames = [
         spark.range(0, len(part), 1, max(len(part), 1)).mapInArrow(Work(part, work), schema)
@@ -36,14 +37,15 @@ def spread(
 
 
 def gathered(spark: SparkSession, pieces: Sequence[bytes], work: Callable[[bytes], T]) -> list[T]:
-    """What ``work`` makes of each piece, in the order of the pieces: any values, pickled on their way here. Raises
-    CommandError for what is known to keep tasks from their work.
+    """Return the value that ``work`` makes of each piece, in the order of the pieces; values must be picklable.
+
+    Raises CommandError if tasks fail for a reason that :func:`~kshell.spark.failures.of_task` knows.
     """
     return collected(spread(spark, pieces, Pickled(work), PICKLED))
 
 
 def collected(frame: DataFrame) -> list[Any]:
-    """The values of a frame of :data:`PICKLED` rows. Raises CommandError as :func:`gathered` does."""
+    """Return the values of a frame of :data:`PICKLED` rows. Raises CommandError as :func:`gathered` does."""
     try:
         rows = frame.collect()
     except Exception as error:
@@ -54,7 +56,7 @@ def collected(frame: DataFrame) -> list[Any]:
 
 
 class Pickled:
-    """Work that makes one value of a piece, as work that makes rows: one row, which holds it."""
+    """Adapts a function that returns one value to :func:`spread`: it returns the value as one pickled row."""
 
     def __init__(self, work: Callable[[bytes], Any]) -> None:
         self._work = work
@@ -64,13 +66,13 @@ class Pickled:
 
 
 def pickled(value: Any) -> Any:
-    """A value as the record batch of one :data:`PICKLED` row."""
+    """Return a value as a record batch with one :data:`PICKLED` row."""
     arrow: Any = importlib.import_module("pyarrow")
     return arrow.record_batch([arrow.array([pickle.dumps(value)], type=arrow.binary())], names=[_VALUE])
 
 
 class Work:
-    """What a task does with the numbers that it gets: the pieces of those numbers."""
+    """The function of a task: it gets indexes of pieces as rows and calls ``work`` with each of these pieces."""
 
     def __init__(self, pieces: Sequence[bytes], work: Callable[[bytes], Iterable[Any]]) -> None:
         self._pieces = tuple(pieces)

@@ -1,4 +1,4 @@
-"""Rows of gold that nothing changes any more, and which those are after a step. Free of Spark."""
+"""Decide which rows of gold tables are final after a step: no later record can change them. Free of Spark."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from kshell.spark.steps.cluster_changes import ClusterChange, TimeRange
 from kshell.spark.tables.gold_table import MONTH
 
 _SLACK_MS = HOUR_MS
-"""Clocks of controllers differ: records may come with times that are earlier by so much, and rows stay final."""
+"""How much earlier than the latest record a new record's time may be: the clocks of controllers differ."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Horizon(NamedTuple):
-    """Of a cluster, in milliseconds, each the begin of a day."""
+    """Up to when a cluster's rows are final, before and after a step: starts of UTC days, in ms since 1970."""
 
     since: int | None
-    """Rows that were final before that are there, and are right; ``None``: all rows are to be recomputed."""
+    """Rows with an earlier ``untilMs`` were final before the step; ``None``: all rows are computed from scratch."""
     until: int
-    """Rows that are final before that become so with this step."""
+    """Rows with an earlier ``untilMs`` are final after the step."""
 
 
 def tomorrow_ms() -> int:
-    """A day from now: nothing is known to hold longer than that, whatever clocks of controllers say."""
+    """Return the time a day from now, in milliseconds: no row is final beyond it, whatever controllers' clocks say."""
     return time.time_ns() // 1_000_000 + DAY_MS
 
 
 def horizon(change: ClusterChange, new: TimeRange | None, tomorrow: int) -> Horizon:
-    """What of a cluster is final. ``new``: of the records that come in; ``None``: there are none.
+    """Decide which rows of a cluster are final. ``new``: the times of its new records; ``None``: it has none.
 
-    Nothing that was stays so, where a snapshot takes the place of a part of the log, or where a record has an earlier
-    time, or one that calendars do not have: all rows are to be recomputed then.
+    All rows are computed from scratch if a snapshot replaces a part of the log, or if a new record has a time within
+    the days that were final, or one after the year 9999.
     """
     last = min(max(change.log.cluster["lastTimestampMs"] or 0, 0), tomorrow)
     until = max(0, last - _SLACK_MS) // DAY_MS * DAY_MS
@@ -47,7 +47,7 @@ def horizon(change: ClusterChange, new: TimeRange | None, tomorrow: int) -> Hori
 
 
 def begin_of(period: str, day: int) -> int:
-    """When the day, or its month, begins; in milliseconds."""
+    """Return when a day begins or, if ``period`` is ``MONTH``, when its month begins; in milliseconds since 1970."""
     if period != MONTH:
         return day
     at = _EPOCH + timedelta(milliseconds=day)
@@ -55,7 +55,7 @@ def begin_of(period: str, day: int) -> int:
 
 
 def together(horizons: Mapping[str, Horizon], period: str) -> dict[int, list[str]]:
-    """The clusters that go on, by the begin of the day or month since when."""
+    """Group the clusters that are not computed from scratch by the start of the day or month of ``Horizon.since``."""
     by_begin: dict[int, list[str]] = {}
     for name, span in horizons.items():
         if span.since is not None:

@@ -1,4 +1,8 @@
-"""Gold in a step: what of it is made again, and of what."""
+"""Write the gold tables in a step: which rows are computed again, and from which input rows.
+
+A cluster whose earlier days are final contributes only the input rows that later days need; other clusters are
+"recomputed": all of their rows are made again. :mod:`~kshell.spark.steps.finalization` decides which is which.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +26,14 @@ if TYPE_CHECKING:
 
 _PARTITIONS = "partitions"
 _ALWAYS = -1 << 62
-"""A time before all others."""
+"""A time in milliseconds before any record's time."""
 
 
 class GoldLayer:
-    """Writes gold tables in a step that was begun. ``horizons``: of the clusters of which something is new.
+    """Writes gold tables in a step. ``horizons``: the clusters with changes, and which of their rows are final.
 
-    Which versions of partitions tables are made of is looked up here, before what is carried on is another.
+    The versions of partitions that the tables are made from are looked up at construction, before :meth:`retain`
+    replaces the retained ones. ``tomorrow`` is ``tomorrow_ms()`` for the whole step.
     """
 
     def __init__(self, warehouse: Warehouse, horizons: Mapping[str, Horizon], tomorrow: int) -> None:
@@ -42,9 +47,9 @@ class GoldLayer:
         self._versions = {DAY: self._by_day(), MONTH: self._late(MONTH)}
 
     def write(self, table: GoldTable, clusters: Collection[str]) -> int:
-        """The table, of all those clusters, as far as it may be another one. Gives how many rows that are.
+        """Write the rows of a table that may have changed for ``clusters``; return how many rows were written.
 
-        A table that settles is for all clusters that have a horizon.
+        For a table whose rows become final, ``clusters`` must be all clusters that have a horizon.
         """
         if not table.settles:
             of = None if table.is_fleet else clusters
@@ -61,7 +66,7 @@ class GoldLayer:
         return self._warehouse.extend(table.name, rows, clusters, self._recomputed)
 
     def retain(self) -> int:
-        """What the next step is handed of versions that are over. Gives how many rows that are."""
+        """Write the ended versions of partitions that later steps need; return how many rows were written."""
         moved = [name for name, span in self._horizons.items() if span.since != span.until]
         mine = self._versions[DAY].where(fn.col("clusterId").isin(moved))
         return (
@@ -69,7 +74,7 @@ class GoldLayer:
         )
 
     def _since(self, period: str, always: int) -> Column:
-        """The begin of the day or month since when rows of a cluster are not final; of one recomputed, always."""
+        """Return a column: the time from which a cluster's rows are not final; ``always`` if all are recomputed."""
         return _of_cluster(
             {
                 name: always if span.since is None else begin_of(period, span.since)
@@ -81,7 +86,7 @@ class GoldLayer:
         return _of_cluster({name: span.until for name, span in self._horizons.items()})
 
     def _share(self, shared: Shared) -> DataFrame:
-        """Made once, by the first table that is made of it; the others wait for it."""
+        """Return an intermediate result that several tables share; the first table computes it, the others wait."""
         with self._sharing.setdefault(shared.name, threading.Lock()):
             if shared.name not in self._shared:
                 frame = shared.make({need: self._input(shared.settles, need) for need in shared.needs})
@@ -89,6 +94,7 @@ class GoldLayer:
         return self._shared[shared.name]
 
     def _input(self, period: str, need: str, itself: str | None = None) -> DataFrame:
+        """Return the rows of the input table ``need`` that may affect rows which are not final; see GoldTable."""
         if need == itself:
             return self._warehouse.read(need, self._on, CLOSED)
         if need == _PARTITIONS:
@@ -101,16 +107,16 @@ class GoldLayer:
         return self._warehouse.read(need, self._horizons)
 
     def _dated(self, need: str, frame: DataFrame) -> DataFrame:
-        """One moment for all tables of a step, and for what of them is final."""
+        """Add the column ``tomorrowMs`` to ``clusters``, so that all tables of a step use the same time."""
         return frame.withColumn("tomorrowMs", fn.lit(self._tomorrow).cast("bigint")) if need == CLUSTERS else frame
 
     def _by_day(self) -> DataFrame:
+        """Return the versions of partitions for tables that settle by day: the late ones and the retained ones."""
         frames = [self._warehouse.read(PARTITIONS_RETAINED, self._on)] if self._on else []
         return _union([self._late(DAY), *frames])
 
     def _late(self, period: str) -> DataFrame:
-        """Versions of partitions: all of clusters that are recomputed; of others those that are late, by the day or
-        month since when rows are not final."""
+        """Return the partitions' versions: all of recomputed clusters; of others those that rows not final yet need."""
 
         def closed(begin: int, names: list[str]) -> DataFrame:
             return self._warehouse.read(_PARTITIONS, names, CLOSED).where(is_late(str(begin)))
@@ -125,8 +131,8 @@ class GoldLayer:
         return _union(self._each(RECORDS, DAY, late))
 
     def _each(self, name: str, period: str, late: Callable[[int, list[str]], DataFrame]) -> list[DataFrame]:
-        """A table: all rows of the clusters that are recomputed, and what is asked of those that go on."""
-        # Few frames: an empty one has tasks as well.
+        """Read a table: all rows of recomputed clusters, and the rows that ``late`` selects of the other clusters."""
+        # As few frames as possible: Spark starts tasks for an empty frame, too.
         anew = [self._warehouse.read(name, self._recomputed)] if self._recomputed or not self._on else []
         return [*anew, *(late(begin, names) for begin, names in together(self._horizons, period).items())]
 
@@ -136,7 +142,7 @@ def _union(frames: Iterable[DataFrame]) -> DataFrame:
 
 
 def _of_cluster(values: Mapping[str, int]) -> Column:
-    """The value of a row's cluster. Few clusters have one of their own: most are as new as each other."""
+    """Return a column with the value of the row's cluster. Most clusters share one value, which is the default."""
     alike: dict[int, list[str]] = {}
     for name, value in values.items():
         alike.setdefault(value, []).append(name)
@@ -144,6 +150,6 @@ def _of_cluster(values: Mapping[str, int]) -> Column:
     if not rest:
         return fn.lit(most).cast("bigint")
     expression: Any = fn
-    for value, names in rest:  # one CASE, not one in the other: of hundreds no plan can be made
+    for value, names in rest:  # one flat CASE: Spark cannot plan hundreds of nested ones
         expression = expression.when(fn.col("clusterId").isin(names), fn.lit(value))
     return cast("Column", expression.otherwise(fn.lit(most)).cast("bigint"))

@@ -1,4 +1,4 @@
-"""Slices of logs into rows of ``bronze/records``: planned before, read, decoded and written on the executors."""
+"""Write planned slices of logs into ``bronze/records``, in tasks; a second read gives findings, if there are any."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 Read = Callable[[bytes], Iterator[Any]]
 
 _TASK_BYTES = 64 << 20
-"""At most about so many bytes of files a task: seconds of work, and little to do again where one fails."""
+"""About the most bytes of files per task: seconds of work, and little to repeat if the task fails."""
 _HERE = 4 << 20
-"""Bytes up to which the driver reads, as it has read their headers: a tenth of a second, which is what it costs to have
-workers do anything."""
+"""Bytes up to which the driver reads the slices itself: a tenth of a second, about what starting tasks would cost."""
 _LEAST = 4 << 20
-"""Bytes below which a task of its own does not pay: to start one costs as much as to read a megabyte, or two."""
+"""Bytes below which a task of its own does not pay: starting one costs as much as reading one or two megabytes."""
 _PER_RECORD = 1 << 5
-"""What makes a row of a record costs about as much as so many bytes of it, besides its own (measured: 38)."""
+"""The cost of making a row of a record, in bytes to read, in addition to the record's own bytes (measured: 38)."""
 
 
 def packed(slices: Sequence[Slice], parallelism: int) -> list[bytes]:
-    """The slices, in their order, spread evenly over tasks, pickled: one for each of ``parallelism`` cores, or several
-    times as many where there is much to read; fewer where there is little.
+    """Spread slices, in their order, evenly over tasks; return the slices of each task, pickled.
+
+    There is one task per core (``parallelism``), a multiple of that if there is much to read, fewer if there is little.
     """
     size = sum(piece.cost() for piece in slices)
     waves = -(-size // (parallelism * _TASK_BYTES))
@@ -48,7 +48,7 @@ def packed(slices: Sequence[Slice], parallelism: int) -> list[bytes]:
 
 
 def joined(slices: Sequence[Slice]) -> tuple[Slice, ...]:
-    """The same with neighbours of one file, of which nothing was found, as one: each file is opened once."""
+    """Merge neighbouring slices of one file that have no findings, so that a task opens each file once."""
     merged: list[Slice] = []
     for piece in slices:
         last = merged[-1] if merged else piece
@@ -60,16 +60,16 @@ def joined(slices: Sequence[Slice]) -> tuple[Slice, ...]:
 
 
 class AppendedRecords(NamedTuple):
-    """What became of slices: rows that were written, and how many things were found to be wrong meanwhile."""
+    """How many rows were written, and how many findings there were while the slices were read."""
 
     rows: int
     finding_count: int
 
 
 def append(warehouse: Warehouse, slices: Sequence[Slice], parallelism: int) -> AppendedRecords:
-    """The rows of the view ``records`` into the table, in a step that was begun. Raises CommandError.
+    """Append the records of slices to the table ``records``, in a step that was begun. Raises CommandError.
 
-    Tasks write them as they decode them.
+    Tasks write the rows as they decode them; they do not pass through Spark.
     """
     pieces, work = packed(slices, parallelism), Writing(warehouse.writer(RECORDS))
     written = list(map(work, pieces)) if _is_little(slices) else gathered(warehouse.spark, pieces, work)
@@ -78,7 +78,7 @@ def append(warehouse: Warehouse, slices: Sequence[Slice], parallelism: int) -> A
 
 
 def findings(spark: SparkSession, slices: Sequence[Slice], parallelism: int) -> DataFrame:
-    """The rows of the view ``quarantine`` but for records that were not decoded, which ``records`` has as well."""
+    """Read the slices' rows of the view ``quarantine``, without undecoded records: ``records`` has those, too."""
     return _read(spark, slices, parallelism, quarantined, QUARANTINE_FIELDS).where("kind <> 'record'")
 
 
@@ -92,5 +92,5 @@ def _read(
 
 
 def _is_little(slices: Sequence[Slice]) -> bool:
-    """Whether the driver reads them itself."""
+    """Whether the slices are so small that the driver reads them itself."""
     return sum(piece.cost() for piece in slices) <= _HERE

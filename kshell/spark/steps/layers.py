@@ -1,4 +1,4 @@
-"""The tables of one step, layer by layer, and which of them are written in parallel."""
+"""Write the tables of one step, layer by layer: bronze, silver, gold; tables of a layer in parallel where possible."""
 
 from __future__ import annotations
 
@@ -40,13 +40,16 @@ _BEGIN = "BEGIN_TRANSACTION_RECORD"
 _CONTROL = [kind.name for kind in CONTROL_TYPES.values()]
 _CHANGING_DAMAGE = "each time that it is read, other batches are damaged"
 _READS = 4
-"""How often a step reads, without batches that turned out to be damaged."""
+"""How often a step reads at most: it reads again without the batches that turned out to be damaged."""
 _OFTEN = 50
-"""Reasons of quarantine that a summary tells apart."""
+"""Reasons of quarantine that a summary lists at most, the most frequent ones."""
 
 
 class StepWriter:
-    """Writes the tables of a step that was begun. ``rows`` and ``quarantined`` say afterwards what there was."""
+    """Writes the tables of a step; the caller begins the step, calls :meth:`run`, and commits.
+
+    Afterwards ``rows`` has the rows written per table, and ``quarantined`` how often each (kind, reason) occurred.
+    """
 
     def __init__(
         self, warehouse: Warehouse, fresh: Sequence[ClusterChange], progress: Progress, replan: Replan | None
@@ -60,10 +63,10 @@ class StepWriter:
         self._replan_cluster = replan
         self._damage: list[DataFrame] = []
         self._changed: dict[str, set[str]] = {}
-        """Table -> the clusters whose rows in it are not what they were."""
+        """Table -> the clusters whose rows in it this step has changed."""
 
     def run(self) -> dict[str, ClusterState]:
-        """All layers; gives the new states of the clusters. Raises UnreadError."""
+        """Write all layers; return the new states of the clusters. Raises UnreadError."""
         restarted = [name for name, change in self._fresh.items() if change.before is None]
         self._reset([name for name in restarted if name in self._warehouse.state.clusters])
         counted = self._records()
@@ -79,10 +82,11 @@ class StepWriter:
 
     @property
     def logs(self) -> dict[str, ReconciledLog]:
-        """What was taken in, by cluster: without batches that reading showed to be damaged."""
+        """The reconciled log of each cluster as it was written, without batches that turned out to be damaged."""
         return {name: change.log for name, change in self._fresh.items()}
 
     def _reset(self, clusters: Collection[str]) -> None:
+        """Delete all rows of some clusters, which are then written from scratch."""
         if clusters:
             self._warehouse.remove(clusters)
             for name in catalog.tables():
@@ -96,6 +100,7 @@ class StepWriter:
     # --- bronze ---
 
     def _records(self) -> dict[str, RecordCounts]:
+        """Write ``records``, again without damaged batches if there are any; return the counts by cluster."""
         bad_batches: dict[str, list[tuple[str, int, str]]] = {}
         for _ in range(_READS):
             findings = self._written()
@@ -113,7 +118,7 @@ class StepWriter:
         )
 
     def _written(self) -> DataFrame | None:
-        """Writes the records; gives what was found to be wrong while they were read."""
+        """Write the records; return the findings of reading them, ``None`` if there were none. Raises UnreadError."""
         slices = [piece for change in self._fresh.values() for piece in change.log.slices]
         if not slices:
             return None
@@ -130,11 +135,11 @@ class StepWriter:
         return findings
 
     def _replan(self, bad: Mapping[str, BadBatches]) -> None:
-        """Headers alone have not shown that batches are damaged: what they held is missing, for states as well."""
+        """Reconcile clusters again without damaged batches: their offsets are then missing, for states as well."""
         assert self._replan_cluster is not None
         self._warehouse.retract(RECORDS)
         self.rows.pop(RECORDS)
-        # Tables that were begun from scratch are: batches that made them so may be those that are damaged.
+        # Tables that this step starts from scratch still do: the reason for it may lie in the damaged batches.
         logs = {
             name: self._replan_cluster(name, batches, self._fresh[name].log.restart) for name, batches in bad.items()
         }
@@ -151,6 +156,7 @@ class StepWriter:
         return self._warehouse.read_appended(RECORDS)
 
     def _count(self) -> dict[str, RecordCounts]:
+        """Count the new records by cluster and type, in one Spark job."""
         ms = fn.coalesce("timestampMs", fn.lit(LAST_MS + 1))
         counts = fn.count(fn.lit(1)).alias("records"), fn.count("reason").alias("undecoded")
         times = fn.min(ms).alias("earliest"), fn.max(ms).alias("latest")
@@ -194,7 +200,7 @@ class StepWriter:
         self.quarantined = {(row["kind"], row["reason"]): row["count"] for row in groups.limit(_OFTEN).collect()}
 
     def _listings(self) -> None:
-        """The tables whose rows planning has made."""
+        """Write ``files``, ``copies`` and ``clusters``, whose rows planning has made."""
         logs = [change.log for change in self._fresh.values()]
         files = frame_of(self._spark, FILE_FIELDS, [row for log in logs for row in log.files])
         unchanged = self._warehouse.read(FILES, self._fresh).join(files.select("clusterId", "file"), _FILE, "left_anti")
@@ -202,13 +208,13 @@ class StepWriter:
         clusters = frame_of(self._spark, CLUSTER_FIELDS, [log.cluster for log in logs])
         frames = {FILES: unchanged.unionByName(files), COPIES: copies, CLUSTERS: clusters}
         write_in_parallel([self._replacing(name, frames[name]) for name in frames], self._progress)
-        # Of a cluster without new records nothing has changed that other tables are made of.
+        # Other tables use only values of `clusters` that new records change.
         self._change(CLUSTERS, [name for name, change in self._fresh.items() if change.log.slices])
 
     # --- silver ---
 
     def _silver(self, counted: Mapping[str, RecordCounts]) -> dict[str, int]:
-        """Gives the offsets at which transactions begin that are still open."""
+        """Write the silver tables; return, by cluster, the offset at which a transaction begins that is still open."""
         replay_ranges = [
             {
                 "clusterId": name,
@@ -227,7 +233,7 @@ class StepWriter:
             }
         frame = frame_of(self._spark, RANGE_FIELDS, replay_ranges)
         records = self._with_open_transactions()
-        # Not cached: a cached frame brings its whole plan into the ten that stand on it, and each is planned again.
+        # Not cached: the ten frames made from a cached one would contain its whole plan, and plan it again each.
         events = self._warehouse.materialized(effective(records, frame))
         write_in_parallel(
             [
@@ -243,7 +249,7 @@ class StepWriter:
         return {row["clusterId"]: row["offset"] for row in open_transactions_of(records, frame).collect()}
 
     def _with_open_transactions(self) -> DataFrame:
-        """The new records, and again those of transactions that were open until now."""
+        """Return the new records, and again the records of transactions that were open after the last step."""
         frames = [self._new_records()] if RECORDS in self.rows else []
         open_transactions = {
             name: change.open_transaction for name, change in self._fresh.items() if change.open_transaction is not None
@@ -263,7 +269,7 @@ class StepWriter:
         return reduce(lambda merged, frame: merged.unionByName(frame), frames)
 
     def _touched(self, types: Collection[str], counted: Mapping[str, RecordCounts]) -> list[str]:
-        """The clusters in which records of those types may take effect now."""
+        """Return the clusters in which records of some types may take effect in this step."""
         return [
             name
             for name, change in self._fresh.items()
@@ -272,7 +278,7 @@ class StepWriter:
         ]
 
     def _extending(self, table: SilverTable, events: DataFrame, clusters: Collection[str]) -> Work:
-        # Here, not while other tables are written: what one needs of another is as it was before.
+        # Read here, before any silver table is written: a table needs the other tables as they were before the step.
         before = {name: self._warehouse.read(name, clusters, CURRENT) for name in (table.name, *table.needs)}
 
         def work() -> None:
@@ -285,7 +291,7 @@ class StepWriter:
     # --- gold ---
 
     def _gold(self, counted: Mapping[str, RecordCounts]) -> dict[str, Horizon]:
-        """Gives what is final then, by cluster, of those in which any of what settles may have changed."""
+        """Write the gold tables, wave by wave; return which rows are then final, of clusters where these may change."""
         settling = self._changed_of(need for table in gold.tables().values() if table.settles for need in table.needs)
         new = {name: records.times for name, records in counted.items()}
         tomorrow = tomorrow_ms()

@@ -1,4 +1,4 @@
-"""Rows that the driver has, as a DataFrame."""
+"""Make a DataFrame of rows that are in the driver's memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def frame_of(spark: Any, fields: Sequence[Field], rows: Iterable[Row]) -> DataFrame:
-    """Make a DataFrame of few rows."""
+    """Make a DataFrame of rows with the given columns; meant for few rows, as all are sent to Spark at once."""
     arrow: Any = importlib.import_module("pyarrow")
     return frame_of_batches(spark, fields, batches(arrow, fields, rows))
 

@@ -1,4 +1,4 @@
-"""Tables that are written in parallel."""
+"""Write several tables of a step in parallel, in threads of the driver."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from kshell.sources.directory.log import Progress
 
 Work = tuple[str, Callable[[], None]]
-"""What writes a table, with its name."""
+"""The name of a table, and the function that writes it."""
 _THREADS = 4
-"""Tables in parallel: each is a few short jobs, between which a core waits for the driver."""
+"""Tables written in parallel: each needs a few short Spark jobs, between which cores wait for the driver."""
 
 
 def write_in_parallel(work: Sequence[Work], progress: Progress) -> None:
-    """Write several tables in parallel. The first error ends it, once the writes that run have finished."""
+    """Write several tables in parallel. The first error is raised, once the running writes have finished."""
     with ThreadPoolExecutor(_THREADS, "kshell table") as pool:
         running = {pool.submit(write): name for name, write in work}
         try:

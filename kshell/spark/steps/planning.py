@@ -1,4 +1,4 @@
-"""Reconciled logs of all clusters: on the driver where that is quick, else one cluster per task."""
+"""Reconcile the logs of all clusters: on the driver if that is quick, else in tasks with one cluster each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kshell.errors import DataError, KshellError, SourceError, UnreadError
 from kshell.sources.points import Point
 from kshell.spark.files.scan import LogCopy, Unread, files_of, find, spelled
-from kshell.spark.reconcile import Checkpoint, ReconciledLog, by_cluster, reconcile
+from kshell.spark.reconcile import ReconciledLog, TablesProgress, by_cluster, reconcile
 from kshell.spark.steps.sizing import bytes_to_plan
 from kshell.spark.steps.unread import Failures, add_unplanned, add_unread, first
 from kshell.spark.tables.steps import WarehouseState
@@ -23,19 +23,22 @@ if TYPE_CHECKING:
 
 NOW = Point()
 _FEW = 64 << 20
-"""Bytes that are compared on the driver: about as long as a session takes to start."""
+"""Bytes of all clusters up to which the driver plans: comparing them takes about as long as starting a session."""
 _LITTLE = 1 << 20
-"""Bytes of a cluster that are always compared there: about as long as a task takes to start."""
+"""Bytes of one cluster up to which the driver always plans it: it takes about as long as starting a task."""
 LEAST_CUT, MOST_CUT = 1 << 20, 64 << 20
+"""Limits of the size of a slice, in bytes."""
 _SLICES = 1 << 12
+"""About the number of slices that a large log is cut into."""
 
 
 def clusters(
     sources: Iterable[str], cluster: str | None = None, failed: Failures | None = None
 ) -> dict[str, list[LogCopy]]:
-    """Cluster id -> its copies. ``cluster``: of those that do not say. ``failed``: gets what cannot be listed.
+    """List the sources and group the copies by cluster id; ``cluster``: that of copies without ``meta.properties``.
 
-    Raises SourceError, also where all that there is cannot be listed; UsageError.
+    ``failed`` gets the copies that cannot be listed; if it is ``None``, the first such copy is an error.
+    Raises SourceError, also if no copy at all can be listed; UsageError.
     """
     if failed is None:
         return by_cluster(find(sources), cluster)
@@ -57,9 +60,15 @@ def reconcile_all(
     progress: Progress | None = None,
     failed: Failures | None = None,
 ) -> list[ReconciledLog]:
-    """Reconcile the log of each cluster, from where its tables are; ``until``: offsets by cluster.
+    """Reconcile the log of each cluster, from its checkpoint on.
 
-    ``failed``: gets the clusters that cannot be planned, and the others are given; without it their error is raised.
+    Args:
+        copies: cluster id -> its copies.
+        state: the state of the warehouse, with the checkpoints.
+        since: where a cluster begins that has no checkpoint.
+        until: cluster id -> the offset before which its log ends for this step; ``None``: read everything.
+        spark: returns a session; without it the driver plans everything.
+        failed: gets the clusters that cannot be planned, which are left out; if it is ``None``, their error is raised.
     """
     tasks = [_task(name, cluster_copies, state, since, until) for name, cluster_copies in copies.items()]
     much = _much(tasks) if spark is not None else set()
@@ -81,7 +90,7 @@ def reconcile_all(
 
 
 def _much(tasks: Iterable[_Task]) -> set[str]:
-    """The clusters of which so much is new that executors plan them; where together it is little, none."""
+    """Return the clusters that executors plan because much of them is new; none if all clusters together are small."""
     weights = {name: bytes_to_plan(copies, checkpoint) for name, copies, checkpoint, *_ in tasks}
     return {name for name, size in weights.items() if size > _LITTLE} if sum(weights.values()) > _FEW else set()
 
@@ -89,7 +98,7 @@ def _much(tasks: Iterable[_Task]) -> set[str]:
 def _spread(
     spark: Callable[[], SparkSession], tasks: Sequence[_Task], progress: Progress | None
 ) -> dict[str, _Planned]:
-    """Reconcile those clusters, each in a task of its own."""
+    """Reconcile clusters on the executors, each in a task of its own."""
     if progress is not None:
         progress(0, 0, f"planning: {len(tasks)} clusters")
     from kshell.spark.steps.executor_work import gathered  # late: only many need it
@@ -105,9 +114,10 @@ def replanner(
     since: Point = NOW,
     until: Mapping[str, int | None] | None = None,
 ) -> Callable[[str, BadBatches, bool], ReconciledLog]:
-    """Return what reconciles one of those clusters again, without batches that reading has shown to be damaged.
+    """Return a function that reconciles one cluster again, without batches that turned out to be damaged.
 
-    Tables that were begun from scratch still are. It raises UnreadError where that cannot be done.
+    Its arguments are the cluster, the damaged batches, and whether the cluster's tables must start from scratch. It
+    raises UnreadError if the cluster cannot be planned again.
     """
 
     def make(name: str, bad: BadBatches, from_scratch: bool) -> ReconciledLog:
@@ -120,26 +130,26 @@ def replanner(
 
 
 def _listed(copies: Sequence[LogCopy], bad: BadBatches) -> BadBatches:
-    """Replace the file names that tables have by the paths of the files."""
+    """Replace file names as tables spell them (:func:`~kshell.spark.files.scan.spelled`) by the real paths."""
     paths: dict[str, list[str]] = defaultdict(list)
     for path in (segment.path for copy in copies for segment in copy.listing.segments):
         paths[spelled(path)].append(path)
     return [(path, at, reason) for file, at, reason in bad for path in paths.get(file, [file])]
 
 
-_Task = tuple[str, tuple[LogCopy, ...], Checkpoint | None, Point, int | None]
-"""The arguments of reconciling one cluster: they travel to executors."""
+_Task = tuple[str, tuple[LogCopy, ...], TablesProgress | None, Point, int | None]
+"""The arguments for reconciling one cluster (name, copies, checkpoint, since, until), pickled for a task."""
 _Planned = ReconciledLog | KshellError
-"""What comes back."""
+"""The result of such a task."""
 _OF_ONE = (SourceError, DataError)
-"""Errors that are about the files of a cluster, and not about the others."""
+"""Errors that concern the files of one cluster, so that other clusters can go on."""
 
 
 def _task(
     name: str, copies: Sequence[LogCopy], state: WarehouseState, since: Point, until: Mapping[str, int | None] | None
 ) -> _Task:
     cluster_state = state.clusters.get(name)
-    checkpoint = None if cluster_state is None else Checkpoint.from_json(cluster_state.reached)
+    checkpoint = None if cluster_state is None else TablesProgress.from_json(cluster_state.reached)
     return name, tuple(copies), checkpoint, since, None if until is None else until.get(name, 0)
 
 
@@ -153,7 +163,7 @@ def _tried(task: _Task) -> _Planned:
 def _reconcile(
     name: str,
     copies: Sequence[LogCopy],
-    checkpoint: Checkpoint | None,
+    checkpoint: TablesProgress | None,
     since: Point,
     until: int | None,
     bad: BadBatches = (),
@@ -165,20 +175,20 @@ def _reconcile(
         checkpoint,
         since=since,
         until=until,
-        cut=cut_of(copies),
+        piece_bytes=piece_bytes_of(copies),
         bad=tuple(bad),
         from_scratch=from_scratch,
     )
 
 
-def cut_of(copies: Sequence[LogCopy]) -> int:
-    """Bytes of a slice of a cluster: a log spreads evenly over tasks, in some thousand slices."""
+def piece_bytes_of(copies: Sequence[LogCopy]) -> int:
+    """Return the size of a cluster's slices in bytes, so that a large log has some thousand slices for its tasks."""
     most = max((sum(size for _, size in files_of([copy], "auto")) for copy in copies), default=0)
     return min(max(most // _SLICES, LEAST_CUT), MOST_CUT)
 
 
 def planned(task: bytes) -> _Planned:
-    """Runs on the executors: a reconciled log, or the error in place of it."""
+    """Reconcile one cluster on an executor; return its log, or the error instead of raising it."""
     try:
         return _reconcile(*pickle.loads(task))
     except KshellError as error:

@@ -1,6 +1,6 @@
-"""How much planning will read of a cluster: what comes after its tables, and all of it where that is not enough.
+"""Estimate how many bytes planning will read of a cluster, from the listings of its copies and its checkpoint.
 
-Free of Spark, and of the files themselves: listings say it, and how far the tables are.
+No file is opened for it. Free of Spark.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from kshell.spark.files.scan import LogCopy
-from kshell.spark.reconcile import Checkpoint
+from kshell.spark.reconcile import TablesProgress
 
 _WALK = 4
-"""Bytes whose headers are walked while one byte is compared: measured with batches of 100 bytes, about the smallest,
-125 MB and 27 MB a second; larger ones are walked faster."""
+"""How much faster reading headers is than comparing copies. Measured with batches of 100 bytes, about the smallest:
+125 MB against 27 MB per second. With larger batches headers are read even faster."""
 
 
-def bytes_to_plan(copies: Sequence[LogCopy], checkpoint: Checkpoint | None) -> int:
-    """Bytes, as if they were compared with another copy. ``checkpoint``: how far the tables are, if there are any.
+def bytes_to_plan(copies: Sequence[LogCopy], checkpoint: TablesProgress | None) -> int:
+    """Estimate the cost of planning, in bytes that are read and compared; bytes of a lone copy count less.
 
-    Several copies of a log are read and compared, of a lone one only headers are looked at. With a copy that is new
-    all of them are read from their beginning (:func:`kshell.spark.reconcile.reconcile`).
+    Several copies are read and compared, of a lone copy only headers are read. With a new copy all of them are read
+    from their beginning (:func:`kshell.spark.reconcile.reconcile`). ``checkpoint``: how far the tables are, if at all.
     """
     if checkpoint is None or any(
         copy.path not in checkpoint.positions and copy.path not in checkpoint.excluded for copy in copies
@@ -31,8 +31,8 @@ def bytes_to_plan(copies: Sequence[LogCopy], checkpoint: Checkpoint | None) -> i
     return sum(sizes) if len(sizes) > 1 else sum(sizes) // _WALK
 
 
-def _after(copy: LogCopy, checkpoint: Checkpoint) -> int:
-    """Bytes of a copy from the last batch on that is in the tables; where it is gone, from its offset on."""
+def _after(copy: LogCopy, checkpoint: TablesProgress) -> int:
+    """Return the bytes of a copy after its last batch in the tables; if that is gone, from the checkpoint's segment."""
     segments, place = copy.listing.segments, checkpoint.positions.get(copy.path)
     paths = [segment.path for segment in segments]
     if place and place[0] in paths:

@@ -1,7 +1,8 @@
-"""One step: what is new of the clusters into all tables of a warehouse, and then it counts.
+"""One step: write what is new in the reconciled logs of all clusters into the tables of a warehouse, and commit it.
 
-The order is bronze, silver, gold; tables whose inputs did not change are not touched. What is executed at once, and
-what is read twice, is decided here; what rows mean, in :mod:`~kshell.spark.silver` and :mod:`~kshell.spark.gold`.
+:func:`advance` returns a :class:`Summary`. If nothing is new there is no step, and no Spark session is started. The
+tables themselves are written by :class:`~kshell.spark.steps.layers.StepWriter`; what their rows mean is defined in
+:mod:`~kshell.spark.silver` and :mod:`~kshell.spark.gold`.
 """
 
 from __future__ import annotations
@@ -30,31 +31,31 @@ Replan = Callable[[str, "BadBatches", bool], "ReconciledLog"]
 
 
 class Summary(NamedTuple):
-    """What a step did. ``step`` 0: nothing was new, and no table was touched."""
+    """What a step did. ``step`` is its number; 0: nothing was new, and no table was touched."""
 
     step: int
     clusters: tuple[str, ...]
-    """Those of which something was new."""
+    """The clusters that had something new."""
     rows: Mapping[str, int]
     """Table -> rows that the step has written."""
     bytes_read: int
     quarantine: Mapping[tuple[str, str], int]
-    """(kind, reason) of what went there -> how often."""
+    """(kind, reason) of the new rows of ``quarantine`` -> how many there are."""
     copies: tuple[Row, ...]
-    """Rows of ``copies`` of all clusters that were looked at whose copy is not as the others."""
+    """Rows of ``copies`` for copies that differ from their cluster's reference, or are damaged or unreadable."""
     restarted: tuple[str, ...]
-    """Clusters whose tables were begun from scratch."""
+    """Clusters whose tables were started from scratch."""
     seconds: float
     unread_code: int = EXIT_OK
-    """The exit code of what could not be read, and was passed over."""
+    """The highest exit code of the errors for files that could not be read and were left out."""
     foreign: tuple[str, ...] = ()
-    """Copies of other clusters, under the id of this one, that no step before has met."""
+    """Copies that belong to another cluster despite their cluster id, and that no earlier step has reported."""
     breaches: tuple[Row, ...] = ()
     """Rows that the step has written to the table ``breaches``."""
 
     @property
     def is_damaged(self) -> bool:
-        """Whether anything was damaged, malformed or of another cluster; unknown records and torn tails are none."""
+        """Whether anything was damaged, malformed or of another cluster, not only unknown records or torn tails."""
         return bool(self.foreign) or any(is_damage(kind, reason) for kind, reason in self.quarantine)
 
 
@@ -64,7 +65,7 @@ _UNKNOWN = "unknown"
 
 
 def is_damage(kind: str, reason: str) -> bool:
-    """Whether what went to the quarantine for that reason was damaged or malformed."""
+    """Whether a row of ``quarantine`` with this kind and reason means damaged or malformed data."""
     return kind not in _HARMLESS and not reason.startswith(_UNKNOWN)
 
 
@@ -76,20 +77,20 @@ def advance(
     replan: Replan | None = None,
     failed: Failures | None = None,
 ) -> Summary:
-    """Write what is new in reconciled logs into a warehouse, whose only writer the caller is.
+    """Write what is new in reconciled logs into a warehouse, and commit it as one step.
 
-    Where nothing is new, no session is needed. A step that fails or is killed does not count, and the next one begins
-    where this one did.
+    If nothing is new, no session is needed. A step that fails or is killed is not committed, and the next step begins
+    at the same checkpoint.
 
     Args:
-        warehouse: opened with :meth:`Warehouse.writing`.
-        logs: one per cluster.
+        warehouse: opened with :meth:`Warehouse.writing`, so that the caller is its only writer.
+        logs: one reconciled log per cluster.
         progress: is called with a line per stage.
-        replan: reconciles a cluster again, when reading shows batches to be damaged that planning by headers accepted.
-        failed: copies, and clusters without a reconciled log, that could not be read: they become rows of ``copies``.
+        replan: reconciles a cluster again if batches turn out to be damaged that planning by headers accepted.
+        failed: copies that could not be read, of these clusters and of others; they become rows of ``copies``.
 
     Raises:
-        UnreadError: files are not what they were when the logs were reconciled.
+        UnreadError: files changed since the logs were reconciled.
         CommandError: another writer has committed meanwhile.
     """
     started, reasons = time.monotonic(), unread.reasons_of(failed or {})
@@ -122,7 +123,7 @@ def advance(
 
 
 def _foreign(log: ReconciledLog, state: WarehouseState) -> list[str]:
-    """The copies of a cluster that turn out to be of another one; as damage, each is reported by one step."""
+    """Return the copies that this step found to be of another cluster; each is reported by one step only."""
     before = state.clusters.get(log.cluster_id)
     excluded = before.reached["excluded"] if before is not None else {}
     reported = {path for path, copy in excluded.items() if copy["row"]["state"] == OTHER_CLUSTER}
@@ -130,7 +131,7 @@ def _foreign(log: ReconciledLog, state: WarehouseState) -> list[str]:
 
 
 class _Outcome(NamedTuple):
-    """``logs``: what was written, by cluster."""
+    """What a step wrote: logs by cluster, numbers of rows by table, rows of ``quarantine`` by (kind, reason)."""
 
     logs: Mapping[str, ReconciledLog] = {}
     rows: Mapping[str, int] = {}
@@ -144,7 +145,7 @@ def _step(
     progress: Progress,
     replan: Replan | None,
 ) -> _Outcome:
-    """Write one step and commit it. ``unread_after``: of all clusters, what the next commit lists as unreadable."""
+    """Write one step and commit it. ``unread_after``: the unreadable copies of all clusters, for the commit."""
     from kshell.spark.steps.layers import StepWriter  # late: it imports pyspark
 
     step = StepWriter(warehouse, fresh, progress, replan) if fresh else None
@@ -165,7 +166,7 @@ def _step(
 
 
 def _copies(warehouse: Warehouse, unread_reasons: unread.UnreadReasons, clusters: Sequence[str]) -> int:
-    """The rows of clusters of which nothing is new but which copies can be read. Gives how many there are."""
+    """Replace the rows of ``copies`` for clusters where only readability changed; return the number of rows."""
     from kshell.spark.steps.local_frames import frame_of  # late: few steps need it
 
     rows = [row for name in clusters for row in unread.rows_again(warehouse.state, name, unread_reasons)]
@@ -179,14 +180,14 @@ def _with_unread_copies(replan: Replan | None, reasons: unread.UnreadReasons) ->
 
 
 def is_odd(copy: Row) -> bool:
-    """Whether a copy is not as the reference of its cluster is, or is damaged."""
+    """Whether a row of ``copies`` says that the copy differs from the reference of its cluster, or is damaged."""
     return copy["state"] not in _SOUND or bool(copy["damage"])
 
 
 _SOUND = ("reference", "same")
 _FEW_OFFSETS = 200_000
-"""Records of all clusters together up to which the driver writes the tables itself: rows follow the records."""
+"""Records of all clusters together up to which the driver writes all tables itself, as their rows are few, too."""
 
 
 def quiet(count: int, total: int, message: str) -> None:
-    """Progress that is shown to nobody."""
+    """Ignore progress; the default where the caller gives no function."""

@@ -1,4 +1,4 @@
-"""What is new of clusters into a warehouse: planned, and taken in; again where files change meanwhile."""
+"""Run one step from listed copies to a commit: plan, read and write; start again if files change meanwhile."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from kshell.spark.tables.warehouse import Warehouse
 
 _ATTEMPTS = 4
+"""How often a cluster is tried before the step goes on without it."""
 _NOBODY = ""
-"""In place of a cluster, where nobody knows of which one files could not be read."""
+"""Counts attempts that failed for files of an unknown cluster."""
 _PAUSE = 1.0
-"""Seconds: a server that deletes or truncates is done by then, and a store that refuses may have come back."""
+"""Seconds between attempts: a server has finished deleting or truncating by then, and a store may be back."""
 
 
 def run_step(
@@ -36,14 +37,20 @@ def run_step(
     failed: Failures | None = None,
     planned: Callable[[Sequence[ReconciledLog], Failures], None] | None = None,
 ) -> Summary:
-    """One step with what is new of the clusters; the caller is the warehouse's only writer. ``failed``: what
-    could not be listed; it gets what cannot be planned, too. ``planned``: told of what is to be read, and of what
-    cannot be, before anything is.
+    """Plan and write one step with the new records of the clusters.
 
-    Files that are not there any more when they are read, or are not what they were, are listed and planned again: what
-    was read of them does not count. Clusters with which that happens again and again are left out, as those that cannot
-    be planned: ``planned`` says whether what is left is worth a step. Raises UnreadError where nobody knows which they
-    are, and KshellError.
+    If files vanish or change before they are read, nothing of the attempt is committed, and all copies are listed and
+    planned again. A cluster with which this happens repeatedly is left out, like one that cannot be planned.
+
+    Args:
+        warehouse: the tables, whose only writer is the caller.
+        copies: cluster id -> its listed copies.
+        since, until: as for :func:`~kshell.spark.steps.planning.reconcile_all`.
+        failed: the copies that could not be listed; the step adds those that cannot be planned.
+        planned: is called in each attempt before anything is read, with the reconciled logs and ``failed``. It may
+            raise an error if the rest is not worth a step.
+
+    Raises UnreadError if files change repeatedly and their cluster is unknown; KshellError.
     """
     unlisted = {name: dict(errors) for name, errors in (failed or {}).items()}
     failed = {} if failed is None else failed
@@ -64,7 +71,7 @@ def run_step(
             attempts.update(list(error.clusters) or [_NOBODY])
             if attempts[_NOBODY] >= _ATTEMPTS:
                 raise
-            # What could not be read the last time is not tried again and again, at the cost of the others.
+            # A copy that the last step could not read gets one attempt only, so that other clusters do not wait for it.
             refused = {name for name, why in error.clusters.items() if is_blamed(state.failed.get(name, ()), why)}
             given_up = [name for name in error.clusters if attempts[name] >= _ATTEMPTS or name in refused]
             for name in given_up:
@@ -76,7 +83,7 @@ def run_step(
 
 
 def _listed_again(copies: Sequence[LogCopy]) -> Sequence[LogCopy]:
-    """List copies again; planning reports what is wrong with those that cannot be listed any more."""
+    """List copies again; if that fails, return them unchanged, and planning reports what is wrong."""
     try:
         return list_again(copies)
     except SourceError:

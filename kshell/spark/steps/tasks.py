@@ -1,4 +1,4 @@
-"""What a task does with the slices that it gets, on the executors, or on the driver if they are few. Free of Spark."""
+"""What tasks do with slices of logs, on the executors or, for little data, on the driver. Free of Spark."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from kshell.spark.tables.data_files import DataFile, DataFileWriter
 
 
 class WrittenFiles(NamedTuple):
-    """The files that were written of the slices, and how many things were found to be wrong in them."""
+    """The data files that a task wrote of its slices, and the number of findings in these slices."""
 
     files: list[DataFile]
     finding_count: int
 
 
 class Writing:
-    """Slices, pickled, as files of the table ``records``."""
+    """Writes pickled slices as data files of the table ``records``."""
 
     def __init__(self, writer: DataFileWriter) -> None:
         self._writer = writer
 
     def __call__(self, piece: bytes) -> WrittenFiles:
-        """Reads and decodes them. Raises CommandError."""
+        """Read, decode and write the slices of one task. Raises CommandError."""
         view = View(RECORDS, RECORD_FIELDS, Narrowing(), dictionaries=True)
         files = self._writer.write(view.batches(pickle.loads(piece)))
         return WrittenFiles(files, view.finding_count)
 
 
 def quarantined(piece: bytes) -> Iterator[Any]:
-    """Runs on the executors, or on the driver."""
+    """Read pickled slices as record batches of the view ``quarantine``."""
     return View(QUARANTINE, QUARANTINE_FIELDS, Narrowing()).batches(pickle.loads(piece))

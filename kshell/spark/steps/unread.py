@@ -1,7 +1,7 @@
-"""Copies and clusters that could not be read: rows of the table ``copies``, and no reason to leave out the others.
+"""Copies that could not be read: they become rows of the table ``copies``, and other copies go on without them.
 
-Free of Spark. A commit has them (``State.failed``), so that a step is made where they become others, and the rows of
-the copies are what they were once they can be read again.
+Each commit lists them (``WarehouseState.failed``). So a step is made when the list changes, and a copy that can be read
+again gets its former row back. Free of Spark.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ UNREADABLE = "unreadable"
 Failures = dict[str, dict[str, KshellError]]
 """Cluster -> path of a copy -> why it could not be read."""
 UnreadReasons = Mapping[str, Mapping[str, str]]
-"""The same in words."""
+"""Cluster -> path of a copy -> the message of the error, as a commit stores it."""
 
 
 def add_unread(failed: Failures, unread: Iterable[Unread], default: str | None) -> None:
-    """Add copies that could not be listed. ``default``: the cluster of copies without ``meta.properties``."""
+    """Add copies that could not be listed. ``default``: the cluster id of copies without ``meta.properties``."""
     for copy in unread:
         failed.setdefault(cluster_of(copy.path, copy.origin, default), {})[copy.path] = copy.error
 
 
 def add_unplanned(failed: Failures, cluster: str, copies: Sequence[LogCopy], error: KshellError) -> None:
-    """Add a cluster that could not be reconciled: by the copy that the error is about, else by all of them."""
+    """Add the copies of a cluster that could not be reconciled: those that the error names, else all of them."""
     blamed = [copy.path for copy in copies if is_blamed((copy.path,), error.message)] or [copy.path for copy in copies]
     failed.setdefault(cluster, {}).update(dict.fromkeys(blamed, error))
 
 
 def is_blamed(paths: Iterable[str], why: str) -> bool:
-    """Whether what an error says is about one of those copies, or a file of it."""
+    """Whether an error message begins with one of some copies' paths, or a file below it."""
     return any(why.startswith((f"{path}:", f"{path}/")) for path in paths)
 
 
 def first(failed: Failures) -> KshellError:
-    """The error to raise where nothing at all could be read."""
+    """Return the first error, to be raised if nothing at all could be read."""
     return next(error for copies in failed.values() for error in copies.values())
 
 
@@ -53,7 +53,7 @@ def exit_code(failed: Failures) -> int:
 
 
 def reasons_of(failed: Failures) -> UnreadReasons:
-    """Return the messages as a commit has them, by cluster and path, sorted."""
+    """Return the messages of the errors as a commit stores them, by cluster and path, sorted."""
     return {name: {path: error.message for path, error in sorted(failed[name].items())} for name in sorted(failed)}
 
 
@@ -63,7 +63,7 @@ def with_unread(log: ReconciledLog, reasons: UnreadReasons) -> ReconciledLog:
 
 
 def after(state: WarehouseState, inspected: Collection[str], reasons: UnreadReasons) -> UnreadReasons:
-    """Return what the next commit lists: of clusters that were not inspected, what the last one listed."""
+    """Return the next commit's unreadable copies: ``reasons`` and, of clusters not inspected, the last commit's."""
     merged = {name: copies for name, copies in state.failed.items() if name not in inspected} | {**reasons}
     return {name: merged[name] for name in sorted(merged)}
 
@@ -75,12 +75,12 @@ def rows(cluster: str, reasons: UnreadReasons) -> list[Row]:
 
 
 def is_unread(copy: Mapping[str, Any]) -> bool:
-    """Whether a row of ``copies`` is such a one."""
+    """Whether a row of ``copies`` is that of an unreadable copy."""
     return bool(copy.get("state") == UNREADABLE)
 
 
 def rows_again(state: WarehouseState, cluster: str, reasons: UnreadReasons) -> list[Row]:
-    """All rows that the table has of a cluster of which nothing else is new: the other copies are as they were."""
+    """Return all rows of ``copies`` for a cluster without new records: unreadable copies, and the rest unchanged."""
     checkpoint = state.clusters[cluster].reached if cluster in state.clusters else {}
     rows_before = {
         **checkpoint.get("copy_rows", {}),

@@ -1,1 +1,1 @@
-"""``spark.readStream.format("kraft")``, and tables that follow growing directories."""
+"""Structured Streaming: the source ``spark.readStream.format("kraft")``, and tables that follow growing directories."""

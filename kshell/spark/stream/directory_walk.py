@@ -1,8 +1,9 @@
-"""One directory of a stream: how far it can be read now, and what is between two places of it. Free of Spark.
+"""One directory of a stream: find how far it can be read now, and plan what lies between two positions. Free of Spark.
 
-The rules are those of a read in batch (:mod:`kshell.spark.files.plan`), begun in the middle. What is between
-two places depends on the files up to the second one alone, so that a repeated micro-batch has the same rows. A tail
-that is torn is left for the next time; damage is reported once.
+:func:`reach` gives the end position of the next micro-batch, :func:`between` the file plans from one position to
+another. The rules are those of a batch read (:mod:`kshell.spark.files.plan`), except that reading begins in the middle.
+The result of :func:`between` depends only on the files up to the second position, so that a repeated micro-batch has
+the same rows. A torn tail is left for a later micro-batch; damage is reported once.
 """
 
 from __future__ import annotations
@@ -23,21 +24,21 @@ from kshell.spark.stream.positions import StreamPosition, base_of, name_of, upto
 from kshell.spark.stream.resume import Start, resume
 
 _PATIENCE = 60.0
-"""Seconds after which a snapshot that is not whole is no longer taken for one that somebody is copying."""
+"""Seconds since its last change after which an incomplete snapshot counts as damaged, no longer as being copied."""
 
 
 class _Enough(Exception):
-    """The limit is reached."""
+    """Ends the walk: the limit of bytes for this micro-batch is reached."""
 
 
 class _Reaching(Runs):
-    """Keeps only the last batch, and stops behind the limit."""
+    """Notes only the last batch, and raises :class:`_Enough` once the batches exceed ``remaining`` bytes."""
 
     def __init__(self, delivered_end: int, remaining: int) -> None:
         super().__init__(1, delivered_end)
         self.remaining = remaining
         self.last: tuple[int, int, int] | None = None
-        """First byte, byte after it, offset after it."""
+        """The last batch: its first byte, the byte after it, the offset after it."""
 
     def add(self, start: int, end: int, first: int, after: int, last_ms: int = ANY_TIME) -> None:
         self.last = start, end, after
@@ -49,10 +50,10 @@ class _Reaching(Runs):
 
 
 class Onward(Boundaries):
-    """The files of a log from a start on. With a limit in bytes it stops behind it, but not before one batch."""
+    """Plans the files of a log from a start position on, until the batch that reaches ``limit`` bytes."""
 
-    def __init__(self, listing: Listing, start: Start, cut: int, limit: int | None = None) -> None:
-        super().__init__(listing._replace(segments=start.segments), cut)
+    def __init__(self, listing: Listing, start: Start, piece_bytes: int, limit: int | None = None) -> None:
+        super().__init__(listing._replace(segments=start.segments), piece_bytes)
         self._begin, self._next, self._delivered_end = start.begin, start.offset, start.delivered_end
         self._is_damaged = start.is_damaged
         self._limit = limit
@@ -63,7 +64,7 @@ class Onward(Boundaries):
             self._prime(start.segments[0], start.at, start.begin)
 
     def _prime(self, segment: Segment, at: int, end: int) -> None:
-        """What comes next is held against the epoch of the batch before it."""
+        """Read the batch before the start, so that the epoch of the next batch is checked against its epoch."""
         file = open_file(segment.path)
         try:
             headers = Headers(file, segment)
@@ -92,7 +93,7 @@ class Onward(Boundaries):
 
 
 class ReadableEnd(NamedTuple):
-    """The place up to which a directory can be read now, and the bytes of log and snapshots up to there."""
+    """The position up to which a directory can be read now, and the bytes of log and snapshots up to there."""
 
     place: StreamPosition
     used: int
@@ -101,9 +102,9 @@ class ReadableEnd(NamedTuple):
 def reach(
     list_now: Callable[[], Listing], place: StreamPosition, snapshots: str, limit: int = UNLIMITED
 ) -> ReadableEnd:
-    """How far a directory goes, or about ``limit`` bytes of it. Raises SourceError.
+    """Find how far a directory can be read after ``place``: at most about ``limit`` bytes. Raises SourceError.
 
-    What looks like damage is believed only when the directory did not change meanwhile.
+    Apparent damage is believed only if the directory did not change meanwhile.
     """
     for attempt in range(ATTEMPTS):
         last_try, listing = attempt == ATTEMPTS - 1, list_now()
@@ -119,6 +120,7 @@ def reach(
 
 
 def _reach(listing: Listing, place: StreamPosition, snapshots: str, limit: int) -> tuple[ReadableEnd, bool]:
+    """Find the end in one listing; the flag says whether anything looks like damage or truncation."""
     last = listing.segments[-1] if listing.segments and snapshots != "only" else None
     is_idle = last is None or (base_of(last) == place.segment and last.size == place.size and not place.is_new)
     start = Start(()) if is_idle else resume(listing, place)
@@ -142,7 +144,7 @@ def _reach(listing: Listing, place: StreamPosition, snapshots: str, limit: int) 
 def _after(
     segment: Segment, plan: FilePlan | None, place: StreamPosition, reaching: _Reaching | None
 ) -> StreamPosition:
-    """The place in a segment that was walked; without a plan, one that was left behind a batch."""
+    """Return the position after walking a segment; ``plan`` is ``None`` if the walk stopped at the limit."""
     base = base_of(segment)
     if place.segment != base or place.is_new:
         place = place._replace(segment=base, at=-1, position=0, size=0, seen=0)
@@ -154,7 +156,7 @@ def _after(
 
 
 def _behind(segment: Segment, place: StreamPosition, at: int, position: int, offset: int) -> StreamPosition:
-    """The place behind the batch that begins at byte ``at``; -1: behind none of this segment."""
+    """Return the position after the batch that begins at byte ``at``; -1: before the first batch of the segment."""
     place = place._replace(segment=base_of(segment), at=at, position=position, offset=offset)
     if at < 0:
         return place
@@ -167,7 +169,7 @@ def _behind(segment: Segment, place: StreamPosition, at: int, position: int, off
 
 
 def _newest(listing: Listing, place: StreamPosition, start: Start, snapshots: str) -> tuple[str, int]:
-    """The newest snapshot to give now, and the bytes of those that are new; (that of the place, 0) for none."""
+    """Return the newest snapshot that this micro-batch delivers, or the earlier one, and the bytes of the new ones."""
     waiting = [file for file in listing.snapshots if name_of(file) > place.snapshot]
     if snapshots == "none":
         waiting = []
@@ -184,19 +186,20 @@ def _newest(listing: Listing, place: StreamPosition, start: Start, snapshots: st
 
 
 def _instead(snapshots: list[SnapshotFile], offset: int) -> list[SnapshotFile]:
-    """The snapshot that tells the most of what was missed before ``offset``."""
+    """Return the snapshot in place of missed records: the oldest that ends at ``offset`` or later, else the newest."""
     joining = [file for file in snapshots if (file.end_offset or 0) >= offset]
     return joining[:1] or snapshots[-1:]
 
 
 def _is_ready(file: SnapshotFile) -> bool:
-    """Kafka renames a snapshot when it is whole; who copies one does not."""
+    """Whether a snapshot can be delivered now. Kafka renames a complete one; a tool that copies it may still write."""
     return not _snapshot(file, UNLIMITED).findings or time.time() - file.changed / 1e9 > _PATIENCE
 
 
-def _snapshot(file: SnapshotFile, cut: int) -> FilePlan:
+def _snapshot(file: SnapshotFile, piece_bytes: int) -> FilePlan:
+    """Plan a snapshot; one that was deleted becomes a finding."""
     try:
-        return snapshot_of(file, cut)
+        return snapshot_of(file, piece_bytes)
     except FileNotFoundError:
         return FilePlan(
             file.path, file.size, True, (), (FileFinding(-1, "file", "the snapshot was deleted meanwhile"),)
@@ -207,20 +210,23 @@ def _snapshot(file: SnapshotFile, cut: int) -> FilePlan:
 
 
 def between(
-    list_now: Callable[[], Listing], before: StreamPosition, after: StreamPosition, snapshots: str, cut: int
+    list_now: Callable[[], Listing], before: StreamPosition, after: StreamPosition, snapshots: str, piece_bytes: int
 ) -> list[FilePlan]:
-    """The plans of what comes after one place, up to another that :func:`reach` gave. Raises SourceError."""
+    """Plan what lies between two positions, of which :func:`reach` gave the second. Raises SourceError."""
     for _ in range(ATTEMPTS):
         listing = list_now()
         try:
-            return [*_snapshots(listing, before, after, snapshots, cut), *_log(listing, before, after, snapshots, cut)]
+            return [
+                *_snapshots(listing, before, after, snapshots, piece_bytes),
+                *_log(listing, before, after, snapshots, piece_bytes),
+            ]
         except FileNotFoundError:
             time.sleep(PAUSE)
     raise SourceError(f"{listing.directory}: its files vanish again and again")
 
 
 def _snapshots(
-    listing: Listing, before: StreamPosition, after: StreamPosition, snapshots: str, cut: int
+    listing: Listing, before: StreamPosition, after: StreamPosition, snapshots: str, piece_bytes: int
 ) -> Iterator[FilePlan]:
     if after.snapshot == before.snapshot:
         return
@@ -231,16 +237,18 @@ def _snapshots(
         wanted = wanted if snapshots != "auto" else []
         path = os.path.join(listing.directory or "", after.snapshot)
         yield FilePlan(path, 0, True, (), (FileFinding(-1, "file", "the snapshot was deleted before it was read"),))
-    yield from (_snapshot(file, cut) for file in wanted)
+    yield from (_snapshot(file, piece_bytes) for file in wanted)
 
 
-def _log(listing: Listing, before: StreamPosition, after: StreamPosition, snapshots: str, cut: int) -> list[FilePlan]:
+def _log(
+    listing: Listing, before: StreamPosition, after: StreamPosition, snapshots: str, piece_bytes: int
+) -> list[FilePlan]:
     if after._replace(snapshot="") == before._replace(snapshot=""):
         return []
     listing = listing._replace(segments=upto(listing.segments, after.segment, after.size))
     start = resume(listing, before)
     plans = []
-    for index, plan in enumerate(Onward(listing, start, cut).files()):
+    for index, plan in enumerate(Onward(listing, start, piece_bytes).files()):
         base = base_of(start.segments[index])
         was_there = index == 0 and base == before.segment and start.finding is None and not before.is_new
         plans.append(plan._replace(findings=tuple(_new(plan, before.seen if was_there else -1, base, after))))
@@ -250,12 +258,12 @@ def _log(listing: Listing, before: StreamPosition, after: StreamPosition, snapsh
     if missing is not None:
         plans.append(missing)
         if snapshots in ("auto", "all"):
-            plans += [_snapshot(file, cut) for file in _instead(list(listing.snapshots), after.offset)[:1]]
+            plans += [_snapshot(file, piece_bytes) for file in _instead(list(listing.snapshots), after.offset)[:1]]
     return plans
 
 
 def _new(plan: FilePlan, reported_end: int, base: int, after: StreamPosition) -> Iterator[FileFinding]:
-    """The findings that were not reported before, and are not for later."""
+    """Return the findings of a segment that this micro-batch reports: none from before its start or after its end."""
     for finding in plan.findings:
         is_later = base == after.segment and finding.position >= after.seen
         if finding.kind != "torn" and not is_later and finding.position >= reported_end:
@@ -263,7 +271,7 @@ def _new(plan: FilePlan, reported_end: int, base: int, after: StreamPosition) ->
 
 
 def _missing(listing: Listing, after: StreamPosition, delivered_end: int) -> FilePlan | None:
-    """What a micro-batch had, by its end, and is no longer there."""
+    """Return a finding for records that belong to a micro-batch, by its end position, but were deleted meanwhile."""
     last = listing.segments[-1] if listing.segments else None
     if after.at < 0 or (base_of(last) == after.segment and last is not None and last.size >= after.position):
         return None

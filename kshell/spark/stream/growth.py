@@ -1,8 +1,8 @@
-"""How far the directories of a stream have grown, instead of their records: one row a directory and micro-batch, also
-of those that did not.
+"""The source ``kraft-growth``: how far each directory of a stream has grown, instead of its records.
 
-What the tables are made from is read elsewhere, as a step of the pipeline (:mod:`kshell.spark.steps.step`); Structured
-Streaming gives it the trigger, the checkpoint, and the limit.
+Every micro-batch has one row per directory, also for directories that did not grow. ``kshell-pipeline stream`` uses it
+(:mod:`kshell.spark.stream.tables`): Structured Streaming only gives trigger, checkpoint and limit, while the records
+are read in a step of the pipeline (:mod:`kshell.spark.steps.step`).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ FIELDS = (
     Field("moved", "boolean", "whether the micro-batch has anything of it"),
 )
 Grown = tuple[str, int, int, int, bool]
-"""A row."""
+"""A row: the values of :data:`FIELDS`, in their order."""
 
 
 class GrowthPartition(_spark.InputPartition):  # type: ignore[misc]
-    """The rows of a micro-batch."""
+    """The only partition of a micro-batch, with all of its rows."""
 
     def __init__(self, rows: tuple[Grown, ...]) -> None:
         self.rows = rows
@@ -53,15 +53,15 @@ class GrowthSource(_spark.DataSource):  # type: ignore[misc]
         return spark_schema(FIELDS)
 
     def streamReader(self, schema: Any) -> Any:  # noqa: N802  # Spark's name
-        """A reader of all columns."""
+        """Return a reader of all columns."""
         return GrowthReader(parse(self.options)._replace(passes_over=True))
 
 
 class GrowthReader(Offsets):
-    """Looks at the directories on the driver."""
+    """Computes all rows on the driver; the executor only returns them."""
 
     def partitions(self, start: Offset, end: Offset) -> list[Any]:
-        """One, with all rows."""
+        """Return one partition, with all rows of the micro-batch."""
         return [GrowthPartition(tuple(grown(self._options, *self._between(start, end))))]
 
     def read(self, partition: Any) -> Iterator[Any]:
@@ -84,6 +84,6 @@ def grown(options: Options, before: Places, after: Places) -> Iterator[Grown]:
 
 
 def _offset(place: StreamPosition) -> int:
-    """The offset to come; of a directory without a log, where its snapshot ends."""
+    """Return the next offset to read at a position; in a directory without a log, the end offset of its snapshot."""
     digits = place.snapshot.partition("-")[0]
     return max(place.offset, int(digits) if digits.isascii() and digits.isdigit() else 0)

@@ -1,4 +1,8 @@
-"""All directories of a stream: the end of the next micro-batch, and the slices of one. Free of Spark."""
+"""Plan the micro-batches of a stream over all its directories. Free of Spark.
+
+:func:`latest` finds where the next micro-batch ends, :func:`slices` what to read between two ends. Each single
+directory is the business of :mod:`kshell.spark.stream.directory_walk`.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +22,16 @@ from kshell.spark.stream.directory_walk import between, reach
 from kshell.spark.stream.positions import Bound, Places, StreamPosition, behind, bound_of
 
 Bounds = Mapping[str, Bound]
+"""Real path of a directory -> where a query with ``availableNow`` ends in it."""
 _PER_FILE = 1 << 14
+"""Opening a file costs about as much as reading this many bytes."""
 
 
 def present(options: Options, *, must: bool = False, unread: list[Unread] | None = None) -> dict[str, LogCopy]:
-    """The directories that are there now, by their real paths; what is not there may come, or come again.
+    """List the directories that exist now, by their real paths. A missing one is skipped: it may be created later.
 
-    With ``must`` a path that is no glob has to be there: raises SourceNotFoundError. ``unread``: gets what cannot be
-    listed, which is an error without it, unless the options pass over it.
+    With ``must`` a missing path that is no glob raises SourceNotFoundError. ``unread`` gets directories that cannot be
+    listed; if it is ``None``, the first of them is an error, unless the options say to skip them.
     """
     copies: dict[str, LogCopy] = {}
     passed_over = [] if unread is None and options.passes_over else unread
@@ -43,13 +49,15 @@ def present(options: Options, *, must: bool = False, unread: list[Unread] | None
 
 
 def bounds(options: Options) -> Bounds:
-    """Where every directory ends now."""
+    """Return the present end of every directory."""
     return {path: bound_of(copy.listing) for path, copy in present(options).items()}
 
 
 def latest(options: Options, before: Places, limit: int = UNLIMITED, within: Bounds | None = None) -> Places:
-    """Up to where each directory can be read: at most about ``limit`` bytes in all, in fair shares, and at least one
-    batch of each that has one; ``within``: not beyond these. A directory that is gone keeps its place.
+    """Return the position up to which each directory can be read now.
+
+    Together this is at most about ``limit`` bytes, in fair shares, but at least one batch of each directory that has a
+    new one. With ``within`` nothing after those bounds is read. A directory that no longer exists keeps its position.
     """
     copies = present(options, must=not before)
     if within is not None:
@@ -71,7 +79,7 @@ def latest(options: Options, before: Places, limit: int = UNLIMITED, within: Bou
 
 
 class _Lister:
-    """List a directory: the first time as it was listed already, then again."""
+    """Lists a directory when it is called, up to a bound. The first call returns the listing that was made already."""
 
     def __init__(self, copy: LogCopy, within: Bound | None) -> None:
         self._copy = copy
@@ -84,7 +92,7 @@ class _Lister:
 
 
 class Growth(NamedTuple):
-    """What a micro-batch has of one directory."""
+    """What a micro-batch reads of one directory, up to ``place``; ``copy`` is ``None`` if the directory is gone."""
 
     path: str
     copy: LogCopy | None
@@ -92,8 +100,8 @@ class Growth(NamedTuple):
     files: tuple[FilePlan, ...]
 
 
-def growth(options: Options, before: Places, after: Places, cut: int) -> Iterator[Growth]:
-    """Of every directory whose place moved what is between, in the order of their paths. Raises SourceError."""
+def growth(options: Options, before: Places, after: Places, piece_bytes: int) -> Iterator[Growth]:
+    """Plan the part of every directory whose position changed, in the order of their paths. Raises SourceError."""
     moved = [path for path in sorted(after) if after[path] != before.get(path, StreamPosition())]
     copies = present(options) if moved else {}
     for path in moved:
@@ -102,7 +110,7 @@ def growth(options: Options, before: Places, after: Places, cut: int) -> Iterato
         try:
             if copy is not None:
                 now = partial(list_again, copy.path)
-                files = between(now, before.get(path, StreamPosition()), after[path], options.snapshots, cut)
+                files = between(now, before.get(path, StreamPosition()), after[path], options.snapshots, piece_bytes)
         except SourceNotFoundError:
             copy = None
         if copy is None:
@@ -120,7 +128,7 @@ def _directly(path: str) -> LogCopy | None:
 
 
 def slices(options: Options, before: Places, after: Places) -> list[tuple[Slice, ...]]:
-    """The slices of each partition of a micro-batch. Raises SourceError."""
+    """Return the slices of a micro-batch, one tuple per Spark partition. Raises SourceError."""
     grown = list(growth(options, before, after, options.slice_bytes))
     total = sum(_PER_FILE + run.end - run.start for item in grown for file in item.files for run in file.runs)
     target = max(min(options.slice_bytes, total // options.parallelism), 1 << 20)

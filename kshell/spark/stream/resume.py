@@ -1,7 +1,7 @@
-"""Where to go on in a directory that was read before: at the batch after the last one, wherever that is now.
+"""Find where to continue in a directory that a stream has read before: after the last batch that was delivered.
 
-Segments may have been deleted meanwhile, and the end of a log may have been taken back: what a leader had not
-committed is replaced on the copies that have it.
+:func:`resume` takes a listing and the earlier position, and returns a :class:`Start`. Meanwhile segments may have been
+deleted, and the end of the log may have been truncated: a new leader replaces records that were not committed.
 """
 
 from __future__ import annotations
@@ -16,24 +16,26 @@ from kshell.spark.files.plan import FileFinding, header_at
 from kshell.spark.stream.positions import StreamPosition, base_of
 
 TRUNCATED = "truncated"
+"""The kind of a finding about delivered records that are no longer in the log."""
 
 
 class Start(NamedTuple):
-    """The segments from the one on in which to begin, and the byte of it."""
+    """Where to begin: at byte ``begin`` of the first of ``segments``."""
 
     segments: tuple[Segment, ...]
     begin: int = 0
     at: int = -1
-    """The first byte of the batch before it, if there is one in this segment."""
+    """The first byte of the batch before ``begin``; -1 if there is none in this segment."""
     offset: int | None = None
-    """The offset to come; ``None`` where any may."""
+    """The base offset that the next batch must have; ``None`` if any will do."""
     delivered_end: int = 0
-    """Offsets below it were delivered already, and are not delivered again."""
+    """Records with offsets below this one were delivered already, and are not delivered again."""
     finding: FileFinding | None = None
+    """The finding to report about truncated records, if any."""
     is_damaged: bool = False
-    """What comes there at once was found to be damaged: more than its headers is to be looked at again."""
+    """Whether damage at ``begin`` was reported before: the bytes from there on are verified, not only the headers."""
     is_proven: bool = False
-    """The batch that begins there was found to be good after the one before it."""
+    """Whether an earlier walk found the batch at ``begin`` to fit to the one before it."""
 
     @property
     def gap(self) -> tuple[int, int] | None:
@@ -45,13 +47,13 @@ class Start(NamedTuple):
 
 
 def resume(listing: Listing, place: StreamPosition) -> Start:
-    """Where to go on. Raises FileNotFoundError (list again), SourceError."""
+    """Find where to continue after a position. Raises SourceError, FileNotFoundError (the caller lists again)."""
     segments = listing.segments
     if place.is_new or not segments:
         return Start(segments)
     for index, segment in enumerate(segments):
         if base_of(segment) == place.segment and _is_there(segment, place):
-            expected = place.offset if place.position else None  # that it does not join the one before was said
+            expected = place.offset if place.position else None  # a gap before this segment was reported already
             return Start(
                 segments[index:], place.position, place.at, expected, place.offset, None, place.seen > place.position
             )
@@ -61,7 +63,7 @@ def resume(listing: Listing, place: StreamPosition) -> Start:
 
 
 def _is_there(segment: Segment, place: StreamPosition) -> bool:
-    """Whether the last batch is where it was."""
+    """Whether the last batch that was delivered is still at the same bytes of the segment."""
     if segment.size < place.position:
         return False
     if place.at < 0:
@@ -79,9 +81,9 @@ def _is_last(batch: Batch, place: StreamPosition) -> bool:
 
 
 def _relocate(segments: Sequence[Segment], place: StreamPosition) -> Start:
-    """Find the last batch in other files, or the first batch after those that are as they were.
+    """Find the last delivered batch at another place or, if it was truncated, the end of the part that is unchanged.
 
-    A leader's epoch is higher than that of what it replaces.
+    Batches that replaced others are recognized by a later leader epoch.
     """
     for index in range(len(segments) - 1, -1, -1):
         if base_of(segments[index]) >= place.offset:
@@ -97,7 +99,7 @@ def _relocate(segments: Sequence[Segment], place: StreamPosition) -> Start:
                 reason = f"the batch before offset {place.offset} is another one: the whole log is read again"
                 return Start(tuple(segments), 0, -1, None, 0, FileFinding(0, TRUNCATED, reason))
         if at < 0 and index:
-            continue  # all of it is of a later epoch, or empty: they part before
+            continue  # the whole segment is of a later epoch, or empty: the logs diverge before it
         last = place.offset - 1
         taken = f"offset {last} was" if offset >= last else f"offsets {offset} to {last} were"
         finding = FileFinding(end, TRUNCATED, f"{taken} taken back after being read")
@@ -106,7 +108,7 @@ def _relocate(segments: Sequence[Segment], place: StreamPosition) -> Start:
 
 
 def _headers(segment: Segment) -> Iterator[tuple[int, Batch]]:
-    """(first byte, header) of the batches as far as they join."""
+    """Read (first byte, header) of a segment's batches, as far as their offsets follow each other."""
     file = open_file(segment.path)
     try:
         position, expected = 0, segment.base_offset

@@ -1,14 +1,14 @@
-"""``spark.readStream.format("kraft")``: the records of every copy as its files grow, each once.
+"""``spark.readStream.format("kraft")``: the records of every copy as its files grow, each record once.
 
-An offset says of each directory where its last batch ended, so a trigger reads headers from there on and nothing
-twice; checkpoints hold them as JSON. New segments, directories and snapshots are found at each trigger. A torn tail
-waits. What was deleted before it was read is a finding in the view ``quarantine``, and in the other views the oldest
-snapshot that covers it comes in its place (``isSnapshot``), unless the option ``snapshots`` says ``none``. When a
-leader takes back what it had not committed, a finding (``truncated``) says from which offset on; records that replace
-them have the same offsets and a higher epoch.
+A stream offset says for each directory where the last batch ended, so each trigger reads headers only from there on;
+Spark keeps these offsets in its checkpoint, as JSON. New segments, directories and snapshots are found at each trigger.
+A torn tail is left for a later trigger. Records that were deleted before they were read are a finding in the view
+``quarantine``; the other views get the oldest snapshot that covers them instead (``isSnapshot``), unless the option
+``snapshots`` is ``none``. If delivered records are truncated because they were not committed, a finding (``truncated``)
+says from which offset on; the records that replace them have the same offsets and a higher epoch.
 
-``maxBytesPerTrigger`` and ``availableNow`` need Spark 4.2. On 4.1 a limit counts from the second micro-batch on: that
-release does not say where a source begins.
+``maxBytesPerTrigger`` and ``availableNow`` need Spark 4.2. On 4.1 a limit counts from the second micro-batch on,
+because that release does not pass the start offset to the source.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ except ModuleNotFoundError:  # before 4.2
 _Mixed: Any = object if _limits is None else _limits.SupportsTriggerAvailableNow
 
 Offset = dict[str, Any]
+"""An offset of the stream, as :func:`~kshell.spark.stream.positions.offset_of` makes it."""
 
 
 class KraftStreamPartition(_spark.InputPartition):  # type: ignore[misc]
@@ -44,7 +45,7 @@ class KraftStreamPartition(_spark.InputPartition):  # type: ignore[misc]
 
 
 class Offsets(_spark.DataSourceStreamReader, _Mixed):  # type: ignore[misc]
-    """What Spark asks a stream on the driver: where it begins, and where the next micro-batch ends."""
+    """The calls that Spark makes on the driver: where the stream begins, and where the next micro-batch ends."""
 
     def __init__(self, options: Options) -> None:
         if options.view == FILES:
@@ -57,41 +58,41 @@ class Offsets(_spark.DataSourceStreamReader, _Mixed):  # type: ignore[misc]
         self._options = options
         self._within: Bounds | None = None
         self._known: Places | None = None
-        """Where the last micro-batch ended, for a Spark that does not say it."""
+        """Where the last micro-batch ended, for Spark 4.1, which does not pass it."""
 
     def initialOffset(self) -> Offset:  # noqa: N802  # Spark's name, as those below
-        """Where a new query begins. Raises SourceNotFoundError for a path that is no glob and not there."""
+        """Return where a new query begins. Raises SourceNotFoundError for a missing path that is no glob."""
         self._known = {} if self._options.starts == STARTS[0] else latest(self._options, {})
         return offset_of(self._known)
 
     def latestOffset(self, start: Offset | None = None, limit: Any = None) -> Offset:  # noqa: N802
-        """Where the next micro-batch ends. Spark 4.1 gives neither argument. Raises SourceError."""
+        """Return where the next micro-batch ends. Spark 4.1 passes neither argument. Raises SourceError."""
         before, most = self._known, self._options.trigger_bytes
         if start is not None:
             before, most = places_of(start), _bytes(limit)
-        elif before is None:  # 4.1, after a restart: only from the beginning on is the end found for certain
+        elif before is None:  # 4.1 after a restart: the position is unknown, so the end is found from the beginning
             before, most = {}, UNLIMITED
         self._known = latest(self._options, before, most, self._within)
         return offset_of(self._known)
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802
-        """The option ``maxBytesPerTrigger``."""
+        """Return the limit of the option ``maxBytesPerTrigger``."""
         if self._options.trigger_bytes == UNLIMITED:
             return _limits.ReadAllAvailable()
         return _limits.ReadMaxBytes(self._options.trigger_bytes)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """From here on only what is there now counts."""
+        """Limit the query to what the directories contain now."""
         self._within = bounds(self._options)
 
     def _between(self, start: Offset, end: Offset) -> tuple[Places, Places]:
-        """The places of a micro-batch. After a restart its end is the first thing that Spark 4.1 says."""
+        """Return where a micro-batch begins and ends. After a restart, Spark 4.1 tells its position only here."""
         before, after = places_of(start), places_of(end)
         self._known = after if self._known is None else self._known
         return before, after
 
     def commit(self, end: Offset) -> None:
-        """Nothing is held that could be let go."""
+        """Do nothing: no state depends on committed offsets."""
 
 
 def _bytes(limit: Any) -> int:
@@ -102,19 +103,20 @@ class KraftStreamReader(Offsets):
     """Plans on the driver, reads on the executors."""
 
     def partitions(self, start: Offset, end: Offset) -> list[Any]:
-        """At least one, which may have nothing to read. Raises SourceError."""
+        """Return the partitions of a micro-batch: at least one, which may be empty. Raises SourceError."""
         parts = slices(self._options, *self._between(start, end))
         return [KraftStreamPartition(part) for part in parts] or [KraftStreamPartition(())]
 
     def read(self, partition: Any) -> Iterator[Any]:
-        """Arrow record batches of the columns that were asked for. Raises UnreadError for a file that is gone: a
-        micro-batch does not end with rows missing.
+        """Return Arrow record batches of the requested columns.
+
+        Raises UnreadError for a file that is gone, so that no micro-batch succeeds with rows missing.
         """
         return read_view(self._options, partition.slices)
 
 
 def read_view(options: Options, pieces: tuple[Slice, ...]) -> Iterator[Any]:
-    """Arrow record batches of the columns that were asked for, in a task. Raises UnreadError."""
+    """Read slices in a task, as Arrow record batches of the requested columns. Raises UnreadError."""
     fields = options.fields()
     view = View(options.view, fields, options.narrowing, show_secrets=options.show_secrets, is_whole=True)
     batches = view.batches(pieces)

@@ -1,7 +1,8 @@
-"""Tables that follow directories: a step of the pipeline for every micro-batch, each exactly once.
+"""``kshell-pipeline stream``: tables that follow directories, with one step of the pipeline per micro-batch.
 
-A micro-batch says up to which offsets the clusters go; the step begins where the tables themselves are. So whatever was
-killed, and whenever: a micro-batch that comes again finds that it was taken in, or takes it in now.
+A micro-batch of the source ``kraft-growth`` says up to which offset each cluster can be read; the step begins at the
+checkpoint that the tables themselves keep. So each record gets into the tables exactly once, even after a kill: a
+micro-batch that Spark repeats is either in the tables already, or is written now.
 """
 
 from __future__ import annotations
@@ -37,40 +38,41 @@ if TYPE_CHECKING:
     from kshell.spark.tables.warehouse import Warehouse
 
 _POLL = 0.2
+"""Seconds between two looks at whether the query has ended or a signal has come."""
 _REASONS = 1000
-"""Reasons of quarantine, and breaches, that are told apart: some name offsets, and a stream has no end."""
+"""Reasons of quarantine, and breaches, that a summary keeps: some name offsets, so a stream would collect ever more."""
 _TIDY = 200
-"""Micro-batches after which files are removed that no recent step has: each replaces some in nearly every table."""
+"""Micro-batches after which old files are removed: each micro-batch replaces files in nearly every table."""
 EVERY = 30.0
-"""Seconds from one micro-batch to the next, unless somebody says otherwise."""
+"""Seconds from one micro-batch to the next, by default."""
 
 
 class Sources(NamedTuple):
-    """What is followed. ``options``: those of the data source."""
+    """The directories to follow. ``options``: the options of the data source, paths included."""
 
     options: Mapping[str, str]
     cluster: str | None = None
-    """The cluster of copies that do not say theirs."""
+    """The cluster id of copies without ``meta.properties``."""
     since: Point = Point()
+    """Where a cluster begins that the tables do not have yet."""
 
 
 class Trigger(NamedTuple):
-    """When micro-batches begin: every so many seconds, or one after the other until what is there now is read."""
+    """When micro-batches begin: every ``every`` seconds; with ``available_now`` at once, until present data is read."""
 
     available_now: bool = False
     every: float = EVERY
 
 
 class Stopping(Exception):
-    """No micro-batch begins any more. This one is not done, so the next query has it."""
+    """Refuses a micro-batch because the stream is stopping. Spark does not commit it, so the next query repeats it."""
 
 
 class TableStream:
-    """The tables of ``warehouse`` follow ``sources``.
+    """Keeps the tables of ``warehouse`` up to date with ``sources``: create it, then call :meth:`run` once.
 
-    ``say``: gets a line about every micro-batch. ``retained_hours``: how long files stay that no step has any more.
-
-    Raises UsageError for options that are not understood.
+    ``say`` is called with a line about every micro-batch, ``progress`` during a step. ``retained_hours``: how long
+    files stay that the current step no longer has. Raises UsageError for options that are not understood.
     """
 
     def __init__(
@@ -94,25 +96,25 @@ class TableStream:
         self._failure: BaseException | None = None
         self._untidy = 0
         self.summary = NOTHING
-        """Of all steps."""
+        """The summary of all steps so far."""
         self.clusters: set[str] = set()
-        """All that were looked at."""
+        """All clusters of which a step has planned anything."""
 
     def size(self) -> int:
-        """Bytes of the logs that are there now."""
+        """Return the bytes of all logs as they are now."""
         return sum(segment.size for copy in present(self._options).values() for segment in copy.listing.segments)
 
     def run(self, checkpoint: str, trigger: Trigger) -> int:
-        """Follows until all is read, or until a signal comes: then the micro-batch that runs is finished.
+        """Follow the sources until a signal comes, which lets the running micro-batch finish, or until all is read.
 
-        Gives the signal, or 0. The caller is the warehouse's only writer. Raises CommandError where another query uses
-        the checkpoint, KshellError for what a step raises.
+        The caller must be the warehouse's only writer. Returns the number of the signal; 0 if there was none. Raises
+        CommandError if another query uses the checkpoint (a directory), and KshellError for an error of a step.
         """
         place = location(checkpoint)
         if place == self._warehouse.place:
             raise UsageError(f"{place}: both the tables and the checkpoint", hint="a checkpoint has its own directory")
         with writer_lock(place):
-            spark = self._session()  # first: a session that starts hears signals, too, and would cut the step off
+            spark = self._session()  # first: a starting session sets handlers of its own, which would abort a step
             with self._signals():
                 if not present(self._options):
                     self._say("no metadata directory there yet")
@@ -129,7 +131,7 @@ class TableStream:
         return spark
 
     def _query(self, spark: Any, checkpoint: str, trigger: Trigger) -> Any:
-        """The query, started."""
+        """Start the query."""
         reader = spark.readStream.format(FORMAT).options(**self._sources.options)
         writer = reader.load().writeStream.foreachBatch(self._batch).option("checkpointLocation", checkpoint)
         if trigger.available_now:
@@ -137,7 +139,7 @@ class TableStream:
         return writer.trigger(processingTime=f"{trigger.every * 1000:.0f} milliseconds").start()
 
     def _start(self, query: Callable[[], Any]) -> None:
-        """Follow with a query, and with another where the Python worker of its source was late."""
+        """Start a query and wait for its end; start another one if Spark's Python worker did not start in time."""
         for starts_left in reversed(range(WORKER_STARTS)):
             try:
                 return self._follow(query())
@@ -147,19 +149,20 @@ class TableStream:
             self._say("Spark's Python worker was not up within Spark's ten seconds; the stream starts again")
 
     def _follow(self, query: Any) -> None:
+        """Wait until a query ends or a signal asks to stop, and raise what made it fail."""
         error: Exception | None = None
         try:
             while not self._stop and not query.awaitTermination(_POLL):
                 pass
         except (KeyboardInterrupt, KshellError):  # a second Ctrl-C, or the end of --timeout
-            with suppress(Exception):  # the JVM's answer that this was in the middle of may come to the next question
+            with suppress(Exception):  # the interrupted call's answer may arrive as the answer to this call
                 query.stop()
             raise
-        except Exception as raised:  # Spark's own, of a type that is not there where pyspark is not
+        except Exception as raised:  # Spark's exceptions; their types cannot be imported without pyspark
             error = raised
         if self._stop:
             with self._busy:
-                pass  # the micro-batch that runs comes to its end, and none begins after it
+                pass  # wait for the running micro-batch; none begins after it
         query.stop()
         if self._failure is not None:
             raise self._failure
@@ -169,7 +172,7 @@ class TableStream:
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        """The first Ctrl-C or SIGTERM lets the micro-batch end, a second one does not."""
+        """Let the first Ctrl-C or SIGTERM finish the running micro-batch, and a second one interrupt it."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -190,7 +193,7 @@ class TableStream:
     # --- one micro-batch ---
 
     def _batch(self, frame: Any, number: int) -> None:
-        """What it raises ends the query, and the micro-batch comes again in the next one."""
+        """Process one micro-batch. An error ends the query; the next query repeats the micro-batch."""
         with self._busy:
             if self._stop:
                 raise Stopping
@@ -202,6 +205,7 @@ class TableStream:
                 raise
 
     def _take(self, rows: Sequence[Grown], number: int) -> None:
+        """Write one step with the clusters that have grown, up to the offsets in ``rows``, and report on it."""
         ends = {json.loads(path): offset for path, offset, *_ in rows}
         moved = {json.loads(path) for path, *_, is_new in rows if is_new}
         unread: list[Unread] = []
@@ -211,7 +215,7 @@ class TableStream:
         until: dict[str, int | None] = {}
         for name, cluster_copies in by_cluster(copies_by_path.values(), self._sources.cluster).items():
             there = {at[copy.path] for copy in cluster_copies}
-            # Of what could not be read the tables lack what the checkpoint has: also where nothing has moved since.
+            # A cluster that could not be read before is behind Spark's checkpoint, so it is tried even without growth.
             if there & moved or name in self._warehouse.state.failed:
                 copies[name], until[name] = (
                     cluster_copies,
@@ -234,7 +238,7 @@ class TableStream:
     def _step(
         self, copies: Mapping[str, Sequence[LogCopy]], until: Mapping[str, int | None] | None, unread: Sequence[Unread]
     ) -> Summary:
-        """``until``: of each cluster; ``None``: all there is. Raises KshellError where nothing at all can be read."""
+        """Run one step. ``until``: end offsets by cluster; ``None``: all. Raises KshellError if nothing can be read."""
         warehouse, failed = self._warehouse, Failures()
         add_unread(failed, unread, self._sources.cluster)
         clusters_before = warehouse.state.clusters.keys()
@@ -252,8 +256,9 @@ class TableStream:
         return summary
 
     def _catch_up(self) -> None:
-        """Clusters that the checkpoint has passed and the tables do not have: these are other tables, or were begun
-        anew. What they lack comes in one step.
+        """Write, in one step, the clusters that Spark's checkpoint has but the tables lack.
+
+        They are missing if the tables were created again, or if the checkpoint was used for other tables before.
         """
         unread: list[Unread] = []
         every = by_cluster(present(self._options, unread=unread).values(), self._sources.cluster)
@@ -270,13 +275,13 @@ class TableStream:
 
 
 def _has_begun(checkpoint: str) -> bool:
-    """Whether a query has committed a micro-batch there."""
+    """Whether a query has committed a micro-batch in this checkpoint directory."""
     system, root = file_system(checkpoint)
     return bool(system.get_file_info(f"{root}/commits").type.name == "Directory")
 
 
 def folded(before: Summary, later: Summary) -> Summary:
-    """Two steps as one: sums, and of each cluster's copies what was said last. It does not grow with every step."""
+    """Combine two summaries: sums, and the latest rows of each cluster's copies. Its size stays bounded."""
     counts = Counter(before.quarantine)
     counts.update(later.quarantine)
     most_frequent = sorted(counts.items(), key=lambda entry: (not is_damage(*entry[0]), -entry[1]))[:_REASONS]

@@ -1,8 +1,8 @@
-"""The tables of a fleet below one place: Delta tables that ``deltalake`` commits, written in steps.
+"""The warehouse: the Delta tables of a fleet of clusters in one directory or store, which steps change all at once.
 
-``catalog`` says which tables there are and what their columns mean, ``gold_table`` what a gold table declares,
-``expectations`` what must hold of rows; ``data_files`` writes and rewrites Parquet;
-``delta`` is one table and its versions; ``steps`` the log of steps, which says which versions belong together;
-``warehouse`` puts them together for the pipeline. What comes in are DataFrames and Arrow batches, what goes out are
-DataFrames of one consistent step. Only ``warehouse`` knows Spark, and only through the session that it is given.
+``catalog`` lists the tables and their columns, ``gold_table`` is how a gold table is declared, and ``expectations`` how
+conditions on rows are. ``data_files`` writes and rewrites Parquet files. ``delta`` is one table and its versions,
+committed by ``deltalake``. ``steps`` is the log that says which versions of all tables belong together. ``warehouse``
+combines them for the pipeline: DataFrames and Arrow batches come in, DataFrames of one consistent step go out. Only
+``warehouse`` knows Spark, and only through the session that it is given.
 """

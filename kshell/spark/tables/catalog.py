@@ -1,4 +1,4 @@
-"""Which tables a warehouse has. Bronze ones stand here; those of silver and gold are declared where they are made."""
+"""All tables of a warehouse. Bronze tables are declared here, silver and gold tables in packages of their own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CONTROL_RECORDS = "control_records"
 BREACHES = "breaches"
 IS_CURRENT, IS_FINAL = "isCurrent", "isFinal"
 CLOSED, CURRENT = "closed", "current"
-"""The parts of a table: versions that have ended or rows that are final, and those that are replaced."""
+"""The two parts of some tables: rows that stay (ended versions, or final rows), and rows that steps replace."""
 _CURRENT = "current_"
 
 
@@ -41,38 +41,38 @@ class TableSpec(NamedTuple):
     summary: str
     fields: tuple[Field, ...]
     has_versions: bool = False
-    """Rows are versions: those that have ended stay, the others are replaced."""
+    """Whether rows are versions of an object: ended versions stay, current ones are replaced (as in silver)."""
     settles: bool = False
-    """Rows become final: those that are stay, the others are replaced."""
+    """Whether rows become final: final rows stay, the others are replaced (as in some gold tables)."""
     is_fleet: bool = False
-    """Rows of all clusters are made together and replaced as a whole, so they lie together as well."""
+    """Whether the rows of all clusters are computed together and replaced as a whole."""
     expect: Expectations = ()
-    """What must hold of its rows; what does not is a row of ``breaches``."""
+    """What must hold of the rows; a row that breaks it is reported in the table ``breaches``."""
 
     @property
     def path(self) -> str:
-        """Where it lies below a warehouse."""
+        """The table's directory, relative to the warehouse."""
         return f"{self.layer}/{self.name}"
 
     @property
     def closes(self) -> str | None:
-        """The column that tells which of the two parts a row belongs to; the table is partitioned by it."""
+        """The boolean column that the table is partitioned by: whether a row is ``CLOSED`` or ``CURRENT``."""
         return IS_CURRENT if self.has_versions else IS_FINAL if self.settles else None
 
     def partition_of(self, part: str) -> str:
-        """What that column says in a part, as the names of directories have it."""
+        """Return the value of the column :attr:`closes` in a part, as directory names have it."""
         return "true" if (part == CURRENT) == self.has_versions else "false"
 
 
 @cache
 def tables() -> dict[str, TableSpec]:
-    """Every table by name: layer by layer, sorted in each."""
+    """Return every table by name: layer by layer, sorted by name within a layer."""
     specs = [*_bronze(), *_silver(), *_gold(), *_quality()]
     return {spec.name: spec for spec in sorted(specs, key=lambda spec: (LAYERS.index(spec.layer), spec.name))}
 
 
 def table(name: str) -> TableSpec:
-    """The table of that name. Raises UsageError, which proposes names that exist."""
+    """Return the table with a name. Raises UsageError, which suggests similar names."""
     spec = tables().get(name)
     if spec is None:
         hint = did_you_mean(name, tables(), f"there are {', '.join(tables())}")
@@ -81,7 +81,7 @@ def table(name: str) -> TableSpec:
 
 
 def current_names() -> dict[str, str]:
-    """The views ``current_…``, with the tables whose rows they show as the shell does."""
+    """Return the names of the views ``current_…``, each with its table of versions."""
     return {_CURRENT + spec.name: spec.name for spec in tables().values() if spec.has_versions}
 
 
@@ -108,7 +108,7 @@ _EXPECTED = {
         ordered("stateOffset", "endOffset"),
     ),
 }
-"""What must hold of bronze tables."""
+"""The expectations of the bronze tables."""
 
 
 def _bronze() -> list[TableSpec]:
@@ -143,7 +143,7 @@ def _silver() -> list[TableSpec]:
 
 
 def _of_versions(keys: tuple[str, ...]) -> Expectations:
-    """A version begins before it ends, and one of a key is current. (Times of records may run backwards.)"""
+    """Expect that a version begins before it ends (by offset: times may run backwards), and one of a key is current."""
     return (
         *not_null("clusterId", "validFromOffset", "validFromMs"),
         *at_least(-1, "validFromOffset"),
@@ -181,7 +181,7 @@ def _gold() -> list[TableSpec]:
 
 
 def check_types(spec: TableSpec, frame: DataFrame) -> None:
-    """Holds a frame against the table's columns. A type that is not the declared one is a fault of whoever made it."""
-    types = {field.name: field.dataType.simpleString() for field in frame.schema.fields}  # says nothing of nulls
+    """Assert that a frame has the declared types of the table; any other is a programming error."""
+    types = {field.name: field.dataType.simpleString() for field in frame.schema.fields}  # without nullability
     for name, wanted in schemas.spark_columns(spec.fields):
         assert types[name] == wanted, f"{spec.name}.{name} is {types[name]}, not {wanted}"

@@ -1,8 +1,8 @@
-"""Data files of a table: Parquet that Spark's tasks, or the driver, write with Arrow. Free of Spark.
+"""The data files of a table: Parquet that Spark tasks, or the driver, write and read with Arrow. Free of Spark.
 
-A file has a name that no other has, and is part of its table once a commit names it. So what was written by a task that
-failed, was killed, or ran twice is in nobody's way; ``kshell-pipeline vacuum`` removes it. The same code writes local
-files and objects of a store, which therefore need no connector of Spark's.
+A file has a unique name, and belongs to its table only once a commit of the Delta log names it. So files of a task that
+failed, was killed, or ran twice do no harm; ``kshell-pipeline vacuum`` removes them. The same code writes local files
+and objects of a store, so Spark needs no connector for the store.
 """
 
 from __future__ import annotations
@@ -25,42 +25,47 @@ from kshell.tables.declaration import Field
 
 CLUSTER = "clusterId"
 CODEC = "zstd"
-"""Of records, less than half the bytes of snappy (Spark's default) for the same time."""
+"""For records it needs less than half the bytes of snappy (Spark's default) in the same time."""
 GROUP_BYTES = 32 << 20
-"""Bytes in Arrow of a row group, about: what is held until it is written, and what readers skip or share out."""
+"""About the size of a row group, in bytes of Arrow: the writer's buffer, and the unit that readers skip or share."""
 FILE_BYTES = 128 << 20
-"""Bytes of a file from which on the next rows go into another one: a change of few rows rewrites no more than that."""
+"""Bytes of a file after which the next rows go into a new one; a change of few rows rewrites no more than one file."""
 _PLAIN = ("json", "binary", "int64")
-"""Types of columns without a dictionary: values hardly repeat, or are as short as their numbers in one."""
+"""Types of columns without a dictionary: values hardly repeat, or are as short as a dictionary's indices."""
 _LONGEST = 64
-"""Characters that are noted of a file's least and greatest text; longer ones are cut, so that they still are bounds."""
-SHARED = "tasks write there themselves: --out must be one place for them and the driver (a mount, or a URI), with room"
-"""What to look at where a task cannot write."""
+"""Characters of a text column's minimum and maximum in the statistics; longer ones are cut so that they stay bounds."""
+WRITE_HINT = (
+    "tasks write there themselves: --out must be one place for them and the driver (a mount, or a URI), with room"
+)
+"""The hint of errors about tasks that cannot write."""
 
 
 _REPAIR = "the table's log names it: put it back, or make the tables again in another --out"
 
 
 def lost_file(path: str) -> DataError:
-    """The error of a file that a table's log names, and that is gone."""
+    """Return the error for a file that a table's log names, but that is missing."""
     return DataError(f"{path}: is not there any more", hint=_REPAIR)
 
 
 class DataFile(NamedTuple):
-    """A file of a table, as Delta's log has it: where it is, and what readers can know without opening it."""
+    """A data file with its statistics, as the Delta log has it, so that readers can skip it without opening it."""
 
     path: str
-    """Below the table, ``isCurrent=true/part-….parquet`` where it is partitioned."""
+    """Relative to the table's directory; ``isCurrent=true/part-….parquet`` if the table is partitioned."""
     size: int
-    """In bytes."""
+    """The file's size in bytes."""
     rows: int
     partition: str | None
-    """The value of the partition column, ``true`` or ``false``; ``None`` where there is no such column."""
+    """The value of the partition column, ``true`` or ``false``; ``None`` if the table has no such column."""
     least: Mapping[str, Any]
+    """Column -> a lower bound of its values."""
     greatest: Mapping[str, Any]
+    """Column -> an upper bound of its values."""
     nulls: Mapping[str, int]
+    """Column -> how many of its values are null."""
     breaches: tuple[Breach, ...] = ()
-    """Of the table's expectations, by the rows that were new when the file was written."""
+    """The expectations that new rows broke when the file was written; rewritten rows are not checked again."""
 
     def statistics(self) -> str:
         """Return the statistics as JSON, as the Delta protocol has them (Per-file Statistics)."""
@@ -70,27 +75,27 @@ class DataFile(NamedTuple):
         return json.dumps(values, separators=(",", ":"))
 
     def may_hold(self, clusters: Collection[str]) -> bool:
-        """Whether rows of one of those clusters may be in it."""
+        """Whether the file may contain rows of any of these clusters, by the bounds of ``clusterId``."""
         first, last = self.least.get(CLUSTER), self.greatest.get(CLUSTER)
         return first is None or last is None or any(first <= cluster <= last for cluster in clusters)
 
 
 class DataFileWriter(NamedTuple):
-    """Writes rows of one table as files below it. It travels to tasks: plain values only."""
+    """Writes and reads the data files of one table. It is pickled for tasks, so it has plain values only."""
 
     table: str
     """The table's directory, a local path or a URI."""
     fields: tuple[Field, ...]
     partition_by: str | None = None
-    """A boolean column whose values are directories."""
+    """The boolean column that the table is partitioned by: each value is a directory; ``None``: not partitioned."""
     expect: Expectations = ()
-    """What rows are checked for while they are written."""
+    """The expectations that rows are checked against while they are written."""
 
     def write(self, batches: Iterable[Any]) -> list[DataFile]:
-        """Writes ``pyarrow.RecordBatch`` es that have exactly the table's columns, in their order; texts may be of
-        Arrow's type for dictionaries, in the file they are texts. Without rows there is no file.
+        """Write ``pyarrow.RecordBatch`` objects as new files, and return these; without rows there is no file.
 
-        Raises CommandError where the place cannot be written to; whatever is raised, no file is left.
+        The batches must have exactly the table's columns, in their order. Strings may be dictionary-encoded.
+        Raises CommandError if the table's directory cannot be written to. After any error no file is left.
         """
         arrow, files, written = importlib.import_module("pyarrow"), dict[str | None, _OpenFile](), list[DataFile]()
         try:
@@ -110,12 +115,12 @@ class DataFileWriter(NamedTuple):
                 file.discard()
             self.remove(written)
             if isinstance(error, OSError):
-                raise CommandError(f"{self.table}: {remote.reason(error)}", hint=SHARED) from None
+                raise CommandError(f"{self.table}: {remote.reason(error)}", hint=WRITE_HINT) from None
             raise
         return written
 
     def write_frame(self, batches: Iterable[Any]) -> list[DataFile]:
-        """Write batches as Spark has them, whose nested types have other field names; see :meth:`write`."""
+        """Write batches from Spark, in whose Arrow schema nested types have other field names; see :meth:`write`."""
         arrow = importlib.import_module("pyarrow")
         declared = schema(arrow, self.fields)
         return self.write(
@@ -123,9 +128,9 @@ class DataFileWriter(NamedTuple):
         )
 
     def without(self, file: DataFile, clusters: Collection[str]) -> list[DataFile] | None:
-        """The rows of a file but those of some clusters, as new files; ``None`` where it has no row of them.
+        """Rewrite a file without the rows of some clusters; return the new files, or ``None`` if it has no such row.
 
-        Raises DataError for a file that is not there or cannot be read.
+        Raises DataError for a file that is missing or cannot be read.
         """
         arrow, compute = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.compute")
         unwanted = arrow.array(sorted(clusters), arrow.string())
@@ -142,19 +147,19 @@ class DataFileWriter(NamedTuple):
             return self._replace(expect=()).write(remaining_rows())
 
     def merge(self, files: Sequence[DataFile]) -> list[DataFile]:
-        """All rows of some files in as few as there can be. Raises DataError, CommandError."""
+        """Rewrite the rows of several files into as few as possible. Raises DataError, CommandError."""
 
         rewriting = self._replace(expect=())  # these rows were checked when they were new
         return rewriting.write(batch for rows in self.read(files) for batch in rows.to_batches())
 
     def read(self, files: Iterable[DataFile]) -> Iterator[Any]:
-        """Their rows as ``pyarrow.Table`` s of the declared columns, a row group at a time. Raises DataError."""
+        """Read files as ``pyarrow.Table`` objects with the declared columns, one per row group. Raises DataError."""
         for file in files:
             with self._opened(file) as parquet:
                 yield from self._read(parquet, file)
 
     def rows_of(self, files: Iterable[DataFile], clusters: Collection[str] | None = None) -> Any:
-        """All of their rows, or those of some clusters, as one ``pyarrow.Table``. Raises DataError."""
+        """Read all rows of files, or the rows of some clusters, as one ``pyarrow.Table``. Raises DataError."""
         arrow, compute = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.compute")
         parts = [*self.read(files)]
         rows = arrow.concat_tables(parts) if parts else schema(arrow, self.fields).empty_table()
@@ -163,14 +168,14 @@ class DataFileWriter(NamedTuple):
         return rows.filter(compute.is_in(rows.column(CLUSTER), value_set=arrow.array(clusters, arrow.string())))
 
     def remove(self, files: Iterable[DataFile]) -> None:
-        """Removes files that no commit has named. One that stays is in nobody's way."""
+        """Delete files that no commit has named. Errors are ignored, since a leftover file does no harm."""
         system, root = file_system(self.table)
         for file in files:
             with contextlib.suppress(OSError):
                 system.delete_file(f"{root}/{file.path}")
 
     def missing(self, files: Sequence[DataFile]) -> DataFile | None:
-        """The first of some files that is not there, if any. Raises CommandError."""
+        """Return the first file that does not exist with its size, if any. Raises CommandError."""
         system, root = file_system(self.table)
         try:
             infos = system.get_file_info([f"{root}/{file.path}" for file in files])
@@ -192,7 +197,7 @@ class DataFileWriter(NamedTuple):
             raise DataError(f"{path}: {remote.reason(error)}", hint=_REPAIR) from None
 
     def _read(self, parquet: Any, file: DataFile) -> Iterator[Any]:
-        """Row groups with the declared columns; one that is newer than the file is null."""
+        """Read row groups with the declared columns; a column that was added after the file was written is null."""
         arrow = importlib.import_module("pyarrow")
         declared = schema(arrow, self.fields)
         names = set(parquet.schema_arrow.names)
@@ -209,6 +214,7 @@ class DataFileWriter(NamedTuple):
             yield arrow.Table.from_arrays(columns, schema=declared)
 
     def _partitions(self, rows: Any) -> Iterator[tuple[str | None, Any]]:
+        """Split rows by the partition column, which the files themselves do not have."""
         if self.partition_by is None:
             yield None, rows
             return
@@ -223,7 +229,7 @@ class DataFileWriter(NamedTuple):
 
 
 class _OpenFile:
-    """A file that is being written."""
+    """A data file that is being written: :meth:`append` rows, then :meth:`close` or :meth:`discard` it."""
 
     def __init__(self, writer: DataFileWriter, partition: str | None, arrow_schema: Any) -> None:
         folder = "" if partition is None else f"{writer.partition_by}={partition}/"
@@ -261,7 +267,7 @@ class _OpenFile:
         return int(self._sink.tell())
 
     def close(self) -> DataFile:
-        """Ends the file; says what is in it."""
+        """Finish the file and return it with its statistics."""
         self._writer.close()
         size = self._sink.tell()
         self._sink.close()
@@ -270,23 +276,23 @@ class _OpenFile:
 
     def discard(self) -> None:
         for opened in (self._writer, self._sink):
-            with contextlib.suppress(Exception):  # it may be what has failed, or never have been opened
+            with contextlib.suppress(Exception):  # closing may be what failed, or opening may have failed before
                 opened.close()
         with contextlib.suppress(OSError):
             self._system.delete_file(self._whole)
 
 
 def _described(path: str, size: int, partition: str | None, footer: Any) -> DataFile:
-    """What a footer says: rows, and the bounds and nulls of its columns that are neither nested nor binary.
+    """Make the statistics of a file from its Parquet footer: rows, and bounds of columns neither nested nor binary.
 
-    All of these columns have bounds, or none: readers through pyarrow's datasets take a bound that one column lacks for
-    one that no value fulfils, and pass over the file.
+    Either all of these columns have bounds or none has: if only some had, readers that use pyarrow's datasets would
+    take a missing bound for one that no value fulfils, and skip the file.
     """
     return DataFile(path, size, footer.num_rows, partition, *(_bounds(footer) or ({}, {}, {})))
 
 
 def _bounds(footer: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, int]] | None:
-    """Of each such column the least and greatest value and the nulls; ``None`` where one has values and no bounds."""
+    """Return minimum, maximum and number of nulls by column; ``None`` if any column has values but no bounds."""
     least: dict[str, Any] = {}
     greatest: dict[str, Any] = {}
     nulls: dict[str, int] = {}
@@ -318,26 +324,26 @@ def _is_bound(value: Any) -> bool:
 
 
 def _at_least(text: str) -> str | None:
-    """A short text that no text which begins as this one is greater than; ``None`` where there is none."""
+    """Shorten a text to an upper bound of all texts with the same beginning; ``None`` if there is no such bound."""
     if len(text) <= _LONGEST:
         return text
     for end in range(_LONGEST, 0, -1):
         following = ord(text[end - 1]) + 1
-        following = 0xE000 if 0xD800 <= following < 0xE000 else following  # surrogates are no characters
+        following = 0xE000 if 0xD800 <= following < 0xE000 else following  # skip surrogates
         if following <= sys.maxunicode:
             return text[: end - 1] + chr(following)
     return None
 
 
 def file_system(place: str) -> tuple[Any, str]:
-    """The ``pyarrow.fs.FileSystem`` of a local path or a URI, and the path within it."""
+    """Return the ``pyarrow.fs.FileSystem`` of a local path or a URI, and the path within it."""
     if remote.is_remote(place):
         return remote.system(place)
     return importlib.import_module("pyarrow.fs").LocalFileSystem(), place
 
 
 def _groups(arrow: Any, batches: Iterable[Any]) -> Iterator[Any]:
-    """Neighbours as one table each, of about ``GROUP_BYTES``."""
+    """Combine consecutive batches into tables of about ``GROUP_BYTES``."""
     waiting: list[Any] = []
     size = 0
     for batch in batches:

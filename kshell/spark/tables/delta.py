@@ -1,6 +1,7 @@
-"""One Delta table: the files of a version, and commits that succeed on exactly that version, or not at all.
+"""One Delta table: which files a version has, and commits that succeed only on top of exactly that version.
 
-``deltalake`` (delta-rs) reads and writes the transaction log; what the files hold is :mod:`.data_files`' part. Source:
+``deltalake`` (delta-rs) reads and writes the transaction log; the files' contents are the part of :mod:`.data_files`.
+Use: :meth:`DeltaTable.open` a version, ``add`` and ``drop`` files, then ``commit`` them as the next version. Source:
 the Delta transaction protocol (PROTOCOL.md of delta-io/delta): add and remove actions, optimistic concurrency.
 """
 
@@ -24,47 +25,47 @@ from kshell.spark.tables.expectations import Expectations
 from kshell.tables.declaration import Field
 
 STEP = "kshell.step"
-"""The key in a commit's information that names the step which made it."""
+"""The key, in the metadata of a commit, of the pipeline step that made the commit."""
 SAME_ROWS = "kshell.sameRowsAs"
-"""The key that names an earlier version whose rows a commit has brought back."""
+"""The key, in the metadata of a commit, of an earlier version whose rows the commit has restored."""
 NO_TABLE = -1
-"""The version before a table's first one."""
+"""The version number before a table's first version: the table does not exist."""
 RETAINED_HOURS = 48
-"""How long files stay that no version after it has: for readers, for ``history`` and for ``restore``."""
+"""Hours that files stay after a version has dropped them: for readers, for ``history`` and for ``restore``."""
 _PROPERTIES = {
     "delta.checkpointInterval": "20",
     "delta.deletedFileRetentionDuration": f"interval {RETAINED_HOURS} hours",
     "delta.logRetentionDuration": "interval 168 hours",
 }
 _MAINTENANCE = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES")
-"""Operations that change no row: whoever made them, a step goes on from there."""
+"""Operations that change no row: a step continues from them, whichever program made them."""
 _REQUESTS = {"timeout": "30s", "retry_timeout": "60s", "max_retries": "5"}
-"""Of a store that does not answer: delta-rs would try for three minutes."""
+"""Limits for a store that does not answer: by default delta-rs would try for three minutes."""
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _STORES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 """Schemes that delta-rs knows by another name."""
 
 
 class Commit(NamedTuple):
-    """A version of a table, as its log tells of it."""
+    """A version of a table, as the Delta log describes it. ``details`` is the whole entry of its history."""
 
     version: int
     time_ms: int
     operation: str
     step: int | None
-    """The step of the pipeline that made it; ``None``: another program."""
+    """The step of the pipeline that made the version; ``None``: another program made it."""
     details: Mapping[str, Any]
 
 
 class DeltaTable:
-    """A Delta table, of which one version is open. ``files`` are those that the next commit is to leave.
+    """A Delta table with one version open. ``files``: the files, by path, that the next commit makes the new version.
 
     Args:
-        place: where it lies, a local path or a URI; it need not be there.
-        name, summary: what its metadata says.
+        place: the table's directory, a local path or a URI; it need not exist yet.
+        name, summary: name and description in the table's metadata.
         fields: the declared columns.
-        partition_by: the boolean column that it is partitioned by, if any.
-        expect: what new rows are checked for.
+        partition_by: the boolean column that the table is partitioned by, if any.
+        expect: the expectations that new rows are checked against.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class DeltaTable:
         self.version = NO_TABLE
         self.files: dict[str, DataFile] = {}
         self.appended: set[str] = set()
-        """Paths of files that were added since the version that is open, and hold new rows only."""
+        """Paths of files that were added to the open version and contain only new rows."""
         self._base: dict[str, DataFile] = {}
         self._written: set[str] = set()
         self._added_columns: list[Field] = []
@@ -90,7 +91,7 @@ class DeltaTable:
 
     @property
     def writer(self) -> DataFileWriter:
-        """What writes its files, here or in tasks."""
+        """A writer of data files for this table, here or in tasks."""
         return DataFileWriter(self.place, self.fields, self.partition_by, self.expect)
 
     @property
@@ -99,10 +100,10 @@ class DeltaTable:
         return self.files.keys() != self._base.keys()
 
     def open(self, version: int | None = None) -> None:
-        """Opens a version, the newest without one; ``NO_TABLE`` is the table without any.
+        """Open a version; ``None``: the newest one; ``NO_TABLE``: none, as if the table did not exist.
 
-        Raises DataError for a version that is not there or a log that cannot be read, UsageError for a table whose
-        columns are others than the declared ones.
+        Raises DataError if the version is missing or the log cannot be read, and UsageError if the table has other
+        columns than the declared ones.
         """
         self._delta = None if version == NO_TABLE else self._load(version)
         self.version = NO_TABLE if self._delta is None else self._delta.version()
@@ -111,15 +112,15 @@ class DeltaTable:
         self.reset()
 
     def reset(self) -> None:
-        """Forgets what was not committed."""
+        """Forget all changes since the open version that were not committed."""
         self.files, self.appended, self._written = dict(self._base), set(), set()
 
     def written_files(self) -> list[DataFile]:
-        """The files that were added here and that no version names: nobody else's, so they may be deleted."""
+        """Return the files that were added but not committed; nobody else uses them, so they may be deleted."""
         return [file for path, file in self.files.items() if path in self._written]
 
     def add(self, files: Iterable[DataFile], *, appended: bool = False) -> None:
-        """Files more, with rows that are new, or that other files had."""
+        """Add files to the next version. ``appended``: their rows are new, not rewritten from other files."""
         for file in files:
             self.files[file.path] = file
             self._written.add(file.path)
@@ -127,22 +128,22 @@ class DeltaTable:
                 self.appended.add(file.path)
 
     def drop(self, files: Iterable[DataFile]) -> None:
-        """Files that the next version does not have."""
+        """Leave files out of the next version."""
         for file in files:
             del self.files[file.path]
             self.appended.discard(file.path)
 
     def files_at(self, version: int) -> dict[str, DataFile]:
-        """The files of another version. Raises DataError where the log does not reach back so far."""
+        """Return the files of another version. Raises DataError if the log no longer has that version."""
         earlier = DeltaTable(self.place, self.name, self.summary, self.fields, self.partition_by)
         earlier.open(version)
         return earlier.files
 
     def commit(self, step: int, *, same_rows_as: int | None = None) -> int:
-        """Makes ``files`` the next version, in one transaction; gives its number. ``same_rows_as``: an earlier version
-        that it brings back.
+        """Commit ``files`` as the next version, in one transaction; return its number.
 
-        Raises CommandError where somebody else has committed since the version was opened: then nothing has changed.
+        ``same_rows_as`` notes the earlier version whose rows this commit restores. Raises CommandError if somebody else
+        has committed since the version was opened; the table is then unchanged.
         """
         lake, transaction = _libraries()
         now = int(time.time() * 1000)
@@ -187,21 +188,21 @@ class DeltaTable:
                 )
                 self._delta.update_incremental()
         except (lake.exceptions.DeltaError, OSError) as error:
-            # What went wrong may have come after the commit: the writing of a checkpoint, an answer that was lost.
+            # The error may have come after the commit: a checkpoint that was not written, a response that was lost.
             if not self._has_committed():
                 raise self._commit_failure(error) from error
         expected = self.version + 1
-        if self._delta is None or self._delta.version() != expected:  # somebody committed right after
+        if self._delta is None or self._delta.version() != expected:  # another writer committed right after this one
             self._delta = self._load(expected)
         self.version, self._base, self.appended, self._written = expected, dict(self.files), set(), set()
         return expected
 
     def _added(self) -> list[DataFile]:
-        """The files that the open version does not have."""
+        """Return the files of the next version that the open version does not have."""
         return [file for path, file in self.files.items() if path not in self._base]
 
     def _has_committed(self) -> bool:
-        """Whether the version after the open one has the files that were to be added."""
+        """Whether the version after the open one exists and has all files that were to be added."""
         added = {file.path for file in self._added()}
         try:
             return bool(added) and self.files_at(self.version + 1).keys() >= added
@@ -209,19 +210,19 @@ class DeltaTable:
             return False
 
     def commits(self) -> list[Commit]:
-        """What the log tells of all versions, the newest first. Raises DataError."""
+        """Return the versions that the log describes, the newest first. Raises DataError."""
         while (newest := self._load(None)) is not None:
             try:
                 entries = newest.history()
             except Exception as error:
                 raise self._unreadable(error) from error
-            # delta-rs counts versions back from the one that is open, and lists those that came meanwhile, too.
+            # delta-rs numbers entries back from the open version, which is wrong if others committed meanwhile.
             if self._load(None).version() == newest.version():
                 return [_commit(entry) for entry in entries]
         return []
 
     def compact(self, step: int, target_bytes: int) -> int:
-        """Puts small files together (OPTIMIZE), in a commit of its own; gives the version."""
+        """Combine small files (OPTIMIZE) in a commit of its own; return the new version."""
         lake, _ = _libraries()
         try:
             self._delta.optimize.compact(
@@ -235,7 +236,7 @@ class DeltaTable:
         return self.version
 
     def vacuum(self, hours: int, *, dry_run: bool = False) -> tuple[int, int]:
-        """Removes files that no version of the last ``hours`` has, nor the open one; gives how many and their bytes."""
+        """Delete files that neither the open version nor one of the last ``hours`` has; return (number, bytes)."""
         lake, _ = _libraries()
 
         def run(*, dry_run: bool) -> list[str]:
@@ -261,17 +262,19 @@ class DeltaTable:
         return sum(info.size or 0 for info in infos)
 
     def follow(self, pinned: int) -> None:
-        """Opens, for reading, the version that a step knows, or a later one that has the same rows: files of the first
-        may be gone where another program has tidied up."""
+        """Open, for reading, the newest version if it has the same rows as version ``pinned``, else ``pinned`` itself.
+
+        The files of ``pinned`` may be deleted already if another program has compacted and vacuumed the table.
+        """
         self.open()
         if self.version != pinned and (pinned == NO_TABLE or not _keep_rows_of(pinned, self._commits_after(pinned))):
             self.open(pinned)
 
     def adopt(self, pinned: int, step: int) -> None:
-        """Opens the newest version for writing, and undoes what a killed step has committed after ``pinned``.
+        """Open the newest version for writing, and undo what a killed step has committed after version ``pinned``.
 
-        Maintenance by whatever program is kept. Raises CommandError for rows of another program, DataError where files
-        of ``pinned`` are gone.
+        Maintenance by any program is kept. ``step`` is the last step that was completed. Raises CommandError if another
+        program has written rows, and DataError if files of ``pinned`` are missing.
         """
         self.open()
         if self.version == pinned:
@@ -297,7 +300,7 @@ class DeltaTable:
         return [commit for commit in self.commits() if pinned < commit.version <= self.version]
 
     def _load(self, version: int | None) -> Any:
-        """The table of delta-rs; ``None`` where there is none."""
+        """Return the table object of delta-rs; ``None`` if the table does not exist."""
         lake, _ = _libraries()
         try:
             return lake.DeltaTable(self._uri, version=version, storage_options=storage_options(self.place))
@@ -325,7 +328,7 @@ class DeltaTable:
             yield DataFile(path, row["size_bytes"], row["num_records"], partition_value, least, greatest, nulls)
 
     def _columns_to_add(self) -> list[Field]:
-        """The declared columns that the table does not have yet. Raises UsageError where its others differ."""
+        """Return the declared columns that the table does not have yet. Raises UsageError if any other differs."""
         columns = json.loads(self._delta.schema().to_json())["fields"]
         there = {column["name"]: sql_type(column["type"]) for column in columns}
         wanted = dict(spark_columns(self.fields))
@@ -360,12 +363,12 @@ class DeltaTable:
 
 
 def _reason(error: BaseException) -> str:
-    """What delta-rs says, on one line and without the colours that it adds."""
+    """Return the message of delta-rs on one line, without the colours that it adds."""
     return _COLOURS.sub("", remote.reason(error))
 
 
 def _keep_rows_of(pinned: int, later: Iterable[Commit]) -> bool:
-    """Whether commits after a version, the newest first, are maintenance, or since one that brought back its rows."""
+    """Whether commits after version ``pinned``, newest first, are maintenance, at least since one restored its rows."""
     for commit in later:
         if commit.details.get(SAME_ROWS) == str(pinned):
             return True
@@ -386,7 +389,7 @@ def _commit(entry: Mapping[str, Any]) -> Commit:
 
 
 def storage_options(place: str) -> dict[str, str] | None:
-    """What delta-rs does not take from the environment by itself, as :mod:`kshell.sources.remote` understands it."""
+    """Return options of a store from those variables of :mod:`kshell.sources.remote` that delta-rs does not read."""
     if not remote.is_remote(place):
         return None
     options = dict(_REQUESTS)
@@ -406,7 +409,7 @@ def _uri(place: str) -> str:
 
 
 def _libraries() -> tuple[Any, Any]:
-    """The package, and its module of transactions. Raises UsageError where it is not installed."""
+    """Import ``deltalake`` and its module of transactions. Raises UsageError if it is not installed."""
     lake, transaction, _ = require(
         "kshell-pipeline", "spark", "deltalake", "deltalake.transaction", "deltalake.exceptions"
     )

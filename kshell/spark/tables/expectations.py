@@ -1,13 +1,13 @@
-"""What must hold of a table's rows, declared beside its columns, and what of a file that is written breaks it.
+"""Expectations: what must hold of a table's rows, declared with its columns, and checked while files are written.
 
 ::
 
     expect = (*not_null("clusterId", "day"), *at_least(0, "leaderMs"), ordered("fromOffset", "toOffset"),
               unique("clusterId", "day", "broker"))
 
-Rows are checked as they are written, in Arrow, in the task that writes them: no second pass, no job of its own. Only
-where the rows of a step are several files, their keys are counted once more. A breach fails nothing: it is a row of the
-table ``breaches``.
+Rows are checked in Arrow, in the task that writes them: no second pass, no job of its own. Only if a step writes
+several files of a table, their keys are counted once more. A breach, a row that breaks an expectation, fails nothing:
+it is reported in the table ``breaches``.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from kshell.tables.declaration import Field
 
 _CLUSTER = "clusterId"
 _LONGEST = 2_000
-"""Characters of an example."""
+"""Characters of an example row, as JSON; a longer one is cut."""
 _OFFSETS = ("offset", "validFromOffset", "fromOffset")
-"""Columns that say at which record to look, the first that a table has."""
+"""Columns with the offset of a row's record; the first one that a table has is reported."""
 
 BREACH_FIELDS = (
     Field(_CLUSTER, "string", "the cluster whose rows they are; null where it is the cluster that is missing"),
@@ -40,7 +40,7 @@ BREACH_FIELDS = (
 
 
 class Breach(NamedTuple):
-    """Rows of one cluster that break an expectation, and one of them."""
+    """The number of rows of one cluster that break an expectation (its name), and one of them as an example."""
 
     expectation: str
     cluster_id: str | None
@@ -51,7 +51,7 @@ class Breach(NamedTuple):
 def breach_rows(
     step: int, breaches: Mapping[str, Iterable[Breach]], expectations: Mapping[str, Expectations]
 ) -> list[dict[str, Any]]:
-    """Rows of ``breaches`` for what a step has written, by table: one per expectation and cluster."""
+    """Make a step's rows of the table ``breaches``, one per table, expectation and cluster; arguments are by table."""
     merged: dict[tuple[str, str, str | None], Breach] = {}
     for table, listed in breaches.items():
         for breach in listed:
@@ -78,13 +78,13 @@ def breach_rows(
 
 
 def identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What two rows of ``breaches`` have in common that say the same of two steps."""
+    """Return the values by which two rows of ``breaches`` report the same breach in different steps."""
     key = json_text(row["key"]) if isinstance(row["key"], dict) else row["key"]
     return row["table"], row["expectation"], row[_CLUSTER], row["count"], key
 
 
 class Condition(NamedTuple):
-    """A condition on each row, whose ``name`` is SQL. Nulls pass, except where the condition is that there is none."""
+    """A condition on each single row; ``name`` is the condition as SQL. Nulls pass, except with ``IS NOT NULL``."""
 
     name: str
     columns: tuple[str, ...]
@@ -92,7 +92,7 @@ class Condition(NamedTuple):
     least: int = 0
 
     def broken(self, rows: Any) -> Any:
-        """Of a ``pyarrow.Table`` a mask of the rows that break it; ``None`` where none does."""
+        """Return a mask of the rows of a ``pyarrow.Table`` that break the condition; ``None`` if none does."""
         compute = importlib.import_module("pyarrow.compute")
         first = rows.column(self.columns[0])
         if self.operator == "not null":
@@ -107,7 +107,7 @@ class Condition(NamedTuple):
 
 
 class Unique(NamedTuple):
-    """No two rows have the same values in these columns; ``current``: of those that are current."""
+    """No two rows have the same values in these columns; with ``current`` only rows with ``isCurrent`` count."""
 
     name: str
     columns: tuple[str, ...]
@@ -115,33 +115,33 @@ class Unique(NamedTuple):
 
 
 def not_null(*columns: str) -> tuple[Condition, ...]:
-    """Columns that have a value in every row."""
+    """Expect that columns have a value in every row."""
     return tuple(Condition(f"{column} IS NOT NULL", (column,), "not null") for column in columns)
 
 
 def at_least(least: int, *columns: str) -> tuple[Condition, ...]:
-    """Columns whose values are no less than a number."""
+    """Expect that the values of columns are at least a number."""
     return tuple(Condition(f"{column} >= {least}", (column,), "at least", least) for column in columns)
 
 
 def ordered(first: str, second: str, *, strictly: bool = False) -> Condition:
-    """A column whose value is not after that of another one; ``strictly``: nor the same."""
+    """Expect that the first column's value is at most the second's or, with ``strictly``, less than it."""
     operator = "<" if strictly else "<="
     return Condition(f"{first} {operator} {second}", (first, second), operator)
 
 
 def unique(*columns: str) -> Unique:
-    """Columns that name a row."""
+    """Expect that columns identify a row."""
     return Unique(f"unique ({', '.join(columns)})", columns)
 
 
 def one_current(*columns: str) -> Unique:
-    """Columns that name what has versions: one of them is current at the most."""
+    """Expect that, of all versions with the same values in columns, at most one is current."""
     return Unique(f"unique ({', '.join(columns)}) WHERE isCurrent", columns, current=True)
 
 
 def key(*columns: str) -> tuple[Condition | Unique, ...]:
-    """Columns that name a row, and have a value in every row."""
+    """Expect that columns identify a row, and have a value in every row."""
     return (*not_null(*columns), unique(*columns))
 
 
@@ -149,12 +149,12 @@ Expectations = tuple[Condition | Unique, ...]
 
 
 def key_of(expectations: Expectations) -> tuple[str, ...]:
-    """The columns that name a row, or what has versions; none where no key is declared."""
+    """Return the columns of the first declared key, of rows or of what has versions; empty if there is none."""
     return next((expectation.columns for expectation in expectations if isinstance(expectation, Unique)), ())
 
 
 class ExpectationCheck:
-    """Checks the rows of one file while they are written."""
+    """Checks the rows of one file while they are written: :meth:`add` all rows, then ask for :meth:`breaches`."""
 
     def __init__(self, expectations: Expectations, partition: str | None) -> None:
         self._conditions = [expectation for expectation in expectations if isinstance(expectation, Condition)]
@@ -167,7 +167,7 @@ class ExpectationCheck:
         self._breaches: dict[tuple[str, str | None], Breach] = {}
 
     def add(self, rows: Any) -> None:
-        """Check some rows, a ``pyarrow.Table`` of the table's columns (but for the one of directories)."""
+        """Check some rows, a ``pyarrow.Table`` of the table's columns without the partition column."""
         for condition in self._conditions:
             if set(condition.columns) <= set(rows.column_names) and (mask := condition.broken(rows)) is not None:
                 self._note(condition.name, rows.filter(mask))
@@ -175,7 +175,7 @@ class ExpectationCheck:
             parts.append(rows.select(list(expectation.columns)))
 
     def breaches(self) -> tuple[Breach, ...]:
-        """What was broken, once all rows were added."""
+        """Return the breaches, after all rows were added."""
         arrow = importlib.import_module("pyarrow")
         for expectation, parts in self._keys.items():
             if parts:
@@ -191,7 +191,7 @@ class ExpectationCheck:
 
 
 def repeated(keys: Any) -> Any:
-    """Of a ``pyarrow.Table`` of keys those rows that repeat an earlier one, once for each."""
+    """Return the repeated rows of a ``pyarrow.Table`` of keys: a key that occurs n times is returned n - 1 times."""
     columns = keys.column_names
     groups = keys.group_by(columns).aggregate([([], "count_all")])
     compute = importlib.import_module("pyarrow.compute")
@@ -204,7 +204,7 @@ def repeated(keys: Any) -> Any:
 
 
 def by_cluster(rows: Any) -> Iterator[tuple[str | None, int, dict[str, Any]]]:
-    """(cluster, number of rows, the first of them without bytes) of the rows that break an expectation."""
+    """Group rows that break an expectation: (cluster, number of rows, the first row without its binary values)."""
     clusters = rows.column(_CLUSTER).to_pylist() if _CLUSTER in rows.column_names else [None] * rows.num_rows
     for cluster_id, count in Counter(clusters).items():
         example = rows.slice(clusters.index(cluster_id), 1).to_pylist()[0]

@@ -1,4 +1,4 @@
-"""The declaration of a gold table."""
+"""How a gold table is declared: its columns, the tables that it is computed from, and the function that computes it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ PARTITIONS_RETAINED = "partitions_carried"
 IS_FINAL = Field(
     "isFinal", "boolean", "whether steps leave the row as it is, unless one makes all rows of its cluster anew"
 )
-"""The last column of a table that settles."""
+"""The last column of a table whose rows become final."""
 
 
 class Shared(NamedTuple):
-    """What several tables are made of in common. A step makes it once, out of the tables named in ``needs``.
+    """An intermediate result that several gold tables use. A step computes it once, from the tables in ``needs``.
 
-    ``settles``: as those tables do.
+    ``settles`` is that of the tables that use it.
     """
 
     name: str
@@ -35,22 +35,21 @@ class Shared(NamedTuple):
 
 
 class GoldTable(NamedTuple):
-    """``make`` gives the rows, a DataFrame, out of the tables named in ``needs``: of bronze, of silver, and of gold;
-    and of what it ``shares`` with other tables.
+    """A gold table. ``make`` computes its rows, a DataFrame, from the tables in ``needs`` and what it ``shares``.
 
-    Rows of a cluster depend on that cluster's rows alone, so that ``make`` may be given those of some clusters; only
-    with ``is_fleet`` it must have the rows of all.
+    The tables in ``needs`` may be of bronze, silver or gold. The rows of a cluster depend on that cluster's rows only,
+    so ``make`` may be given the rows of some clusters; with ``is_fleet`` it must be given the rows of all.
 
-    ``settles``: rows become final, so that a step need not make all of them again. ``make`` gives a column more then,
-    ``untilMs``: once no record of a time before the end of that millisecond comes any more, the row stays as it is;
-    null: that is not known yet. It may be given less than all, and must make the same of it, as far as rows are not
-    final before a certain day begins:
+    ``settles`` is ``None``, ``DAY`` or ``MONTH``. If it is set, rows become final, and a step need not compute them
+    again. ``make`` then returns an additional column ``untilMs``: the row is final once no record with a time up to
+    that millisecond can come any more; null: not known yet. For a day from which rows are not final, ``make`` may be
+    given only a part of its inputs, and must compute the same rows from that day on:
 
-    * ``partitions``: the versions that are late by that day, or with ``MONTH`` by the begin of its month
-      (:func:`~kshell.spark.gold.timelines.retained_versions.is_late`); with ``DAY`` those that are retained as well.
-    * ``records``: those of that day or later, and of a day that calendars have.
-    * ``clusters``: with ``sinceMs``, when that day, or its month, begins: rows of what was before need not be made.
-    * the table itself, if it ``needs`` itself: its rows that are final.
+    * ``partitions``: the versions that are late by that day or, with ``MONTH``, by the start of its month
+      (:func:`~kshell.spark.gold.timelines.retained_versions.is_late`); with ``DAY`` also the retained versions.
+    * ``records``: those with a time on that day or later, up to the year 9999.
+    * ``clusters``: with the column ``sinceMs``, the start of that day or month: no earlier rows need be computed.
+    * the table itself, if it ``needs`` itself: its final rows.
     """
 
     name: str
@@ -64,5 +63,5 @@ class GoldTable(NamedTuple):
     expect: Expectations = ()
 
     def made_of(self, tables: Tables) -> Any:
-        """Compute the rows from the tables that it needs alone."""
+        """Compute the rows from ``needs`` alone; what the table shares is computed from ``tables``, too."""
         return self.make({**tables, **{shared.name: shared.make(tables) for shared in self.shares}})

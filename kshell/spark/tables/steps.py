@@ -1,13 +1,13 @@
-"""The steps of a warehouse: which versions of its tables belong together, and how far each cluster is. Free of Spark.
+"""The log of steps: which versions of a warehouse's tables belong together, and each cluster's checkpoint. No Spark.
 
-A step of the pipeline commits many tables, one after the other. Two small Delta tables make one of it:
+A step of the pipeline commits many Delta tables, one after the other. Two more, small ones make it one transaction:
 
-* ``_kshell/steps``: a row ``begin`` before the first table is committed, and a row ``done`` after the last, with the
-  version of every table. A step without ``done`` was killed or is being committed; it does not count.
-* ``_kshell/progress``: a row per cluster, from where the next step goes on. Its version is one of those.
+* ``_kshell/steps`` gets a row ``begin`` before the first table is committed, and a row ``done``, with the version of
+  every table, after the last. A step without ``done`` was killed or is still being committed; it does not count.
+* ``_kshell/progress`` has a row per cluster, with the checkpoint for the next step; its version is in ``done``, too.
 
-Readers take the last ``done`` and open each table at the version that it names, so that they see whole steps. Both rows
-are compare-and-swap: of two writers one succeeds, on a local disk and in a store alike.
+Readers take the last row ``done`` and open each table at the version in it, so they see whole steps only. Both rows are
+written by compare-and-swap: of two writers one succeeds, on a local disk and in a store alike.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from kshell.tables.arrow import batches
 from kshell.tables.declaration import OTHER_FIELDS, Field
 
 FOLDER = "_kshell"
-"""Below the warehouse; Spark, DuckDB and others pass over names that begin so."""
+"""The directory of these two tables in a warehouse; Spark, DuckDB and others ignore names that begin with ``_``."""
 BEGIN_PHASE, DONE_PHASE = "begin", "done"
 OPTIMIZE, VACUUM = "optimize", "vacuum"
 UPKEEP = (OPTIMIZE, VACUUM)
-"""What makes new versions of tables without changing a row."""
+"""The actions that make new versions of tables without changing a row."""
 _LEASE_MS = 300_000
-"""How long a writer in a store that has begun to commit is taken for alive; on a local disk the kernel knows it."""
+"""How long after ``begin`` a writer in a store counts as alive, in ms; on a local disk a file lock shows it."""
 _MOST_ROWS = 2_000
-"""Rows of ``steps`` that stay: older steps cannot be restored."""
+"""Rows that ``steps`` keeps at most: older steps cannot be restored."""
 _COUNTS = {OTHER_FIELDS: "int64"}
 STEP_FIELDS = (
     Field("step", "int64", "its number: one more than any before"),
@@ -61,31 +61,32 @@ class ClusterState(NamedTuple):
     """How far the tables of one cluster are."""
 
     reached: Mapping[str, Any]
-    """A ``Checkpoint`` of kshell.spark.reconcile, as JSON has it."""
+    """The checkpoint: a ``TablesProgress`` of kshell.spark.reconcile, as JSON values."""
     held: int | None = None
-    """The offset at which a metadata transaction began that is still open; its records come again in the next step."""
+    """The offset at which a metadata transaction began that is still open; the next step reads its records again."""
     settled_ms: int | None = None
-    """The begin of a day: rows of gold that no record of that day or later can change are final; ``None``: none are."""
+    """The start of a day, in ms since 1970: rows of gold that records from then on cannot change are final; ``None``:
+    no row is final."""
 
 
 class WarehouseState(NamedTuple):
-    """A step that counts. ``step`` 0: nothing was ever written."""
+    """The state of all tables after a completed step. ``step`` is its number; 0: nothing was ever written."""
 
     step: int = 0
     clusters: Mapping[str, ClusterState] = {}
     failed: Mapping[str, Mapping[str, str]] = {}
-    """Cluster -> path of a copy that could not be read when it was last looked at -> why."""
+    """Cluster -> path of a copy that could not be read when it was last tried -> the reason."""
     versions: Mapping[str, int] = {}
-    """Table -> the version that counts."""
+    """Table -> the version of its Delta table that belongs to the step."""
     rows: Mapping[str, int] = {}
-    """Table -> the rows that its last step wrote."""
+    """Table -> how many rows the last step that changed it has written."""
 
 
 Row = dict[str, Any]
 
 
 class StepLog:
-    """The steps below one place, a local path or a URI."""
+    """The log of steps at ``place``. A writer calls ``load``, ``begin``, commits its tables, and calls ``complete``."""
 
     def __init__(self, place: str) -> None:
         self.place = place
@@ -101,10 +102,10 @@ class StepLog:
         return list(self._rows)
 
     def load(self, step: int | None = None) -> WarehouseState:
-        """The last step that counts, or a certain one.
+        """Return the state after the last completed step, or after a given one.
 
-        Raises UsageError for a step that there is none of and for a place of an older kshell; DataError for what cannot
-        be read.
+        Raises UsageError for a step that is not in the log and for tables of an older kshell, and DataError for a log
+        that cannot be read.
         """
         self._steps.open()
         self._rows = [
@@ -132,7 +133,7 @@ class StepLog:
         return WarehouseState(last["step"], clusters, failed, last["versions"], last["rows"] or {})
 
     def last_change(self, table: str) -> int | None:
-        """The step that last changed rows of a table, among those that are known."""
+        """Return the last step in the log that changed rows of a table; ``None`` if no step did."""
         step, before = None, None
         for row in self._rows:
             if row["phase"] == DONE_PHASE and row["versions"].get(table) != before:
@@ -142,16 +143,16 @@ class StepLog:
 
     @property
     def next_step(self) -> int:
-        """The number of the next step: killed ones have had theirs."""
+        """The number of the next step; the numbers of killed steps are not used again."""
         return max((row["step"] for row in self._rows), default=0) + 1
 
     @property
     def interrupted(self) -> Row | None:
-        """The row of a step that was begun after the last one that counts, if any."""
+        """The row ``begin`` of a step that was begun but not completed, if it is the last row."""
         return self._rows[-1] if self._rows and self._rows[-1]["phase"] == BEGIN_PHASE else None
 
     def check_alone(self, *, is_alone: bool) -> None:
-        """Raises CommandError where another writer is committing. ``is_alone``: the caller knows that none lives."""
+        """Raise CommandError if another writer may be committing. ``is_alone``: a lock proves that there is none."""
         row = self.interrupted
         if row is None or is_alone or row["writer"] == self._writer:
             return
@@ -164,11 +165,11 @@ class StepLog:
             )
 
     def begin(self, step: int, action: str) -> None:
-        """From now on tables may have versions that do not count. Raises CommandError where somebody else has begun."""
+        """Log that a step begins to commit tables. Raises CommandError if another writer has begun a step meanwhile."""
         self._log(step, BEGIN_PHASE, action, None, None)
 
     def complete(self, step: int, action: str, state: WarehouseState) -> WarehouseState:
-        """Makes the step count: from ``state``, whose versions are those of the tables. Gives it with its number."""
+        """Complete a step: store ``state``, which has the new versions of the tables, and return it with its number."""
         progress = self._progress
         progress.adopt(state.versions.get("progress", NO_TABLE), step)
         named = sorted({*state.clusters, *state.failed})
@@ -186,7 +187,7 @@ class StepLog:
         return state._replace(step=step, versions=versions)
 
     def vacuum(self, hours: int, *, dry_run: bool) -> dict[str, tuple[int, int]]:
-        """Removes old files of the two tables; gives (files, bytes) by table."""
+        """Delete old files of the two tables; return (files, bytes) by table."""
         self._progress.open()
         return {table.name: table.vacuum(hours, dry_run=dry_run) for table in (self._steps, self._progress)}
 
@@ -216,7 +217,7 @@ class StepLog:
         return [row for part in table.writer.read(table.files.values()) for row in part.to_pylist()]
 
     def _check_place(self) -> None:
-        """Raises UsageError for tables of an older kshell, CommandError for a file."""
+        """Raise UsageError if the place has tables of an older kshell, CommandError if it is a file."""
         system, root = file_system(self.place)
         try:
             here, state = system.get_file_info([root, f"{root}/{FOLDER}/state"])
@@ -233,9 +234,10 @@ class StepLog:
 
 @contextlib.contextmanager
 def writer_lock(place: str) -> Iterator[bool]:
-    """As the only writer of this machine; gives whether that is known. In a store the commits themselves decide.
+    """Hold the lock of a warehouse's only writer on this machine; the value says whether there is such a lock.
 
-    The kernel frees the lock however the process ends. Raises CommandError where another process has it.
+    In a store there is none, and compare-and-swap of commits decides. The kernel frees the lock however the process
+    ends. Raises CommandError if another process has it.
     """
     if remote.is_remote(place):
         yield False
@@ -258,7 +260,7 @@ def writer_lock(place: str) -> Iterator[bool]:
             ) from None
         except OSError as error:
             raise CommandError(f"{path}: cannot be locked: {remote.reason(error)}") from None
-        with contextlib.suppress(OSError):  # who it is, for others to read: there may be no room
+        with contextlib.suppress(OSError):  # who the writer is, for error messages of others: the disk may be full
             os.ftruncate(descriptor, 0)
             os.write(descriptor, f"{platform.node()}, process {os.getpid()}".encode())
         yield True

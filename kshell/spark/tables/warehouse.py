@@ -1,4 +1,4 @@
-"""A warehouse: the Delta tables of a fleet below one place, written in steps that count as a whole or not at all.
+"""A warehouse: the Delta tables of a fleet of clusters in one place, changed in steps that are committed as a whole.
 
 ::
 
@@ -8,8 +8,8 @@
         warehouse.append("records", frame)
         warehouse.commit({"4L6g3nShT-eMCtK--X86sw": ClusterState(reached)})
 
-Between ``begin`` and ``commit``, ``read`` gives what the step has written as well. The rows of all clusters lie
-together, in files that say which clusters they may hold; a change of some clusters' rows rewrites those that hold them.
+Between ``begin`` and ``commit``, ``read`` also returns rows that the step has written. A file can have rows of many
+clusters, and its statistics say of which; replacing the rows of some clusters rewrites the files that have any of them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kshell.spark.schemas import spark_columns, spark_schema
 from kshell.spark.steps.executor_work import PICKLED, collected, pickled, spread
 from kshell.spark.tables import catalog
 from kshell.spark.tables.catalog import BREACHES, CLOSED, CURRENT, TableSpec
-from kshell.spark.tables.data_files import CLUSTER, SHARED, DataFile, DataFileWriter, lost_file
+from kshell.spark.tables.data_files import CLUSTER, WRITE_HINT, DataFile, DataFileWriter, lost_file
 from kshell.spark.tables.delta import NO_TABLE, RETAINED_HOURS, DeltaTable
 from kshell.spark.tables.expectations import Breach, Unique, breach_rows, by_cluster, identity, repeated
 from kshell.spark.tables.steps import OPTIMIZE, VACUUM, ClusterState, StepLog, WarehouseState, writer_lock
@@ -42,26 +42,26 @@ if TYPE_CHECKING:
 
 _SMALL_FILE = 1 << 20
 _MOST_SMALL_FILES = 4
-"""Files below so many bytes that a part of a table may have; when there are more, a commit makes one of them."""
+"""How many files smaller than ``_SMALL_FILE`` a part of a table may have; if it has more, a commit merges them."""
 _MOST_REPEATED = 10_000
-"""Keys that are in several files of a step: more are not counted."""
+"""Repeated keys of a step that are counted at most."""
 _FEW_ROWS = 20_000
 """Rows up to which the driver reads files itself and Spark gets a local relation: no job and no Python worker."""
 _THREADS = 8
-"""Tables that are committed at once: each is a few requests, in a store of some ten milliseconds."""
+"""Tables that are committed in parallel: each takes a few requests, of some ten milliseconds in a store."""
 _UNSUITABLE = re.compile(r"%[0-9A-Fa-f]{2}|[\\\x00-\x1f\ud800-\udfff]|/_delta_log(?=/|$)")
-"""What delta-rs takes for something else in a path."""
+"""What delta-rs misunderstands in a path."""
 _FOR_SPARK = {"s3": "s3a", "s3n": "s3a", "gcs": "gs"}
-"""What Hadoop calls the stores that have another name there."""
+"""Schemes of stores that have another name in Hadoop."""
 T = TypeVar("T")
 
 
 class Warehouse:
-    """The tables below a place.
+    """The tables of a fleet in one place; see the module for how they are written.
 
     Args:
-        spark: a session, or what gives one once it is needed; ``None`` where no rows are read or written.
-        out: a local path or a URI. Nothing is made there before a step is written.
+        spark: a session, or a function that returns one when it is needed; ``None`` if no rows are read or written.
+        out: the directory of the tables, a local path or a URI. It is created by the first step.
 
     Raises UsageError for tables of an older kshell, DataError for a log of steps that cannot be read.
     """
@@ -71,9 +71,9 @@ class Warehouse:
         self.log = StepLog(self.place)
         self.state = self.log.load()
         self.step = 0
-        """The number of the step that was begun; 0: none."""
+        """The number of the step that was begun; 0 outside a step."""
         self.action = "run"
-        """What its steps are called in the log of steps."""
+        """The action that the log of steps names for steps of this writer."""
         self._session = spark
         self._tables: dict[str, DeltaTable] = {}
         self._rows: dict[str, int] = {}
@@ -81,39 +81,38 @@ class Warehouse:
         self.breaches: list[dict[str, Any]] = []
         """Rows of ``breaches`` that the last committed step has written."""
         self._local: dict[tuple[str, ...], DataFrame] = {}
-        """Frames of few rows, by table, clusters and files: what a step reads often is loaded once."""
+        """Small frames by table, files and clusters, so that what a step reads often is loaded once."""
         self._clusters = self._known_clusters()
-        """Those whose rows may be in the tables."""
+        """The clusters whose rows may be in the tables."""
         self._is_writer = False
         self._writes_here = False
-        """Whether rows are few in this step, so that the driver collects and writes them itself."""
+        """Whether this step has few rows, so that the driver collects and writes them itself."""
 
     @property
     def spark(self) -> SparkSession:
-        """The session, made now if it was not yet."""
+        """The Spark session, started at the first use."""
         assert self._session is not None, "only a session can read and write rows"
         if not hasattr(self._session, "sql"):
             self._session = self._session()
         return cast("SparkSession", self._session)
 
     def no_tables(self) -> CommandError:
-        """What to raise where some are needed, and no step was ever committed."""
+        """Return the error to raise if tables are needed but no step was ever committed."""
         return CommandError(f"{self.place}: there are no tables", hint="`kshell-pipeline run` makes them")
 
     # --- reading ---
 
     def read(self, name: str, clusters: Collection[str] | None = None, part: str | None = None) -> DataFrame:
-        """A table's rows: of some clusters, of one part (``current``: versions that have not ended). UsageError for a
-        name that there is none of."""
+        """Read a table; if given, only some clusters or one part (``CURRENT``, ``CLOSED``). Raises UsageError."""
         return self._frame(catalog.table(name), self.files(name, part), clusters)
 
     def read_appended(self, name: str) -> DataFrame:
-        """Read the rows that the step has appended."""
+        """Read the rows that the present step has appended to a table."""
         table = self.table(name)
         return self._frame(catalog.table(name), [table.files[path] for path in sorted(table.appended)], None)
 
     def read_before(self, name: str, clusters: Collection[str], column: str, least: int) -> DataFrame:
-        """Read the rows of some clusters from the steps before, whose ``column`` is at least ``least``."""
+        """Read rows of some clusters that earlier steps wrote and whose ``column`` is at least ``least``."""
         table = self.table(name)
         files = [file for path, file in table.files.items() if path not in table.appended]
         files = [file for file in files if file.greatest.get(column, least) >= least]
@@ -121,17 +120,17 @@ class Warehouse:
         return frame.where(frame[column] >= least)
 
     def files(self, name: str, part: str | None = None) -> list[DataFile]:
-        """The files of a table, or of a part of it."""
+        """Return the data files of a table, or of a part of it."""
         spec = catalog.table(name)
         files = self.table(name).files.values()
         return [file for file in files if part is None or not spec.closes or file.partition == spec.partition_of(part)]
 
     def tables(self) -> list[str]:
-        """The names of the tables that there are, in the order of the catalog."""
+        """Return the names of the tables that exist, in the order of the catalog."""
         return [name for name in catalog.tables() if name in self.state.versions]
 
     def table(self, name: str) -> DeltaTable:
-        """A table, opened at the version that counts; by the only writer, so that it can commit."""
+        """Return a table, opened at the version of the last completed step; for the writer it can be committed, too."""
         table = self._tables.get(name)
         if table is None:
             table = self._new_table(catalog.table(name))
@@ -144,7 +143,7 @@ class Warehouse:
         return table
 
     def renew(self) -> bool:
-        """Reads the state again, between steps; whether another step counts now."""
+        """Load the newest completed step, while this object writes none; return whether it is newer than before."""
         before, self.state = self.state.step, self.log.load()
         self._tables = {}
         self.abandon()
@@ -154,6 +153,7 @@ class Warehouse:
         return DeltaTable(f"{self.place}/{spec.path}", spec.name, spec.summary, spec.fields, spec.closes, spec.expect)
 
     def _frame(self, spec: TableSpec, files: Sequence[DataFile], clusters: Collection[str] | None) -> DataFrame:
+        """Return the rows of files, of all or some clusters; how they are read depends on their number and place."""
         if clusters is not None:
             files = [file for file in files if file.may_hold(clusters)]
             clusters = None if self._clusters <= set(clusters) else sorted(clusters)
@@ -174,7 +174,7 @@ class Warehouse:
                 if missing is None:
                     raise
                 raise lost_file(f"{root}/{missing.path}") from error
-            if frame.columns != schema.names:  # the column of directories comes last
+            if frame.columns != schema.names:  # Spark puts the partition column last
                 frame = frame.select(*schema.names)
         return frame if clusters is None else frame.where(frame[CLUSTER].isin(clusters))
 
@@ -191,7 +191,7 @@ class Warehouse:
         return self._local[key]
 
     def materialized(self, frame: DataFrame) -> DataFrame:
-        """The same rows, computed now and once: a plan that stands on them does not contain theirs."""
+        """Compute a frame now and return its rows as a new frame: plans that use it do not contain the old plan."""
         if not self._writes_here:
             return frame.localCheckpoint()
         return self.spark.createDataFrame(_computed(frame))
@@ -200,8 +200,10 @@ class Warehouse:
 
     @contextlib.contextmanager
     def writing(self, *, undoes: bool = True) -> Iterator[None]:
-        """As the only writer. What a killed one left is undone at once, with ``undoes``; else table by table, as they
-        are opened. Raises CommandError where another one writes."""
+        """Be the only writer within the ``with`` block. Raises CommandError if another process is writing.
+
+        With ``undoes``, all tables are first restored if a killed step has changed them; else each when it is opened.
+        """
         with writer_lock(self.place) as is_alone:
             self.state = self.log.load()
             self.log.check_alone(is_alone=is_alone)
@@ -215,11 +217,11 @@ class Warehouse:
                 self._tables, self._is_writer = {}, False
 
     def begin(self, clusters: Collection[str] = (), *, few: bool = False) -> int:
-        """Begins a step, and returns its number.
+        """Begin a step, and return its number.
 
         Args:
-            clusters: those that it is about, which may be new.
-            few: whether all rows that it computes fit the driver, which then writes them itself: no job for workers.
+            clusters: the clusters that the step changes; they may be new.
+            few: whether the step's rows are so few that the driver writes them itself, without Spark tasks.
         """
         assert self._is_writer, "a step is for the only writer"
         self.abandon()
@@ -229,7 +231,7 @@ class Warehouse:
         return self.step
 
     def abandon(self) -> None:
-        """Forgets a step that was not committed, and removes the files that it wrote."""
+        """Forget a step that was not committed, and delete the files that it wrote."""
         for table in self._tables.values():
             table.writer.remove(table.written_files())
             table.reset()
@@ -240,26 +242,26 @@ class Warehouse:
         return {*self.state.clusters, *self.state.failed}
 
     def writer(self, name: str) -> DataFileWriter:
-        """What writes files of a table, in tasks too; :meth:`append_files` makes them count."""
+        """Return a writer of a table's files, also for tasks; :meth:`append_files` adds the files to the table."""
         return self.table(name).writer
 
     def append(self, name: str, frame: DataFrame) -> int:
-        """Rows more. Gives how many."""
+        """Append rows to a table; return how many rows the step has appended to it."""
         return self.append_files(name, self._written(name, frame))
 
     def append_files(self, name: str, files: Iterable[DataFile]) -> int:
-        """The same of files that were written with :meth:`writer`. Raises CommandError where one is not here."""
+        """Append files that :meth:`writer` wrote; return as :meth:`append`. Raises CommandError for a missing file."""
         table, files = self._own(name), list(files)
         missing = table.writer.missing(files)
         if missing is not None:
-            raise CommandError(f"{table.place}/{missing.path}: a task wrote it, and it is not here", hint=SHARED)
+            raise CommandError(f"{table.place}/{missing.path}: a task wrote it, and it is not here", hint=WRITE_HINT)
         table.add(files, appended=True)
         self._breaches[name] = self._breaches_in(name, files)
         self._rows[name] = self._rows.get(name, 0) + sum(file.rows for file in files)
         return self._rows[name]
 
     def retract(self, name: str) -> None:
-        """What the step has appended to a table does not count; it may append again."""
+        """Remove the rows that the step has appended to a table, so that it can append again."""
         table = self._own(name)
         files = [table.files[path] for path in table.appended]
         table.drop(files)
@@ -268,7 +270,7 @@ class Warehouse:
         self._breaches.pop(name, None)
 
     def replace(self, name: str, frame: DataFrame, clusters: Collection[str]) -> int:
-        """All rows of those clusters, of which some may have none; of a fleet's table, all rows. Gives how many."""
+        """Replace all rows of some clusters, or all rows of a table with ``is_fleet``; return how many are new."""
         table, before = self._own(name), list(self.table(name).files.values())
         rows = self.append(name, frame)
         if catalog.table(name).is_fleet:
@@ -279,9 +281,10 @@ class Warehouse:
         return rows
 
     def extend(self, name: str, frame: DataFrame, clusters: Collection[str], from_scratch: Collection[str] = ()) -> int:
-        """Rows that have ended, or are final, are more rows; the others are all that those clusters have. How many.
+        """Append closed rows (ended or final), and replace the current rows of some clusters; return how many rows.
 
-        ``from_scratch``: clusters whose rows of the first kind do not count any more, but for these.
+        ``frame`` has the new closed rows, and all current rows of the clusters. ``from_scratch``: clusters whose
+        earlier closed rows are deleted, too.
         """
         table, current, closed = self._own(name), self.files(name, CURRENT), self.files(name, CLOSED)
         rows = self.append(name, frame)
@@ -291,7 +294,7 @@ class Warehouse:
         return rows
 
     def remove(self, clusters: Collection[str]) -> None:
-        """Nothing of those clusters counts any more, in any table."""
+        """Delete all rows of some clusters from every table."""
         for name in catalog.tables():
             table = self._own(name)
             self._remove(table, list(table.files.values()), clusters)
@@ -301,10 +304,10 @@ class Warehouse:
         clusters: Mapping[str, ClusterState],
         failed: Mapping[str, Mapping[str, str]] | None = None,
     ) -> WarehouseState:
-        """Makes the step count, with the new states of the clusters that it was about.
+        """Commit the step, with the new states of the clusters that it changed.
 
-        ``failed``: as in a state, of all clusters; ``None``: as it was. Raises CommandError where another writer has
-        committed meanwhile: then nothing of the step counts.
+        ``failed`` replaces that of the state, for all clusters; ``None``: unchanged. Raises CommandError if another
+        writer has committed meanwhile; then nothing of the step is committed.
         """
         before = self.state
         breaches = self._append_breaches()
@@ -318,7 +321,7 @@ class Warehouse:
         return state
 
     def _breaches_in(self, name: str, files: Sequence[DataFile]) -> list[Breach]:
-        """What is broken in new files: within each its writer has looked, keys of several files are counted here."""
+        """Return the breaches in new files. Each file was checked by its writer; keys across files are counted here."""
         breaches = [breach for file in files for breach in file.breaches]
         for expectation in catalog.table(name).expect:
             if not isinstance(expectation, Unique):
@@ -330,7 +333,7 @@ class Warehouse:
         return breaches
 
     def _repeated_keys(self, name: str, files: Sequence[DataFile], expectation: Unique) -> list[Breach]:
-        """Keys that several rows of some files have; few rows are counted here, without a job of Spark's."""
+        """Find keys that several rows of some files have; few rows are counted on the driver, without a Spark job."""
         columns = list(expectation.columns)
         if self._session is None or sum(file.rows for file in files) <= _FEW_ROWS:
             keys = repeated(self.writer(name).rows_of(files).select(columns))
@@ -343,7 +346,7 @@ class Warehouse:
         ]
 
     def _append_breaches(self) -> list[dict[str, Any]]:
-        """Write what of the step's rows breaks expectations, unless the table has it already; return those rows."""
+        """Write the step's new rows of ``breaches``, without those that an equal earlier row reports; return them."""
         if not any(self._breaches.values()):
             return []
         arrow, table = importlib.import_module("pyarrow"), self._own(BREACHES)
@@ -355,24 +358,25 @@ class Warehouse:
         return new
 
     def _committed(self, state: WarehouseState, action: str) -> WarehouseState:
+        """Commit every changed table between the rows ``begin`` and ``done`` of the log of steps."""
         for table in self._tables.values():
             if table.has_changed:
                 _tidy(table)
-        missing = [name for name in catalog.tables() if name not in state.versions]  # they exist, without rows too
+        missing = [name for name in catalog.tables() if name not in state.versions]  # created even without rows
         names = dict.fromkeys([*missing, *(name for name, table in self._tables.items() if table.has_changed)])
         try:
             self.log.begin(self.step, action)
             self._in_parallel(lambda name: self.table(name).commit(self.step), names)
             self.state = self.log.complete(self.step, action, self._with_versions(state))
         except BaseException:
-            # Nobody knows what of it came about, so none of its files are removed here; whoever writes next looks.
+            # Some commits may have succeeded, so no file is deleted here; the next writer restores the tables.
             self._tables = {}
             raise
         self.abandon()
         return self.state
 
     def _with_versions(self, state: WarehouseState) -> WarehouseState:
-        """The state, at the versions of the tables that are open."""
+        """Return the state with the versions of the tables that are open."""
         return state._replace(
             versions={**state.versions, **{name: table.version for name, table in self._tables.items()}}
         )
@@ -383,7 +387,7 @@ class Warehouse:
             return dict(zip(names, pool.map(work, names), strict=True))
 
     def _written(self, name: str, frame: DataFrame) -> list[DataFile]:
-        """The rows of a frame as files: written by its tasks, or here where all that there is is little."""
+        """Write the rows of a frame as files: in its tasks, or on the driver if the step has few rows."""
         spec, writer = catalog.table(name), self.writer(name)
         catalog.check_types(spec, frame)
         names = [field.name for field in spec.fields]
@@ -394,7 +398,7 @@ class Warehouse:
         return [file for files in written for file in files]
 
     def _remove(self, table: DeltaTable, files: Iterable[DataFile], clusters: Collection[str]) -> None:
-        """Rows of some clusters are not in some files any more."""
+        """Rewrite those files that have rows of some clusters, without these rows."""
         for file in files:
             if file.may_hold(clusters) and (rest := table.writer.without(file, clusters)) is not None:
                 is_appended = file.path in table.appended
@@ -408,15 +412,17 @@ class Warehouse:
     # --- upkeep ---
 
     def restore(self, step: int) -> WarehouseState:
-        """Makes the tables what a step left, as a new step. Raises UsageError for a step that there is none of,
-        CommandError where files of it were removed by :meth:`vacuum`."""
+        """Restore all tables as they were after a step, as a new step.
+
+        Raises UsageError for an unknown step, and CommandError if :meth:`vacuum` has deleted files of it.
+        """
         hint = "`vacuum` removes what no step of the time that it retains has; `history` lists the steps"
         try:
             wanted = self.log.load(step)
             self.begin(wanted.clusters)
             for spec in catalog.tables().values():
                 table = self._tables[spec.name] = self._new_table(spec)
-                table.open()  # whoever wrote it last: others' rows go, too
+                table.open()  # the newest version, whoever wrote it: rows of other programs are removed, too
                 files = table.files_at(wanted.versions[spec.name]) if spec.name in wanted.versions else {}
                 missing = table.writer.missing([file for path, file in files.items() if path not in table.files])
                 if missing is not None:
@@ -427,7 +433,7 @@ class Warehouse:
         return self._committed(wanted._replace(versions=self.state.versions), f"restore {step}")
 
     def optimize(self, target_bytes: int) -> list[str]:
-        """Puts small files together, as a step; gives the tables of which some were. Their rows stay what they are."""
+        """Combine small files, as a step that changes no row; return the names of the tables with changed files."""
         wanted = [name for name in self.tables() if self._has_several(name, target_bytes)]
         if not wanted:
             return []
@@ -445,9 +451,9 @@ class Warehouse:
         return any(count > 1 for count in parts.values())
 
     def vacuum(self, hours: int = RETAINED_HOURS, *, dry_run: bool = False) -> dict[str, tuple[int, int]]:
-        """Removes files that no version of the last ``hours`` has, nor the step that counts, as a step.
+        """Delete, as a step, files that neither the last completed step nor any version of the last ``hours`` has.
 
-        Gives (files, bytes) by table. With ``dry_run`` nothing is removed, and no step is made.
+        Returns (files, bytes) by table. With ``dry_run`` nothing is deleted, and no step is made.
         """
 
         def vacuumed(*, dry_run: bool) -> dict[str, tuple[int, int]]:
@@ -466,14 +472,14 @@ class Warehouse:
         return removed
 
     def _kept_up(self, action: str) -> None:
-        """Makes a step of versions that upkeep has made."""
+        """Complete a step of the versions that ``optimize`` or ``vacuum`` made."""
         self.state = self.log.complete(self.step, action, self._with_versions(self.state))
         self.abandon()
 
 
 def _computed(frame: DataFrame) -> Any:
-    """The rows of a frame as a ``pyarrow.Table``. Raises CommandError for a known reason why tasks cannot work."""
-    # Arrow takes no struct that is null and whose fields must not be; as text a type says nothing of nulls.
+    """Collect a frame as a ``pyarrow.Table``. Raises CommandError if tasks fail for a known reason."""
+    # Arrow refuses a null struct whose fields are not nullable; a cast to the type's text makes everything nullable.
     columns = [
         f"cast({field.name} as {field.dataType.simpleString()}) as {field.name}"
         if '"nullable":false' in field.dataType.json()
@@ -489,13 +495,13 @@ def _computed(frame: DataFrame) -> Any:
 
 
 def empty(spark: SparkSession, fields: Sequence[Field]) -> DataFrame:
-    """No rows of those columns, and one that Spark's optimizer knows to be empty: what is joined with it goes, too."""
+    """Return a frame without rows that Spark's optimizer knows to be empty, so that it also drops joins with it."""
     columns = (f"CAST(NULL AS {kind}) AS `{name}`" for name, kind in spark_columns(fields))
     return spark.sql(f"SELECT {', '.join(columns)} WHERE false")
 
 
 def location(place: str) -> str:
-    """A place as all paths below it begin: absolute, without a slash at its end. Raises UsageError."""
+    """Return the directory of tables as an absolute path, or a URI, without a slash at its end. Raises UsageError."""
     place = remote.plain(place)
     place = place.rstrip("/") if remote.is_remote(place) else os.path.abspath(place)
     if (unsuitable := _UNSUITABLE.search(place)) is not None:
@@ -506,15 +512,15 @@ def location(place: str) -> str:
 
 
 def for_spark(place: str) -> str:
-    """A place that :func:`location` gave, as Spark and Hadoop name it."""
+    """Return a result of :func:`location` as the URI that Spark and Hadoop use for it."""
     if not remote.is_remote(place):
-        return f"file://{place}"  # without it a cluster takes it for a path of its own file system
+        return f"file://{place}"  # without the scheme a cluster would use its own default file system
     scheme, _, rest = place.partition("://")
     return f"{_FOR_SPARK.get(scheme, scheme)}://{rest}"
 
 
 def _tidy(table: DeltaTable) -> None:
-    """Makes one file of small ones, where there are many."""
+    """Merge small files of each part of a table into one if there are more than ``_MOST_SMALL_FILES``."""
     parts: dict[str | None, list[DataFile]] = {}
     for file in table.files.values():
         if file.size < _SMALL_FILE:
@@ -529,7 +535,7 @@ def _tidy(table: DeltaTable) -> None:
 
 
 class _Writing:
-    """Rows of a frame as files of a table: what a task does with them. It gives the files, pickled, as one row."""
+    """The task that writes rows of a frame as data files of a table; it returns these, pickled, as one row."""
 
     def __init__(self, writer: DataFileWriter) -> None:
         self._writer = writer
@@ -541,7 +547,7 @@ class _Writing:
 
 
 class _Reading:
-    """Reads the rows of one file in a task."""
+    """The task that reads the rows of one data file, given pickled."""
 
     def __init__(self, writer: DataFileWriter) -> None:
         self._writer = writer

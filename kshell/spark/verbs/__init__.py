@@ -1,21 +1,20 @@
-"""What ``kshell-pipeline`` can do: a verb is one module here, which declares its ``VERB``. Nothing else lists them."""
+"""The verbs (subcommands) of ``kshell-pipeline``. Each module here declares one as ``VERB``; there is no other list."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
 from functools import cache
-from types import SimpleNamespace
 from typing import Any, NamedTuple, NoReturn
 
 from kshell.discovery import module_names
 from kshell.engine.arguments import SHAPING, parse
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag
 from kshell.engine.result import Result
 from kshell.errors import UsageError, did_you_mean
 
 _ANSWERS = ("output", "color", "no_header", "timeout")
-"""The shell's shaping options that every verb has, too."""
+"""Those of the shell's options for the format of answers that every verb has as well."""
 ANSWER_FLAGS = tuple(flag for flag in SHAPING if flag.dest in _ANSWERS)
 
 
@@ -34,8 +33,16 @@ SPARK_FLAGS = (
 """Options of every verb that starts a session."""
 
 
+class SparkArguments(Arguments):
+    """The parsed values of :data:`SPARK_FLAGS`."""
+
+    master: str | None
+    conf: list[tuple[str, str]] | None
+    spark_log: str
+
+
 class Verb(NamedTuple):
-    """A verb. ``run`` gets the parsed arguments (attributes by name) and returns a result; it never prints."""
+    """The declaration of a verb. ``run`` gets the parsed command line (``arguments``) and returns a result to print."""
 
     name: str
     summary: str
@@ -44,9 +51,10 @@ class Verb(NamedTuple):
     flags: tuple[Flag, ...] = ()
     examples: tuple[Example, ...] = ()
     description: str = ""
+    arguments: type[Arguments] = Arguments
 
     def declared(self) -> Command:
-        """The declaration of this verb as a command of the shell, for its parser and help."""
+        """Return this verb as if it were a command of the shell, so that the shell's parser and help work for it."""
         return Command(
             self.name,
             self.summary,
@@ -55,12 +63,13 @@ class Verb(NamedTuple):
             self.flags,
             self.examples,
             self.description,
+            arguments=self.arguments,
             needs_source=False,
         )
 
-    def parsed(self, arguments: list[str]) -> SimpleNamespace:
-        """Parse the arguments of a line. Raises UsageError, also for options that only the shell's commands have."""
-        args = parse(self.declared(), arguments)
+    def parsed(self, tokens: list[str]) -> Arguments:
+        """Parse the command line after the verb. Raises UsageError, also for options of the shell's commands alone."""
+        args = parse(self.declared(), tokens)
         own = {flag.dest for flag in self.flags}
         for flag in SHAPING:
             if flag.dest not in own and flag.dest not in _ANSWERS and getattr(args, flag.dest):
@@ -70,18 +79,18 @@ class Verb(NamedTuple):
         return args
 
 
-def _no_shell(session: Any, args: Any) -> NoReturn:
+def _no_shell(session: object, args: Arguments) -> NoReturn:
     raise AssertionError("a verb of the pipeline is no command of the shell")
 
 
 @cache
 def names() -> tuple[str, ...]:
-    """Every verb's name, sorted; none is imported."""
+    """Return the names of all verbs, sorted, without importing them."""
     return tuple(name.replace("_", "-") for name in module_names(__path__))
 
 
 def get(name: str) -> Verb:
-    """The verb, imported now. Raises UsageError, which proposes names that exist."""
+    """Import and return the verb ``name``. Raises UsageError, which proposes names that exist."""
     if name not in names():
         hint = did_you_mean(name, names(), f"there are {', '.join(names())}")
         raise UsageError(f"{name}: no such verb", hint=hint)

@@ -1,18 +1,23 @@
-"""``kshell-pipeline doctor``: what is there to run on, and whether it works."""
+"""``kshell-pipeline doctor``: checks which Java, Python and packages there are, and whether Spark works with them."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from kshell.engine.declaration import Example, Flag
 from kshell.engine.result import Report
 from kshell.spark.session import NAME
-from kshell.spark.verbs import SPARK_FLAGS, Verb
+from kshell.spark.verbs import SPARK_FLAGS, SparkArguments, Verb
 
 
-def run(args: Any) -> Report:
-    """The findings; exit code 1 when something that is needed is missing or does not work."""
+class DoctorArguments(SparkArguments):
+    """Arguments and options of ``doctor``."""
+
+    quick: bool
+
+
+def run(args: DoctorArguments) -> Report:
+    """Return the findings; exit code 1 if something that is needed is missing or does not work."""
     from kshell.spark.doctor import examine
 
     return examine(
@@ -28,6 +33,7 @@ VERB = Verb(
     name="doctor",
     summary="which Java, Python and packages there are, and whether Spark works with them",
     run=run,
+    arguments=DoctorArguments,
     flags=(Flag(("--quick",), "look only: start no session, try nothing"), *SPARK_FLAGS),
     examples=(
         Example(f"{NAME} doctor", "look, start a session, and try what the pipeline needs"),

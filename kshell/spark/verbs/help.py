@@ -1,23 +1,27 @@
-"""``kshell-pipeline help [VERB]``."""
+"""``kshell-pipeline help [VERB]``: explains a verb, or lists all."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from kshell.engine import usage
-from kshell.engine.declaration import Arg, Example
+from kshell.engine.declaration import Arg, Arguments, Example
 from kshell.engine.result import Text
 from kshell.spark import verbs
 from kshell.spark.session import NAME
 
 
-def run(args: Any) -> Text:
-    """Help on one verb, or the list of them. Raises UsageError for a verb that is not there."""
+class HelpVerbArguments(Arguments):
+    """Arguments and options of ``help``."""
+
+    verb: str | None
+
+
+def run(args: HelpVerbArguments) -> Text:
+    """Return help on one verb, or the list of all. Raises UsageError for an unknown verb."""
     return Text(overview() if args.verb is None else about(verbs.get(args.verb)), markdown=True)
 
 
 def about(verb: verbs.Verb) -> str:
-    """On one screen, as Markdown: how a verb is used, what it does, its options, examples."""
+    """Return help on a verb as Markdown: how it is used, what it does, its options, examples."""
     command = verb.declared()
     summary = f"{verb.summary[:1].upper()}{verb.summary[1:]}."
     parts = [
@@ -31,7 +35,7 @@ def about(verb: verbs.Verb) -> str:
 
 
 def overview() -> str:
-    """What there is, as Markdown."""
+    """Return the list of all verbs and the exit codes, as Markdown."""
     lines = [f"- `{name}`: {verbs.get(name).summary}" for name in verbs.names()]
     return "\n".join(
         [
@@ -50,6 +54,7 @@ VERB = verbs.Verb(
     name="help",
     summary="what the pipeline can do, or how one verb is used",
     run=run,
+    arguments=HelpVerbArguments,
     args=(Arg("verb", "the verb to explain", arity="?", complete=lambda session, typed: verbs.names()),),
     examples=(Example(f"{NAME} help doctor", "what `doctor` looks at"),),
 )

@@ -1,9 +1,8 @@
-"""``kshell-pipeline history``: the steps, or the versions of one table."""
+"""``kshell-pipeline history``: lists the steps that made the tables, or the versions of one table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from kshell.engine.declaration import Arg, Example
 from kshell.engine.result import Row, Rows, typed
@@ -12,17 +11,22 @@ from kshell.spark.session import NAME
 from kshell.spark.tables import catalog
 from kshell.spark.tables.steps import BEGIN_PHASE, DONE_PHASE, VACUUM
 from kshell.spark.verbs import Verb
-from kshell.spark.verbs.warehouse.flags import OUT
+from kshell.spark.verbs.warehouse.flags import OUT, OutArguments, out_of
 from kshell.tree.image import iso
 
 _STEPS = typed("step:int64 time:string action:string state:string changedTables:int64", "timeMs:int64 tables:[string]")
 _VERSIONS = typed("version:int64 time:string step:int64 operation:string counts:boolean", "timeMs:int64")
 
 
-def run(args: Any) -> Rows:
-    """One row per step, or per version of a table; the newest first. Raises CommandError where there are no tables."""
+class HistoryVerbArguments(OutArguments):
+    """Arguments and options of ``history``."""
+
+    table: str | None
+
+
+def run(args: HistoryVerbArguments) -> Rows:
+    """Return one row per step, or per version of a table; the newest first. Raises CommandError without tables."""
     from kshell.spark.tables.warehouse import Warehouse
-    from kshell.spark.verbs.warehouse.flags import out_of
 
     warehouse = Warehouse(None, out_of(args))
     if not warehouse.state.step:
@@ -30,7 +34,7 @@ def run(args: Any) -> Rows:
     if args.table is None:
         return Rows(_STEPS, list(_steps(warehouse.log.rows()))[::-1])
     if args.table not in warehouse.state.versions:
-        catalog.table(args.table)  # says what there is
+        catalog.table(args.table)  # an unknown name raises UsageError, which proposes names
         raise UsageError(f"{args.table}: no such table in {warehouse.place}")
     counting = {
         row["versions"][args.table]
@@ -52,6 +56,7 @@ def run(args: Any) -> Rows:
 
 
 def _steps(rows: Sequence[Row]) -> Iterator[Row]:
+    """Merge rows ``begin`` and ``done`` into one per step, oldest first. Without ``done``, it runs or was killed."""
     before: dict[str, int] = {}
     for number, row in enumerate(rows):
         if row["phase"] == BEGIN_PHASE:
@@ -82,6 +87,7 @@ VERB = Verb(
     name="history",
     summary="the steps that made the tables, or the versions of one table",
     run=run,
+    arguments=HistoryVerbArguments,
     args=(Arg("table", "one table: its versions in Delta's log", arity="?"),),
     flags=(OUT,),
     examples=(

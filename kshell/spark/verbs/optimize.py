@@ -1,23 +1,26 @@
-"""``kshell-pipeline optimize``: the small files of many steps, put together."""
+"""``kshell-pipeline optimize``: merges the small files that many steps have written into larger ones."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from kshell.engine.declaration import Example, Flag
 from kshell.engine.result import Rows, typed
 from kshell.spark.session import NAME
 from kshell.spark.verbs import Verb
-from kshell.spark.verbs.warehouse.flags import OUT
+from kshell.spark.verbs.warehouse.flags import OUT, OutArguments
+from kshell.spark.verbs.warehouse.opening import maintained
 
 _COLUMNS = typed("table:string filesBefore:int64 filesAfter:int64 bytesBefore:int64 bytesAfter:int64")
 _TARGET_MB = 128
 
 
-def run(args: Any) -> Rows:
-    """One row per table that was rewritten. Raises CommandError where there are no tables: nothing is made there."""
-    from kshell.spark.verbs.warehouse.opening import maintained
+class OptimizeArguments(OutArguments):
+    """Arguments and options of ``optimize``."""
 
+    target: int
+
+
+def run(args: OptimizeArguments) -> Rows:
+    """Return one row per table that was rewritten. Raises CommandError without tables; it does not create any."""
     with maintained(args) as warehouse:
         before = {name: warehouse.files(name) for name in warehouse.tables()}
         changed = warehouse.optimize(args.target << 20)
@@ -46,6 +49,7 @@ VERB = Verb(
     name="optimize",
     summary="put small files of the tables together",
     run=run,
+    arguments=OptimizeArguments,
     flags=(
         OUT,
         Flag(

@@ -1,4 +1,4 @@
-"""``kshell-pipeline query``: SQL over the tables of a warehouse."""
+"""``kshell-pipeline query``: runs a SELECT on the tables of a warehouse and its views ``current_…``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from kshell.escape import terminal
 from kshell.sources.points import Point
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
-from kshell.spark.verbs.warehouse.flags import OUT, point
+from kshell.spark.verbs.warehouse.flags import OUT, WarehouseArguments, point
+from kshell.spark.verbs.warehouse.opening import open_warehouse
 from kshell.tables.query import plain, unique
 
 if TYPE_CHECKING:
@@ -23,21 +24,27 @@ if TYPE_CHECKING:
 _IDENTIFIER = re.compile(r"\w+")
 _READS = ("select", "with", "values", "from", "table", "explain", "describe", "desc", "show")
 _APART = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL)
-"""Strings, quoted names and comments of SQL."""
+"""Matches strings, quoted names and comments of SQL, in which no keyword counts."""
 _CONDITION = re.compile(r"\A\[(\w+)(?:\.\w+)*\] *")
 _NAMED = 3
-"""Clusters that a note names."""
+"""How many clusters a note names at most."""
 _MOST = 100_000
-"""Rows that an answer has at most: more are for files, and for Spark."""
+"""How many rows an answer has at most; who needs more reads the files, or uses Spark."""
 
 
-def run(args: Any) -> Rows:
-    """Run one query. Raises UsageError with Spark's message, CommandError where the query fails."""
-    from kshell.spark.verbs.warehouse.opening import open_warehouse
+class QueryArguments(WarehouseArguments):
+    """Arguments and options of ``query``."""
+
+    sql: str
+    as_of: Point | None  # type: ignore[assignment]  # parsed here; the shell's own is text
+
+
+def run(args: QueryArguments) -> Rows:
+    """Run one query. Raises UsageError for a mistake in it (with Spark's message), CommandError if it fails."""
     from kshell.spark.views.named import register
 
     keywords = _IDENTIFIER.findall(_APART.sub(" ", args.sql.lower())) or [""]
-    if keywords[0] not in _READS or "insert" in keywords:  # after WITH and FROM there may be one
+    if keywords[0] not in _READS or "insert" in keywords:  # WITH … and FROM … may go on with INSERT
         raise UsageError("query: only SELECT is for here", hint=f'{NAME} query --out DIR "SELECT … FROM partitions"')
     with open_warehouse(args) as place:
         if not place.warehouse.state.step:
@@ -55,7 +62,7 @@ def run(args: Any) -> Rows:
 
 
 def _named_in(sql: str) -> list[str]:
-    """The tables and views that a query may ask for."""
+    """Return the tables and views that a query may read: all whose name is in it; for SHOW and DESCRIBE, all."""
     from kshell.spark.views.named import names
 
     identifiers = {identifier.lower() for identifier in _IDENTIFIER.findall(sql)}
@@ -66,7 +73,7 @@ def _answer(warehouse: Warehouse, sql: str) -> Rows:
     from pyspark.errors import AnalysisException, ParseException, PySparkException
     from pyspark.logger import PySparkLogger
 
-    # Spark says each mistake on standard error as well, with the JVM's stack.
+    # Otherwise Spark also logs each mistake to standard error, with the stack trace of the JVM.
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel("CRITICAL")
     try:
         frame = warehouse.spark.sql(sql)
@@ -90,7 +97,7 @@ def _rows(names: Sequence[str], table: Any) -> Iterator[Row]:
 
 
 def _spark_message(error: Exception) -> str:
-    """Spark's first line, without the name of its condition."""
+    """Return the first line of Spark's message, without ``[ERROR_CONDITION]`` and SQLSTATE."""
     first = str(error).strip().partition("\n")[0]
     return _CONDITION.sub("", first).partition(" SQLSTATE: ")[0]
 
@@ -99,6 +106,7 @@ VERB = Verb(
     name="query",
     summary="SQL (Spark's) over the tables",
     run=run,
+    arguments=QueryArguments,
     args=(Arg("sql", "a SELECT; tables have their plain names"),),
     flags=(
         OUT,

@@ -1,4 +1,4 @@
-"""``kshell-pipeline report``: pages about a cluster or the fleet, out of the tables."""
+"""``kshell-pipeline report``: writes pages (HTML, Markdown) about a cluster or all clusters of a warehouse."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from kshell.engine.result import Report, Rows, Section, typed
 from kshell.errors import UsageError
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
-from kshell.spark.verbs.warehouse.flags import OUT, utf8
+from kshell.spark.verbs.warehouse.flags import OUT, WarehouseArguments, utf8
+from kshell.spark.verbs.warehouse.opening import open_warehouse
 
 if TYPE_CHECKING:
     from kshell.spark.report.section import Scope
@@ -21,12 +22,20 @@ _FILES = typed("file:string bytes:int64")
 _PICTURES = typed("directory:string pictures:int32 bytes:int64")
 
 
-def run(args: Any) -> Report:
-    """Writes the report; the answer is what needs attention, and which files there are."""
+class ReportVerbArguments(WarehouseArguments):
+    """Arguments and options of ``report``."""
+
+    cluster: str | None
+    name: list[tuple[str, str]] | None
+    to: str | None
+    format: list[str] | None
+
+
+def run(args: ReportVerbArguments) -> Report:
+    """Write the report. Return what needs attention, and the files that were written."""
     from kshell.spark.report.collect import cluster_names, collect, reader, renamed
     from kshell.spark.report.compose import compose
     from kshell.spark.report.write import target_of, write
-    from kshell.spark.verbs.warehouse.opening import open_warehouse
 
     target = target_of(args.to or "report", args.format or ())
     with open_warehouse(args) as place:
@@ -42,7 +51,7 @@ def run(args: Any) -> Report:
 
 
 def scope_of(warehouse: Warehouse, cluster: str | None) -> Scope:
-    """Of one cluster, or of all. Raises UsageError for one that is not there, CommandError where there is none."""
+    """Return the scope: one cluster, or all. Raises UsageError for an unknown one, CommandError without tables."""
     from kshell.spark.report.section import Scope
 
     clusters = sorted(warehouse.state.clusters)
@@ -59,7 +68,7 @@ def scope_of(warehouse: Warehouse, cluster: str | None) -> Scope:
 
 
 def _named(text: str) -> tuple[str, str]:
-    cluster, equals, name = utf8(text).rpartition("=")  # ids made of paths may have one
+    cluster, equals, name = utf8(text).rpartition("=")  # a cluster id that is made of a path may contain =
     if not equals or not cluster or not name:
         raise ValueError("ID=NAME")
     return cluster, name
@@ -90,6 +99,7 @@ VERB = Verb(
     name="report",
     summary="pages about a cluster or the fleet: what needs attention, plots, short tables",
     run=run,
+    arguments=ReportVerbArguments,
     flags=(
         OUT,
         Flag(("--cluster",), "of that cluster alone (all of them together)", "ID", convert=utf8),

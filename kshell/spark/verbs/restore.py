@@ -1,24 +1,27 @@
-"""``kshell-pipeline restore``: the tables as a step left them."""
+"""``kshell-pipeline restore``: brings the tables back to what they were after an earlier step, as a new step."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from kshell.engine.declaration import Arg, Example
 from kshell.engine.result import Rows, typed
 from kshell.errors import UsageError
 from kshell.spark.session import NAME
 from kshell.spark.verbs import Verb
-from kshell.spark.verbs.warehouse.flags import OUT
+from kshell.spark.verbs.warehouse.flags import OUT, OutArguments
+from kshell.spark.verbs.warehouse.opening import maintained
 
 _COLUMNS = typed("step:int64 restored:int64 clusters:int64 changedTables:int64")
 
 
-def run(args: Any) -> Rows:
-    """The step that was made of it. Raises UsageError for a step that there is none of, CommandError where files of it
-    are gone."""
-    from kshell.spark.verbs.warehouse.opening import maintained
+class RestoreArguments(OutArguments):
+    """Arguments and options of ``restore``."""
 
+    step: str
+
+
+def run(args: RestoreArguments) -> Rows:
+    """Restore a step, and return one row about the new step. Raises UsageError if there is no such step, CommandError
+    if files of it were removed already."""
     if not (args.step.isascii() and args.step.isdigit()):
         raise UsageError(f"{args.step}: no number of a step", hint=f"`{NAME} history` lists them")
     step = int(args.step)
@@ -39,6 +42,7 @@ VERB = Verb(
     name="restore",
     summary="the tables as an earlier step left them",
     run=run,
+    arguments=RestoreArguments,
     args=(Arg("step", "the number of a step, as `history` lists it"),),
     flags=(OUT,),
     examples=(Example(f"{NAME} restore 12 --out tables", "after a step took in what it should not have"),),

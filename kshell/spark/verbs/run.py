@@ -1,30 +1,30 @@
-"""``kshell-pipeline run``: what is new of the clusters into the tables."""
+"""``kshell-pipeline run``: reads what is new in the logs of clusters, and adds it to the tables as one step."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Arg, Example
 from kshell.engine.result import Report
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
-from kshell.spark.verbs.warehouse.flags import OUT, SINCE, SOURCE_FLAGS, sources_of
+from kshell.spark.verbs.warehouse.flags import OUT, SINCE, SOURCE_FLAGS, SourcesArguments, sources_of
+from kshell.spark.verbs.warehouse.opening import open_warehouse
 
 if TYPE_CHECKING:
     from kshell.spark.reconcile import ReconciledLog
 
 _FEW_OFFSETS, _FEW_BYTES = 200_000, 32 << 20
-"""Below both of them, starting and planning is most of what Spark does."""
+"""Limits of a small step, for all logs together: below both, Spark spends most of its time on starting and planning."""
 
 
-def run(args: Any) -> Report:
-    """One step; exit code 4 when something was damaged or malformed, else 3 when something could not be read."""
+def run(args: SourcesArguments) -> Report:
+    """Run one step. Exit code 4 if something was damaged or malformed, else 3 if something could not be read."""
     from kshell.spark.steps.planning import NOW, clusters
     from kshell.spark.steps.step_run import run_step
     from kshell.spark.steps.unread import Failures, first
-    from kshell.spark.verbs.warehouse.opening import open_warehouse
     from kshell.spark.verbs.warehouse.step_summary import report
 
     sources = sources_of(args)
@@ -34,10 +34,11 @@ def run(args: Any) -> Report:
         progress(0, 0, "looking for metadata directories")
         failed: Failures = {}
         copies = clusters(sources, args.cluster, failed)
-        stack.enter_context(warehouse.writing())  # nothing is written where nothing is found
+        stack.enter_context(warehouse.writing())  # only now: if no source is found, nothing is written
         since = args.since or NOW
 
         def planned(logs: Sequence[ReconciledLog], failed: Failures) -> None:
+            """Decide, once the logs to read are known, whether the step is small. Raise if none could be planned."""
             if not logs:
                 raise first(failed)
             place.is_brief = sum(log.checkpoint.offset for log in logs) < _FEW_OFFSETS
@@ -51,6 +52,7 @@ VERB = Verb(
     name="run",
     summary="take what is new of clusters into the tables of a directory",
     run=run,
+    arguments=SourcesArguments,
     args=(Arg("more", "more sources, as a shell makes them of a glob", arity="*"),),
     flags=(
         *SOURCE_FLAGS,

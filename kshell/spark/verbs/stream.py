@@ -1,4 +1,4 @@
-"""``kshell-pipeline stream``: the tables follow directories that grow."""
+"""``kshell-pipeline stream``: keeps the tables up to date with directories that grow, in micro-batches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import re
 import signal
 import sys
-from typing import Any
 
 from kshell.engine.declaration import Arg, Example, Flag
 from kshell.engine.result import Report
@@ -14,17 +13,27 @@ from kshell.errors import EXIT_INTERRUPTED, UsageError
 from kshell.sources.points import Point, duration_ms
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
-from kshell.spark.verbs.warehouse.flags import OUT, RETAIN, SINCE, SOURCE_FLAGS, sources_of
+from kshell.spark.verbs.warehouse.flags import OUT, RETAIN, SINCE, SOURCE_FLAGS, SourcesArguments, sources_of
+from kshell.spark.verbs.warehouse.opening import open_warehouse
 
 _FEW = 8 << 20
-"""Bytes of logs that are not worth what makes Spark quick on much."""
+"""Bytes of logs below which what speeds Spark up on much data (``is_brief`` leaves it out) costs more than it saves."""
 _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
-def run(args: Any) -> Report:
-    """Follows until a signal, or with ``--available-now`` until all is read. Exit code as of ``run``; 130 on Ctrl-C."""
+class StreamArguments(SourcesArguments):
+    """Arguments and options of ``stream``."""
+
+    checkpoint: str | None
+    available_now: bool
+    every: float | None
+    max_bytes: int | None
+    retain: int
+
+
+def run(args: StreamArguments) -> Report:
+    """Follow until a signal, or with ``--available-now`` until all is read. Exit codes of ``run``; 130 for Ctrl-C."""
     from kshell.spark.stream.tables import EVERY, Sources, TableStream, Trigger
-    from kshell.spark.verbs.warehouse.opening import open_warehouse
     from kshell.spark.verbs.warehouse.step_summary import report
 
     sources = Sources(_options(sources_of(args), args.max_bytes), args.cluster, args.since or Point())
@@ -69,6 +78,7 @@ VERB = Verb(
     name="stream",
     summary="tables that follow directories as they grow",
     run=run,
+    arguments=StreamArguments,
     args=(Arg("more", "more sources, as a shell makes them of a glob", arity="*"),),
     flags=(
         *SOURCE_FLAGS,

@@ -1,9 +1,9 @@
-"""``kshell-pipeline tables``: what tables there are, how large they are, and their columns."""
+"""``kshell-pipeline tables``: lists the tables and how large they are, or their columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Arg, Example, Flag
 from kshell.engine.result import Result, Row, Rows, typed
@@ -12,7 +12,8 @@ from kshell.spark.session import NAME
 from kshell.spark.tables import catalog
 from kshell.spark.tables.catalog import TableSpec
 from kshell.spark.verbs import Verb
-from kshell.spark.verbs.warehouse.flags import OUT
+from kshell.spark.verbs.warehouse.flags import OUT, OutArguments
+from kshell.tables.declaration import type_text
 
 if TYPE_CHECKING:
     from kshell.spark.tables.warehouse import Warehouse
@@ -21,8 +22,15 @@ _COLUMNS = typed("table:string column:string type:string doc:string")
 _SIZES = typed("table:string layer:string rows:int64 bytes:int64 files:int64 step:int32 summary:string")
 
 
-def run(args: Any) -> Result:
-    """Rows about tables (or their columns); of a warehouse with ``--out``. Spark is not started."""
+class TablesArguments(OutArguments):
+    """Arguments and options of ``tables``."""
+
+    name: str | None
+    schema: bool
+
+
+def run(args: TablesArguments) -> Result:
+    """Return one row per table of the warehouse ``--out``; with ``--schema``, one per column. Does not start Spark."""
     specs = [catalog.table(args.name)] if args.name else list(catalog.tables().values())
     if args.schema:
         return Rows(_COLUMNS, list(_columns(specs)))
@@ -35,8 +43,6 @@ def run(args: Any) -> Result:
 
 
 def _columns(specs: Iterable[TableSpec]) -> Iterator[Row]:
-    from kshell.tables.declaration import type_text
-
     for spec in specs:
         for field in spec.fields:
             yield {"table": spec.name, "column": field.name, "type": type_text(field.type), "doc": field.doc}
@@ -59,6 +65,7 @@ VERB = Verb(
     name="tables",
     summary="the tables: rows, bytes, files, the last step that changed them; or their columns",
     run=run,
+    arguments=TablesArguments,
     args=(Arg("name", "one table (all)", arity="?"),),
     flags=(OUT, Flag(("--schema",), "columns and what they say, of any warehouse")),
     examples=(

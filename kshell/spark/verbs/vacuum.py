@@ -1,23 +1,26 @@
-"""``kshell-pipeline vacuum``: removes files that no recent step has."""
+"""``kshell-pipeline vacuum``: removes files that belong to no recent step."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from kshell.engine.declaration import Example, Flag
 from kshell.engine.result import Rows, typed
 from kshell.spark.session import NAME
 from kshell.spark.verbs import Verb
-from kshell.spark.verbs.warehouse.flags import OUT, RETAIN
+from kshell.spark.verbs.warehouse.flags import OUT, RETAIN, OutArguments
+from kshell.spark.verbs.warehouse.opening import maintained
 
 _COLUMNS = typed("table:string files:int64 bytes:int64")
 
 
-def run(args: Any) -> Rows:
-    """One row per table of which files were removed, or with ``--dry-run`` would be. Raises CommandError where there
-    are no tables."""
-    from kshell.spark.verbs.warehouse.opening import maintained
+class VacuumArguments(OutArguments):
+    """Arguments and options of ``vacuum``."""
 
+    retain: int
+    dry_run: bool
+
+
+def run(args: VacuumArguments) -> Rows:
+    """Return one row per table of which files were (``--dry-run``: would be) removed. CommandError without tables."""
     with maintained(args) as warehouse:
         removed = warehouse.vacuum(args.retain, dry_run=args.dry_run)
         return Rows(
@@ -30,6 +33,7 @@ VERB = Verb(
     name="vacuum",
     summary="remove files that no recent step has",
     run=run,
+    arguments=VacuumArguments,
     flags=(
         OUT,
         RETAIN,

@@ -1,6 +1,7 @@
-"""The shell's tables out of silver: all their columns, the derived ones included, with ``clusterId`` before them.
+"""The shell's tables for all clusters, computed from silver: the views ``current_…``, with ``clusterId`` in front.
 
-What is derived is derived as :mod:`kshell.metadata.partition_state` does it.
+Silver has only what records say. Columns that depend on several tables, such as a partition's ``state`` and ``minIsr``,
+are computed here, by the rules of :mod:`kshell.metadata.partition_state`.
 """
 
 from __future__ import annotations
@@ -29,22 +30,26 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "topics": ("topics", "partitions", "configs"),
     "partitions": ("partitions", "configs"),
 }
-"""The silver tables that a shell's table is made of; others of the one with its name."""
+"""Shell's table -> the silver tables that it is computed from; any other needs only the one of the same name."""
 
 
 def view_fields(name: str) -> tuple[Field, ...]:
-    """The columns of :func:`shell_table`. Raises UsageError for a table that silver does not have."""
+    """Return the columns that :func:`shell_table` returns. Raises UsageError for a table that silver does not have."""
     if name not in silver.tables():
         raise UsageError(f"{name}: no such view", hint=f"there are {', '.join(silver.tables())}")
     return (CLUSTER, *tables()[name].fields)
 
 
 def shell_table(name: str, versions: Mapping[str, DataFrame]) -> DataFrame:
-    """The shell's table ``name`` of all clusters, in no certain order.
+    """Return the shell's table ``name`` for all clusters, in no particular order.
 
-    ``versions``: rows of silver tables that are valid at one moment (:func:`valid_at`, or those with ``isCurrent``), by
-    table; those that :data:`NEEDS` names. Of controllers ``clusters`` as well, if it is about now: what files beside
-    the log say of the leader is not in it, and has no past. Raises UsageError for a table that silver does not have.
+    Args:
+        versions: by name of a silver table, its rows that are valid at one moment (:func:`valid_at`); all tables that
+            :data:`NEEDS` names. For ``controllers`` as of now, add the table ``clusters``: it has the leader that files
+            beside the log name, for which there is no history.
+
+    Raises:
+        UsageError: silver has no such table.
     """
     fields = view_fields(name)
     derive = {"topics": _topics, "partitions": _partitions, "configs": _configs, "controllers": _controllers}.get(name)
@@ -58,11 +63,13 @@ _OFFSETS = (CLUSTER, Field(_AT, "int64", "the offset"))
 
 
 def valid_at(versions: DataFrame, offsets: Mapping[str, int] | None = None) -> DataFrame:
-    """The rows of a silver table that were valid after the record at an offset: cluster -> offset, other clusters left
-    out; without it the current ones.
+    """Return the rows of a silver table that were valid after the record at an offset.
 
-    Nothing is asked by time. The clocks of controllers differ, so times of a log may run backwards, and two versions of
-    a key be valid at one of them: :mod:`~kshell.spark.views.moment` makes offsets of it.
+    There is no search by time: clocks of controllers differ, so times of a log may run backwards, and two versions of a
+    key could be valid at one time. :mod:`~kshell.spark.views.moment` translates a time into offsets.
+
+    Args:
+        offsets: cluster -> offset; other clusters are left out. ``None``: the current rows of all clusters.
     """
     if offsets is None:
         return versions.where("isCurrent")
@@ -73,7 +80,7 @@ def valid_at(versions: DataFrame, offsets: Mapping[str, int] | None = None) -> D
 
 
 def _with_states(versions: Mapping[str, DataFrame]) -> DataFrame:
-    """Partitions with ``minIsr``, ``problems`` and ``state``."""
+    """Return the partitions with their ``minIsr``, ``problems`` and ``state``."""
     configs = versions["configs"].where((fn.col("name") == MIN_ISR) & fn.col("resourceType").isin("TOPIC", "BROKER"))
     numbers = configs.select("clusterId", "resourceType", "resourceName", _number(fn.col("value")).alias("_value"))
     min_isr = numbers.where("_value IS NOT NULL")
@@ -101,7 +108,7 @@ def _number(value: Column) -> Column:
 
 
 def _factor() -> Column:
-    """The replication factor: those that are being added do not count yet."""
+    """The replication factor: replicas that are being added do not count yet."""
     return fn.size("replicas") - fn.size("addingReplicas")
 
 
@@ -194,7 +201,7 @@ def _controllers(versions: Mapping[str, DataFrame]) -> DataFrame:
 
 
 def _with_stated(rows: DataFrame, clusters: DataFrame) -> DataFrame:
-    """Add the leader that ``clusters`` states, and its voters where the log names none."""
+    """Add the leader that ``clusters`` names; and its voters, for clusters in whose log no voter is named."""
     has_voters = rows.groupBy("clusterId").agg(fn.bool_or("isVoter").alias("_named"))
     leaders = clusters.select("clusterId", fn.col("leaderId").alias("_leader"), fn.col("voters").alias("_voters"))
     leaders = leaders.join(has_voters, "clusterId", "left")

@@ -1,4 +1,4 @@
-"""What Kafka's releases say of config keys, joined to rows that name one."""
+"""Add what Kafka's releases say about a config key (its type, whether it is sensitive) to rows that name one."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _SECRET = "PASSWORD"
 
 
 def with_facts(rows: DataFrame) -> DataFrame:
-    """Rows with ``resourceType`` and ``name``, and beside them ``type`` and ``isSensitive`` of that key, null where no
-    release knows it: as :func:`kshell.tables.configs.known_key` finds it.
+    """Add ``type`` and ``isSensitive`` of the config key to rows with ``resourceType`` and ``name``. Both are null for
+    a key that no release knows. Keys are looked up as in :func:`kshell.tables.configs.known_key`.
     """
     listed = (
         {"_kind": kind, "_key": name, "type": key_type.type}
@@ -45,7 +45,7 @@ def _is(name: Column) -> Column:
 
 
 def _base(name: Column) -> Column:
-    """The key behind ``listener.name.LISTENER.``, and behind a mechanism where it has one; null without either."""
+    """The key after the prefix ``listener.name.LISTENER.`` and after a SASL mechanism, if any; null without prefix."""
     rest = fn.regexp_extract(name, r"^listener\.name\.[^.]*\.(.*)$", 1)
     base = rest
     for key in sorted(PER_MECHANISM):

@@ -1,6 +1,7 @@
-"""Of which clusters a state is known at a point, and at which offset a time is: logs begin late, and have gaps.
+"""Whether the tables know a cluster's state at an offset or a time, and which offset a time means.
 
-Free of Spark: how far tables are says it.
+Tables may begin late, and logs have gaps. A cluster's checkpoint, which says how far its tables are, has both: this
+module needs no Spark.
 """
 
 from __future__ import annotations
@@ -10,19 +11,19 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 Span = Sequence[int]
-"""(first offset, offset after the last one, their times in ms since 1970): of ``state_ranges`` of a checkpoint."""
+"""One of a checkpoint's ``state_ranges``: first offset, offset after the last one, their times in ms since 1970."""
 
 
 class StateAtPoint(NamedTuple):
-    """The state that a point means is that after the record at ``offset``; whether it ``is_known``."""
+    """The state that a point means: the one after the record at ``offset``, and whether the tables know that state."""
 
     offset: int
     is_known: bool = True
 
 
 def known_at(checkpoint: Mapping[str, Any], offset: int) -> StateAtPoint:
-    """Whether the state after an offset is known. Before its first record a cluster has no topics and no brokers, and
-    that is known.
+    """Tell whether the state after an offset is known. If the tables begin with offset 0, so is the state before: a
+    cluster without topics and brokers.
     """
     ranges: Sequence[Span] = checkpoint["state_ranges"]
     if not ranges:
@@ -37,11 +38,14 @@ def known_at(checkpoint: Mapping[str, Any], offset: int) -> StateAtPoint:
 
 
 def known_by(checkpoint: Mapping[str, Any], time_ms: int, after: int | None) -> StateAtPoint:
-    """What was the state at a time; ``after``: the first offset of a record that was written after it, if one was.
+    """Find the offset whose state is that of a time, and tell whether the state is known.
 
-    The rule is the shell's (:func:`kshell.sources.points.offset_at`): the log counts up to that record, and a snapshot
-    that holds more than the log before it counts if that was written by then. Where something is missing between what
-    counts and what comes next, the state is known at the very time of the former only.
+    The rule is the shell's (:func:`kshell.sources.points.offset_at`): records before the offset ``after`` count. So
+    does a snapshot that contains more than the log before it, if it was written by that time. Where a gap follows what
+    counts, the state is known only at exactly the time of the last record before the gap.
+
+    Args:
+        after: the first offset of a record that was written after the time; ``None``: there is none.
     """
     ranges: Sequence[Span] = checkpoint["state_ranges"]
     at = (checkpoint["offset"] if after is None else after) - 1
@@ -52,14 +56,14 @@ def known_by(checkpoint: Mapping[str, Any], time_ms: int, after: int | None) -> 
     if after is not None and since - 1 <= at < to:
         return StateAtPoint(at)
     if after is None and not any(span[0] > max(at + 1, to) and span[2] > time_ms for span in ranges):
-        return StateAtPoint(max(at, to - 1))  # nothing comes next
+        return StateAtPoint(max(at, to - 1))  # no later state is known: this one is still valid
     is_last = at < to or any(first <= to and at < end for first, end in checkpoint["gaps"])
     return StateAtPoint(to - 1, is_last and time_ms == last_ms)
 
 
 def _has_begun(span: Span, time_ms: int, at: int, *, is_open: bool) -> bool:
-    """Whether a stretch counts, of a log that counts up to ``at``: either that goes on in it, or the snapshot that it
-    begins with was written by then. ``is_open``: whether snapshots that end later count, too.
+    """Whether a state range counts at a time up to which the log counts to offset ``at``: the log reaches into it, or
+    the snapshot that it begins with was written by then. ``is_open``: snapshots that end after ``at`` count, too.
     """
     since, to, first_ms, _ = span
     if since == 0 or (since <= at and since < to):

@@ -1,4 +1,4 @@
-"""Points in the logs of a fleet as offsets: an offset is the same in all of them, a time is another one in each."""
+"""Translate a point into one offset per cluster: an offset is the same for all, a time is another offset in each."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 
 
 class Moment(NamedTuple):
-    """``offsets``: cluster -> the offset after whose record its state is meant, of those whose state is known then;
-    ``None``: now. ``unknown``: the other clusters, sorted.
+    """What a point means in each cluster.
+
+    Attributes:
+        offsets: cluster -> the offset after whose record the state is meant, if it is known; ``None``: now, everywhere.
+        unknown: the clusters whose state at the point is not known, sorted.
     """
 
     offsets: Mapping[str, int] | None = None
@@ -28,7 +31,7 @@ NOW = Moment()
 
 
 def moment_of(warehouse: Warehouse, point: Point) -> Moment:
-    """What a point means in each cluster of a warehouse. For a time, the times of all their records are looked at."""
+    """Find what a point means in each cluster of a warehouse. For a time, Spark reads the times of all records."""
     if point == Point():
         return NOW
     clusters = warehouse.state.clusters
@@ -45,9 +48,9 @@ def moment_of(warehouse: Warehouse, point: Point) -> Moment:
 
 
 def first_after(records: DataFrame, time_ms: int) -> dict[str, int]:
-    """Cluster -> the first offset of a record of its log that was written after a time in milliseconds since 1970.
+    """Return cluster -> first offset of a record in its log that was written after a time (ms since 1970).
 
-    Unlike in the shell, it may lie within a batch; but controllers give all records of a batch one time.
+    Unlike in the shell, the record may be inside a batch; but controllers give all records of a batch the same time.
     """
     later = records.where(f"NOT isSnapshot AND timestampMs > {time_ms:d}").groupBy("clusterId").agg({"offset": "min"})
     return dict(map(tuple, later.collect()))

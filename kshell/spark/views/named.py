@@ -23,10 +23,10 @@ def names() -> list[str]:
 
 
 def named(warehouse: Warehouse, name: str, moment: Moment = NOW, clusters: Collection[str] | None = None) -> DataFrame:
-    """A table, or a view. Views show tables of some clusters (``None``: all) as the shell does, at that moment; without
-    clusters of which nothing is known then.
+    """Return a table, or a view ``current_…`` as of a moment, of some clusters (``None``: all).
 
-    Raises UsageError for a name that there is none of.
+    A view leaves out the clusters whose state at the moment is not known. A table has all its rows, whatever the
+    moment. Raises UsageError for a name that neither a table nor a view has.
     """
     table = catalog.current_names().get(name)
     if table is None:
@@ -44,8 +44,10 @@ def named(warehouse: Warehouse, name: str, moment: Moment = NOW, clusters: Colle
 
 
 def register(warehouse: Warehouse, wanted: Iterable[str], point: Point) -> Moment:
-    """Makes them temporary views of the session, which SQL finds by their names; gives what the point means, which is
-    now where there is no ``current_…`` among them.
+    """Make tables and views known to the session's SQL by their names (as temporary views).
+
+    Returns:
+        What the point means in each cluster; :data:`NOW` if no ``current_…`` is wanted.
     """
     table_names = list(wanted)
     asks = not catalog.current_names().keys().isdisjoint(table_names)

@@ -1,1 +1,1 @@
-"""The tables of a cluster at one offset: found by :func:`kshell.tables.declaration.tables`, one module a subject."""
+"""The tables of a cluster's state at one offset, one module per subject; :func:`.declaration.tables` finds them."""

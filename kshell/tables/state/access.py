@@ -71,17 +71,17 @@ _TOKEN_FIELDS = (
 
 
 def acl_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
-    """One row an entry, by resource, principal and id."""
+    """Yield one row per ACL entry, by resource, principal and id."""
     plain = families()["acls"].plain
     rows = []
     for key, entry in image["acls"].items():
-        acl_id = str(key) if isinstance(key, Uuid) else None  # brokers tell no ids
+        acl_id = str(key) if isinstance(key, Uuid) else None  # brokers do not report ids
         rows.append({"id": acl_id, **plain(entry.value)})
     yield from sorted(rows, key=lambda row: [row[name] or "" for name in _ACL_ORDER])
 
 
 def quota_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
-    """One row a limit, by entity as the tree names it."""
+    """Yield one row per quota, by entity as the tree names it."""
     quotas = image["clientQuotas"]
     for entity in sorted(quotas, key=lambda entity: sort_key(entity_segment(entity))):
         of = _parts(entity)
@@ -90,12 +90,13 @@ def quota_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
 
 
 def _parts(entity: Entity) -> dict[str, Any]:
+    """Return the three columns for the parts of an entity; ``None`` for a part that it does not have."""
     named = {kind: entity_name(name) for kind, name in entity}
     return {"user": named.get("user"), "clientId": named.get("client-id"), "ip": named.get("ip")}
 
 
 def user_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
-    """One row a credential, by user and mechanism. Nothing in it is secret."""
+    """Yield one row per SCRAM credential, by user and mechanism. It has no secret columns."""
     credentials = [
         (name, mechanism, entry.value.iterations)
         for mechanism, users in image["scram"].items()
@@ -108,7 +109,7 @@ def user_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
 
 
 def token_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
-    """One row a token, by the end of its life."""
+    """Yield one row per delegation token, by its expiry."""
     plain = families()["delegationToken"].plain
     rows = [plain(entry.value) for entry in image["delegationToken"].values()]
     yield from sorted(rows, key=lambda row: (row["expiryTimestamp"], row["tokenId"]))

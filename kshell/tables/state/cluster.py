@@ -12,15 +12,18 @@ from kshell.engine.result import TIMESTAMP, Row
 from kshell.metadata.families.configs import RESOURCE_TYPES
 from kshell.metadata.families.quorum import QUORUM
 from kshell.metadata.image import Image, families
+from kshell.metadata.metadata_version import FEATURE, version_name
 from kshell.metadata.partial import reported_or_none
 from kshell.metadata.values import NEWER_ENUM, SECURITY_PROTOCOLS
 from kshell.sources.brokers.config_entries import NEWER_SOURCE, SOURCES, TYPES, UNKNOWN
+from kshell.tables.configs import rows_of_log
 from kshell.tables.controller_rows import controller_rows
 from kshell.tables.declaration import Field, Table, Wanted, table
 from kshell.tables.enumeration import Enumeration
 from kshell.tables.existing import BROKER_ID
 from kshell.tables.row_counts import each_key, of_quorum
 from kshell.tables.selection import asked_for
+from kshell.tree.image import iso
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -90,7 +93,7 @@ _PROVENANCE_FIELDS = (
 
 
 def broker_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
-    """One row a registration, by id."""
+    """Yield one row per registered broker, by id."""
     plain = families()["brokers"].plain
     for _, entry in sorted(image["brokers"].items()):
         broker = {name: reported_or_none(value) for name, value in plain(entry.value).items()}
@@ -106,23 +109,18 @@ def _controllers(session: Session, image: Image, wanted: Wanted) -> Iterator[Row
 
 
 def config_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
-    """One row a key that is set, by resource and key, as the log holds them."""
-    from kshell.tables.configs import rows_of_log
-
+    """Yield one row per config that is set, by resource and key, as the log has it."""
     return rows_of_log(image["configs"], sorted(image["configs"]), session.redaction)
 
 
 def feature_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
-    """One row a finalized feature, by name."""
+    """Yield one row per finalized feature, by name."""
     for name, entry in sorted(image["features"].items()):
         yield {"name": name, "level": reported_or_none(entry.value)}
 
 
 def provenance_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
-    """One row: which state of the metadata this is."""
-    from kshell.metadata.metadata_version import FEATURE, version_name
-    from kshell.tree.image import iso
-
+    """Yield the only row: the last record in the image, and metadata.version."""
     at, level = image.provenance, image["features"].get(FEATURE)
     is_known = at.offset >= 0
     yield {
@@ -135,9 +133,7 @@ def provenance_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[
 
 
 def provenance_counts(question: Question) -> Iterator[Step]:
-    """Whether the row fulfils a condition over time. Of most records, all that differs in it is the offset."""
-    from kshell.metadata.metadata_version import FEATURE
-
+    """Yield the steps of the number (0 or 1) of rows that fulfil the condition; mostly only the offset differs."""
     history, where = question.history, question.where
     asked = asked_for(_PROVENANCE_FIELDS, where)
     levels = history.timeline("features", (FEATURE,), question.until)

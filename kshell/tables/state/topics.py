@@ -1,4 +1,8 @@
-"""The tables ``topics`` and ``partitions``. Rows are made while they are read: a large cluster has a million."""
+"""The tables ``topics`` and ``partitions``, and how their rows are counted over time.
+
+Rows are made while they are read, as a large cluster has a million partitions. Partitions with equal values share one
+object, so what depends on the value alone is computed once for all of them.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import Image
 from kshell.metadata.names import sort_key
 from kshell.metadata.partial import is_unreported, reported_or_none
+from kshell.metadata.partition_changes import Aspects
 from kshell.metadata.partition_state import (
     OFFLINE,
     PROBLEMS,
@@ -41,7 +46,7 @@ if TYPE_CHECKING:
     from kshell.tables.where import Predicate
 
 _OF_PARTITIONS = frozenset(("replicationFactor", "underReplicated", "offline", "underMinIsr", "reassigning"))
-"""Fields of a topic for which its partitions must be decoded."""
+"""Columns of ``topics`` for which partitions must be decoded."""
 
 _TOPIC_FIELDS = (
     Field("name", TOPIC_NAME, "the topic's name"),
@@ -92,14 +97,14 @@ _PARTITION_FIELDS = (
 
 
 def by_name(image: Image) -> Iterator[Topic]:
-    """The topics, sorted as Kafka sorts their names."""
+    """Yield the topics, sorted by name."""
     topics, names = image[TOPICS], image[NAMES]
     for name in sorted(names, key=sort_key):
         yield topics[names[name]]
 
 
 def topic_rows(session: Session, image: Image, wanted: Wanted, min_isr: MinIsr | None = None) -> Iterator[Row]:
-    """One row a topic; partitions are decoded only where a field needs them."""
+    """Yield one row per topic, by name; partitions are decoded only if a wanted column needs them."""
     least = min_isr or MinIsr(image)
     verdicts = Verdicts(_counted, least)
     deep = wanted is None or not _OF_PARTITIONS.isdisjoint(wanted)
@@ -121,11 +126,11 @@ def _configs(session: Session, topic: str, own: Mapping[str, Entry[str]]) -> dic
 
 
 _COUNTED = {UNDER_REPLICATED: "underReplicated", OFFLINE: "offline", UNDER_MIN_ISR: "underMinIsr"}
-"""Problems of partitions -> the fields of a topic that count them."""
+"""Problem of a partition -> the column of ``topics`` that counts it."""
 
 
 class _Counted(NamedTuple):
-    """What a partition adds to its topic's row: one to each of the ``fields``."""
+    """What a partition adds to its topic's row: one to each column in ``fields``, and its replication factor."""
 
     fields: tuple[str, ...]
     factor: int
@@ -160,11 +165,14 @@ def _counts(topic: Topic, verdicts: Verdicts[_Counted]) -> dict[str, Any]:
 
 
 _UNDECODED = _Counted((), -1)
-"""A partition that cannot be decoded is a partition of its topic, and that is all there is to say."""
+"""A partition that cannot be decoded only adds to the number of partitions."""
 
 
 def topic_counts(question: Question) -> Iterator[Step]:
-    """How many rows fulfil a condition over time: a row is looked at again where its partitions or configs change."""
+    """Yield the steps of the number of topics that fulfil the condition (see :mod:`kshell.tables.row_counts`).
+
+    A topic's row is tested again only where its partitions, its configs or min.insync.replicas change.
+    """
     from kshell.tables.topics_over_time import MinIsrPast, PartitionPast, topic_configs, topic_names, topic_spans
 
     history, until, where = question.history, question.until, question.where
@@ -206,7 +214,7 @@ def topic_counts(question: Question) -> Iterator[Step]:
 
 
 class _TopicOverTime:
-    """A topic's row, as records change it."""
+    """A topic's row that is updated as records change the topic. Call the methods in the order of the changes."""
 
     def __init__(self, session: Session, topic: Topic) -> None:
         counts = {"partitions": 0, "replicationFactor": None, **_NO_COUNTS}
@@ -214,14 +222,14 @@ class _TopicOverTime:
         self._session = session
         self._own: dict[str, Entry[str]] = {}
         self._factors: dict[int, int] = {}
-        """Of each partition that can be decoded."""
+        """Partition number -> replication factor, for partitions that can be decoded."""
 
     def need(self, min_isr: int | None) -> None:
-        """``min.insync.replicas`` changes."""
+        """Set ``min.insync.replicas``."""
         self.row["minIsr"] = min_isr
 
     def configure(self, key: str, entry: Entry[str] | None) -> None:
-        """A config of the topic's own is set or removed."""
+        """Set or remove one of the topic's own configs."""
         if entry is None:
             self._own.pop(key, None)
         else:
@@ -229,7 +237,7 @@ class _TopicOverTime:
         self.row["configs"] = _configs(self._session, self.row["name"], self._own)
 
     def count(self, number: int, before: _Counted | None, after: _Counted | None) -> None:
-        """What a partition adds to the counts changes; partitions only go with their topic."""
+        """Replace what a partition adds to the counts; a partition is removed only together with its topic."""
         row = self.row
         if before is None:
             row["partitions"] += 1
@@ -246,13 +254,13 @@ class _TopicOverTime:
 
 
 class _SharedFields(NamedTuple):
-    """What the rows of all partitions with one value have in common."""
+    """The columns that all partitions with one value share."""
 
     fields: dict[str, Any]
     lists: tuple[str, ...]
-    """Those of the fields that are lists."""
+    """Names of the columns that are lists."""
     tested: dict[str, Any]
-    """Those that the condition on rows asks for."""
+    """The columns that the condition needs."""
 
 
 def partition_rows(
@@ -263,12 +271,12 @@ def partition_rows(
     only: Collection[str] = (),
     where: Predicate | None = None,
 ) -> Iterator[Row]:
-    """One row a partition, by topic and number; decoded only where a field needs it.
+    """Yield one row per partition, by topic and number; partitions are decoded only if a wanted column needs them.
 
     Args:
-        only: Only those that have any of these problems.
-        where: Rows that do not fulfil it may be left out. One that asks only for what many partitions have in common is
-            answered once for them, and their rows are not even made.
+        only: only partitions with any of these problems.
+        where: rows that do not fulfil it may be left out, so that they need not be made. If it needs only columns that
+            many partitions share, it is tested once for all of them.
     """
     least = min_isr or MinIsr(image)
     fields_of = _ValueFields(wanted, with_problems=bool(only))
@@ -278,7 +286,7 @@ def partition_rows(
     of_rows = where if condition_fields and of_topics is None and of_values is None else None
 
     def shared_fields(value: Partition, enough: int | None) -> _SharedFields | None:
-        """``None`` for a value of which there are to be no rows."""
+        """Return the shared columns for a value; ``None`` if there are to be no rows for it."""
         fields = fields_of(value, enough)
         if only and not any(problem in only for problem in fields["problems"]):
             return None
@@ -297,7 +305,7 @@ def partition_rows(
                 yield {"topic": name, "topicId": topic_id, "partition": number}
             continue
         verdicts_by_value = verdicts.of_topic(name)
-        partitions = topic.scan()  # of every topic: what turns out not to be decodable is reported
+        partitions = topic.scan()  # even if no row is wanted: this is where undecodable partitions are noticed
         if of_topics is not None and not of_topics({"topic": name, "topicId": topic_id}):
             continue
         for number, value in partitions:
@@ -315,13 +323,15 @@ def partition_rows(
                 continue
             row = {"topic": name, "topicId": topic_id, "partition": number, **fields}
             for field in lists:
-                row[field] = row[field][:]  # a row's lists are its own
+                row[field] = row[field][:]  # a copy: each row may be changed by its reader
             yield row
 
 
 def partition_counts(question: Question) -> Iterator[Step]:
-    """How many rows fulfil a condition over time: it is answered once for all partitions that do not differ in it."""
-    from kshell.metadata.partition_changes import Aspects
+    """Yield the steps of the number of partitions that fulfil the condition (see :mod:`kshell.tables.row_counts`).
+
+    The condition is tested once for all partitions that do not differ in the columns that it needs.
+    """
     from kshell.tables.topics_over_time import MinIsrPast, PartitionPast, topic_names, topic_spans
 
     history, until, where = question.history, question.until, question.where
@@ -358,14 +368,14 @@ def partition_counts(question: Question) -> Iterator[Step]:
 
 
 class _ValueFields:
-    """Makes the wanted fields of a partition's row that its value and min.insync.replicas decide on."""
+    """Makes the wanted columns of a partition that depend only on its value and on min.insync.replicas."""
 
     def __init__(self, wanted: Wanted, *, with_problems: bool = False) -> None:
         self._facts = [(field, make) for field, make in PARTITION_VALUES.items() if wanted is None or field in wanted]
         self._needs_problems = with_problems or wanted is None or not _PROBLEM_FIELDS.isdisjoint(wanted)
 
     def __bool__(self) -> bool:
-        """Whether there is any such field."""
+        """Whether any such column is wanted."""
         return self._needs_problems or bool(self._facts)
 
     def __call__(self, value: Partition, min_isr: int | None) -> dict[str, Any]:
@@ -397,13 +407,13 @@ PARTITION_VALUES: dict[str, Callable[[Partition], Any]] = {
     "leaderRecoveryState": lambda value: reported_or_none(value.leader_recovery_state),
     "directories": lambda value: _listed(value.directories, str),
 }
-"""Fields of a partition that its record has."""
+"""Column of ``partitions`` -> how it is made from a partition's value alone."""
 _PROBLEM_FIELDS = frozenset(("state", "problems", "minIsr"))
-"""Those for which it is held against min.insync.replicas."""
+"""Columns that depend on min.insync.replicas, too."""
 _EPOCHS = frozenset(("leaderEpoch", "partitionEpoch"))
 _OF_TOPICS = frozenset(("topic", "topicId"))
 _OF_ROWS = _OF_TOPICS | {"partition"}
-"""Fields that a partition's value does not have."""
+"""Columns that a partition's value does not have."""
 
 TOPICS_TABLE = table(
     Table("topics", "the topics", _TOPIC_FIELDS, topic_rows, ("topics", "configs", "brokers"), topic_counts)

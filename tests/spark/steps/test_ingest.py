@@ -113,4 +113,4 @@ def test_a_log_is_cut_finely_and_a_huge_one_into_some_thousand_slices(size: int,
     with open(tmp_path / f"{0:020}.log", "wb") as file:
         file.truncate(size)  # no room is taken
     listing = scan(str(tmp_path))
-    assert planning.cut_of([LogCopy(str(tmp_path), listing, CopyOrigin("a", 1))]) == expected
+    assert planning.piece_bytes_of([LogCopy(str(tmp_path), listing, CopyOrigin("a", 1))]) == expected

@@ -21,14 +21,14 @@ from kshell.sources.directory.source import DirectorySource
 from kshell.sources.points import Point, offset_at
 from kshell.spark.files.scan import find, spelled
 from kshell.spark.options import SLICE_BYTES
-from kshell.spark.reconcile import Checkpoint, ReconciledLog, reconcile
+from kshell.spark.reconcile import ReconciledLog, TablesProgress, reconcile
 from kshell.spark.steps import ingest, planning, tasks
 from kshell.spark.steps.planning import NOW, clusters, reconcile_all, replanner
 from kshell.spark.steps.step import Summary, advance
 from kshell.spark.steps.unread import Failures
 from kshell.spark.tables import catalog
 from kshell.spark.tables.catalog import CURRENT
-from kshell.spark.tables.data_files import SHARED
+from kshell.spark.tables.data_files import WRITE_HINT
 from kshell.spark.tables.steps import WarehouseState
 from kshell.spark.tables.warehouse import Warehouse
 from kshell.spark.verbs.warehouse.step_summary import report
@@ -49,8 +49,8 @@ FEW = ("3.3.2-broker-0", "4.2.1-rolled-controller-3002", "4.4.0-controller-3000"
 def one_truth(warehouse: Warehouse, name: str, node: Path, until: int | None = None) -> ReconciledLog:
     """Of a directory as a cluster of its own."""
     known = warehouse.state.clusters.get(name)
-    reached = None if known is None else Checkpoint.from_json(known.reached)
-    return reconcile(name, find([str(node)]), reached, until=until, cut=SLICE_BYTES)
+    reached = None if known is None else TablesProgress.from_json(known.reached)
+    return reconcile(name, find([str(node)]), reached, until=until, piece_bytes=SLICE_BYTES)
 
 
 def _config(said: int) -> bytes:
@@ -184,7 +184,7 @@ def test_what_keeps_a_task_from_writing_is_said(spark: Any, tmp_path: Path, monk
         warehouse = Warehouse(spark, str(out))
         with warehouse.writing(), pytest.raises(CommandError, match=r"file/gone: .*[Nn]ot a directory") as raised:
             step(warehouse, node)
-    assert raised.value.hint == SHARED
+    assert raised.value.hint == WRITE_HINT
     assert not list(out.rglob("*.parquet")) and Warehouse(None, str(out)).state == WarehouseState()
     with warehouse.writing():
         assert step(warehouse, node).rows["records"] > 0
@@ -200,7 +200,7 @@ def test_files_that_tasks_wrote_on_another_machine_are_no_step(
     warehouse = Warehouse(spark, str(out))
     with warehouse.writing(), pytest.raises(CommandError, match=r"a task wrote it, and it is not here") as raised:
         step(warehouse, EVERY["4.3.1-controller-3000"])
-    assert raised.value.hint == SHARED
+    assert raised.value.hint == WRITE_HINT
     assert Warehouse(None, str(out)).state == WarehouseState() and not list(out.rglob("*.parquet"))
 
 

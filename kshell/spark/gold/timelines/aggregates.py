@@ -1,4 +1,4 @@
-"""Typed columns of a declared table, and aggregates, out of SQL expressions."""
+"""The last steps of most gold tables: ``GROUP BY`` with SQL expressions, and the declared columns in their types."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ def typed(frame: Any, fields: Sequence[Field]) -> Any:
 
 
 def typed_settling(frame: Any, fields: Sequence[Field]) -> Any:
-    """Select the declared columns of a table that settles, and ``untilMs``."""
+    """Select the declared columns of a table whose rows become final (``settles``), and ``untilMs``."""
     return typed(frame, (*fields, _UNTIL))
 
 
 def by_keys(keys: Sequence[str]) -> list[str]:
-    """A key's columns in the order to sort by: the cluster, which all rows may share, is the last of them.
+    """Return a key's columns in the order to sort by: ``clusterId``, which all rows may share, comes last.
 
-    Spark compares the first eight bytes of the first column without looking at rows. Where they are always the same, it
-    looks at two rows for every comparison.
+    Spark's sort compares the first eight bytes of the first column without loading rows. If all rows have the same
+    bytes there, it must load two rows for every comparison.
     """
     return sorted(keys, key=lambda key: key == "clusterId")
 
 
 def grouped(frame: Any, keys: Sequence[str], **aggregates: str) -> Any:
-    """Group by some columns. ``aggregates``: column -> SQL expression."""
+    """Group a DataFrame by the key columns. ``aggregates``: result column -> SQL aggregate expression."""
     expr = importlib.import_module("pyspark.sql.functions").expr  # late: declarations need no Spark
 
     return frame.groupBy(*by_keys(keys)).agg(*(expr(expression).alias(name) for name, expression in aggregates.items()))

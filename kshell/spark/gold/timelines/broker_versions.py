@@ -8,13 +8,15 @@ from kshell.spark.gold.timelines.aggregates import grouped
 from kshell.spark.gold.timelines.durations import DAY_MS, timed, versions_of
 
 OF_A_BROKER = versions_of(("broker",))
+"""SQL: the window over the versions of one broker, by offset; for the rows of :func:`staged`."""
 IS_FENCING = "fenced and not previous.fenced and previous.session = session"
 """SQL: whether a version of :func:`staged` began with the fencing of a broker that was not fenced."""
 
 
 def staged(brokers: Any, clusters: Any) -> Any:
-    """Versions of brokers with spans; ``session``: the number of the registration; ``state``: registered, unfenced,
-    controlled-shutdown, fenced; ``previous`` and ``following``: the versions before and after, contiguous or not.
+    """Return the versions of brokers with spans (:mod:`.durations`), ``session`` (the number of the registration, from
+    1), ``state`` (registered, unfenced, controlled-shutdown, fenced), and parts of the version before (``previous``:
+    fenced, session) and after (``following``: validFromOffset, validFromMs), even if there is a gap between them.
     """
     window = versions_of(("id",))
     versions = brokers.select(
@@ -51,8 +53,8 @@ def staged(brokers: Any, clusters: Any) -> Any:
 
 
 def racks_by_day(brokers: Any, clusters: Any) -> Any:
-    """``clusterId``, ``dayNumber``, ``broker``, ``rack``: of every broker registered at any time of a day, by the last
-    registration that held then.
+    """Return one row per day (``dayNumber``: days since 1970) and ``broker`` that was registered at any time of it,
+    with its ``rack`` by the last version on that day.
     """
     versions = brokers.select("clusterId", "id", "rack", "validFromOffset", "validFromMs", "validToMs")
     days = f"explode(sequence(beginMs div {DAY_MS}, greatest(beginMs, endMs - 1) div {DAY_MS})) as dayNumber"

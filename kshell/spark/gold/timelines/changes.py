@@ -1,4 +1,4 @@
-"""Versions as changes: what was found, added, changed, removed."""
+"""Turn versions of a silver table into changes: what was added, changed, removed, or first found in a snapshot."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from kshell.spark.gold.timelines.durations import timed, versions_of
 
 
 def bases(records: Any) -> Any:
-    """The snapshots that state was taken from: ``clusterId``, ``file``, ``offset`` (the last in it), ``baseMs``."""
+    """Return the snapshots with which state begins, from ``control_records``: ``clusterId``, ``file``, and ``offset``
+    and time (``baseMs``) of the last record that each covers.
+    """
     number = "try_cast(regexp_extract(file, '([0-9]{20})-[0-9]{10}[.]checkpoint$', 1) as bigint)"
     return (
         records.where("isSnapshot and type = 'SNAPSHOT_HEADER'")
@@ -24,9 +26,12 @@ def bases(records: Any) -> Any:
 
 
 def changes(versions: Any, keys: Sequence[str], values: Sequence[str], clusters: Any) -> Any:
-    """One row a change: ``clusterId``, the keys, ``offset``, ``ms``, ``change`` (added, changed, removed),
-    ``old`` and ``new`` (structs of the values, null where there was or is nothing), ``heldMs`` (how long the old ones
-    had held) and ``isCurrent`` (whether the new ones hold).
+    """Return one row per change of a key's values.
+
+    Returns:
+        ``clusterId``, the keys, ``offset`` and ``ms`` of the record, ``change`` (added, changed, removed), ``old`` and
+        ``new`` (structs of the values; null before ``added`` and after ``removed``), ``heldMs`` (how long the old
+        values were valid; null for ``added``), ``isCurrent`` (whether the new values are still valid).
     """
     window, value = versions_of(keys), f"struct({', '.join(values)})"
     with_duration = timed(versions, keys, clusters).selectExpr("*", "endMs - beginMs as lastedMs")
@@ -49,7 +54,7 @@ def changes(versions: Any, keys: Sequence[str], values: Sequence[str], clusters:
 
 
 def with_found(changed: Any, records: Any) -> Any:
-    """The changes, where what a snapshot had first is ``found`` in place of added."""
+    """Replace ``added`` by ``found`` in changes at the offset of a base snapshot. ``records``: ``control_records``."""
     base_offsets = bases(records).selectExpr("clusterId", "offset", "true as isBase").distinct()
     return (
         changed.withColumnRenamed("change", "plainChange")

@@ -1,6 +1,6 @@
-"""What is compared for config drift: a resource of one name in several clusters, and the brokers of one cluster.
+"""Who is compared for config drift: resources of one name in several clusters, and the brokers of one cluster.
 
-Rows name the comparison (:data:`RESOURCE`) and who takes part in it: ``clusterId`` and ``resourceName``.
+Rows name their comparison (the columns :data:`RESOURCE`) and the resource or broker that is compared (:data:`MEMBER`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from kshell.spark.tables.gold_table import CLUSTER, Tables
 from kshell.tables.declaration import Field
 
 RESOURCE = ("resource", "resourceType", "within", "scope")
-"""Resources of that name in several clusters, or all brokers ``within`` one. In the order to sort by."""
+"""Columns that identify a comparison, in the order to sort by. ``resource`` is the name that several clusters share
+(empty for brokers), ``within`` the cluster whose brokers are compared (empty for clusters)."""
 MEMBER = ("clusterId", "resourceName")
+"""Columns that identify a member of a comparison."""
 NEEDS = ("configs", "topics", "brokers")
-"""The tables that all of it is made of."""
+"""The silver tables that comparisons are computed from."""
 FIELDS = (
     CLUSTER,
     Field(
@@ -31,7 +33,7 @@ FIELDS = (
 
 
 def values(configs: Any, columns: Sequence[str]) -> Any:
-    """What is set: versions of ``configs``, with those columns, and the comparison that they belong to."""
+    """Return versions of ``configs`` with their comparison and member. ``columns``: further columns to keep."""
     of_broker = "resourceType = 'BROKER' and resourceName <> ''"
     return configs.where("resourceType <> 'BROKER_LOGGER'").selectExpr(
         f"if({of_broker}, 'brokers', 'clusters') as scope",
@@ -42,8 +44,10 @@ def values(configs: Any, columns: Sequence[str]) -> Any:
 
 
 def lives(tables: Tables, columns: Sequence[str]) -> Any:
-    """Who takes part, while versions hold that show it: of topics, of registered brokers (they show their cluster for
-    the default of all brokers as well), and of whatever is set for other resources. With columns of those versions.
+    """Return the members of all comparisons: one row per version which shows that a member exists, with ``columns``.
+
+    A version of a topic shows the topic. A version of a broker shows the broker and, for the default of all brokers,
+    its cluster. A resource of another type exists while any config of it is set.
     """
     other_resources = tables["configs"].where("resourceType not in ('TOPIC', 'BROKER', 'BROKER_LOGGER')")
     of_others = other_resources.selectExpr(

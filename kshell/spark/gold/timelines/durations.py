@@ -1,4 +1,4 @@
-"""How long versions lasted, and how that falls on days and months.
+"""How long versions lasted, and how that time is divided among days and months.
 
 A frame with ``beginMs`` and ``endMs`` (milliseconds since 1970, the end exclusive, never before the begin) is said to
 have *spans*.
@@ -14,7 +14,7 @@ from kshell.spark.gold.timelines.aggregates import by_keys, grouped
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 LAST_MS = 253_402_300_799_999
-"""The end of the year 9999: calendars go no further."""
+"""The last millisecond of the year 9999, in milliseconds since 1970: no later time has a date here."""
 TOMORROW = f"unix_millis(current_timestamp()) + {DAY_MS}L"
 """SQL: a day from now, by Spark's clock."""
 
@@ -35,16 +35,16 @@ def day_of(ms: str) -> str:
 
 
 def within(ms: str) -> str:
-    """SQL: a time that calendars have."""
+    """SQL: a time, limited to the years 1970 to 9999."""
     return f"greatest(0L, least({ms}, {LAST_MS}L))"
 
 
 def last_of(clusters: Any, *more: str) -> Any:
-    """``clusterId``, ``lastMs``: the time until which what holds is known to hold; and columns of ``clusters`` besides.
+    """Return ``clusterId`` and ``lastMs``, the time up to which current versions are known to be valid.
 
-    Nothing is known to hold longer than to this time tomorrow, whatever a clock said: else one that was decades ahead
-    for a moment, with the last record, would give each broker and topic a row for every day of them. ``tomorrowMs`` is
-    that time, if there is such a column; else Spark says what time it is.
+    That is the time of the cluster's last record, but no later than a day from now (the column ``tomorrowMs`` if
+    ``clusters`` has it, else by Spark's clock). Without this limit, one record of a clock that is decades ahead would
+    give each broker and topic a row for every day of these decades. ``more``: further columns of ``clusters``.
     """
     tomorrow = "tomorrowMs" if "tomorrowMs" in clusters.columns else TOMORROW
     return clusters.selectExpr("clusterId", f"least({within('lastTimestampMs')}, {tomorrow}) as lastMs", *more)
@@ -61,21 +61,22 @@ def end_of_month(text: str) -> str:
 
 
 def every_of(keys: Sequence[str]) -> str:
-    """SQL: the window over all versions of one key at once."""
+    """SQL: the window over all versions of one key, without an order."""
     return f"(partition by {', '.join(by_keys(('clusterId', *keys)))})"
 
 
 def versions_of(keys: Sequence[str]) -> str:
-    """SQL: the same in their order, up to each of them."""
+    """SQL: the window over the versions of one key, from the first one up to that of the row."""
     return f"{every_of(keys)[:-1]} order by validFromOffset)"
 
 
 def timed(versions: Any, keys: Sequence[str], clusters: Any) -> Any:
-    """Versions with their spans, by the rules of the package (times that run backwards, versions without end).
+    """Add spans to versions, by the rules of :mod:`kshell.spark.gold` (times that run backwards, versions without end).
 
-    A version before whose end no record told a time (0 or less) takes none. ``toldMs``: the latest time that a record
-    of its key had up to its begin; ``overMs``: up to its end, null while it holds. ``sinceMs``: as in ``clusters``, if
-    it is there; else 0.
+    Returns:
+        The versions with ``beginMs`` and ``endMs`` (equal if neither the first record of the version nor one before it
+        of its key has a time above 0), ``toldMs`` (the latest time of the key's records up to the version's begin),
+        ``overMs`` (the same up to its end; null while it is current), and ``sinceMs`` as in ``clusters``, else 0.
     """
     since = "sinceMs" if "sinceMs" in clusters.columns else "0L as sinceMs"
     last = last_of(clusters, since)
@@ -92,7 +93,7 @@ def timed(versions: Any, keys: Sequence[str], clusters: Any) -> Any:
 
 
 def clipped(spans: Any) -> Any:
-    """What of the spans is not before ``sinceMs``: no day and no month before that is asked for."""
+    """Cut off what lies before ``sinceMs`` (rows of earlier days and months are final); drop spans without length."""
     renamed = spans.withColumnRenamed("beginMs", "ownBeginMs")
     return (
         renamed.selectExpr("*", "greatest(ownBeginMs, sinceMs) as beginMs").drop("ownBeginMs").where("beginMs < endMs")
@@ -100,11 +101,11 @@ def clipped(spans: Any) -> Any:
 
 
 def by_day(spans: Any, keys: Sequence[str], measures: Mapping[str, str]) -> Any:
-    """Milliseconds a day: one row for each of the keys and ``dayNumber`` (days since 1970).
+    """Sum up the milliseconds of spans for each measure, per key and ``dayNumber`` (days since 1970).
 
-    ``measures``: column -> SQL expression of 0 or 1, whether a span counts for it. Only the first and the last day of a
-    span become rows: between them, days that are covered as a whole are counted by steps, so that the cost does not
-    grow with how long a span is.
+    A span becomes at most three rows: its part of the first day, its part of the last, and a step with which the whole
+    days between begin. A running sum of steps counts those, so that the cost does not grow with the span's length.
+    ``measures``: result column -> SQL expression of 0 or 1, whether a span counts for it.
     """
     first, last = f"beginMs div {DAY_MS}", f"(endMs - 1) div {DAY_MS}"
     measured = clipped(spans).selectExpr(
@@ -135,7 +136,7 @@ def by_day(spans: Any, keys: Sequence[str], measures: Mapping[str, str]) -> Any:
 
 
 def _pieces(first: str, last: str) -> str:
-    """SQL: an array of (dayNumber, ms, step): the part of its first day, that of its last, whole days as steps."""
+    """SQL: a span as an array of (dayNumber, ms, step): step 1 where whole days begin, -1 on the day after the last."""
 
     def piece(number: str, ms: str, step: str) -> str:
         return f"named_struct('dayNumber', {number}, 'ms', {ms}, 'step', {step})"
@@ -150,7 +151,7 @@ def _pieces(first: str, last: str) -> str:
 
 
 def split_by_month(spans: Any) -> Any:
-    """The spans, cut where months begin, with ``month`` (``2026-01``). Spans without length are dropped."""
+    """Cut spans where months begin, and add ``month`` (``2026-01``). Spans without length are dropped."""
     number = "cast(year({0}) * 12 + month({0}) - 1 as int)"
     first = number.format(f"date_add(date'1970-01-01', cast(beginMs div {DAY_MS} as int))")
     last = number.format(f"date_add(date'1970-01-01', cast((endMs - 1) div {DAY_MS} as int))")
@@ -159,7 +160,7 @@ def split_by_month(spans: Any) -> Any:
     cut = months.withColumnsRenamed({"beginMs": "wholeBeginMs", "endMs": "wholeEndMs"}).selectExpr(
         "*",
         f"greatest(wholeBeginMs, {begin.format('monthNumber', DAY_MS)}) as beginMs",
-        # Not the begin of the next month: there is none after the last of the year 9999.
+        # Not the begin of the next month: there is none after December 9999.
         f"least(wholeEndMs, (unix_date(last_day(make_date(cast(monthNumber div 12 as int), cast(monthNumber % 12 + 1 as"
         f" int), 1))) + 1) * {DAY_MS}L) as endMs",
         "date_format(make_date(cast(monthNumber div 12 as int), cast(monthNumber % 12 + 1 as int), 1), 'yyyy-MM')"
@@ -169,8 +170,8 @@ def split_by_month(spans: Any) -> Any:
 
 
 def covered(clusters: Any, *versions: Any) -> Any:
-    """One row a cluster: ``coveredFromMs``, the earliest time at which a version of those tables began, and
-    ``coveredToMs``, its last record. Clusters without any are left out.
+    """Return one row per cluster with the time that is known of it: from the earliest begin of a version of those
+    tables (``coveredFromMs``) to its last record (``coveredToMs``). Clusters without such versions are left out.
     """
     starts = None
     for table in versions:

@@ -1,4 +1,4 @@
-"""``min.insync.replicas`` over time: spans of partitions, cut where it changed.
+"""The value of ``min.insync.replicas`` over time: spans of partitions are cut where it changed.
 
 The topic's own value counts, else that of the broker which leads, else that of all brokers, as far as they are set in
 the log (:mod:`kshell.metadata.partition_state`).
@@ -13,11 +13,11 @@ from kshell.spark.gold.timelines.aggregates import grouped
 from kshell.spark.gold.timelines.durations import timed
 
 _NUMBER = f"cast(nullif(regexp_extract(value, r'{NUMBER}', 1), '') as int)"
-"""What is no number in range cannot be in force."""
+"""SQL: the config's value as a number; null for what is no number in range, since that cannot be in force."""
 
 
 def with_min_isr(spans: Any, configs: Any, clusters: Any) -> Any:
-    """The spans (with ``topic`` and ``leader``) in pieces during which ``minIsr`` stayed the same; null: unknown."""
+    """Cut spans (with ``topic`` and ``leader``) where ``minIsr`` changes, and add it; null: the log sets no value."""
     value_spans = _spans_of_values(configs, clusters)
     topics = value_spans.where("resourceType = 'TOPIC'").selectExpr(
         "clusterId", "resourceName as topic", "held as ofTopic"
@@ -48,6 +48,7 @@ def with_min_isr(spans: Any, configs: Any, clusters: Any) -> Any:
 
 
 def _spans_of_values(configs: Any, clusters: Any) -> Any:
+    """Return one row per topic or broker, whose array ``held`` has the values that were set and their spans."""
     keys = ("resourceType", "resourceName", "name")
     wanted = configs.where(f"name = '{CONFIG}' and resourceType in ('TOPIC', 'BROKER')")
     numbers = timed(wanted, keys, clusters).selectExpr(
@@ -61,12 +62,12 @@ def _spans_of_values(configs: Any, clusters: Any) -> Any:
 
 
 def _at(layer: str) -> str:
-    """SQL: the value that a layer has when a piece begins."""
+    """SQL: the value that a layer (``ofTopic``, ``ofLeader`` or ``ofAll``) has when a piece begins, or null."""
     return f"get(filter({layer}, one -> one.beginMs <= beginMs and beginMs < one.endMs), 0).number"
 
 
 def _edges(layers: tuple[str, ...]) -> str:
-    """SQL: where a span begins, where a value in it begins or ends, and where it ends; in order."""
+    """SQL: the sorted times at which to cut a span: its begin, its end, and where values begin or end inside it."""
     nowhere = " and ".join(f"{layer} is null" for layer in layers)
     span = "array(wholeBeginMs, wholeEndMs)"
     edges = ", ".join(

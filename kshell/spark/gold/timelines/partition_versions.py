@@ -1,4 +1,4 @@
-"""Partitions over time: each version with its span, what was before it and what came after."""
+"""Partitions over time (:data:`SPANS`): each version with its span, the version before it and the one after it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FACTOR = "array_size(replicas) - array_size(addingReplicas)"
 SHRUNK = "array_size(array_except(previous.isr, isr)) > 0"
 """SQL: whether a broker that was in the ISR no longer is; null for a first version."""
 IS_NEW_LEADER = "leader >= 0 and lastLeader is not null and leader <> lastLeader"
-"""SQL: whether the version began with a change from one broker to another, any time without a leader passed over."""
+"""SQL: whether the version began with a change of leader to another broker; time without a leader is ignored."""
 
 _STATE = (
     "leader",
@@ -29,8 +29,9 @@ _STATE = (
 
 
 def _linked(tables: Tables) -> Any:
-    """Versions of partitions with spans; ``previous`` and ``following``: the version that it took the place of, and the
-    one that took its place (structs, null where there is none); ``lastLeader``: the last broker that led before.
+    """Return the versions of partitions with spans (:mod:`.durations`); ``previous`` and ``following``, the version
+    that each replaced and the one that replaced it (structs of :data:`_STATE`; null if there is none, or a gap between
+    them); and ``lastLeader``, the last broker that led the partition before.
     """
     window = versions_of(KEYS)
     lists = ("replicas", "isr", "elr", "addingReplicas", "removingReplicas")
@@ -61,13 +62,14 @@ def _linked(tables: Tables) -> Any:
 
 
 SPANS = Shared("partition_spans", ("partitions", "clusters"), _linked, DAY)
+"""The rows of :func:`_linked`, computed once per step for all gold tables that share them."""
 
 
 def rows_before(window: str) -> str:
-    """SQL: the same window up to the row before."""
+    """SQL: an ordered window, but only up to the row before the current one."""
     return f"{window[:-1]} rows between unbounded preceding and 1 preceding)"
 
 
 def episode(condition: str) -> str:
-    """SQL: a number that all versions of a key share which follow each other and for which a condition holds."""
+    """SQL: a number that consecutive versions of a partition share, among those for which a condition is true."""
     return f"sum(if({condition}, 0, 1)) over {versions_of(KEYS)}"

@@ -1,4 +1,7 @@
-"""What later days need of versions of partitions that were over before."""
+"""Which ended versions of partitions a step retains (``partitions_carried``), so that the next need not read them all.
+
+For rows that are not final, gold tables need the late versions (:func:`is_late`) and some that ended before.
+"""
 
 from __future__ import annotations
 
@@ -16,23 +19,24 @@ _IS_CALM = (
     f"leader >= 0 and leaderRecoveryState = 'RECOVERED' and {_size('isr')} >= {_size('replicas')}"
     f" and {_size('addingReplicas')} = 0 and {_size('removingReplicas')} = 0"
 )
-"""SQL: whether nothing that tables tell of goes on over such a version: no episode has begun and not ended."""
+"""SQL: whether a version has a leader, all replicas in sync, and no reassignment or recovery: no episode goes on."""
 
 
 def is_late(begin: str) -> str:
-    """SQL: whether a version holds, or a record of a time or later (``begin``: milliseconds) began or ended it; and
-    whether what ended it had no time (none at all, 0 or less): how long it was takes what is before it to tell.
+    """SQL: whether a version is current, or began or ended with a record at a time ``begin`` (milliseconds) or later.
+
+    A version that a record without a time (0 or less) ended is late, too: how long it lasted depends on earlier ones.
     """
     return f"(validToMs is null or validToMs <= 0 or validToMs >= {begin} or validFromMs >= {begin})"
 
 
 def retained_versions(partitions: Any, until: Any) -> Any:
-    """Of ``partitions``, the versions that are not late by a time (``until``, a column: milliseconds), and without
-    which those that are would not tell the same: from the last calm one on, and the one among those before that has
-    the latest time, if clocks ran backwards.
+    """Return the ended versions that gold tables need besides those that are late by ``until`` (Column, milliseconds).
 
-    What this leaves out of a partition comes before all that stays, but for that one version. A partition of which
-    nothing is late is gone, and its topic's id does not come again.
+    These are the versions of a partition from its last calm one on (:data:`_IS_CALM`; all if there is none) and, if
+    clocks ran backwards, the one before that has the latest time. All that is left out is earlier than what is
+    returned, except for that one version. A partition without late versions was deleted; nothing of it is returned,
+    as its topic id is never used again.
     """
     every = every_of(KEYS)
     over = f"not coalesce({is_late('settledMs')}, false) as isOver"

@@ -1,4 +1,4 @@
-"""Sections of the report, one a module."""
+"""The sections of the report: each module here declares one as ``SECTION``. Nothing else lists them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kshell.spark.report.section import ReportSection
 
 @cache
 def sections() -> tuple[ReportSection, ...]:
-    """Every section, in the report's order."""
+    """Return every section, in the order of the report."""
     declared: list[ReportSection] = [
         importlib.import_module(f"{__name__}.{name}").SECTION for name in module_names(__path__)
     ]

@@ -1,11 +1,11 @@
-"""Who changed what: ACLs, quotas, users, tokens, configs."""
+"""The section on changes of ACLs, quotas, users, tokens and configs, and on ACLs that are wide open."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import daily, daily_note, in_cluster, of, some
+from kshell.spark.report.queries import daily, daily_note, in_cluster, top_rows, total_of
 from kshell.spark.report.section import (
     Answers,
     Attention,
@@ -25,16 +25,17 @@ _BOTH = """(
         oldValue, newValue
     FROM {config_changes}
 )"""
+"""SQL: the rows of ``access_audit`` and ``config_changes``, in the columns that they have in common."""
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Changes a day, ACLs that are wide open now, the last changes."""
+    """Ask for changes per day, ACLs that are wide open now, and the last changes."""
     return {
         "days": daily(_BOTH, "clusterId" if scope.is_fleet else "kind", "1", "changes", "change <> 'found'"),
-        "open": some(
+        "open": top_rows(
             "clusterId, said, ms, change", "FROM {access_audit} WHERE isWideOpen AND isCurrent", "clusterId, said", 12
         ),
-        "last": some(
+        "last": top_rows(
             "clusterId, ms, kind, change, said, oldValue, newValue",
             f"FROM {_BOTH} WHERE change <> 'found'",
             "ms DESC, clusterId, offset DESC, said",
@@ -44,16 +45,20 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """What is wide open; what was changed."""
+    """List ACLs that are wide open, which need attention, and the last changes."""
     wide, last, days = answers["open"], answers["last"], answers["days"]
-    lead = f"{counted(of(last), 'change')} in the log." if last else "Nothing was changed."
-    lead += f" {counted(of(wide), 'ACL')} that {'is' if of(wide) == 1 else 'are'} wide open." if wide else ""
+    lead = f"{counted(total_of(last), 'change')} in the log." if last else "Nothing was changed."
+    lead += (
+        f" {counted(total_of(wide), 'ACL')} that {'is' if total_of(wide) == 1 else 'are'} wide open." if wide else ""
+    )
     tables, attention = [], []
     if wide:
         columns = in_cluster(scope, TableColumn("said", "ACL"), TableColumn("ms", "since (UTC)", "time"))
-        tables.append(SectionTable("ACLs that are wide open now", columns, wide, of(wide)))
-        message = "ACL is wide open" if of(wide) == 1 else "ACLs are wide open"
-        attention.append(Attention.of("wideOpenAcl", f"{of(wide):,}", f"{message}: everybody may", wide[0]["said"]))
+        tables.append(SectionTable("ACLs that are wide open now", columns, wide, total_of(wide)))
+        message = "ACL is wide open" if total_of(wide) == 1 else "ACLs are wide open"
+        attention.append(
+            Attention.of("wideOpenAcl", f"{total_of(wide):,}", f"{message}: everybody may", wide[0]["said"])
+        )
     if last:
         columns = in_cluster(
             scope,
@@ -64,7 +69,7 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
             TableColumn("oldValue", "before"),
             TableColumn("newValue", "after"),
         )
-        tables.append(SectionTable("The last changes", columns, last, of(last)))
+        tables.append(SectionTable("The last changes", columns, last, total_of(last)))
     note = daily_note(days, "clusterId" if scope.is_fleet else "kind", "clusters" if scope.is_fleet else "kinds")
     return SectionContent(lead, (SectionDrawing(days, note),) if days else (), tuple(tables), tuple(attention))
 

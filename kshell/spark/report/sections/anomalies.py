@@ -1,11 +1,11 @@
-"""Hours that were unlike the same hour of other weeks."""
+"""The section on hours with unusually many or few changes, compared with the same hour of other weeks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import in_cluster, of, some
+from kshell.spark.report.queries import in_cluster, top_rows, total_of
 from kshell.spark.report.section import (
     Answers,
     Attention,
@@ -18,13 +18,13 @@ from kshell.spark.report.section import (
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """The hours with the highest scores."""
+    """Ask for the hours with the highest scores."""
     columns = "clusterId, measure, hour, value, median, mad, weeks, score"
-    return {"rows": some(columns, "FROM {anomalies}", "abs(score) DESC, hour DESC, clusterId, measure", 15)}
+    return {"rows": top_rows(columns, "FROM {anomalies}", "abs(score) DESC, hour DESC, clusterId, measure", 15)}
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """Which hours."""
+    """List these hours; one note of level ``info`` names the most unusual one."""
     rows = answers["rows"]
     if not rows:
         return SectionContent("No hour stands out, or fewer than four weeks are covered.")
@@ -38,7 +38,7 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
         TableColumn("weeks", "weeks", "count"),
         TableColumn("score", "score", "ratio"),
     )
-    worst, count = rows[0], of(rows)
+    worst, count = rows[0], total_of(rows)
     where = f"{worst['measure']} {worst['value']:,} at {worst['hour']}, {worst['median']:g} in other weeks"
     message = (
         "hour was unlike the same hour of other weeks"

@@ -1,11 +1,11 @@
-"""Time with a leader, and with enough in-sync replicas, by month."""
+"""The section on how long partitions had a leader, and enough in-sync replicas, by month."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from kshell.plots.pictures.availability import percent
-from kshell.spark.report.queries import in_cluster, of, some
+from kshell.spark.report.queries import in_cluster, top_rows, total_of
 from kshell.spark.report.section import (
     Answers,
     Attention,
@@ -22,7 +22,7 @@ _GOOD = 0.999
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Months of clusters, or of one and its worst topics; the partitions that were offline the longest."""
+    """Ask for the months of clusters, or of one with its worst topics and brokers; and for the worst partitions."""
     kinds = "scope = 'cluster'" if scope.is_fleet else "scope IN ('cluster', 'topic', 'broker')"
     return {
         "months": f"""
@@ -42,7 +42,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
             SELECT month, scope, name, availability, writeAvailability, offlineMs, underMinIsrMs, assumedMs, partitions
             FROM recent JOIN shown USING (scope, name) ORDER BY scope = 'cluster' DESC, scope, name, month
         """,
-        "partitions": some(
+        "partitions": top_rows(
             "clusterId, topic, partition, sum(offlineMs) AS offlineMs, sum(underMinIsrMs) AS underMinIsrMs,"
             " 1 - sum(offlineMs) / sum(existedMs) AS availability",
             "FROM {partition_availability} WHERE underMinIsrMs > 0 GROUP BY clusterId, topic, partition",
@@ -53,7 +53,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """What share of the time partitions could be read and written."""
+    """Say which share of the time partitions could be read and written in the last month, and list the worst."""
     months = [row for row in answers["months"] if row["availability"] is not None]
     if not months:
         return SectionContent("No time is covered: the log has no partitions, or ends with the record that made them.")
@@ -89,7 +89,7 @@ def _tables(scope: Scope, answers: Answers) -> list[SectionTable]:
     )
     return [
         SectionTable(
-            "Partitions that were offline the longest, of the months in which they were", columns, rows, of(rows)
+            "Partitions that were offline the longest, of the months in which they were", columns, rows, total_of(rows)
         )
     ]
 

@@ -1,4 +1,4 @@
-"""Brokers over time: registered, unfenced, fenced, shut down."""
+"""The section on brokers over time: registered, unfenced, fenced, in controlled shutdown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kshell.plots.theme import counted
 from kshell.spark.gold.timelines.durations import day_of
-from kshell.spark.report.queries import daily, daily_note, in_cluster, of, some
+from kshell.spark.report.queries import daily, daily_note, in_cluster, top_rows, total_of
 from kshell.spark.report.section import (
     Answers,
     ReportSection,
@@ -18,16 +18,16 @@ from kshell.spark.report.section import (
 )
 
 _STATES = 2000
-"""Stretches of time that are drawn at most: the last ones."""
+"""How many rows of ``broker_states`` are drawn at most: the last ones."""
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """States of a cluster's brokers, or fencings a day of clusters; sums by broker."""
+    """Ask for the states of one cluster's brokers, or fencings per day of all clusters; and for sums by broker."""
     fenced = f"(SELECT clusterId, {day_of('fromMs')} AS day FROM {{broker_states}} WHERE state = 'fenced')"
-    states = some("broker, state, fromMs, toMs, durationMs", "FROM {broker_states}", "fromMs DESC, broker", _STATES)
+    states = top_rows("broker, state, fromMs, toMs, durationMs", "FROM {broker_states}", "fromMs DESC, broker", _STATES)
     return {
         "over": daily(fenced, "clusterId", "1", "fencings") if scope.is_fleet else states,
-        "brokers": some(
+        "brokers": top_rows(
             "clusterId, broker, max_by(rack, fromOffset) AS rack, count(*) AS sessions, sum(fencings) AS fencings,"
             " count_if(outcome IS NOT NULL AND NOT isClean) AS unclean, sum(fencedMs) AS fencedMs,"
             " sum(shutdownMs) AS shutdownMs, sum(unfencedMs) AS unfencedMs",
@@ -40,14 +40,14 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """Sessions and fencings."""
+    """Count registrations and fencings, and list the brokers that were fenced the longest."""
     rows, over = answers["brokers"], answers["over"]
     if not rows:
         return SectionContent("No broker was registered.")
     total = answers["all"][0]
     lead = (
-        f"{counted(of(rows), 'broker')}, {counted(total['sessions'], 'registration')}, fenced"
-        f" {counted(total['fencings'], 'time')} while {'they' if of(rows) > 1 else 'it'} served."
+        f"{counted(total_of(rows), 'broker')}, {counted(total['sessions'], 'registration')}, fenced"
+        f" {counted(total['fencings'], 'time')} while {'they' if total_of(rows) > 1 else 'it'} served."
     )
     columns = in_cluster(
         scope,
@@ -63,10 +63,10 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
     if scope.is_fleet:
         drawings = (SectionDrawing(over, daily_note(over, "clusterId", "clusters")),) if over else ()
     else:
-        note = f"the last {len(over):,} of {of(over):,} changes" if len(over) < of(over) else ""
+        note = f"the last {len(over):,} of {total_of(over):,} changes" if len(over) < total_of(over) else ""
         drawings = (SectionDrawing(sorted(over, key=lambda row: (row["broker"], row["fromMs"])), note),) if over else ()
     return SectionContent(
-        lead, drawings, (SectionTable("Brokers, those longest fenced first", columns, rows, of(rows)),)
+        lead, drawings, (SectionTable("Brokers, those longest fenced first", columns, rows, total_of(rows)),)
     )
 
 

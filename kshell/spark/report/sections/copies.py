@@ -1,11 +1,11 @@
-"""Where all this is from: copies that do not agree, and what could not be read."""
+"""The section on copies of logs that differ or are damaged, and on what could not be read or decoded."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import in_cluster, of, some
+from kshell.spark.report.queries import in_cluster, top_rows, total_of
 from kshell.spark.report.section import (
     Answers,
     Attention,
@@ -23,21 +23,21 @@ STATES = {
     "unreadable": ("error", "copy could not be read", "copies could not be read"),
     "not-compared": ("info", "copy could not be compared", "copies could not be compared"),
 }
-"""State of a copy that is not as it should be -> its level, and what it is called for one and for several."""
+"""State of a copy that needs attention -> its level, and the message for one copy and for several."""
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Copies by state, those that are not as the others, and quarantine by reason."""
+    """Ask for copies by state, copies that differ or are damaged, and the quarantine by reason."""
     states = ", ".join(f"'{state}'" for state in STATES)
     return {
         "states": "SELECT state, count(*) AS copies, min(copy) AS one FROM {copies} GROUP BY state ORDER BY state",
-        "odd": some(
+        "odd": top_rows(
             "clusterId, copy, state, reason, damage, endOffset",
             f"FROM {{copies}} WHERE state IN ({states}) OR size(damage) > 0",
             "clusterId, copy",
             20,
         ),
-        "quarantine": some(
+        "quarantine": top_rows(
             "clusterId, kind, reason, count(*) AS count, min(file) AS file",
             "FROM {quarantine} GROUP BY clusterId, kind, reason",
             "count DESC, clusterId, kind, reason",
@@ -48,7 +48,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """How many copies there are, how they agree, what is in quarantine."""
+    """Count copies by state, list those that differ or are damaged, and what is in quarantine."""
     states = {row["state"]: row for row in answers["states"]}
     if not states:
         return SectionContent("No copy was read.")
@@ -90,7 +90,7 @@ def _tables(scope: Scope, answers: Answers) -> list[SectionTable]:
             TableColumn("reason", "reason"),
             TableColumn("damage", "damage"),
         )
-        tables.append(SectionTable("Copies that are not as the others", columns, differing, of(differing)))
+        tables.append(SectionTable("Copies that are not as the others", columns, differing, total_of(differing)))
     if quarantined:
         columns = in_cluster(
             scope,
@@ -99,7 +99,7 @@ def _tables(scope: Scope, answers: Answers) -> list[SectionTable]:
             TableColumn("reason", "reason"),
             TableColumn("file", "for instance in"),
         )
-        tables.append(SectionTable("Quarantine by reason", columns, quarantined, of(quarantined)))
+        tables.append(SectionTable("Quarantine by reason", columns, quarantined, total_of(quarantined)))
     return tables
 
 

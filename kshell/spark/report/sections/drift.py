@@ -1,4 +1,4 @@
-"""Where clusters, or the brokers of one, are set differently."""
+"""The section on configs whose values differ between clusters, or between the brokers of one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kshell.engine.result import Row
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import in_cluster, of, some
+from kshell.spark.report.queries import in_cluster, top_rows, total_of
 from kshell.spark.report.section import (
     Answers,
     Attention,
@@ -19,9 +19,9 @@ from kshell.spark.report.section import (
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """What is set unlike elsewhere."""
+    """Ask for values that differ from the usual one of their comparison."""
     return {
-        "unusual": some(
+        "unusual": top_rows(
             "clusterId, scope, resourceType, if(resourceName = '', '(all brokers)', resourceName) AS resource, name,"
             " coalesce(value, '(not set)') AS value, coalesce(usualValue, '(not set)') AS usual, agreeing, members,"
             " sinceMs",
@@ -34,12 +34,12 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """The unusual values."""
+    """List the unusual values. Only differences between brokers of one cluster need attention."""
     rows = answers["unusual"]
     if not rows:
         return SectionContent("Nothing is set differently.")
     names = {row["scope"]: row["names"] for row in answers["names"]}
-    lead = f"{counted(of(rows), 'unusual value')}."
+    lead = f"{counted(total_of(rows), 'unusual value')}."
     columns = in_cluster(
         scope,
         TableColumn("scope", "among"),
@@ -55,7 +55,10 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
     brokers = names.get("brokers", 0)
     attention = [Attention("info", f"{brokers:,}", _MESSAGES[brokers != 1], _names(rows))] if brokers else []
     return SectionContent(
-        lead, (), (SectionTable("Values that most others do not have", columns, rows, of(rows)),), tuple(attention)
+        lead,
+        (),
+        (SectionTable("Values that most others do not have", columns, rows, total_of(rows)),),
+        tuple(attention),
     )
 
 

@@ -1,4 +1,4 @@
-"""Leaders that were not in sync."""
+"""The section on unclean elections: leaders that were not in sync."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kshell.plots.theme import counted
 from kshell.plots.times import moment
-from kshell.spark.report.queries import daily, daily_note, in_cluster, of, some
+from kshell.spark.report.queries import daily, daily_note, in_cluster, top_rows, total_of
 from kshell.spark.report.section import (
     Answers,
     Attention,
@@ -20,11 +20,11 @@ from kshell.spark.report.section import (
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Elections a day; the last ones."""
+    """Ask for elections per day, and the last ones."""
     who = "clusterId" if scope.is_fleet else "topic"
     return {
         "days": daily("{unclean_elections}", who, "1", "elections"),
-        "last": some(
+        "last": top_rows(
             "clusterId, topic, partition, ms, leader, previousLeader, previousIsr, leaderlessMs, evidence",
             "FROM {unclean_elections}",
             "ms DESC, clusterId, offset DESC, topic, partition",
@@ -34,11 +34,11 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """How many there were, and the last ones."""
+    """Count unclean elections, which need attention, and list the last ones."""
     last = answers["last"]
     if not last:
         return SectionContent("There was none.")
-    count, who = of(last), "clusterId" if scope.is_fleet else "topic"
+    count, who = total_of(last), "clusterId" if scope.is_fleet else "topic"
     columns = in_cluster(
         scope,
         TableColumn("ms", "at (UTC)", "time"),

@@ -1,11 +1,11 @@
-"""When partitions lacked in-sync replicas, and for how long."""
+"""The section on episodes in which partitions lacked in-sync replicas, and how long they lasted."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import in_cluster, of, some
+from kshell.spark.report.queries import in_cluster, top_rows, total_of
 from kshell.spark.report.section import (
     Answers,
     ReportSection,
@@ -26,11 +26,11 @@ _RANGES = (
     ("1 h to 1 day", 86_400_000),
     ("a day and more", None),
 )
-"""Words, and up to how many milliseconds."""
+"""Classes of duration: the label, and the milliseconds below which an episode belongs to it."""
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Episodes by length; the longest."""
+    """Ask for the number of episodes by duration, their median, and the longest."""
     range_of = " ".join(f"WHEN durationMs < {end} THEN {place}" for place, (_, end) in enumerate(_RANGES) if end)
     return {
         "ranges": f"""
@@ -39,7 +39,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
             FROM {{isr_episodes}} GROUP BY place ORDER BY place
         """,
         "half": "SELECT percentile_approx(durationMs, 0.5) AS half FROM {isr_episodes} WHERE toOffset IS NOT NULL",
-        "longest": some(
+        "longest": top_rows(
             "clusterId, topic, partition, fromMs, durationMs, coalesce(outcome, 'lasts') AS ended, leastInSync,"
             " replicationFactor, missing, leaderlessMs",
             "FROM {isr_episodes}",
@@ -50,7 +50,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """How many there were, how long, and which last."""
+    """Count the episodes by duration; list those that still last, then the longest."""
     counts = {row["place"]: row for row in answers["ranges"]}
     total, still = (sum(row[name] for row in counts.values()) for name in ("episodes", "lasting"))
     if not total:
@@ -83,7 +83,7 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
         TableColumn("leaderlessMs", "without a leader", "lasting"),
     )
     table = SectionTable(
-        "Episodes: those that last, then the longest", columns, answers["longest"], of(answers["longest"])
+        "Episodes: those that last, then the longest", columns, answers["longest"], total_of(answers["longest"])
     )
     return SectionContent(lead, (SectionDrawing(ranges),), (table,))
 

@@ -1,11 +1,11 @@
-"""How many records were written."""
+"""The section on how many records were written to the metadata logs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import DAYS, daily, daily_note, of, some
+from kshell.spark.report.queries import DAYS, daily, daily_note, top_rows, total_of
 from kshell.spark.report.section import (
     Answers,
     ReportSection,
@@ -18,11 +18,11 @@ from kshell.spark.report.section import (
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Records a day, and in all."""
+    """Ask for records per day, by cluster or type, and in all."""
     who = "clusterId" if scope.is_fleet else "type"
     return {
         "days": daily("{metadata_growth}", who, "records", "records"),
-        "who": some(
+        "who": top_rows(
             f"{who}, sum(records) AS records, sum(undecoded) AS undecoded, max(day) AS last",
             f"FROM {{metadata_growth}} GROUP BY {who}",
             f"records DESC, {who}",
@@ -33,7 +33,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """The log's size and how it grew."""
+    """Count the records, and list the clusters or types with the most."""
     rows, days = answers["who"], answers["days"]
     if not rows:
         return SectionContent("The log has no records beside a snapshot's.")
@@ -47,7 +47,7 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
         TableColumn("last", "last on"),
     )
     notes = ". ".join(filter(None, (daily_note(days, who, noun), f"At most the last {DAYS} days")))
-    table = SectionTable(f"Records by {noun[:-1]}, the most first", columns, rows, of(rows))
+    table = SectionTable(f"Records by {noun[:-1]}, the most first", columns, rows, total_of(rows))
     return SectionContent(lead, (SectionDrawing(days, f"{notes}."),) if days else (), (table,))
 
 

@@ -1,4 +1,4 @@
-"""How often leaders changed, and how much of the time the preferred one led."""
+"""The section on how often leaders changed, and for which share of the time the preferred one led."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kshell.plots.pictures.availability import percent
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import daily, daily_note, in_cluster, of, some
+from kshell.spark.report.queries import daily, daily_note, in_cluster, top_rows, total_of
 from kshell.spark.report.section import (
     Answers,
     ReportSection,
@@ -22,13 +22,13 @@ _SUMS = """sum(gained) AS gained, sum(lost) AS lost, sum(leaderMs) AS leaderMs,
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Changes a day; sums by broker or cluster, and by topic."""
+    """Ask for changes of leader per day, and for sums by cluster or broker, and by topic."""
     return {
         "days": daily("{leadership}", scope.who, "gained", "gained"),
-        "who": some(
+        "who": top_rows(
             f"{scope.who}, {_SUMS}", f"FROM {{leadership}} GROUP BY {scope.who}", f"gained DESC, {scope.who}", 15
         ),
-        "topics": some(
+        "topics": top_rows(
             "*",
             f"FROM (SELECT clusterId, topic, {_SUMS} FROM {{leadership}} GROUP BY clusterId, topic) WHERE gained > 0",
             "gained DESC, clusterId, topic",
@@ -39,7 +39,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """Changes of leader, and who led."""
+    """Count changes of leader; list the clusters or brokers, and the topics, with the most."""
     total = answers["all"][0] if answers["all"] else {}
     if total.get("leaderMs") is None:
         return SectionContent("No partition had a leader.")
@@ -56,7 +56,7 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
     whose = TableColumn(scope.who, scope.who.removesuffix("Id"), "text" if scope.is_fleet else "broker")
     tables = [
         SectionTable(
-            f"Leadership by {whose.title}, most changes first", (whose, *sums), answers["who"], of(answers["who"])
+            f"Leadership by {whose.title}, most changes first", (whose, *sums), answers["who"], total_of(answers["who"])
         )
     ]
     if answers["topics"]:
@@ -64,7 +64,7 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
             scope, TableColumn("topic", "topic"), TableColumn("gained", "changes", "count"), *sums[-2:]
         )
         tables.append(
-            SectionTable("Topics whose leaders changed most", columns, answers["topics"], of(answers["topics"]))
+            SectionTable("Topics whose leaders changed most", columns, answers["topics"], total_of(answers["topics"]))
         )
     days = answers["days"] if any(row["gained"] for row in answers["days"]) else []
     drawings = (SectionDrawing(days, daily_note(days, scope.who, noun)),) if days else ()

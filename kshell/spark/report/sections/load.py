@@ -1,4 +1,4 @@
-"""How evenly leaders and replicas lie on brokers, and whether racks are used."""
+"""The section on how evenly leaders and replicas are spread over brokers, and over racks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kshell.engine.result import Row
 from kshell.plots.pictures.availability import percent
-from kshell.spark.report.queries import daily, daily_note, in_cluster, of, some
+from kshell.spark.report.queries import daily, daily_note, in_cluster, top_rows, total_of
 from kshell.spark.report.section import (
     Answers,
     Attention,
@@ -19,25 +19,25 @@ from kshell.spark.report.section import (
 )
 
 _SKEWED, _BEYOND = 1.5, 2.0
-"""Worth a look: a broker that leads so many times the mean, and so many partitions more than it."""
+"""A broker needs attention if it leads this many times the mean, and this many partitions more than the mean."""
 _NARROW = 0.01
-"""So is this share of partition time with all replicas in one rack."""
+"""A cluster needs attention from this share of partition time with all replicas in one rack."""
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Load of brokers on the last day (of one cluster), skews a day, skews and racks of the last day."""
+    """Ask for skew per day, skew and racks on the last day, and for one cluster its brokers' load on that day."""
     line = "concat(measure, ' by ', level) AS measure, mostToMean FROM {skew} WHERE mostToMean IS NOT NULL"
     cluster = "clusterId, mostToMean FROM {skew} WHERE level = 'broker' AND measure = 'leaders'"
     named, who = (cluster, "clusterId") if scope.is_fleet else (line, "measure")
     questions = {
         "days": daily(f"(SELECT day, {named})", who, "mostToMean", "mostToMean"),
-        "skews": some(
+        "skews": top_rows(
             "clusterId, level, measure, members, mean, most, busiest, mostToMean, variation",
             _last_day("skew", "mostToMean") + (" AND level = 'broker'" if scope.is_fleet else ""),
             "mostToMean DESC, clusterId, level, measure",
             12,
         ),
-        "racks": some(
+        "racks": top_rows(
             "clusterId, day, racks, spread, oneRackMs / nullif(partitionMs, 0) AS oneRack",
             _last_day("rack_spread", "spread"),
             "spread, clusterId",
@@ -45,20 +45,20 @@ def queries(scope: Scope) -> Mapping[str, str]:
         ),
     }
     if not scope.is_fleet:
-        questions["brokers"] = some(
+        questions["brokers"] = top_rows(
             "day, broker, rack, leaders, replicas, preferred", _last_day("broker_load", "leaders"), "broker", 1000
         )
     return questions
 
 
 def _last_day(table: str, column: str) -> str:
-    """Rows of a table of the last day of each cluster on which there is something in the column."""
+    """SQL (``FROM … WHERE``): a table's rows of each cluster's last day on which the column is not null."""
     days = f"SELECT *, max(day) OVER (PARTITION BY clusterId) AS lastDay FROM {{{table}}} WHERE {column} IS NOT NULL"
     return f"FROM ({days}) WHERE day = lastDay"
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """Loads, skews, racks."""
+    """Say how uneven the load is; list skew and racks. Large skew and replicas in one rack need attention."""
     skews, racks, days = answers["skews"], answers["racks"], answers["days"]
     if not skews:
         return SectionContent("No time is covered in which brokers led anything.")
@@ -86,6 +86,7 @@ def _brokers(rows: Sequence[Row]) -> list[SectionDrawing]:
 
 
 def _skewed(scope: Scope, rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of leaders by broker whose busiest broker is above both limits."""
     return [
         row
         for row in rows
@@ -101,7 +102,7 @@ def _racks(scope: Scope, racks: Sequence[Row]) -> str:
     spread = racks[0]["spread"]
     if spread is None:
         return ""
-    where = " in the worst cluster" if scope.is_fleet and of(racks) > 1 else ""
+    where = " in the worst cluster" if scope.is_fleet and total_of(racks) > 1 else ""
     return f" Replicas were in as many racks as they could be for {percent(spread)} of partition time{where}."
 
 
@@ -117,7 +118,7 @@ def _tables(scope: Scope, skews: Sequence[Row], racks: Sequence[Row]) -> list[Se
         TableColumn("mostToMean", "most / mean", "ratio"),
         TableColumn("variation", "deviation / mean", "ratio"),
     )
-    tables = [SectionTable("Skew on the last day", columns, skews, of(skews))]
+    tables = [SectionTable("Skew on the last day", columns, skews, total_of(skews))]
     if racks:
         columns = in_cluster(
             scope,
@@ -126,7 +127,9 @@ def _tables(scope: Scope, skews: Sequence[Row], racks: Sequence[Row]) -> list[Se
             TableColumn("spread", "as wide as can be", "share"),
             TableColumn("oneRack", "all in one rack", "share"),
         )
-        tables.append(SectionTable("Spread over racks on the last day, of partition time", columns, racks, of(racks)))
+        tables.append(
+            SectionTable("Spread over racks on the last day, of partition time", columns, racks, total_of(racks))
+        )
     return tables
 
 

@@ -1,4 +1,4 @@
-"""What there is, and what is wrong with it now."""
+"""The first section: how large clusters are, and which problems they have now."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from kshell.engine.result import Row
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import in_cluster, of, some
+from kshell.spark.report.queries import in_cluster, top_rows, total_of
 from kshell.spark.report.section import (
     Answers,
     Attention,
@@ -24,7 +24,7 @@ _TROUBLES = ("offline", "underMinIsr", "underReplicated", "fenced")
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """A row a cluster, of each table; and the worst topics."""
+    """Ask for one row per cluster from each of several tables, and for the worst topics."""
     bad = "offline > 0 OR underMinIsr > 0 OR underReplicated > 0"
     return {
         "clusters": "SELECT clusterId, copies, endOffset, lastTimestampMs FROM {clusters} ORDER BY clusterId",
@@ -48,7 +48,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
             SELECT clusterId, max_by(coalesce(newName, cast(newLevel AS string)), offset) AS version
             FROM {upgrades} WHERE feature = 'metadata.version' GROUP BY clusterId
         """,
-        "worst": some(
+        "worst": top_rows(
             "clusterId, name, partitions, offline, underMinIsr, underReplicated, replicationFactor, minIsr",
             f"FROM {{current_topics}} WHERE {bad}",
             "offline DESC, underMinIsr DESC, underReplicated DESC, clusterId, name",
@@ -58,7 +58,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """A row a cluster, the worst first; the worst topics."""
+    """List the clusters, those with problems first, and the worst topics; name the problems that need attention."""
     rows = _joined(answers)
     totals = {name: sum(row[name] for row in rows) for name in ("topics", "partitions", "brokers", *_TROUBLES)}
     nouns = ("broker", "topic", "partition")
@@ -90,7 +90,7 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
 
 
 def _joined(answers: Answers) -> list[dict[str, Any]]:
-    """A row a cluster out of all answers; what has none is none of it."""
+    """Join the answers into one row per cluster. Counts are 0 where an answer has no row of the cluster."""
     parts = [{row["clusterId"]: row for row in answers[name]} for name in ("topics", "brokers", "versions")]
     counts = ("topics", "partitions", "brokers", *_TROUBLES)
     joined_rows = []
@@ -113,7 +113,9 @@ def _topics(scope: Scope, rows: Sequence[Row]) -> SectionTable:
         TableColumn("replicationFactor", "replication factor", "count"),
         TableColumn("minIsr", "min.insync.replicas", "count"),
     )
-    return SectionTable("Topics that lack leaders or in-sync replicas now, the worst first", columns, rows, of(rows))
+    return SectionTable(
+        "Topics that lack leaders or in-sync replicas now, the worst first", columns, rows, total_of(rows)
+    )
 
 
 _NOW = {
@@ -146,7 +148,7 @@ def _attention(totals: Mapping[str, int], rows: Sequence[Row], answers: Answers)
 
 
 def _fenced(fact: str, state: str, clusters: Sequence[tuple[Row, int, Sequence[int]]], *, is_fleet: bool) -> Attention:
-    """Fenced brokers, by (cluster, how many, the first ids)."""
+    """Name fenced brokers. ``clusters``: (row of the cluster, number of its fenced brokers, the first of their ids)."""
     count = sum(number for _, number, _ in clusters)
     where = [_named(row, number, ids, is_fleet=is_fleet) for row, number, ids in clusters]
     more = f" and {len(where) - 3:,} more clusters" if len(where) > 3 else ""

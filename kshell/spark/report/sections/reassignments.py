@@ -1,4 +1,4 @@
-"""Replicas on their way."""
+"""The section on reassignments of replicas: how they ended, and how long they took."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kshell.engine.result import Row
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import in_cluster, of, some
+from kshell.spark.report.queries import in_cluster, top_rows, total_of
 from kshell.spark.report.section import (
     Answers,
     Attention,
@@ -20,13 +20,13 @@ from kshell.spark.report.section import (
 from kshell.tree.image import lasting
 
 _LONG = 86_400_000
-"""Milliseconds after which one that lasts is worth a look."""
+"""Milliseconds after which a reassignment that has not ended needs attention."""
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Reassignments that last, then the longest; counts by outcome."""
+    """Ask for reassignments that have not ended, then the longest; and for counts by outcome."""
     return {
-        "rows": some(
+        "rows": top_rows(
             "clusterId, topic, partition, fromMs, toMs, durationMs, outcome, replicasBefore, replicasAfter, adding,"
             " removing",
             "FROM {reassignments}",
@@ -42,14 +42,15 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """How many there were, how long they took, which last."""
+    """Count reassignments by outcome; list those that have not ended, then the longest."""
     rows = answers["rows"]
     if not rows:
         return SectionContent("There was none.")
-    lead = f"{counted(of(rows), 'reassignment')}, the longest {lasting(max(row['durationMs'] or 0 for row in rows))}."
+    longest = lasting(max(row["durationMs"] or 0 for row in rows))
+    lead = f"{counted(total_of(rows), 'reassignment')}, the longest {longest}."
     timed = [row for row in rows if row["outcome"] != "at-once"]
     timed.sort(key=lambda row: (row["topic"], row["partition"], row["fromMs"]))
-    note = f"The longest {len(rows)} of {of(rows):,}." if len(rows) < of(rows) else ""
+    note = f"The longest {len(rows)} of {total_of(rows):,}." if len(rows) < total_of(rows) else ""
     drawings = (SectionDrawing(timed, note),) if timed and not scope.is_fleet else ()
     return SectionContent(lead, drawings, _tables(scope, answers), _attention(rows))
 
@@ -74,7 +75,7 @@ def _tables(scope: Scope, answers: Answers) -> tuple[SectionTable, ...]:
         TableColumn("half", "half took up to", "lasting"),
         TableColumn("longest", "longest", "lasting"),
     )
-    longest = SectionTable("Reassignments: those that last, then the longest", columns, rows[:10], of(rows))
+    longest = SectionTable("Reassignments: those that last, then the longest", columns, rows[:10], total_of(rows))
     return SectionTable("How they ended", ends, answers["ends"]), longest
 
 

@@ -1,4 +1,4 @@
-"""Which versions clusters went through."""
+"""The section on finalized features of clusters, above all metadata.version, over time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kshell.plots.theme import counted
 from kshell.spark.gold.timelines.durations import TOMORROW
-from kshell.spark.report.queries import in_cluster, of, some
+from kshell.spark.report.queries import in_cluster, top_rows, total_of
 from kshell.spark.report.section import (
     Answers,
     Attention,
@@ -22,10 +22,10 @@ _ROWS = 1500
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Changes with the time of the cluster's last record; of a fleet, metadata.version alone is drawn."""
+    """Ask for changes to draw (of a fleet only metadata.version), clusters per version, and the last changes."""
     where = "WHERE feature = 'metadata.version'" if scope.is_fleet else ""
     return {
-        "lanes": some(
+        "lanes": top_rows(
             f"clusterId, feature, offset, ms, change, newLevel, newName, least(lastTimestampMs, {TOMORROW}) AS lastMs",
             f"FROM {{upgrades}} JOIN {{clusters}} USING (clusterId) {where}",
             "ms DESC, clusterId, feature",
@@ -37,7 +37,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
                 FROM {upgrades} WHERE feature = 'metadata.version' GROUP BY clusterId
             ) GROUP BY version ORDER BY version
         """,
-        "last": some(
+        "last": top_rows(
             "clusterId, ms, feature, change, coalesce(oldName, cast(oldLevel AS string)) AS before,"
             " coalesce(newName, cast(newLevel AS string)) AS after, heldMs",
             "FROM {upgrades} WHERE change <> 'found'",
@@ -48,7 +48,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
-    """Versions now, and how they came about."""
+    """Say which metadata.version clusters have now, and list the last changes; downgrades need attention."""
     versions, lanes, last = answers["versions"], answers["lanes"], answers["last"]
     if not lanes:
         return SectionContent("No feature was ever finalized.")
@@ -66,7 +66,7 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
         TableColumn("after", "after"),
         TableColumn("heldMs", "held before", "lasting"),
     )
-    tables = (SectionTable("The last changes of features", columns, last, of(last)),) if last else ()
+    tables = (SectionTable("The last changes of features", columns, last, total_of(last)),) if last else ()
     down = [row for row in last if row["change"] == "downgrade"]
     message = f"downgrade{'' if len(down) == 1 else 's'} of a feature among the last {len(last)} changes"
     attention = [

@@ -1,1 +1,1 @@
-"""What verbs do with a warehouse: its ``flags``, ``opening`` it, and a step's answer (``step_summary``)."""
+"""What verbs share: options that name a warehouse (``flags``), ``opening`` it, a step's answer (``step_summary``)."""

@@ -1,16 +1,25 @@
-"""Options that name a warehouse and the sources of its tables."""
+"""Options that verbs share: the directory of a warehouse, the sources of its tables, points in time."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from kshell.engine.declaration import Flag
+from kshell.engine.declaration import Arguments, Flag
 from kshell.errors import UsageError
 from kshell.sources.points import Point, duration_ms, parse_point
 from kshell.sources.remote import plain
 from kshell.spark.tables.delta import RETAINED_HOURS
+from kshell.spark.verbs import SparkArguments
 
 OUT = Flag(("--out",), "the directory of the tables, local or a URI", "DIR")
+
+
+class OutArguments(Arguments):
+    """The parsed value of :data:`OUT`."""
+
+    out: str | None
+
+
+class WarehouseArguments(OutArguments, SparkArguments):
+    """The parsed values of :data:`OUT` and the options of Spark, for verbs that need a session."""
 
 
 def _hours(text: str) -> int:
@@ -30,7 +39,7 @@ RETAIN = Flag(
 
 
 def utf8(text: str) -> str:
-    """Text of the command line that can be written into tables and pages.
+    """Return text of the command line, if it can be written into tables and pages.
 
     Raises:
         ValueError: its bytes are not UTF-8 (Python has surrogates in their place).
@@ -50,8 +59,17 @@ SOURCE_FLAGS = (
 )
 
 
+class SourcesArguments(WarehouseArguments):
+    """The parsed values of :data:`SOURCE_FLAGS` and :data:`SINCE`; ``more`` has the sources given without an option."""
+
+    source: list[str] | None
+    more: list[str]
+    cluster: str | None
+    since: Point | None
+
+
 def point(text: str) -> Point:
-    """A point in the logs of many clusters. Raises UsageError; marks are the shell's, of one source."""
+    """Parse a point in the logs of many clusters. Raises UsageError, also for marks: they belong to one source."""
     try:
         return parse_point(text)
     except UsageError as error:
@@ -68,17 +86,17 @@ SINCE = Flag(
 )
 
 
-def sources_of(args: Any) -> list[str]:
-    """The sources of a line that must have some, and ``--out`` too. Raises UsageError, also for a key in a URI."""
-    sources = [plain(source) for source in (*(args.source or ()), *args.more)]  # before anything repeats one
+def sources_of(args: SourcesArguments) -> list[str]:
+    """Return the sources of a command line. Raises UsageError without any, without ``--out``, or for a key in a URI."""
+    sources = [plain(source) for source in (*(args.source or ()), *args.more)]  # first: later messages show them
     if not sources or not all(sources):
         raise UsageError("no --source", hint="--source '/fleet/*/*/__cluster_metadata-0'")
     out_of(args)
     return sources
 
 
-def out_of(args: Any) -> str:
-    """``--out``. Raises UsageError without one."""
+def out_of(args: OutArguments) -> str:
+    """Return the value of ``--out``. Raises UsageError if it is not given."""
     if not args.out:
         raise UsageError("no --out", hint="--out DIR is where the tables are")
-    return str(args.out)
+    return args.out

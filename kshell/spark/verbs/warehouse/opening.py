@@ -1,12 +1,12 @@
-"""The warehouse of a line, whose session starts when it is needed and ends with the verb."""
+"""Open the warehouse that a command line names. Spark starts when it is first needed, and stops with the verb."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kshell.spark.verbs.warehouse.flags import out_of
+from kshell.spark.verbs.warehouse.flags import OutArguments, WarehouseArguments, out_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kshell.spark.tables.warehouse import Warehouse
 
 _BRIEF = {
-    # Of little data, most of the time goes into compiling what works on it.
+    # With little data, most of the time would go into compiling generated code.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "1",
@@ -23,14 +23,14 @@ _BRIEF = {
 }
 
 _FEW_OFFSETS = 1_000_000
-"""Records of all clusters together up to which tables are small enough for a session that starts quickly."""
+"""For fewer records of all clusters together, tables are small enough for a session that starts quickly."""
 
 
 class OpenWarehouse:
-    """A warehouse, and what tells on standard error how far the work is.
+    """A warehouse, and the progress of the work on standard error.
 
-    ``is_brief``: said before the session is needed, that there is little to do: it starts and works quicker, and would
-    be slower on much.
+    ``is_brief``: there is little to do. A verb sets it before the session is needed, which then starts sooner, but
+    would be slower on much data.
     """
 
     warehouse: Warehouse
@@ -38,17 +38,17 @@ class OpenWarehouse:
     is_brief = False
 
     def starts_reading(self) -> None:
-        """Starts the session, for a verb which may read all of the tables, and opens the newest step."""
+        """Start the session, for a verb that may read all tables, and open the newest step."""
         warehouse = self.warehouse
         offsets = sum(cluster.reached["offset"] for cluster in warehouse.state.clusters.values())
         self.is_brief = offsets < _FEW_OFFSETS
-        warehouse.spark  # noqa: B018  # it starts: in the seconds that this takes a step may count
+        warehouse.spark  # noqa: B018  # starts it; another step may be committed meanwhile
         warehouse.renew()
 
 
 @contextlib.contextmanager
-def open_warehouse(args: Any) -> Iterator[OpenWarehouse]:
-    """The warehouse of ``--out``. Raises UsageError, DataError for a state that cannot be read."""
+def open_warehouse(args: WarehouseArguments) -> Iterator[OpenWarehouse]:
+    """Open the warehouse ``--out``, with a session. Raises UsageError, or DataError if its state cannot be read."""
     from kshell.render.progress import Progress
     from kshell.spark.session import check, is_started_here, running
     from kshell.spark.tables.warehouse import Warehouse
@@ -73,10 +73,10 @@ def open_warehouse(args: Any) -> Iterator[OpenWarehouse]:
 
 
 @contextlib.contextmanager
-def maintained(args: Any, *, undoes: bool = True) -> Iterator[Warehouse]:
-    """The warehouse of ``--out`` as its only writer, for what needs no session; ``undoes`` as for ``writing``.
+def maintained(args: OutArguments, *, undoes: bool = True) -> Iterator[Warehouse]:
+    """Open the warehouse ``--out`` as its only writer, without a session; ``undoes`` as in ``Warehouse.writing``.
 
-    Raises CommandError where there is no table: nothing is made there.
+    Raises CommandError if there are no tables; it does not create any.
     """
     from kshell.spark.tables.warehouse import Warehouse
 

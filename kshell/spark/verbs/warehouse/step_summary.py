@@ -1,4 +1,4 @@
-"""What a step did, as an answer."""
+"""The answer of ``run`` and ``stream``: what a step read, wrote, and found wrong."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COPIES = typed("clusterId:string copy:string state:string reason:string damage:
 
 
 def report(place: str, clusters: int, summary: Summary) -> Report:
-    """The step's summary; exit code 4 when anything was damaged or malformed, else that of what could not be read."""
+    """Return a step's summary. Exit code 4 if anything was damaged or malformed, else that of what was unreadable."""
     totals = {
         "out": place,
         "step": summary.step or None,
