@@ -196,7 +196,7 @@ def test_a_closed_pipe_ends_quietly() -> None:
 @pytest.mark.parametrize(
     ("line", "code"),
     [
-        ("can User:intern READ TOPIC:customer-profiles", 1),
+        ("can User:intern READ TOPIC:customer-profiles --super-user User:root", 1),
         ("partitions --offline --fail-if-any", 1),
         ("brokers --where 'rack == rack-a' --fail-if-any", 1),
         ("health", 1),

@@ -92,7 +92,7 @@ def _smaller(branch: Branch, sizes: dict[int, int], room: int) -> Branch:
 
 
 def shares(sizes: list[int], room: int) -> list[int]:
-    """Divide ``room`` among items of these sizes: small ones get what they need, the others equal shares of the rest."""
+    """Divide ``room`` among items of these sizes: small ones get what they need, the others share the rest."""
     allotted = [0] * len(sizes)
     remaining = len(sizes)
     for place in sorted(range(len(sizes)), key=sizes.__getitem__):

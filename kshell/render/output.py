@@ -312,7 +312,7 @@ def describe_error(
 
 
 def _around(before: str, line: str, room: int) -> tuple[str, str]:
-    """Cut a line to ``room`` around the fault, with ``…`` where it goes on; return the part before the fault, and all."""
+    """Cut a line to ``room`` around the fault, with ``…`` at each cut; return the part before the fault, and all."""
     start = max(0, min(len(before) - room // 2, len(line) - room))
     visible = line[start : start + room]
     if start:

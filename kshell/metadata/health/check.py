@@ -237,7 +237,7 @@ def step_of(name: str, tools: KafkaTools, finalized: Mapping[str, int], placehol
 
 
 def finding(health_check: Check, observation: Observation, state: CheckedState) -> Finding:
-    """Turn an observation into a finding. Names in its next step are quoted for a shell: anybody may have chosen them."""
+    """Turn an observation into a finding. The names in its next step are quoted for a shell: they may be hostile."""
     step = observation.next_step
 
     def make_step() -> NextStep:

@@ -27,15 +27,15 @@ files and returns plain values, so it runs on the driver or in a task. It does n
 
 from kshell.spark.reconcile.cluster import ReconciledLog, reconcile
 from kshell.spark.reconcile.copy_report import copy_row
-from kshell.spark.reconcile.inventory import TablesProgress, by_cluster, cluster_of
+from kshell.spark.reconcile.inventory import Checkpoint, by_cluster, cluster_of
 from kshell.spark.reconcile.logs import BadBatches
 from kshell.spark.reconcile.plan import ReplayRange
 
 __all__ = [
     "BadBatches",
+    "Checkpoint",
     "ReconciledLog",
     "ReplayRange",
-    "TablesProgress",
     "by_cluster",
     "cluster_of",
     "copy_row",

@@ -23,7 +23,7 @@ from kshell.spark.reconcile.copy_report import (
     segment_head,
     segment_sums,
 )
-from kshell.spark.reconcile.inventory import Position, Row, StateRange, TablesProgress, take_inventory
+from kshell.spark.reconcile.inventory import Checkpoint, Position, Row, StateRange, take_inventory
 from kshell.spark.reconcile.logs import BadBatches
 from kshell.spark.reconcile.plan import (
     ReadPlan,
@@ -47,7 +47,7 @@ class ReconciledLog(NamedTuple):
     """The byte ranges to read, in the order of offsets: each offset once, a snapshot before the log that follows it."""
     ranges: tuple[ReplayRange, ...]
     """The offset ranges over which the cluster's state is replayed."""
-    checkpoint: TablesProgress
+    checkpoint: Checkpoint
     """How far the tables are once the records of ``slices`` are in them."""
     restart: bool
     """Whether the cluster's rows must first be deleted from the tables, because ``slices`` has its whole log again."""
@@ -66,7 +66,7 @@ class ReconciledLog(NamedTuple):
 def reconcile(
     cluster_id: str,
     copies: Sequence[LogCopy],
-    checkpoint: TablesProgress | None = None,
+    checkpoint: Checkpoint | None = None,
     *,
     since: Point = _NOW,
     until: int | None = None,
@@ -141,10 +141,10 @@ def _compare(copies: Sequence[LogCopy], request: Request) -> tuple[Comparison, S
 
 
 def _next_checkpoint(
-    comparison: Comparison, plan: ReadPlan, report: CopyReport, before: TablesProgress | None
-) -> TablesProgress:
+    comparison: Comparison, plan: ReadPlan, report: CopyReport, before: Checkpoint | None
+) -> Checkpoint:
     """Return how far the tables are once they have the records of the plan; ``before``: how far they are now."""
-    copies, parts, last = comparison.inventory.copies, plan.log.parts, before or TablesProgress()
+    copies, parts, last = comparison.inventory.copies, plan.log.parts, before or Checkpoint()
     following = last._replace(
         offset=max(plan.log.end or 0, last.offset),
         state_end=max([replayed.to for replayed in plan.ranges], default=last.state_end),
@@ -196,7 +196,7 @@ def _times(plan: ReadPlan, replayed: ReplayRange, base: Snapshot | None) -> tupl
 
 
 def _positions(
-    comparison: Comparison, offset: int, excluded: Collection[str], before: TablesProgress
+    comparison: Comparison, offset: int, excluded: Collection[str], before: Checkpoint
 ) -> dict[str, Position | None]:
     """Return, by path of a copy, its last batch before ``offset`` that counts; if there is none, the earlier one."""
     limits = dict(comparison.limits)

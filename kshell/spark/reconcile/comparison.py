@@ -27,7 +27,7 @@ from kshell.sources.directory.files import Listing
 from kshell.sources.directory.snapshot import load_snapshot
 from kshell.sources.directory.source import load_listing, without_collector
 from kshell.spark.files.plan import FilePlan
-from kshell.spark.reconcile.inventory import Inventory, PlannedCopy, TablesProgress
+from kshell.spark.reconcile.inventory import Checkpoint, Inventory, PlannedCopy
 from kshell.spark.reconcile.logs import NO_LIMIT, Log, log_of, merge
 
 Pairs = Mapping[tuple[int, int], Pair]
@@ -60,7 +60,7 @@ class Comparison(NamedTuple):
     compared: Mapping[int, PlannedCopy] = {}
 
 
-def compare(inventory: Inventory, checkpoint: TablesProgress | None, piece_bytes: int) -> Comparison:
+def compare(inventory: Inventory, checkpoint: Checkpoint | None, piece_bytes: int) -> Comparison:
     """Read several copies and compare them. A lone copy is not read: its plan by headers is enough.
 
     ``piece_bytes`` is the approximate size of a run of batches. Raises SourceError if a file cannot be read, and

@@ -29,12 +29,12 @@ from kshell.spark.files.read import finding_columns
 from kshell.spark.files.scan import LogCopy
 from kshell.spark.reconcile.comparison import Comparison
 from kshell.spark.reconcile.inventory import (
+    Checkpoint,
     Position,
     PreviousComparison,
     ReportedFinding,
     Row,
     SegmentHead,
-    TablesProgress,
     finding_error,
     signature,
     still_there,
@@ -52,7 +52,7 @@ _MAX_FINDINGS = 100
 class CopyReport(NamedTuple):
     """The rows of ``copies`` and ``files``, the findings, and parts of the next checkpoint.
 
-    ``excluded`` and ``committed`` are described at :class:`TablesProgress`. ``looks_damaged``: whether there is any
+    ``excluded`` and ``committed`` are described at :class:`Checkpoint`. ``looks_damaged``: whether there is any
     finding but a torn tail; the caller then checks that no file changed while it was read.
     """
 
@@ -69,10 +69,10 @@ def make_report(
     comparison: Comparison,
     snapshots: SnapshotCandidates,
     plan: ReadPlan,
-    checkpoint: TablesProgress | None,
+    checkpoint: Checkpoint | None,
 ) -> CopyReport:
     """Report on the copies of a cluster. ``checkpoint``: how far its tables were before, if it has any."""
-    before = checkpoint or TablesProgress()
+    before = checkpoint or Checkpoint()
     findings = Findings(cluster_id, comparison.inventory.copies, before.findings)
     for index, plans in comparison.plans.items():
         for file in plans:
@@ -222,7 +222,7 @@ def copy_row(cluster_id: str, path: str, **values: object) -> Row:
 
 
 def _copy_rows(
-    cluster_id: str, comparison: Comparison, findings: Findings, before: TablesProgress
+    cluster_id: str, comparison: Comparison, findings: Findings, before: Checkpoint
 ) -> tuple[list[Row], dict[str, Mapping[str, Any]], int | None]:
     """Return the rows of ``copies``, the evidence for excluded copies by path, and the proven committed offset."""
     copies = comparison.inventory.copies
@@ -251,7 +251,7 @@ def _compared_row(
     index: int,
     standing: CopyVerdict,
     findings: Findings,
-    before: TablesProgress,
+    before: Checkpoint,
 ) -> Row:
     """Return the row of a copy that was compared; ``standing`` is the verdict on it."""
     copy, newest, reference = standing.copy, standing.copy.newest, agreement.reference
@@ -311,7 +311,7 @@ def _exclusion_reason(row: Row, standing: CopyVerdict) -> str | None:
     )
 
 
-def _start_offset(comparison: Comparison, index: int, findings: Findings, before: TablesProgress) -> int | None:
+def _start_offset(comparison: Comparison, index: int, findings: Findings, before: Checkpoint) -> int | None:
     """Return the offset of a copy's first record; ``None`` if it has no log.
 
     If the plan begins at the checkpoint, this is the base offset in the first segment's name. An offset that was
@@ -349,7 +349,7 @@ def _evidence(comparison: Comparison, index: int, standing: CopyVerdict) -> dict
     return None
 
 
-def _lone_row(cluster_id: str, comparison: Comparison, index: int, findings: Findings, before: TablesProgress) -> Row:
+def _lone_row(cluster_id: str, comparison: Comparison, index: int, findings: Findings, before: Checkpoint) -> Row:
     """Return the row of the only copy of a cluster."""
     copy, log = comparison.inventory.copies[index], comparison.logs[index]
     newest = next((file for file in reversed(copy.listing.snapshots) if file.end_offset is not None), None)
@@ -381,7 +381,7 @@ def _lone_row(cluster_id: str, comparison: Comparison, index: int, findings: Fin
 # --- clusters ---------------------------------------------------------------------------------------------------------
 
 
-def cluster_row(cluster_id: str, copies: Sequence[Row], checkpoint: TablesProgress) -> Row:
+def cluster_row(cluster_id: str, copies: Sequence[Row], checkpoint: Checkpoint) -> Row:
     """Return the cluster's row of ``clusters``; ``checkpoint``: how far the tables are after this step."""
     leader, leader_epoch, voters = checkpoint.quorum_state
     return {

@@ -1,6 +1,6 @@
 """List which batches each copy of a cluster's log has after the checkpoint, without comparing the copies yet.
 
-The checkpoint, :class:`TablesProgress`, says how far the cluster's tables are. Planning reads batch headers only, from
+The checkpoint, :class:`Checkpoint`, says how far the cluster's tables are. Planning reads batch headers only, from
 the last batch that is in the tables. If one copy is new, or damage that was reported is no longer there, all copies are
 planned from their beginning.
 """
@@ -102,7 +102,7 @@ class StateRange(NamedTuple):
     last_ms: int
 
 
-class TablesProgress(NamedTuple):
+class Checkpoint(NamedTuple):
     """The checkpoint: how far a cluster's tables are. It is stored as JSON: :meth:`_asdict`, :meth:`from_json`."""
 
     offset: int = 0
@@ -142,7 +142,7 @@ class TablesProgress(NamedTuple):
     """The leader, its epoch and the voters by the newest file ``quorum-state``."""
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> TablesProgress:
+    def from_json(cls, values: Mapping[str, Any]) -> Checkpoint:
         """Read a checkpoint that :meth:`_asdict` gave and JSON stored. Raises UsageError for other fields."""
         if values.keys() != set(cls._fields):
             raise UsageError(
@@ -199,11 +199,11 @@ class Inventory(NamedTuple):
     plans: Mapping[int, list[FilePlan]]
     previous: Mapping[int, PreviousComparison]
     excluded: Mapping[str, Mapping[str, Any]]
-    start: TablesProgress | None
+    start: Checkpoint | None
 
 
 def take_inventory(
-    copies: Sequence[LogCopy], checkpoint: TablesProgress | None, piece_bytes: int, bad: BadBatches
+    copies: Sequence[LogCopy], checkpoint: Checkpoint | None, piece_bytes: int, bad: BadBatches
 ) -> Inventory:
     """Plan the segments of every copy from the checkpoint on.
 
@@ -260,7 +260,7 @@ def _start_at(copy: LogCopy, position: Position | None) -> Start | None:
     return None
 
 
-def _continues(copy: LogCopy, checkpoint: TablesProgress) -> bool:
+def _continues(copy: LogCopy, checkpoint: Checkpoint) -> bool:
     """Whether to plan a copy from the checkpoint on: it is known, and no damage of its segments was repaired."""
     segments = {segment.path for segment in copy.listing.segments}
     reported = [finding for finding in checkpoint.findings.get(copy.path, ()) if finding.path in segments]
@@ -274,7 +274,7 @@ def _without_bad(plans: Mapping[int, list[FilePlan]], bad: BadBatches) -> dict[i
     return {index: [without_batches(file, bad) for file in files] for index, files in plans.items()}
 
 
-def _still_excluded(copies: Sequence[LogCopy], checkpoint: TablesProgress) -> dict[str, Mapping[str, Any]]:
+def _still_excluded(copies: Sequence[LogCopy], checkpoint: Checkpoint) -> dict[str, Mapping[str, Any]]:
     """Return copies that were excluded and still have the proof; none if a copy is new and may be of their history."""
     if any(copy.path not in checkpoint.positions and copy.path not in checkpoint.excluded for copy in copies):
         return {}
@@ -291,7 +291,7 @@ def _still_excluded(copies: Sequence[LogCopy], checkpoint: TablesProgress) -> di
 
 
 def _previous(
-    copies: Sequence[LogCopy], plans: Mapping[int, list[FilePlan]], checkpoint: TablesProgress
+    copies: Sequence[LogCopy], plans: Mapping[int, list[FilePlan]], checkpoint: Checkpoint
 ) -> dict[int, PreviousComparison]:
     """Return the earlier comparison of each copy whose plan begins with its last batch that is in the tables."""
     previous = {}
@@ -381,7 +381,7 @@ class PlannedCopy(Copy):
     inventory are assumed to be complete, except the newest one.
     """
 
-    def __init__(self, inventory: Inventory, index: int, checkpoint: TablesProgress | None, piece_bytes: int) -> None:
+    def __init__(self, inventory: Inventory, index: int, checkpoint: Checkpoint | None, piece_bytes: int) -> None:
         copy, start = inventory.copies[index], inventory.start
         self.plans = list(inventory.plans[index])
         self.leader_epochs = leader_epochs(copy.listing)

@@ -19,7 +19,7 @@ from kshell.spark.files.pack import Slice
 from kshell.spark.files.pack import parts as runs_of_about
 from kshell.spark.files.plan import UNREAD, FileFinding, FilePlan, damaged, snapshot_plan
 from kshell.spark.reconcile.comparison import Comparison
-from kshell.spark.reconcile.inventory import TablesProgress
+from kshell.spark.reconcile.inventory import Checkpoint
 from kshell.spark.reconcile.logs import BadBatches, Log, LogPart, OffsetRange
 
 _NOW = Point()
@@ -41,7 +41,7 @@ class Request(NamedTuple):
     """What to reconcile: the arguments of :func:`kshell.spark.reconcile.reconcile`, which documents them."""
 
     cluster_id: str
-    checkpoint: TablesProgress | None
+    checkpoint: Checkpoint | None
     since: Point
     until: int | None
     piece_bytes: int
@@ -163,7 +163,7 @@ def is_lone_file(comparison: Comparison) -> bool:
 
 
 def must_restart(
-    comparison: Comparison, snapshots: SnapshotCandidates, checkpoint: TablesProgress, until: int | None
+    comparison: Comparison, snapshots: SnapshotCandidates, checkpoint: Checkpoint, until: int | None
 ) -> bool:
     """Whether the tables' rows of a cluster must be replaced by a new read of its whole log.
 
@@ -183,7 +183,7 @@ def must_restart(
     return any(part.run.first < after and part.run.after > first for first, after in gaps for part in log.parts)
 
 
-def _log_has_checkpoint(log: Log, checkpoint: TablesProgress) -> bool:
+def _log_has_checkpoint(log: Log, checkpoint: Checkpoint) -> bool:
     """Whether the log agrees with the batch that the tables end with.
 
     If the log has that offset, it must have that batch. If it ends before, it is only behind, unless its last epoch is

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kshell.errors import DataError, KshellError, SourceError, UnreadError
 from kshell.sources.points import Point
 from kshell.spark.files.scan import LogCopy, Unread, files_of, find, spelled
-from kshell.spark.reconcile import ReconciledLog, TablesProgress, by_cluster, reconcile
+from kshell.spark.reconcile import Checkpoint, ReconciledLog, by_cluster, reconcile
 from kshell.spark.steps.sizing import bytes_to_plan
 from kshell.spark.steps.unread import Failures, add_unplanned, add_unread, first
 from kshell.spark.tables.steps import WarehouseState
@@ -137,7 +137,7 @@ def _listed(copies: Sequence[LogCopy], bad: BadBatches) -> BadBatches:
     return [(path, at, reason) for file, at, reason in bad for path in paths.get(file, [file])]
 
 
-_Task = tuple[str, tuple[LogCopy, ...], TablesProgress | None, Point, int | None]
+_Task = tuple[str, tuple[LogCopy, ...], Checkpoint | None, Point, int | None]
 """The arguments for reconciling one cluster (name, copies, checkpoint, since, until), pickled for a task."""
 _Planned = ReconciledLog | KshellError
 """The result of such a task."""
@@ -149,7 +149,7 @@ def _task(
     name: str, copies: Sequence[LogCopy], state: WarehouseState, since: Point, until: Mapping[str, int | None] | None
 ) -> _Task:
     cluster_state = state.clusters.get(name)
-    checkpoint = None if cluster_state is None else TablesProgress.from_json(cluster_state.reached)
+    checkpoint = None if cluster_state is None else Checkpoint.from_json(cluster_state.reached)
     return name, tuple(copies), checkpoint, since, None if until is None else until.get(name, 0)
 
 
@@ -163,7 +163,7 @@ def _tried(task: _Task) -> _Planned:
 def _reconcile(
     name: str,
     copies: Sequence[LogCopy],
-    checkpoint: TablesProgress | None,
+    checkpoint: Checkpoint | None,
     since: Point,
     until: int | None,
     bad: BadBatches = (),

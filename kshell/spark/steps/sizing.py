@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from kshell.spark.files.scan import LogCopy
-from kshell.spark.reconcile import TablesProgress
+from kshell.spark.reconcile import Checkpoint
 
 _WALK = 4
 """How much faster reading headers is than comparing copies. Measured with batches of 100 bytes, about the smallest:
 125 MB against 27 MB per second. With larger batches headers are read even faster."""
 
 
-def bytes_to_plan(copies: Sequence[LogCopy], checkpoint: TablesProgress | None) -> int:
+def bytes_to_plan(copies: Sequence[LogCopy], checkpoint: Checkpoint | None) -> int:
     """Estimate the cost of planning, in bytes that are read and compared; bytes of a lone copy count less.
 
     Several copies are read and compared, of a lone copy only headers are read. With a new copy all of them are read
@@ -31,7 +31,7 @@ def bytes_to_plan(copies: Sequence[LogCopy], checkpoint: TablesProgress | None) 
     return sum(sizes) if len(sizes) > 1 else sum(sizes) // _WALK
 
 
-def _after(copy: LogCopy, checkpoint: TablesProgress) -> int:
+def _after(copy: LogCopy, checkpoint: Checkpoint) -> int:
     """Return the bytes of a copy after its last batch in the tables; if that is gone, from the checkpoint's segment."""
     segments, place = copy.listing.segments, checkpoint.positions.get(copy.path)
     paths = [segment.path for segment in segments]

@@ -61,7 +61,7 @@ class ClusterState(NamedTuple):
     """How far the tables of one cluster are."""
 
     reached: Mapping[str, Any]
-    """The checkpoint: a ``TablesProgress`` of kshell.spark.reconcile, as JSON values."""
+    """The checkpoint: a ``Checkpoint`` of kshell.spark.reconcile, as JSON values."""
     held: int | None = None
     """The offset at which a metadata transaction began that is still open; the next step reads its records again."""
     settled_ms: int | None = None

@@ -21,7 +21,7 @@ from kshell.spark.files.plan import FileFinding
 from kshell.spark.files.read import read
 from kshell.spark.files.scan import LogCopy, find
 from kshell.spark.options import Narrowing
-from kshell.spark.reconcile import ReconciledLog, ReplayRange, TablesProgress, by_cluster, reconcile
+from kshell.spark.reconcile import Checkpoint, ReconciledLog, ReplayRange, by_cluster, reconcile
 from kshell.spark.schemas import QUARANTINE, RECORDS, fields_of
 
 CUT = 4000
@@ -37,7 +37,7 @@ class Tables:
         """Rows of ``records``."""
         self.findings: list[dict[str, Any]] = []
         self.ranges: list[ReplayRange] = []
-        self.checkpoint: TablesProgress | None = None
+        self.checkpoint: Checkpoint | None = None
         self.last: ReconciledLog | None = None
         self.restarts = 0
         self._batches: list[Batch] = []
@@ -74,7 +74,7 @@ class Tables:
         self.rows += rows(made)
         self.findings += made.findings
         self.ranges += made.ranges
-        self.checkpoint = TablesProgress.from_json(json.loads(json.dumps(made.checkpoint._asdict())))
+        self.checkpoint = Checkpoint.from_json(json.loads(json.dumps(made.checkpoint._asdict())))
         for piece in made.slices:
             if piece.file.is_snapshot:
                 raw = Path(piece.file.path).read_bytes()

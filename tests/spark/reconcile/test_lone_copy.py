@@ -19,7 +19,7 @@ from kshell.spark import reconcile as package
 from kshell.spark.files import scan as listing
 from kshell.spark.files.read import CRC
 from kshell.spark.files.scan import find
-from kshell.spark.reconcile import ReplayRange, TablesProgress, by_cluster, reconcile
+from kshell.spark.reconcile import Checkpoint, ReplayRange, by_cluster, reconcile
 from kshell.spark.schemas import CLUSTER_FIELDS, COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
 from kshell.spark.stream.directory_walk import Onward
 from tests.builders import (
@@ -444,7 +444,7 @@ def test_a_snapshot_that_is_ahead_of_the_log(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_of_another_release_is_refused() -> None:
-    values = TablesProgress(5)._asdict()
-    assert TablesProgress.from_json(values) == TablesProgress(5)
+    values = Checkpoint(5)._asdict()
+    assert Checkpoint.from_json(values) == Checkpoint(5)
     with pytest.raises(UsageError, match="another release of kshell"):
-        TablesProgress.from_json(values | {"known": []})
+        Checkpoint.from_json(values | {"known": []})

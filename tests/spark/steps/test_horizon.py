@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kshell.spark.reconcile import ReconciledLog, ReplayRange, TablesProgress
+from kshell.spark.reconcile import Checkpoint, ReconciledLog, ReplayRange
 from kshell.spark.steps.cluster_changes import ClusterChange, TimeRange
 from kshell.spark.steps.finalization import Horizon, begin_of, together, tomorrow_ms
 from kshell.spark.steps.finalization import horizon as horizon_before
@@ -26,7 +26,7 @@ def horizon(one: ClusterChange, new: TimeRange | None) -> Horizon:
 def fresh(last: int | None, settled: int | None, *eras: ReplayRange) -> ClusterChange:
     """A cluster whose last record is of that time."""
     cluster = {"lastTimestampMs": last}
-    truth = ReconciledLog("c", (), eras, TablesProgress(), False, (), (), (), 0, cluster)
+    truth = ReconciledLog("c", (), eras, Checkpoint(), False, (), (), (), 0, cluster)
     return ClusterChange(truth, ClusterState({}, settled_ms=settled))
 
 

@@ -150,14 +150,14 @@ def test_a_lone_copy_is_walked_quicker_than_two_are_compared(tmp_path: Path) -> 
 
 
 def test_a_copy_whose_last_batch_is_gone_is_read_from_its_offset_on(tmp_path: Path) -> None:
-    from kshell.spark.reconcile import TablesProgress
+    from kshell.spark.reconcile import Checkpoint
     from kshell.spark.reconcile.inventory import Position, SegmentHead
     from kshell.spark.steps.sizing import bytes_to_plan
 
     for base in (0, 100, 200):
         write_log(tmp_path, *(batch([value("NO_OP")] * 10, base + at) for at in range(0, 100, 10)), base_offset=base)
     (copies,) = clusters([str(tmp_path)]).values()
-    reached = TablesProgress(150, positions={copies[0].path: Position("/elsewhere/0.log", 5, 140, SegmentHead(), 1)})
+    reached = Checkpoint(150, positions={copies[0].path: Position("/elsewhere/0.log", 5, 140, SegmentHead(), 1)})
     sizes = [segment.size for segment in copies[0].listing.segments]
     assert bytes_to_plan(copies, reached) == sum(sizes[1:]) // 4
     assert bytes_to_plan(copies, reached._replace(offset=0)) == sum(sizes) // 4

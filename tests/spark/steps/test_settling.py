@@ -14,7 +14,7 @@ from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.spark import gold
 from kshell.spark.files.scan import find
 from kshell.spark.options import SLICE_BYTES
-from kshell.spark.reconcile import ReconciledLog, TablesProgress, reconcile
+from kshell.spark.reconcile import Checkpoint, ReconciledLog, reconcile
 from kshell.spark.steps.step import advance
 from kshell.spark.tables.catalog import CLOSED
 from kshell.spark.tables.gold_table import GoldTable
@@ -54,7 +54,7 @@ def wrong(seed: int) -> Clock:
 def one_truth(warehouse: Warehouse, name: str, node: Path, until: int) -> ReconciledLog:
     """A log up to an offset."""
     known = warehouse.state.clusters.get(name)
-    reached = None if known is None else TablesProgress.from_json(known.reached)
+    reached = None if known is None else Checkpoint.from_json(known.reached)
     return reconcile(name, find([str(node)]), reached, until=until, piece_bytes=SLICE_BYTES)
 
 

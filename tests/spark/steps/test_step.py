@@ -21,7 +21,7 @@ from kshell.sources.directory.source import DirectorySource
 from kshell.sources.points import Point, offset_at
 from kshell.spark.files.scan import find, spelled
 from kshell.spark.options import SLICE_BYTES
-from kshell.spark.reconcile import ReconciledLog, TablesProgress, reconcile
+from kshell.spark.reconcile import Checkpoint, ReconciledLog, reconcile
 from kshell.spark.steps import ingest, planning, tasks
 from kshell.spark.steps.planning import NOW, clusters, reconcile_all, replanner
 from kshell.spark.steps.step import Summary, advance
@@ -49,7 +49,7 @@ FEW = ("3.3.2-broker-0", "4.2.1-rolled-controller-3002", "4.4.0-controller-3000"
 def one_truth(warehouse: Warehouse, name: str, node: Path, until: int | None = None) -> ReconciledLog:
     """Of a directory as a cluster of its own."""
     known = warehouse.state.clusters.get(name)
-    reached = None if known is None else TablesProgress.from_json(known.reached)
+    reached = None if known is None else Checkpoint.from_json(known.reached)
     return reconcile(name, find([str(node)]), reached, until=until, piece_bytes=SLICE_BYTES)
 
 
