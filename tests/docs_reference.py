@@ -197,7 +197,7 @@ def _command(command: Command) -> str:
         f"## Arguments\n\n{usage.arguments(command)}\n" if command.args else "",
         f"## Options\n\n{usage.options(command.flags)}\n" if command.flags else "",
         "[Every command takes more options](../commands.md#options-of-every-command).\n",
-        f"Exit code 1: {command.says_no}.\n" if command.says_no else "",
+        f"Exit code 1: {command.exit_1_when}.\n" if command.exit_1_when else "",
         "## Examples\n" if command.examples else "",
     ]
     session = sample_session()

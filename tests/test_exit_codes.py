@@ -78,7 +78,9 @@ def test_a_page_of_its_own_has_the_table_and_names_every_command_that_says_no(li
     for number, meaning in EXIT_CODES:
         assert f"- {number}: {meaning}" in flat(shown)
     for command in COMMANDS:
-        assert (f"- {command.name}: {flat(command.says_no)}" in flat(shown)) == bool(command.says_no), command.name
+        assert (f"- {command.name}: {flat(command.exit_1_when)}" in flat(shown)) == bool(command.exit_1_when), (
+            command.name
+        )
 
 
 def test_the_reference_has_the_table() -> None:
@@ -86,17 +88,17 @@ def test_the_reference_has_the_table() -> None:
     for code, meaning in EXIT_CODES:
         assert f"- `{code}`: {meaning}\n" in text
     for command in COMMANDS:
-        if command.says_no:
-            assert f"- `{command.name}`: {command.says_no}\n" in text
+        if command.exit_1_when:
+            assert f"- `{command.name}`: {command.exit_1_when}\n" in text
             page = (ROOT / f"docs/reference/commands/{command.name}.md").read_text(encoding="utf-8")
-            assert f"\nExit code 1: {command.says_no}.\n" in page
+            assert f"\nExit code 1: {command.exit_1_when}.\n" in page
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_the_manual_tells_of_1_only_where_a_command_says_no(command: Command) -> None:
     shown = flat(run(f"man {command.name}", source="")[1]).partition("EXIT CODES ")[2]
-    says_no = command.says_no or FAIL_IF_ANY in command.flags
-    assert ("- 1: " in shown) == bool(says_no)
+    exit_1_when = command.exit_1_when or FAIL_IF_ANY in command.flags
+    assert ("- 1: " in shown) == bool(exit_1_when)
     for code, meaning in EXIT_CODES:
         assert code == EXIT_FINDING or f"- {code}: {meaning}" in shown
 
@@ -279,7 +281,7 @@ def test_what_nobody_knows_is_not_a_no() -> None:
 def test_only_a_command_that_declares_it_says_no(command: Command) -> None:
     for example in command.examples:
         if example.exit_code == EXIT_FINDING:
-            assert command.says_no or FAIL_IF_ANY.names[0] in example.line, example.line
+            assert command.exit_1_when or FAIL_IF_ANY.names[0] in example.line, example.line
 
 
 # --- --fail-if-any ---------------------------------------------------------------------------------------------------

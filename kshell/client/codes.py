@@ -53,7 +53,7 @@ _REQUIRED_ACCESS = {
 """API -> the operation that StandardAuthorizer requires for it, as a user reads it (KafkaApis, ControllerApis)."""
 
 
-def may_pass(code: int) -> bool:
+def may_succeed_later(code: int) -> bool:
     """Whether the same request may succeed later, after an election or a restart.
 
     A controller that shuts down answers BROKER_NOT_AVAILABLE; Kafka's clients do not retry that code, its observers do
@@ -77,5 +77,5 @@ def failure(node: str, code: int, api: str, message: str | None = None) -> NodeE
         return ClusterIdError(node, reason, api=api, hint=hint)
     if code in (MISMATCHED_ENDPOINT_TYPE, UNSUPPORTED_ENDPOINT_TYPE):
         return WrongEndpointError(node, reason, api=api)
-    hint = "the same may go well a moment later" if may_pass(code) else "the node's own log may say more"
+    hint = "the same may go well a moment later" if may_succeed_later(code) else "the node's own log may say more"
     return ServerError(node, code, reason, api=api, hint=hint)

@@ -85,7 +85,11 @@ def infer(ranges: Mapping[int, Range], features: Mapping[str, Range], kind: str 
     if not chosen:
         return _contradicted(_best(matches), levels, anomalies)
     names = _names(chosen)
-    exact = len(names) == 1 and not anomalies and any(rank == SAME and agrees(offer, levels) for offer, rank in chosen)
+    exact = (
+        len(names) == 1
+        and not anomalies
+        and any(rank == SAME and levels_match(offer, levels) for offer, rank in chosen)
+    )
     # The range has no upper end if a release after the last known one is possible: without metadata.version, a filter
     # may hide what it added; and a feature that no known release has may be new in it.
     bounded = METADATA_VERSION in levels and features.keys() == levels.keys()
@@ -116,13 +120,13 @@ def fit(offer: Offer, ranges: Mapping[int, Range]) -> int | None:
     return rank
 
 
-def agrees(offer: Offer, levels: Mapping[str, Range]) -> bool:
+def levels_match(offer: Offer, levels: Mapping[str, Range]) -> bool:
     """Whether the levels of the supported features that the server reports are those of the release."""
     supported = releases.supported_features().get(offer.release, {})
     return all(supported.get(name) == span for name, span in levels.items())
 
 
-def raised(offer: Offer, levels: Mapping[str, Range]) -> bool:
+def has_unstable_levels(offer: Offer, levels: Mapping[str, Range]) -> bool:
     """Whether the levels can be those of the release with ``unstable.feature.versions.enable=true``: they go higher."""
     supported = releases.supported_features().get(offer.release, {}) if offer.kraft else {}
     low, high = supported.get(METADATA_VERSION, (0, -1))
@@ -196,9 +200,9 @@ def _best(matches: list[tuple[Offer, int]]) -> list[tuple[Offer, int]]:
 
 
 def _by_features(matches: list[tuple[Offer, int]], levels: Mapping[str, Range]) -> list[tuple[Offer, int]]:
-    """Return the best matches whose feature levels agree; if none is SAME, also SAME ones with raised levels."""
-    chosen = _best([match for match in matches if agrees(match[0], levels)])
-    loose = [match for match in matches if raised(match[0], levels)]
+    """Return the best matches whose feature levels agree; if none is SAME, also SAME ones with unstable levels."""
+    chosen = _best([match for match in matches if levels_match(match[0], levels)])
+    loose = [match for match in matches if has_unstable_levels(match[0], levels)]
     if all(rank != SAME for _, rank in chosen):
         chosen = chosen + [match for match in loose if match[1] == SAME]
     return chosen or _best(loose)

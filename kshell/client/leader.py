@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from kshell.client.address import Address, name_of
 from kshell.client.backoff import Backoff
-from kshell.client.codes import EPOCH_CODES, failure, may_pass
+from kshell.client.codes import EPOCH_CODES, failure, may_succeed_later
 from kshell.client.connection import Connection
 from kshell.client.nodes import TOPIC, ClusterNode, Nodes
 from kshell.errors import ConnectError, NodeError, NoLeaderError, ProtocolError, ServerError, SourceTimeoutError
@@ -321,7 +321,7 @@ class _Search:
                     current.failure = error
                 continue
             except ServerError as error:
-                if not may_pass(error.code):
+                if not may_succeed_later(error.code):
                     raise
                 current.failure = error
                 continue
@@ -329,7 +329,7 @@ class _Search:
                 return self._served(address, epoch, answer)
             if answer.error not in EPOCH_CODES:
                 current.failure = failure(answer.node, answer.error, FETCH.name)
-                if not may_pass(answer.error):
+                if not may_succeed_later(answer.error):
                     raise current.failure
             else:
                 current.claims[address] = _Claim(answer.node, answer.leader_id, answer.leader_epoch, epoch)

@@ -387,7 +387,7 @@ def ask_versions(addresses: Iterable[Address], settings: Settings) -> dict[Addre
     """Ask many nodes for their API versions, in parallel; each has twice ``settings.connect_timeout`` to answer.
 
     The client does not authenticate: nodes answer ApiVersions before SASL (KIP-43), even if they would refuse the
-    login. Failures of nodes are in the result. Raises UsageError for properties that cannot be used.
+    login. UnreadErrors of nodes are in the result. Raises UsageError for properties that cannot be used.
     """
     wanted = list(dict.fromkeys(addresses))
     replies = concurrently(lambda address: _ask_versions(address, settings), wanted, most=_MOST_ASKED)

@@ -55,7 +55,7 @@ COMMAND = Command(
     summary="the access control entries",
     run=run,
     arguments=AclsArguments,
-    meant="principal",
+    extra_words_for="principal",
     flags=(
         Flag(
             ("--principal",),

@@ -48,7 +48,7 @@ def run(session: Session, args: ApiVersionsArguments) -> Result:
     result = select(_FIELDS, [_row(key, span, ranges) for key, span in common.items()], args)
     if args.columns is None:
         kinds = {name: member.kind for name, member in node_survey.members.items()}
-        result.for_people = _for_people(result, ranges, kinds)
+        result.readable = _readable(result, ranges, kinds)
     return result
 
 
@@ -59,7 +59,7 @@ def _row(key: int, span: Range | None, ranges: Mapping[str, Mapping[int, Range]]
     return {"apiKey": key, "apiName": api_name(key), "minVersion": low, "maxVersion": high, "nodes": nodes}
 
 
-def _for_people(chosen: Iterable[Row], ranges: Mapping[str, Mapping[int, Range]], kinds: Mapping[str, str]) -> Rows:
+def _readable(chosen: Iterable[Row], ranges: Mapping[str, Mapping[int, Range]], kinds: Mapping[str, str]) -> Rows:
     """A row per API, a column per group of equal nodes; ``*`` marks what not all nodes of a kind share."""
     groups: dict[tuple[str, frozenset[tuple[int, Range]]], list[str]] = {}
     for node, offered in ranges.items():

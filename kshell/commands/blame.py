@@ -61,9 +61,9 @@ def run(session: Session, args: BlameArguments) -> Result:
     result = Rows(columns(FIELDS), rows, exit_code=code)
     formatted = [_format_row(row) for row in rows]
     if leaf is not None:
-        result.for_people = Rows(_OF_LEAF, formatted, exit_code=code)
+        result.readable = Rows(_OF_LEAF, formatted, exit_code=code)
     else:
-        result.for_people = Rows(_OF_DIRECTORY, formatted, "lines", line=_line, hanging=7, exit_code=code)
+        result.readable = Rows(_OF_DIRECTORY, formatted, "lines", line=_line, hanging=7, exit_code=code)
     return result
 
 

@@ -66,15 +66,15 @@ def run(session: Session, args: BrokersArguments) -> Result:
 
         add_software(session, rows)
     fields = _CARRYING if args.load else tuple(field for field in _FIELDS if field not in _LOAD)
-    result = select(fields, rows, args, people=_for_people)
+    result = select(fields, rows, args, readable=_readable)
     if args.columns is None:
-        result.for_people = _page(result, software=args.software)
+        result.readable = _page(result, software=args.software)
     return result
 
 
 def _page(result: Rows, *, software: bool) -> Result:
     """The text output: without software columns if no broker was asked, else with the range of versions below."""
-    table = result.for_people
+    table = result.readable
     assert isinstance(table, Rows)
     left_out = {*_OF_CLUSTER} if software else {field.name for field in _SOFTWARE}
     table.columns = tuple(column for column in table.columns if column.name not in left_out)
@@ -85,7 +85,7 @@ def _page(result: Rows, *, software: bool) -> Result:
     return Report([Section("brokers", "Brokers", table), Section("cluster", "Cluster", cluster)])
 
 
-def _for_people(row: Row) -> Row:
+def _readable(row: Row) -> Row:
     listeners = [f"{listener['name'] or '?'}://{_address(listener)}" for listener in row["listeners"]]
     features = row["supportedFeatures"]
     ranges = [f"{name} {span['min']}-{span['max']}" for name, span in features.items()] if features else features
@@ -103,7 +103,7 @@ COMMAND = Command(
     summary="the brokers of the cluster, and the software that they run",
     run=run,
     arguments=BrokersArguments,
-    meant="id",
+    extra_words_for="id",
     flags=(
         Flag(("--software",), "ask every broker itself which software it runs; needs -q or -b"),
         Flag(("--load",), "with what each broker leads and holds, and what of it is out of sync"),

@@ -284,6 +284,6 @@ COMMAND = Command(
         " names them. Brokers (-b) tell no ids of"
         " ACLs: aclId is then what the entry says. Another authorizer than Kafka's own may decide otherwise."
     ),
-    asks_state=True,
-    says_no="it is not allowed",
+    needs_records=True,
+    exit_1_when="it is not allowed",
 )

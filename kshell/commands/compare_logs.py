@@ -40,9 +40,9 @@ from kshell.sources.copies.agreement import (
     REFERENCE,
     SAME,
     STATES,
-    Agreement,
+    CopyComparison,
     CopyVerdict,
-    Parted,
+    Divergence,
     agreement,
     reason,
     which_to_keep,
@@ -257,7 +257,7 @@ def run(session: Session, args: CompareLogsArguments) -> Result:
     note_source_beside(session, args.copy)
     result = select(_FIELDS, rows, args, exit_code=code)
     if not is_given(args):
-        result.for_people = _page(rows, comparison, which_to_keep(comparison, [verdict.state for verdict in standings]))
+        result.readable = _page(rows, comparison, which_to_keep(comparison, [verdict.state for verdict in standings]))
     return result
 
 
@@ -283,7 +283,9 @@ def _hash_at(
     return None if then.damage else image_hash(then.image)
 
 
-def _row(verdict: CopyVerdict, comparison: Agreement, difference: str | None, redaction: Redaction) -> dict[str, Any]:
+def _row(
+    verdict: CopyVerdict, comparison: CopyComparison, difference: str | None, redaction: Redaction
+) -> dict[str, Any]:
     copy, parted, newest = verdict.copy, verdict.parted, verdict.copy.newest
     return {
         "copy": copy.path,
@@ -311,7 +313,7 @@ def _left_out(copy: Copy) -> str | None:
     return "what is damaged was not compared" if copy.damage else None
 
 
-def _records(parted: Parted, redaction: Redaction, *, from_peer: bool = False) -> Iterator[dict[str, Any]]:
+def _records(parted: Divergence, redaction: Redaction, *, from_peer: bool = False) -> Iterator[dict[str, Any]]:
     """The records of the batch at which two logs diverge, from the first differing one on; of the peer if asked."""
     mine, theirs = _raw(parted.batch), _raw(parted.other_batch)
     skipped = 0
@@ -356,7 +358,7 @@ def _format_row(row: dict[str, Any]) -> Row:
     return row | {"state": f"{REFERENCE}, {DAMAGED}"} if is_damaged_reference else row
 
 
-def _page(rows: list[dict[str, Any]], comparison: Agreement, advice: str) -> Report:
+def _page(rows: list[dict[str, Any]], comparison: CopyComparison, advice: str) -> Report:
     """The text output: the table, which copy to keep, then reasons, differing records and damage in full."""
     end = comparison.reference.end or 0
     committed = f"below offset {comparison.committed}, as far as these copies prove it"
@@ -426,5 +428,5 @@ COMMAND = Command(
         " Text says below the table which copy to keep, and why."
     ),
     needs_source=False,
-    says_no="the copies are not of one history (4 where one is damaged)",
+    exit_1_when="the copies are not of one history (4 where one is damaged)",
 )

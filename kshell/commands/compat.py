@@ -57,9 +57,9 @@ def run(session: Session, args: CompatArguments) -> Result:
     rows = [_row(verdict, node_survey) for verdict in verdicts]
     is_single_feature = args.feature is not None
     code = code_of(row["usable"] for row in rows) if is_single_feature else EXIT_OK
-    result = select(_FIELDS, rows, args, people=_for_people, exit_code=code)
+    result = select(_FIELDS, rows, args, readable=_readable, exit_code=code)
     if is_single_feature and not is_given(args):
-        result.for_people = _page(rows)
+        result.readable = _page(rows)
     return result
 
 
@@ -124,7 +124,7 @@ def _reasons(blockers: Iterable[Blocker[str]]) -> list[str]:
     return [f"{', '.join(nodes)}: {reason}" if nodes else reason for reason, nodes in nodes_by_reason.items()]
 
 
-def _for_people(row: Row) -> Row:
+def _readable(row: Row) -> Row:
     return {
         **row,
         "usable": _USABLE[row["usable"]],
@@ -186,5 +186,5 @@ COMMAND = Command(
         " and reason says why. usable is null (unknown) where nobody knows: a node was not asked, or a level is not"
         " told."
     ),
-    says_no="with a FEATURE: it is not usable (3 where that is unknown)",
+    exit_1_when="with a FEATURE: it is not usable (3 where that is unknown)",
 )

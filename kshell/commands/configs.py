@@ -12,7 +12,7 @@ from kshell.errors import EXIT_FINDING, EXIT_OK, KshellError, NodeError, UsageEr
 from kshell.metadata.families.configs import Resource, resource_segment
 from kshell.metadata.redaction import REDACTED, config_is_secret
 from kshell.sources.brokers.config_entries import UNKNOWN
-from kshell.tables.configs import check, for_people, rows_of_log, rows_of_node
+from kshell.tables.configs import check, readable, rows_of_log, rows_of_node
 from kshell.tables.selection import RowArguments, is_given, row_flags, select
 from kshell.tables.state.cluster import CONFIG_FIELDS
 
@@ -57,7 +57,7 @@ def run(session: Session, args: ConfigsArguments) -> Result:
     fields = [
         field._replace(wide=False) if args.docs and field.name == "documentation" else field for field in CONFIG_FIELDS
     ]
-    return select(fields, _rows(session, resources, args), args, people=for_people)
+    return select(fields, _rows(session, resources, args), args, readable=readable)
 
 
 def _rows(session: Session, resources: list[Resource], args: ConfigsArguments) -> list[dict[str, Any]]:
@@ -186,5 +186,5 @@ COMMAND = Command(
         " or group, else on CLUSTER:kafka-cluster. configs check changes nothing and asks no node to: it judges by type"
         " and by the valid values that are known."
     ),
-    says_no="with check: a value would not be taken",
+    exit_1_when="with check: a value would not be taken",
 )

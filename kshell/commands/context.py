@@ -87,7 +87,7 @@ def _list(saved_contexts: Contexts) -> Rows:
     rows.sort(key=lambda row: str(row["name"]))
     result = Rows(_COLUMNS, rows)
     used = [column for column in _COLUMNS if any(row[column.name] is not None for row in rows)]
-    result.for_people = Rows(tuple(column._replace(wide=False) for column in used) or _COLUMNS, rows)
+    result.readable = Rows(tuple(column._replace(wide=False) for column in used) or _COLUMNS, rows)
     return result
 
 

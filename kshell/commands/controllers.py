@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 def run(session: Session, args: RowArguments) -> Result:
     """Return one row per registered controller, and per voter without a registration (before 3.7, or from brokers)."""
-    return select(FIELDS, controller_rows(session), args, people=_for_people)
+    return select(FIELDS, controller_rows(session), args, readable=_readable)
 
 
-def _for_people(row: Row) -> Row:
+def _readable(row: Row) -> Row:
     points = row.get("listeners")
     listeners = (
         [f"{listener['name']}://{name_of(listener['host'], listener['port'])}" for listener in points]
@@ -38,7 +38,7 @@ COMMAND = Command(
     summary="the controllers of the cluster, and which one is active",
     run=run,
     arguments=RowArguments,
-    meant="id",
+    extra_words_for="id",
     flags=row_flags(FIELDS),
     examples=(
         Example("controllers", "every controller"),

@@ -24,7 +24,7 @@ from kshell.history.diff import (
     is_double,
     unknown_subtrees,
 )
-from kshell.history.diff_by_content import by_content, for_people
+from kshell.history.diff_by_content import by_content, readable
 from kshell.history.records import changed_parts
 from kshell.sources.choose import choose, open_source
 from kshell.sources.directory.files import local_path
@@ -122,7 +122,7 @@ def _result(args: DiffArguments, comparison: TreeComparison, place: Segments, *,
 
         patch = comparison.patch()
         result: Result = Value(join(place), "patch", patch, exit_code=EXIT_FINDING if patch else 0)
-        result.for_people = Text(json.dumps(patch, indent=2, ensure_ascii=False), exit_code=result.exit_code)
+        result.readable = Text(json.dumps(patch, indent=2, ensure_ascii=False), exit_code=result.exit_code)
         return result
     every = comparison.changes()
     every = by_content(every) if is_content else every
@@ -135,8 +135,8 @@ def _result(args: DiffArguments, comparison: TreeComparison, place: Segments, *,
     if place[: len(TOPICS_BY_ID)] != TOPICS_BY_ID:
         result.page = _PAGE._replace(double=_is_by_id)
     single = [(change, is_chosen) for change, is_chosen in choices if not is_double(change.path, place)]
-    told = for_people(single) if is_content else (change for change, is_chosen in single if is_chosen)
-    result.for_people = diff_rows((change.row() for change in told), code)
+    told = readable(single) if is_content else (change for change, is_chosen in single if is_chosen)
+    result.readable = diff_rows((change.row() for change in told), code)
     return result
 
 
@@ -318,5 +318,5 @@ COMMAND = Command(
         " PATH): applied, it gives what that prints of b."
     ),
     needs_source=False,
-    says_no="something differs, whether --where shows it or not",
+    exit_1_when="something differs, whether --where shows it or not",
 )

@@ -67,7 +67,7 @@ def run(session: Session, args: DrainCheckArguments) -> Result:
     refuse_unknown(image, leaving)
     session.remarks += _already_down(image, leaving)
     result = select(_FIELDS, rows, args, exit_code=EXIT_FINDING if rows else EXIT_OK)
-    result.for_people = select(_FIELDS, worst_first(rows, args, "risk", RISKS), args)
+    result.readable = select(_FIELDS, worst_first(rows, args, "risk", RISKS), args)
     return result
 
 
@@ -151,6 +151,6 @@ COMMAND = Command(
         f" {MIN_ISR} A partition that has no replica in sync on these brokers loses nothing, and is not listed, however"
         " bad it is."
     ),
-    asks_state=True,
-    says_no="a partition would suffer, whether the options show it or not",
+    needs_records=True,
+    exit_1_when="a partition would suffer, whether the options show it or not",
 )

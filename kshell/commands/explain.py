@@ -81,7 +81,7 @@ def run(session: Session, args: ExplainArguments) -> Result:
     rows = [_row(piece) for piece in pieces]
     result = select(_FIELDS, rows, args, exit_code=EXIT_OK if located.fault is None else EXIT_DATA)
     if not is_given(args):
-        result.for_people = Rows(result.columns, list(_lines(rows)), "lines", line=_line, hanging=_FIELD_AT)
+        result.readable = Rows(result.columns, list(_lines(rows)), "lines", line=_line, hanging=_FIELD_AT)
     return result
 
 

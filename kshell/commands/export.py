@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
-from kshell.engine.staging import demand_new_directory, demand_new_file, new_directory
+from kshell.engine.staging import new_directory, require_new_directory, require_new_file
 from kshell.errors import SourceError, UsageError, did_you_mean
 from kshell.history.catalog import past_tables
 from kshell.tables.declaration import Table, image_for, load_for, tables, with_progress
@@ -46,10 +46,10 @@ def run(session: Session, args: ExportArguments) -> Result:
         raise UsageError("export: the directory has no name", hint="export --format csv DIRECTORY")
     lone_file = f"{DATABASE}.{chosen_format}" if {chosen_format, _SUFFIXES.get(suffix)} <= _DATABASES else None
     if lone_file is not None:
-        target = demand_new_file(session, args.directory, force=args.force, example="export audit.sqlite")
+        target = require_new_file(session, args.directory, force=args.force, example="export audit.sqlite")
     else:
         hint = "--force writes into it, over files of the same names"
-        target = demand_new_directory(session, args.directory, hint, force=args.force)
+        target = require_new_directory(session, args.directory, hint, force=args.force)
     chosen = _chosen(args.table, with_past=args.history)
     load_for(session, [table for table in chosen if table.parts])
     with new_directory(args.directory, target, lone_file) as place, WRITERS[chosen_format](place) as writer:

@@ -86,13 +86,13 @@ def run(session: Session, args: FeaturesArguments) -> Result:
     if sum(changes) > 1:
         raise UsageError("features: --can-upgrade, --can-downgrade and map are three questions: give one of them")
     if args.what is not None:
-        return _answer(_MAP, _map(), args, _map_for_people)
+        return _answer(_MAP, _map(), args, _map_readable)
     from kshell.cluster.features import cluster_features
     from kshell.cluster.kafka_tools import kafka_tools
 
     if not any(changes):
         found = cluster_features(session)
-        return _answer(_STATE, _state(found, kafka_tools(session, found)), args, _state_for_people)
+        return _answer(_STATE, _state(found, kafka_tools(session, found)), args, _state_readable)
     wanted = args.can_upgrade or args.can_downgrade or []
     targets = parse_targets(wanted, upgrade=bool(args.can_upgrade))
     found = cluster_features(session, ask=True)
@@ -101,12 +101,12 @@ def run(session: Session, args: FeaturesArguments) -> Result:
     tools = kafka_tools(session, found)
     rows = [_row(verdict) | {"command": _command(verdict, tools, upgrade=upgrade)} for verdict in verdicts]
     code = code_of(verdict.possible for verdict in verdicts)
-    result = _answer(_CHANGE, rows, args, _change_for_people, code)
+    result = _answer(_CHANGE, rows, args, _change_readable, code)
     if not is_given(args):
-        shown = result.for_people if isinstance(result.for_people, Rows) else result
+        shown = result.readable if isinstance(result.readable, Rows) else result
         target = " ".join(wanted)
         sentence = _sentence(code, verdicts, found, target)
-        result.for_people = Report([Section("answer", sentence, {}), Section("features", "", shown)])
+        result.readable = Report([Section("answer", sentence, {}), Section("features", "", shown)])
     return result
 
 
@@ -137,7 +137,7 @@ def _answer(
     fields: tuple[Field, ...],
     rows: list[dict[str, Any]],
     args: FeaturesArguments,
-    people: Callable[[Row], Row],
+    readable: Callable[[Row], Row],
     exit_code: int = EXIT_OK,
 ) -> Rows:
     """Apply ``--where``, ``--columns`` and the like. Raises UsageError for a column that only another question has."""
@@ -145,7 +145,7 @@ def _answer(
     for name in (*(args.columns or ()), *(key.name for key in args.sort or ())):
         if name not in known:
             raise UsageError(f"features: this answer has no field {name}", hint=f"fields: {', '.join(sorted(known))}")
-    return select(fields, rows, args, people=people, exit_code=exit_code)
+    return select(fields, rows, args, readable=readable, exit_code=exit_code)
 
 
 # --- the present state ---------------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def _state(found: ClusterFeatures, tools: KafkaTools) -> list[dict[str, Any]]:
     return [_feature(found, name, tools) for name in names]
 
 
-def _state_for_people(row: Row) -> Row:
+def _state_readable(row: Row) -> Row:
     nodes = [f"{title} {span['min']}-{span['max']}" for title, span in row["nodes"].items()]
     return {**row, "nodes": nodes, "inTheWay": row["inTheWay"] or None}
 
@@ -260,7 +260,7 @@ def _row(verdict: LevelVerdict) -> dict[str, Any]:
     }
 
 
-def _change_for_people(row: Row) -> Row:
+def _change_readable(row: Row) -> Row:
     return {
         **row,
         "level": level_title(row["feature"], row["level"]),
@@ -293,7 +293,7 @@ def _map() -> list[dict[str, Any]]:
     return rows
 
 
-def _map_for_people(row: Row) -> Row:
+def _map_readable(row: Row) -> Row:
     needs = [f"{name} {level_title(name, least)}" for name, least in row["needs"].items()]
     return {**row, "needs": needs or None}
 
@@ -368,6 +368,6 @@ COMMAND = Command(
         " them. kraft.version is part of the quorum. In the map, release is the first whose servers support the level,"
         " lastRelease the last one, and metadataVersion what has it by default."
     ),
-    says_no="with --can-upgrade or --can-downgrade: some of it is not possible (3 where that is unknown)",
+    exit_1_when="with --can-upgrade or --can-downgrade: some of it is not possible (3 where that is unknown)",
     needs_source=False,
 )

@@ -39,7 +39,7 @@ def run(session: Session, args: FollowArguments) -> Result:
     result = Rows(COLUMNS, rows, "lines", line=_line, hanging=7, live=True)
     if not args.noop:
         people = (row for row in rows if row["type"] != NO_OP)
-        result.for_people = Rows(COLUMNS, people, "lines", line=_line, hanging=7, live=True)
+        result.readable = Rows(COLUMNS, people, "lines", line=_line, hanging=7, live=True)
     return result
 
 

@@ -112,6 +112,6 @@ COMMAND = Command(
         "Searches the values as they are shown: strings as they are, numbers, lists and the like as compact JSON, each"
         " field of an object by itself. Redacted values are the text [redacted] to grep as well."
     ),
-    asks_state=True,
-    says_no="nothing is found",
+    needs_records=True,
+    exit_1_when="nothing is found",
 )

@@ -33,7 +33,7 @@ def run(session: Session, args: HashArguments) -> Result:
         SourceError: the source is brokers, which report only parts of the image.
         UsageError: the path is outside ``/image``.
     """
-    session.source.demand_log("hash")
+    session.source.require_log("hash")
     hits = session.find(args.path or "/image")
     path = hits[0][0]
     if len(hits) > 1 or path[:1] != ("image",):
@@ -71,5 +71,5 @@ COMMAND = Command(
         " only their hash leaves. All nodes of a cluster have the same hash at the same offset: give --as-of an offset"
         " that both have. Where two nodes differ at an offset, `compare-logs` says in what."
     ),
-    says_no="the hash is not the one that --expect names",
+    exit_1_when="the hash is not the one that --expect names",
 )

@@ -12,7 +12,7 @@ from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrRowArguments, min_isr_of
 from kshell.engine import tones
 from kshell.engine.declaration import Command, Example, Flag, Task
-from kshell.engine.result import Column, PageLayout, Report, Result, Row, Rows, Section, Text, Toned
+from kshell.engine.result import Column, PageLayout, Report, Result, Row, Rows, Section, StyledText, Text
 from kshell.errors import EXIT_FINDING, EXIT_OK, NoLeaderError
 from kshell.metadata.health.check import ERROR, LEVELS, Check, Finding, checks
 from kshell.metadata.health.examine import Health, examine
@@ -70,7 +70,7 @@ def run(session: Session, args: HealthArguments) -> Result:
     if not is_given(args):
         result.page = PageLayout(result.columns, fold=("level", "finding"))
     if not is_given(args) and (args.output or session.settings.get("output") or "text") == "text":
-        result.for_people = _for_people(found)
+        result.readable = _readable(found)
     return result
 
 
@@ -111,7 +111,7 @@ def counted(findings: Iterable[Finding]) -> dict[str, int]:
     return {level: counts[level] for level in LEVELS if counts[level]}
 
 
-def _for_people(found: Health) -> Result:
+def _readable(found: Health) -> Result:
     if not found.findings:
         return Text(f"no findings: {len(checks())} checks, {found.topics} topics, {found.partitions} partitions")
     counts = ", ".join(f"{count} {level}" for level, count in counted(found.findings).items())
@@ -122,7 +122,7 @@ def _for_people(found: Health) -> Result:
 
 
 def _section(made: Check, findings: list[Finding]) -> Section:
-    title = Toned(f"{made.level}: {made.name} ({len(findings)}): {made.about}", made.level)
+    title = StyledText(f"{made.level}: {made.name} ({len(findings)}): {made.about}", made.level)
     return Section(made.name, title, Rows((Column("line"),), _Lines(findings), style="prose", line_column="line"))
 
 
@@ -200,8 +200,8 @@ COMMAND = Command(
         f"{_described()}\n\n"
         "What brokers (-b) do not tell is not checked; a note names what that is."
     ),
-    asks_state=True,
-    says_no=(
+    needs_records=True,
+    exit_1_when=(
         "a finding has --fail-on's level (error unless given) or a worse one; with --where, only findings that it"
         " chooses count"
     ),

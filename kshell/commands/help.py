@@ -49,7 +49,7 @@ def _overview() -> Result:
     start = (
         "Start with status, then health. `help COMMAND` says how a command is used, `help cookbook` what to ask when."
     )
-    result.for_people = Report(
+    result.readable = Report(
         [
             Section("start", start, {}),
             *sections,

@@ -182,7 +182,7 @@ def run(session: Session, args: InfoArguments) -> Result:
     counted = [*log.types.values(), *(inside.types.values() if inside else ())]
     damaged = damaged or any(type_survey.malformed for type_survey in counted)
     result = Report(sections, exit_code=EXIT_DATA if damaged else EXIT_OK)
-    result.for_people = Report([sections[-1], *sections[:-1]])
+    result.readable = Report([sections[-1], *sections[:-1]])
     return result
 
 
@@ -211,7 +211,7 @@ def _meta_properties(paths: list[str]) -> Result:
             directory.path: sentences for directory, sentences in zip(directories, problems, strict=True) if sentences
         }
         sections.append(Section("problems", "Problems", faulty))
-    result.for_people = Report(sections)
+    result.readable = Report(sections)
     return result
 
 

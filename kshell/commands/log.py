@@ -25,8 +25,8 @@ from kshell.history.records import (
     LOG_FIELDS,
     NO_OP,
     TYPE_FLAG,
-    Concern,
     Found,
+    PathRecordFilter,
     conclude,
     only,
     place_of,
@@ -76,7 +76,7 @@ def run(session: Session, args: LogArguments) -> Result:
     result.rows = search.rows(result, named=False)
     people = Rows(_COLUMNS, (), "lines", line=_line, hanging=7)
     people.rows = search.rows(people, named=True)
-    result.for_people = people
+    result.readable = people
     return result
 
 
@@ -99,7 +99,7 @@ def _statistics(session: Session, args: LogArguments) -> Result:
 
     deque(records.each(count_batch), maxlen=0)
     result = Rows(columns(WEIGHT_FIELDS), list(weight.rows()))
-    result.for_people = Drawing(lambda width: draw(weight, width, plain=os.environ.get("TERM") == "dumb"))
+    result.readable = Drawing(lambda width: draw(weight, width, plain=os.environ.get("TERM") == "dumb"))
     damage, records.damage = records.damage, []  # conclude() would raise it; the counts are shown all the same
     conclude(session, records, result)
     if damage:
@@ -141,7 +141,7 @@ class _Search:
         """Rows of matching records; ``named``: find the path that each touches, which only text output shows."""
         session = self._session
         # The path of a record depends on earlier records about the same object, so these are read as well.
-        concern = None if self._place is None else Concern(self._place)
+        concern = None if self._place is None else PathRecordFilter(self._place)
         wanted = concern or (None if named else self._wanted())
         records = log_records(
             session.source,
@@ -180,7 +180,7 @@ class _Search:
         with suppress(DataError):  # without an image or the whole log, nothing proves that the path never existed
             if tree_node(session.root, place) is not None:
                 return
-            concern = Concern(place)
+            concern = PathRecordFilter(place)
             records = log_records(
                 session.source,
                 until=session.until,

@@ -41,7 +41,7 @@ def page(session: Session, name: str) -> Result:
         session.remarks.append(f"this is what Kafka 3.3 to {NEWEST} define; a running cluster (-q, -b) documents it")
     sections = [Section(kind if len(facts_by_type) > 1 else "", kind, facts) for kind, facts in facts_by_type.items()]
     result = Report(sections)
-    result.for_people = Text("\n\n".join(_page(facts) for facts in facts_by_type.values()), markdown=True)
+    result.readable = Text("\n\n".join(_page(facts) for facts in facts_by_type.values()), markdown=True)
     return result
 
 

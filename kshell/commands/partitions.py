@@ -92,7 +92,7 @@ COMMAND = Command(
     summary="the partitions of all topics, or those with certain problems",
     run=run,
     arguments=PartitionsArguments,
-    meant="topic",
+    extra_words_for="topic",
     flags=(
         *(Flag((f"--{name}",), f"those {description}") for name, description in _PROBLEM_DESCRIPTIONS.items()),
         MIN_ISR_DEFAULT,

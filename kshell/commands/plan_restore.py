@@ -223,7 +223,7 @@ def run(session: Session, args: PlanRestoreArguments) -> Result:
     restore_steps = steps(image, KafkaTools(server, command_config=args.command_config))
     result = select(_FIELDS, [step._asdict() for step in restore_steps], args)
     if args.columns is None:
-        result.for_people = Rows((), _Script(result, with_server=args.bootstrap_server is None), "lines", "line")
+        result.readable = Rows((), _Script(result, with_server=args.bootstrap_server is None), "lines", "line")
     return result
 
 

@@ -64,7 +64,7 @@ def run(session: Session, args: QuorumArguments) -> Result:
     nodes = session.source.nodes
     told = _of_log(session) if nodes is None or session.until is not None else _of_nodes(nodes)
     result = Report([Section("", "", told)])
-    result.for_people = _for_people(told)
+    result.readable = _readable(told)
     return result
 
 
@@ -134,7 +134,7 @@ def _voter(voter: Mapping[str, Any]) -> dict[str, Any]:
 # --- text output -----------------------------------------------------------------------------------------------------
 
 
-def _for_people(told: Mapping[str, Any]) -> Report:
+def _readable(told: Mapping[str, Any]) -> Report:
     head = {name: told[name] for name in ("clusterId", "leaderId", "leaderEpoch", "highWatermark")}
     # Ages are relative to the leader's clock if known: a leader reports the time of its answer as its own last fetch.
     leader = next((one for one in told["voters"] if one["id"] == told["leaderId"]), None)
@@ -205,5 +205,5 @@ COMMAND = Command(
         " LeaderChange record of its epoch is deleted. --can-upgrade says for each thing that kraft.version 1 needs"
         " whether it is there; only controllers of Kafka 4.1 or later change a quorum."
     ),
-    says_no="with --can-upgrade: something is missing (3 where it is not known)",
+    exit_1_when="with --can-upgrade: something is missing (3 where it is not known)",
 )

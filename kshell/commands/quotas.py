@@ -25,7 +25,7 @@ COMMAND = Command(
     summary="the limits of users, client ids and addresses",
     run=run,
     arguments=RowArguments,
-    meant="user",
+    extra_words_for="user",
     flags=row_flags(TABLE.fields),
     examples=(
         Example("quotas", "every limit"),

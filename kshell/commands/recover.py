@@ -16,7 +16,7 @@ from kshell.engine import tones
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.local_files import complete_file, note_source_beside
 from kshell.engine.result import Report, Result, Row, Rows, Section, typed
-from kshell.engine.staging import demand_empty, new_directory
+from kshell.engine.staging import new_directory, require_empty
 from kshell.engine.walk import counted, names_and_values
 from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, UsageError
 from kshell.history.records import row_of
@@ -104,7 +104,7 @@ def run(session: Session, args: RecoverArguments) -> Result:
     ]
     sections.append(Section("steps", "Steps", {str(n): step for n, step in enumerate(recovery.steps(), 1)}))
     result = Report(sections, exit_code=EXIT_DATA if survivors.reference.damage else EXIT_OK)
-    result.for_people = _plan_shown(sections, plan.uncommitted)
+    result.readable = _plan_shown(sections, plan.uncommitted)
     return result
 
 
@@ -147,7 +147,7 @@ def _written(directory: str, plan: _Plan, voter: Voter) -> dict[str, Any]:
     target = os.path.realpath(local_path(directory))
     if any(is_inside(target, os.path.dirname(copy.source.path) or ".") for copy in survivors.copies):
         raise CommandError(f"{directory}: is in a copy, where kshell writes nothing", hint="choose another directory")
-    demand_empty(directory, target, "choose a new directory: nothing is ever written over")
+    require_empty(directory, target, "choose a new directory: nothing is ever written over")
     with new_directory(directory, target) as place:
         end = write(place, survivors, voter, plan.kraft_version, plan.listener, plan.session.progress)
     return {

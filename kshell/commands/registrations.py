@@ -112,7 +112,7 @@ COMMAND = Command(
     summary="the registrations of brokers and controllers, and which of them are stale",
     run=run,
     arguments=RegistrationsArguments,
-    meant="id",
+    extra_words_for="id",
     flags=(Flag(("--stale",), "only those that nothing which runs seems to stand behind"), *row_flags(_FIELDS)),
     examples=(
         Example("registrations", "all of them"),

@@ -15,7 +15,7 @@ from kshell.engine import plain, registry
 from kshell.engine.arguments import parse
 from kshell.engine.declaration import Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Rows, typed
-from kshell.engine.staging import demand_new_file
+from kshell.engine.staging import require_new_file
 from kshell.errors import CommandError, KshellError, UsageError
 from kshell.own_files import replacing
 from kshell.sources.points import Since
@@ -112,7 +112,7 @@ def run(session: Session, args: ReportArguments) -> Result:
         raise UsageError("report: never holds secrets", hint="leave out --show-secrets")
     if not args.to:
         raise UsageError("report: where shall the page go?", hint="report --to incident.html")
-    target = demand_new_file(session, args.to, force=args.force, example="report --to incident.html")
+    target = require_new_file(session, args.to, force=args.force, example="report --to incident.html")
     begin = _begin(session, args.since)
     answers = [_answer(session, chapter, begin) for chapter in _chapters(session)]
     # Late and by name: commands may not import rendering, which front ends do, but here the file is the result.
@@ -224,7 +224,7 @@ COMMAND = Command(
     summary="what is wrong and what happened, as one HTML page to attach to a ticket",
     run=run,
     arguments=ReportArguments,
-    meant="--to",
+    extra_words_for="--to",
     flags=(
         Flag(("--to",), "where the page goes", metavar="FILE.html", required=True),
         Flag(

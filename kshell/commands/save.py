@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
 from kshell.engine.local_files import complete_file
 from kshell.engine.result import Report, Result, Section
-from kshell.engine.staging import demand_new_directory, new_directory
+from kshell.engine.staging import new_directory, require_new_directory
 from kshell.errors import CommandError, DataError, UsageError
 from kshell.sources.directory.files import METADATA_DIRECTORY, Listing
 from kshell.sources.directory.sidecar_files import cluster_id, meta_properties
@@ -41,10 +41,10 @@ def run(session: Session, args: SaveArguments) -> Result:
         SourceError: the source cannot be read, or has no log.
         DataError: what is there cannot be saved.
     """
-    session.source.demand_log("save")
+    session.source.require_log("save")
     if not args.directory:
         raise UsageError("save: the directory has no name", hint="save DIRECTORY")
-    target = demand_new_directory(session, args.directory, _HINT)
+    target = require_new_directory(session, args.directory, _HINT)
     with new_directory(args.directory, target) as place:
 
         def write(listing: Listing) -> tuple[MetadataWriter, Listing, list[str]]:

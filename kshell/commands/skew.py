@@ -74,7 +74,7 @@ def run(session: Session, args: SkewArguments) -> Result:
     fields = _RACK if args.rack else _BROKER
     result = select(fields, rows, args)
     if args.columns is None and rows:
-        result.for_people = Report(
+        result.readable = Report(
             [
                 Section("rows", "Racks" if args.rack else "Brokers", select(fields, rows, args)),
                 Section("spread", "Spread", _spread(rows)),
@@ -150,7 +150,7 @@ COMMAND = Command(
     summary="how evenly leaders and replicas are spread over brokers or racks",
     run=run,
     arguments=SkewArguments,
-    meant="broker",
+    extra_words_for="broker",
     flags=(Flag(("--rack",), "by rack, with the partitions that one rack would take along"), *row_flags(_FIELDS)),
     examples=(
         Example("skew", "by broker"),

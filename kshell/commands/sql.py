@@ -62,7 +62,7 @@ COMMAND = Command(
     summary="a SELECT over the tables, run by DuckDB",
     run=run,
     arguments=SqlArguments,
-    meant="query",
+    extra_words_for="query",
     args=(Arg("query", "one SELECT, in quotes", complete=complete_query),),
     flags=(FAIL_IF_ANY,),
     examples=(

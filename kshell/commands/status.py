@@ -13,7 +13,7 @@ from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrArguments, min_isr_of
 from kshell.commands.health import level_of
 from kshell.engine.declaration import Command, Example, Task
-from kshell.engine.result import Report, Result, Rows, Section, Toned, typed
+from kshell.engine.result import Report, Result, Rows, Section, StyledText, typed
 from kshell.engine.walk import counted
 from kshell.errors import NodeError
 from kshell.metadata.feature_levels import KRAFT_VERSION, METADATA_VERSION, level_name
@@ -47,7 +47,7 @@ def run(session: Session, args: MinIsrArguments) -> Result:
     problems = _problems(health)
     result = Report([*sections, Section("problems", "Problems", Rows(_PROBLEMS, problems, tone=level_of))])
     facts: dict[str, Any] = {section.key: section.body for section in sections}
-    result.for_people = Report([_problems_shown(problems), Section("cluster", "Cluster", _facts_shown(**facts))])
+    result.readable = Report([_problems_shown(problems), Section("cluster", "Cluster", _facts_shown(**facts))])
     return result
 
 
@@ -166,7 +166,7 @@ def _problems_shown(problems: list[dict[str, Any]]) -> Section:
     if not problems:
         return Section("problems", "Problems: none", {})
     rows: list[Mapping[str, Any]] = [
-        problem | {"level": Toned(problem["level"], problem["level"])} for problem in problems[:_MOST]
+        problem | {"level": StyledText(problem["level"], problem["level"])} for problem in problems[:_MOST]
     ]
     more = f"{counted(len(problems) - _MOST, 'more kind')}, and " if len(problems) > _MOST else ""
     return Section("problems", f"Problems: `health` has {more}what to do", Rows(_SHOWN, rows))
@@ -207,8 +207,8 @@ def _facts_shown(
                 "largest lag": quorum["maxLag"],
             }
         ),
-        "nodes": Toned(nodes, ERROR if fenced else ""),
-        "partitions": Toned(partitions, ERROR if counts["offline"] or counts["underMinIsr"] else ""),
+        "nodes": StyledText(nodes, ERROR if fenced else ""),
+        "partitions": StyledText(partitions, ERROR if counts["offline"] or counts["underMinIsr"] else ""),
     }
 
 

@@ -321,7 +321,7 @@ COMMAND = Command(
     summary="partitions on brokers' disks that the image does not place there, and missing ones",
     run=run,
     arguments=StraysArguments,
-    meant="topic",
+    extra_words_for="topic",
     flags=(
         Flag(
             ("--log-dirs",),
@@ -356,6 +356,6 @@ COMMAND = Command(
         " missing. A broker with several log directories needs all of them in one listing. The image and the disks are"
         " not of the same moment: what was created, moved or deleted in between may show."
     ),
-    asks_state=True,
-    says_no="there is a finding, whether the options show it or not",
+    needs_records=True,
+    exit_1_when="there is a finding, whether the options show it or not",
 )

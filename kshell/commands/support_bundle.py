@@ -14,7 +14,7 @@ from kshell.engine import plain, registry
 from kshell.engine.arguments import parse
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
-from kshell.engine.staging import demand_new_file
+from kshell.engine.staging import require_new_file
 from kshell.errors import KshellError, UsageError
 from kshell.json_text import to_json
 from kshell.own_files import replacing
@@ -95,7 +95,7 @@ def run(session: Session, args: SupportBundleArguments) -> Result:
     """
     if session.redaction.show_secrets:
         raise UsageError("support-bundle: never holds secrets", hint="leave out --show-secrets")
-    target = demand_new_file(session, args.file, force=args.force, example="support-bundle bundle.zip")
+    target = require_new_file(session, args.file, force=args.force, example="support-bundle bundle.zip")
     from zipfile import ZIP_DEFLATED, ZipFile  # late: help and completion do without
 
     rows: list[dict[str, Any]] = []

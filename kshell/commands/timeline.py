@@ -48,7 +48,7 @@ def run(session: Session, args: TimelineArguments) -> Result:
         raise UsageError(
             "timeline: --all, or one topic or partition; not both", hint="`help timeline` shows how it is used"
         )
-    session.source.demand_log("timeline")
+    session.source.require_log("timeline")
     then = until(session, args.until)
     story = story_of(then, "timeline")
     if story.chronicle is None:
@@ -62,7 +62,7 @@ def run(session: Session, args: TimelineArguments) -> Result:
     if args.target is not None:
         target(then, story, args.target)  # rows are read lazily: report an unknown topic before anything is printed
     result = Rows(COLUMNS, read_rows())
-    result.for_people = Drawing(
+    result.readable = Drawing(
         lambda width: _plot(session, story, read_rows(), first, width, plain=args.ascii or _is_plain())
     )
     if then is not session:

@@ -19,10 +19,10 @@ _TIMES = ("issueTimestamp", "expiryTimestamp", "maxTimestamp")
 
 def run(session: Session, args: RowArguments) -> Result:
     """Return one row per token; text output has times instead of milliseconds."""
-    return table_answer(session, args, TABLE, people=_for_people)
+    return table_answer(session, args, TABLE, readable=_readable)
 
 
-def _for_people(row: Row) -> Row:
+def _readable(row: Row) -> Row:
     return {**row, **{name: iso(row[name]) for name in _TIMES}}
 
 
@@ -32,7 +32,7 @@ COMMAND = Command(
     summary="the delegation tokens, and when they end",
     run=run,
     arguments=RowArguments,
-    meant="owner",
+    extra_words_for="owner",
     flags=row_flags(TABLE.fields),
     examples=(
         Example("tokens", "every token, the one that ends first above"),

@@ -31,7 +31,7 @@ COMMAND = Command(
     summary="the topics, and how many of their partitions are in trouble",
     run=run,
     arguments=MinIsrRowArguments,
-    meant="name",
+    extra_words_for="name",
     flags=(MIN_ISR_DEFAULT, *row_flags(TABLE.fields)),
     examples=(
         Example("topics", "every topic"),

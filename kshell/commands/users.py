@@ -25,7 +25,7 @@ COMMAND = Command(
     summary="the users with SCRAM credentials, their mechanisms and iterations",
     run=run,
     arguments=RowArguments,
-    meant="name",
+    extra_words_for="name",
     flags=row_flags(TABLE.fields),
     examples=(
         Example("users", "every credential"),

@@ -75,7 +75,7 @@ def run(session: Session, args: VerifyArguments) -> Result:
     Raises:
         SourceError: the source is brokers, which have no files, or the log cannot be read.
     """
-    session.source.demand_log("verify")
+    session.source.require_log("verify")
     source, until, progress = session.source, session.until, session.progress
     checks, types = verify_files(source, until, progress, decode=args.deep)
     if args.deep:
@@ -84,9 +84,9 @@ def run(session: Session, args: VerifyArguments) -> Result:
         checks = list(_replayed(session, listing, checks, names))
     rows = [_row(check) for check in checks]
     result = select(_FIELDS, rows, args, exit_code=_exit_code(checks))
-    result.judges_data = True
+    result.overrides_exit_code = True
     if not is_given(args):
-        result.for_people = _page(rows)
+        result.readable = _page(rows)
     return result
 
 
@@ -193,5 +193,5 @@ COMMAND = Command(
         "--deep also decodes every record, and compares each snapshot with what a replay of the log before it gives;"
         " paths that differ are named, and what is a known slip of Kafka is called so."
     ),
-    says_no="a file is damaged or incomplete (3 or 4 where one could not be read)",
+    exit_1_when="a file is damaged or incomplete (3 or 4 where one could not be read)",
 )

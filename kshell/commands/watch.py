@@ -48,14 +48,14 @@ def run(session: Session, args: WatchArguments) -> Result:
 
 
 def _frames(session: Session, args: WatchArguments, frames: Frames) -> Iterator[LineResult]:
-    source, ends, number = _Source(session), _End(), 0
+    source, ends, number = _ChangeDetector(session), _Deadline(), 0
     while True:
         started = time.monotonic()
         part = _run(session, args.command)
         number += 1
         if part.error is not None and (isinstance(part.error, UsageError) or _is_first_contact(part.error, number)):
             raise part.error
-        fulfilled = args.until is not None and part.result is not None and _fulfils(args.until, part.result)
+        fulfilled = args.until is not None and part.result is not None and _is_fulfilled(args.until, part.result)
         yield part
         if fulfilled:
             frames.exit_code = EXIT_OK
@@ -108,7 +108,7 @@ def _exit_code(part: LineResult) -> int:
 # --- when to run again -----------------------------------------------------------------------------------------------
 
 
-class _End:
+class _Deadline:
     """The deadline by ``--timeout`` of the watched command, for the whole watch; ``limit`` is in seconds."""
 
     def __init__(self) -> None:
@@ -121,7 +121,7 @@ class _End:
             raise DeadlineError(f"gave up after {self.limit:g} s", hint="--timeout sets how long a command may take")
 
 
-class _Source:
+class _ChangeDetector:
     """Watches the session's source: :meth:`changed` is called between runs, and reloads the session after a change."""
 
     def __init__(self, session: Session) -> None:
@@ -148,7 +148,7 @@ class _Source:
         return True
 
 
-def _wait(source: _Source, ends: _End, every: float, *, spent: float) -> KshellError | None:
+def _wait(source: _ChangeDetector, ends: _Deadline, every: float, *, spent: float) -> KshellError | None:
     """Wait until the source has changed, or ``every`` seconds are over. Raises DeadlineError.
 
     A change counts only after ``spent`` seconds, the time of the last run, so that a slow command runs half the time.
@@ -179,7 +179,7 @@ def _wait(source: _Source, ends: _End, every: float, *, spent: float) -> KshellE
 # --- the condition of --until ----------------------------------------------------------------------------------------
 
 
-def _fulfils(until: Predicate, result: Result) -> bool:
+def _is_fulfilled(until: Predicate, result: Result) -> bool:
     """Whether any row of an answer fulfils the condition. Raises UsageError if the condition does not fit the rows."""
     rows, names = _objects(result)
     kinds = fields_of(rows, names) | (_declared(result) if isinstance(result, Rows) else {})
@@ -274,5 +274,6 @@ COMMAND = Command(
         " value that is neither is the field `value`."
     ),
     needs_source=True,
-    says_no="with --until: no row fulfilled the condition in as many runs as --times allows; without: the last run's",
+    exit_1_when="with --until: no row fulfilled the condition in as many runs as --times allows; "
+    "without: the last run's",
 )

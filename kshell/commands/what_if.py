@@ -13,10 +13,10 @@ from kshell.cluster.broker_arguments import broker_id, complete_brokers, refuse_
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrRowArguments, min_isr_of
 from kshell.engine.declaration import Command, Example, Flag, Task
-from kshell.engine.result import TIMESTAMP, Report, Result, Row, Rows, Section, Toned
+from kshell.engine.result import TIMESTAMP, Report, Result, Row, Rows, Section, StyledText
 from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError, did_you_mean
 from kshell.history.story import IN_SNAPSHOT, Partitions, complete_partition, partition_or_topic, reported_ids, story_of
-from kshell.metadata.election import FENCED, UNREGISTERED, Leaderless, leaderless, statuses
+from kshell.metadata.election import FENCED, UNREGISTERED, ElectionCase, leaderless, statuses
 from kshell.metadata.failover import Outcome, after_crashes, after_unclean_election
 from kshell.metadata.families.cluster import Broker
 from kshell.metadata.families.topics import NAMES, TOPICS
@@ -108,7 +108,7 @@ class _Case(NamedTuple):
 
     topic: Topic
     number: int
-    before: Leaderless
+    before: ElectionCase
     least: MinIsr
 
     def row(self, outcome: Outcome) -> dict[str, Any]:
@@ -169,7 +169,7 @@ class _Crash:
         """Rows of the partitions whose clients would notice something; with ``every``, of all."""
         dying = frozenset(self._dying)
         for topic in by_name(self._image):
-            rules: Leaderless | None = None
+            rules: ElectionCase | None = None
             smallest = self._least.of(topic.name)
             for number, value in topic.scan():
                 if not isinstance(value, Partition):
@@ -260,7 +260,7 @@ def _unclean(session: Session, args: WhatIfArguments, target: str) -> Result:
     return _answer([row], args, {"then": then, "loss": _loss(row, before, after.leader, revisions)})
 
 
-def _loss(row: dict[str, Any], before: Leaderless, elected: int, revisions: Partitions) -> str:
+def _loss(row: dict[str, Any], before: ElectionCase, elected: int, revisions: Partitions) -> str:
     """Say which brokers have all committed records, and since when the elected one may not (also put into the row)."""
     complete = before.isr or before.elr or _last_in_sync(revisions)
     holders = (
@@ -301,16 +301,16 @@ def _answer(rows: list[Row], args: WhatIfArguments, closing: dict[str, str]) -> 
     is_harmful = any(row["what"] in _HARMFUL for row in rows)
     result = select(_FIELDS, rows, args, exit_code=EXIT_FINDING if is_harmful else EXIT_OK)
     if args.columns is None:
-        formatted = select(_FIELDS, worst_first(rows, args, "what", EFFECTS), args, people=_format_row).for_people
+        formatted = select(_FIELDS, worst_first(rows, args, "what", EFFECTS), args, readable=_format_row).readable
         assert isinstance(formatted, Rows)
         table = [Section("rows", "Partitions", formatted)] if rows else []
-        result.for_people = Report([Section("answer", "", closing), *table], is_answer_first=True)
+        result.readable = Report([Section("answer", "", closing), *table], is_answer_first=True)
     return result
 
 
 def _format_row(row: Row) -> Row:
     """A row for text output, with harmful effects in colour."""
-    effect = Toned(row["what"], "error") if row["what"] in _HARMFUL else row["what"]
+    effect = StyledText(row["what"], "error") if row["what"] in _HARMFUL else row["what"]
     return {**row, "what": effect}
 
 
@@ -342,7 +342,7 @@ COMMAND = Command(
     summary="who would lead, and what would be offline, if brokers died or an unclean election were held",
     run=run,
     arguments=WhatIfArguments,
-    meant="--kill",
+    extra_words_for="--kill",
     flags=(
         Flag(
             ("--kill",),
@@ -380,6 +380,7 @@ COMMAND = Command(
         f" return. {MIN_ISR} For the ELR, an unknown one counts as 1. With --unclean, the log says since when the new"
         " leader need not have every record; a partition that has a leader is left as it is."
     ),
-    asks_state=True,
-    says_no="a partition would go offline, fall under min ISR or be led with loss, whether the options show it or not",
+    needs_records=True,
+    exit_1_when="a partition would go offline, fall under min ISR or be led with loss, "
+    "whether the options show it or not",
 )

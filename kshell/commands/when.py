@@ -11,12 +11,12 @@ from kshell.commands.why import since, until
 from kshell.engine.declaration import CONDITION, Arg, Command, Example, Flag, Task
 from kshell.engine.result import Column, Result, Row, Rows, typed
 from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError, did_you_mean
-from kshell.history.story import Chronicle, story_of
+from kshell.history.story import LogRevisions, story_of
 from kshell.sources.points import Since
 from kshell.tables.declaration import Table, tables
-from kshell.tables.row_counts import Question, Stretch, stretches
+from kshell.tables.row_counts import MatchRange, Question, stretches
 from kshell.tables.selection import Conditions
-from kshell.tree.image import iso, lasting
+from kshell.tree.image import format_duration, iso
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -57,7 +57,7 @@ def run(session: Session, args: WhenArguments) -> Result:
     if args.where is None:
         raise UsageError("when: a condition is missing", hint=f"when {table.name} --where 'EXPR'; `help where`")
     where = Conditions(table.fields)(args.where)
-    session.source.demand_log("when")
+    session.source.require_log("when")
     then = until(session, args.until)
     story = story_of(then, "when")
     chronicle = story.chronicle
@@ -71,7 +71,7 @@ def run(session: Session, args: WhenArguments) -> Result:
         session.remarks.append(f"{story.reach}; the first stretch may have begun earlier")
     result = Rows(COLUMNS, found, exit_code=EXIT_OK if found else EXIT_FINDING)
     end = story.end()[1]
-    result.for_people = Rows(_SHOWN, [_format_row(row, end) for row in found])
+    result.readable = Rows(_SHOWN, [_format_row(row, end) for row in found])
     if then is not session:
         session.remarks += then.problems()
         result.exit_code = max(result.exit_code, then.exit_code())
@@ -86,14 +86,14 @@ def _table(name: str) -> Table:
     return known[name]
 
 
-def _rows(found: Iterable[Stretch], chronicle: Chronicle, first: Since | None) -> Iterator[Row]:
+def _rows(found: Iterable[MatchRange], chronicle: LogRevisions, first: Since | None) -> Iterator[Row]:
     for stretch in found:
         row = _row(stretch, chronicle)
         if first is None or stretch.end is None or first.reaches(stretch.end, row["toTimeMs"]):
             yield row
 
 
-def _row(stretch: Stretch, chronicle: Chronicle) -> Row:
+def _row(stretch: MatchRange, chronicle: LogRevisions) -> Row:
     log = chronicle.history.log
     start, end = stretch.start, stretch.end
     started = log.timestamp(start) if start >= log.start else chronicle.history.base.provenance.timestamp
@@ -112,7 +112,7 @@ def _row(stretch: Stretch, chronicle: Chronicle) -> Row:
 def _format_row(row: Row, end: int) -> Row:
     """A row for text output, with how long the stretch lasted; ``end`` (ms) is the end of one that is still open."""
     is_open = row["toOffset"] is None
-    lasted = lasting(max((end if is_open else row["toTimeMs"]) - row["fromTimeMs"], 0))
+    lasted = format_duration(max((end if is_open else row["toTimeMs"]) - row["fromTimeMs"], 0))
     return {**row, "toTime": "still" if is_open else row["toTime"], "lasted": f"{lasted} so far" if is_open else lasted}
 
 
@@ -162,6 +162,6 @@ COMMAND = Command(
         " conditions of `partitions`, `topics`, `brokers` and so on, as the log has them. min.insync.replicas that only"
         " a server.properties has is unknown, or --min-isr-default. --since leaves out stretches that ended before."
     ),
-    asks_state=True,
-    says_no="no row fulfilled the condition at any offset",
+    needs_records=True,
+    exit_1_when="no row fulfilled the condition at any offset",
 )

@@ -17,9 +17,9 @@ from kshell.cluster.kafka_tools import kafka_tools
 from kshell.commands.as_of import complete_point
 from kshell.engine import tones
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
-from kshell.engine.result import Column, Report, Result, Row, Rows, Section, Toned, typed
+from kshell.engine.result import Column, Report, Result, Row, Rows, Section, StyledText, typed
 from kshell.errors import EXIT_OK, CommandError
-from kshell.history.explain import COLUMNS, broker_status, event_rows, everyone, sentence, trailing
+from kshell.history.explain import COLUMNS, broker_status, event_rows, holds_since, named_brokers, sentence
 from kshell.history.node_story import (
     BROKER_COLUMNS,
     CONTROLLER_COLUMNS,
@@ -153,7 +153,7 @@ def _partition(session: Session, story: Story, topic: str, number: int, first: S
             Section("answer", "Answer", closing),
         ]
     )
-    result.for_people = _for_people(title, about, rows, brokers, closing)
+    result.readable = _readable(title, about, rows, brokers, closing)
     return result
 
 
@@ -217,7 +217,7 @@ def _of_node(
             Section("answer", "Answer", closing),
         ]
     )
-    result.for_people = _answer_first(key, title, about, [_events_shown(events)], closing)
+    result.readable = _answer_first(key, title, about, [_events_shown(events)], closing)
     return result
 
 
@@ -237,7 +237,8 @@ _BAD = frozenset(
 def _events_shown(events: Rows) -> Section:
     """The events for text output: columns for programs are wide, and what happened is the last of the others."""
     rows = [
-        {**row, "what": Toned(row["what"], "error") if row["event"] in _BAD else row["what"]} for row in events.rows
+        {**row, "what": StyledText(row["what"], "error") if row["event"] in _BAD else row["what"]}
+        for row in events.rows
     ]
     if not rows:
         return Section("events", "Events: none", {})
@@ -276,7 +277,7 @@ def _topic(session: Session, story: Story, name: str, first: Since | None) -> Re
         if states
         else Section("partitions", "Partitions: none", {})
     )
-    result.for_people = _answer_first("topic", name, about, [_events_shown(events), partitions_shown], closing)
+    result.readable = _answer_first("topic", name, about, [_events_shown(events), partitions_shown], closing)
     return result
 
 
@@ -365,7 +366,7 @@ def _brokers(story: Story, held: Partitions) -> list[Row]:
     if last is None:
         return []
     rows: list[Row] = []
-    for broker in [*last.replicas, *sorted(everyone(last).difference(last.replicas))]:
+    for broker in [*last.replicas, *sorted(named_brokers(last).difference(last.replicas))]:
         known = story.broker(broker)
         status = broker_status(known[-1].value if known else None)
         run = _last_run(known, status)
@@ -387,10 +388,10 @@ def _brokers(story: Story, held: Partitions) -> list[Row]:
 
 def _last_run(known: list[Revision[Any]], status: str) -> Revision[Any] | None:
     """The revision since which a broker has had its present status without interruption."""
-    return trailing(known, lambda one: broker_status(one) == status)
+    return holds_since(known, lambda one: broker_status(one) == status)
 
 
-def _for_people(
+def _readable(
     title: str, about: dict[str, Any], rows: list[Row], brokers: list[Row], closing: dict[str, Any]
 ) -> Report:
     """The text output for a partition: in each line of the events, what happened comes last."""
@@ -407,8 +408,8 @@ def _for_people(
 
 
 def _shown(row: Row) -> Row:
-    leader = Toned("none", "error") if row["leader"] == -1 else row["leader"]
-    what = Toned(row["what"], "error") if row["event"] in _TONES else row["what"]
+    leader = StyledText("none", "error") if row["leader"] == -1 else row["leader"]
+    what = StyledText(row["what"], "error") if row["event"] in _TONES else row["what"]
     return {**row, "leader": leader, "what": what}
 
 

@@ -109,10 +109,10 @@ class Task(StrEnum):
 class Command(NamedTuple):
     """The declaration of a command. ``run`` gets the session and the parsed ``arguments``, and returns a result.
 
-    ``says_no`` is for predicates, and says when the exit code is 1; a command without it never ends with 1.
-    ``asks_state``: its yes or no is about the state of the cluster, which an empty log cannot answer. ``meant`` is what
-    a hint assumes that an extra word was meant for: a column to compare with it (``topic``), an option, or part of the
-    argument before it.
+    ``exit_1_when`` is for predicates, and says when the exit code is 1; a command without it never ends with 1.
+    ``needs_records``: its yes or no is about the state of the cluster, which an empty log cannot answer.
+    ``extra_words_for``: what a hint assumes that an extra word was meant for: a column to compare with it (``topic``),
+    an option, or part of the argument before it.
     """
 
     name: str
@@ -125,10 +125,10 @@ class Command(NamedTuple):
     arguments: type[Arguments] = Arguments
     needs_source: bool = True
     aliases: tuple[str, ...] = ()
-    says_no: str = ""
-    asks_state: bool = False
+    exit_1_when: str = ""
+    needs_records: bool = False
     task: Task = Task.SHELL
-    meant: str = ""
+    extra_words_for: str = ""
 
     @property
     def takes_line(self) -> bool:

@@ -24,14 +24,14 @@ from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, DeadlineError, UsageError
 _ALARM_INTERVAL: Final = 1.0  # seconds
 
 
-class Typed(str):
+class PatternWord(str):
     """The literal text of a word, with its glob pattern: path arguments use the pattern, all others the text."""
 
     __slots__ = ("pattern",)
     pattern: str
 
     @classmethod
-    def of(cls, shell_word: Word) -> Typed:
+    def of(cls, shell_word: Word) -> PatternWord:
         typed = cls(shell_word.text)
         typed.pattern = shell_word.pattern
         return typed
@@ -70,7 +70,7 @@ class Call(NamedTuple):
         if getattr(self.arguments, "help", False):
             return registry.get("help").run(self.session, parse(registry.get("help"), [self.command.name]))
         result = self.command.run(self.session, self.arguments)
-        result.asks_state = self.command.asks_state or bool(getattr(self.arguments, FAIL_IF_ANY.dest, False))
+        result.needs_records = self.command.needs_records or bool(getattr(self.arguments, FAIL_IF_ANY.dest, False))
         return result
 
 
@@ -121,7 +121,7 @@ def prepare_line(session: Session, line: Line, *, point: str | None = None) -> C
 def prepare_words(session: Session, tokens: list[str]) -> Call:
     """Make a call of words that the operating system's shell has split already, without pipe and redirection.
 
-    A :class:`Typed` word keeps its glob pattern; any other word is its own pattern.
+    A :class:`PatternWord` word keeps its glob pattern; any other word is its own pattern.
     """
     return _call(session, Line([Word(token, getattr(token, "pattern", token), 0) for token in tokens]))
 
@@ -129,7 +129,7 @@ def prepare_words(session: Session, tokens: list[str]) -> Call:
 def _call(session: Session, line: Line, point: str | None = None) -> Call:
     shell_words = _named(session, _unalias(session, line.words))
     command = registry.get(shell_words[0].text)
-    arguments = parse(command, [Typed.of(shell_word) for shell_word in shell_words[1:]])
+    arguments = parse(command, [PatternWord.of(shell_word) for shell_word in shell_words[1:]])
     for arg in command.args:
         if arg.kind == "path":
             setattr(arguments, arg.name, _patterns(getattr(arguments, arg.name)))
@@ -159,10 +159,10 @@ def _named(session: Session, shell_words: list[Word]) -> list[Word]:
 
 
 def _patterns(value: Any) -> Any:
-    """Replace each :class:`Typed` word in the value of a path argument by its glob pattern."""
+    """Replace each :class:`PatternWord` word in the value of a path argument by its glob pattern."""
     if isinstance(value, list):
         return [_patterns(element) for element in value]
-    return value.pattern if isinstance(value, Typed) else value
+    return value.pattern if isinstance(value, PatternWord) else value
 
 
 def _session(session: Session, arguments: Any, point: str | None) -> Session:

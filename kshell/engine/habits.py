@@ -174,7 +174,7 @@ def command_hint(word: str) -> str | None:
 
 
 def excess_hint(command: Command, found: SimpleNamespace, excess: Sequence[str]) -> str | None:
-    """Return a hint for extra words: what ``Command.meant`` says they are for, or that a source comes first.
+    """Return a hint for extra words: what ``Command.extra_words_for`` says they are for, or that a source comes first.
 
     Args:
         command: the command of the line.
@@ -195,20 +195,20 @@ def excess_hint(command: Command, found: SimpleNamespace, excess: Sequence[str])
 
 def _lines_for(command: Command, found: SimpleNamespace, excess: list[str]) -> list[str]:
     """Return the lines that the user may have meant with the extra words, the most likely first."""
-    if not command.meant:
+    if not command.extra_words_for:
         return _typed_names(command, found, excess)
-    if any(arg.name == command.meant for arg in command.args):
-        return [f"{command.name} {quote(' '.join([str(getattr(found, command.meant)), *excess]))}"]
-    option = next((flag for flag in flags_of(command) if command.meant in flag.names), None)
+    if any(arg.name == command.extra_words_for for arg in command.args):
+        return [f"{command.name} {quote(' '.join([str(getattr(found, command.extra_words_for)), *excess]))}"]
+    option = next((flag for flag in flags_of(command) if command.extra_words_for in flag.names), None)
     if option is not None:
         given = getattr(found, option.dest)
         words = [*map(str, given if isinstance(given, tuple) else ()), *excess]
         choices = [words, words[1:]] if len(words) > 1 else [words]  # `what-if broker 2`
-        return [f"{command.name} {command.meant} {quote(','.join(chosen))}" for chosen in choices]
-    if command.meant in _PRINCIPALS:
+        return [f"{command.name} {command.extra_words_for} {quote(','.join(chosen))}" for chosen in choices]
+    if command.extra_words_for in _PRINCIPALS:
         excess = [word if ":" in word else f"User:{word}" for word in excess]
     texts = [", ".join(f'"{word}"' for word in excess), ", ".join(word.removeprefix("broker-") for word in excess)]
-    compare = f"{command.meant} == {{}}" if len(excess) == 1 else f"{command.meant} in [{{}}]"
+    compare = f"{command.extra_words_for} == {{}}" if len(excess) == 1 else f"{command.extra_words_for} in [{{}}]"
     return [f"{command.name} --where {quote(compare.format(text))}" for text in texts]
 
 

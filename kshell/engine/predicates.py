@@ -30,9 +30,9 @@ def exit_code_of(result: Result, session: Session) -> int:
 
     A question about the state of the cluster has at least code 3 if the log is empty, so that no alert stays silent.
     """
-    if result.judges_data:
+    if result.overrides_exit_code:
         return result.exit_code
-    unknown = EXIT_SOURCE if result.asks_state and session.is_empty() else EXIT_OK
+    unknown = EXIT_SOURCE if result.needs_records and session.is_empty() else EXIT_OK
     return max(result.exit_code, session.exit_code(), unknown)
 
 
@@ -88,7 +88,7 @@ def settle(result: Result) -> None:
 
 def meaning_of_no(command: Command) -> str:
     """Return when the command ends with exit code 1, as a phrase; empty if it never does."""
-    alone = command.says_no
+    alone = command.exit_1_when
     if FAIL_IF_ANY not in command.flags:
         return alone
     with_rows = "a row is left with --fail-if-any"

@@ -22,15 +22,15 @@ Row = Mapping[str, Any]
 class Result:
     """Base class of all kinds of result. ``exit_code`` is the command's own: 1 if a predicate says no.
 
-    ``for_people`` is another result, which ``text`` and ``wide`` show in place of this one because it reads better
+    ``readable`` is another result, which ``text`` and ``wide`` show in place of this one because it reads better
     (ages beside times, one column per node). Every other format shows this result.
     """
 
     exit_code: int
-    for_people: Result | None = None
-    judges_data = False
+    readable: Result | None = None
+    overrides_exit_code = False
     """Whether this exit code counts alone, without the damage that the session found while it loaded (``verify``)."""
-    asks_state = False
+    needs_records = False
     """Whether the exit code answers a question about the state of the cluster, which an empty log cannot answer."""
 
     def __init__(self, *, exit_code: int = 0) -> None:
@@ -44,12 +44,12 @@ class Nothing(Result):
     """The result of a command that has no answer, only an effect (``cd``)."""
 
 
-class Toned(str):
+class StyledText(str):
     """A text with a tone (``error``, ``warning``), which renderers with colours show; elsewhere a plain string."""
 
     tone: str
 
-    def __new__(cls, text: str, tone: str = "") -> Toned:
+    def __new__(cls, text: str, tone: str = "") -> StyledText:
         toned = super().__new__(cls, text)
         toned.tone = tone  # unpickling restores this attribute by itself
         return toned
@@ -73,9 +73,9 @@ class Text(Result):
 
 
 class Drawing(Text):
-    """A plot drawn with characters, used as ``for_people`` of an exact result.
+    """A plot drawn with characters, used as ``readable`` of an exact result.
 
-    ``draw`` takes the width in columns and returns lines, each a list of texts; a :class:`Toned` text has a colour.
+    ``draw`` takes the width in columns and returns lines, each a list of texts; a :class:`StyledText` has a colour.
     """
 
     def __init__(self, draw: Callable[[int], list[list[str]]], *, exit_code: int = 0) -> None:

@@ -1,6 +1,6 @@
 """Write the user's new directories and files so that they appear only when they are complete.
 
-:func:`new_directory` gives a temporary directory to fill; the ``demand_`` functions check the target before that.
+:func:`new_directory` gives a temporary directory to fill; the ``require_`` functions check the target before that.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ def not_written(typed: str, error: OSError) -> CommandError:
     return CommandError(f"{typed}: {error.strerror or error}")
 
 
-def demand_outside(session: Session, typed: str, target: str) -> None:
+def require_outside(session: Session, typed: str, target: str) -> None:
     """Raise CommandError if the target is in the source's own directory, or in another directory of Kafka."""
-    files.demand_outside(typed, target, session.protected, "choose another directory")
+    files.require_outside(typed, target, session.protected, "choose another directory")
 
 
-def demand_new_file(session: Session, typed: str, *, force: bool, example: str) -> str:
+def require_new_file(session: Session, typed: str, *, force: bool, example: str) -> str:
     """Check that a file may be written, and return its absolute path.
 
     Args:
@@ -95,7 +95,7 @@ def demand_new_file(session: Session, typed: str, *, force: bool, example: str) 
         CommandError: the path is in the source's own directory, is a directory, or exists.
     """
     target = os.path.realpath(local_path(typed))
-    demand_outside(session, typed, target)
+    require_outside(session, typed, target)
     if os.path.isdir(target):
         raise CommandError(f"{typed}: is a directory", hint=f"name a file: {example}")
     if os.path.exists(target) and not os.path.isfile(target):  # --force would put a file where a device was
@@ -105,7 +105,7 @@ def demand_new_file(session: Session, typed: str, *, force: bool, example: str) 
     return target
 
 
-def demand_new_directory(session: Session, typed: str, hint: str, *, force: bool = False) -> str:
+def require_new_directory(session: Session, typed: str, hint: str, *, force: bool = False) -> str:
     """Check that a directory may be written, and return its absolute path.
 
     Args:
@@ -117,13 +117,13 @@ def demand_new_directory(session: Session, typed: str, hint: str, *, force: bool
         CommandError: the path is in the source's own directory, or exists and is not an empty directory.
     """
     target = os.path.realpath(local_path(typed))
-    demand_outside(session, typed, target)
+    require_outside(session, typed, target)
     if not force:
-        demand_empty(typed, target, hint)
+        require_empty(typed, target, hint)
     return target
 
 
-def demand_empty(typed: str, target: str, hint: str) -> None:
+def require_empty(typed: str, target: str, hint: str) -> None:
     """Raise CommandError if the target exists, unless it is an empty directory."""
     try:
         if os.path.lexists(target) and (not os.path.isdir(target) or os.listdir(target)):

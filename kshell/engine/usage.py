@@ -102,7 +102,7 @@ def exit_codes(command: Command | None = None) -> str:
 
 def exit_codes_page(commands: Iterable[Command]) -> str:
     """Return the page about exit codes: all codes, when each predicate ends with 1, and the code of several lines."""
-    own = [(command.name, command.says_no) for command in commands if command.says_no]
+    own = [(command.name, command.exit_1_when) for command in commands if command.exit_1_when]
     return "\n\n".join(
         [
             exit_codes(),

@@ -14,7 +14,7 @@ from datetime import datetime, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from kshell.engine.result import Branch, Many, Report, Result, Row, Rows, Section, Text, Toned, Tree, Value
+from kshell.engine.result import Branch, Many, Report, Result, Row, Rows, Section, StyledText, Text, Tree, Value
 from kshell.errors import UsageError
 from kshell.sources.points import parse_point
 
@@ -81,8 +81,8 @@ def in_zone(result: Result, name: str) -> Result:
         localized.root = _branch(localized.root, here)
     elif isinstance(localized, Report):
         localized.sections = [_section(section, here, name) for section in localized.sections]
-    if not isinstance(localized, Many) and localized.for_people is not None:
-        localized.for_people = in_zone(localized.for_people, name)
+    if not isinstance(localized, Many) and localized.readable is not None:
+        localized.readable = in_zone(localized.readable, name)
     return localized
 
 
@@ -115,7 +115,7 @@ def _value(value: Any, here: tzinfo) -> Any:
         if "T" not in value:
             return value
         text = _TIME.sub(lambda match: _in_words(match[0], here), value)
-        return Toned(text, value.tone) if isinstance(value, Toned) else text
+        return StyledText(text, value.tone) if isinstance(value, StyledText) else text
     if isinstance(value, Mapping):
         return {key: _value(below, here) for key, below in value.items()}
     return [_value(below, here) for below in value] if isinstance(value, list | tuple) else value

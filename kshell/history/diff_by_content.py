@@ -41,7 +41,7 @@ def by_content(changes: Iterable[Change]) -> Iterator[Change]:
             yield from filter(None, map(_content_change, group))
 
 
-def for_people(choices: Iterable[tuple[Change, bool]]) -> Iterator[Change]:
+def readable(choices: Iterable[tuple[Change, bool]]) -> Iterator[Change]:
     """Yield the chosen changes for users, without the ignored fields in their values.
 
     If all leaves of a topic that only one side has were chosen, they become one change of type ``topic``.

@@ -189,7 +189,7 @@ def is_from(event: Event, first: Since | None) -> bool:
 def event_rows(story: Story, revisions: Partitions, since: Since | None) -> list[Row]:
     """Return one row per event of a partition and of the brokers it had then, with the partition's state after it."""
     brokers = sorted(
-        {broker for revision in revisions if revision.value is not None for broker in everyone(revision.value)}
+        {broker for revision in revisions if revision.value is not None for broker in named_brokers(revision.value)}
     )
     broker_history = [event for broker in brokers for event in broker_events(broker, story.broker(broker))]
     events = sorted([*partition_events(revisions), *broker_history], key=lambda event: _order(event.at))
@@ -211,14 +211,14 @@ def _order(revision: Revision[Any]) -> tuple[int, int]:
     return (revision.offset if revision.since < 0 else revision.since), revision.offset
 
 
-def everyone(partition: Partition) -> set[int]:
+def named_brokers(partition: Partition) -> set[int]:
     """Return every broker that a partition names: its replicas, its ELR and its last known ELR."""
     return {*partition.replicas, *reported_ids(partition.elr), *reported_ids(partition.last_known_elr)}
 
 
 def _concerns(event: Event, partition: Partition | None) -> bool:
     """Whether a broker's event matters to a partition; lost log directories do if the replica was in one of them."""
-    if partition is None or event.broker not in everyone(partition):
+    if partition is None or event.broker not in named_brokers(partition):
         return False
     places = () if is_unreported(partition.directories) else partition.directories
     return not event.lost or not places or not set(event.lost).isdisjoint(places)
@@ -264,7 +264,7 @@ def broker_status(broker: Broker | None) -> str:
     return _SHUTDOWN if broker.in_controlled_shutdown is True else UNFENCED
 
 
-def trailing(revisions: list[Revision[Any]], holds: Callable[[Any], bool]) -> Revision[Any] | None:
+def holds_since(revisions: list[Revision[Any]], holds: Callable[[Any], bool]) -> Revision[Any] | None:
     """Return the first of the newest revisions in a row that fulfil ``holds``: since when something is so."""
     first = None
     for revision in reversed(revisions):
@@ -306,7 +306,7 @@ def sentence(story: Story, topic: str, revisions: Partitions, min_isr: int | Non
 def _leaderless(story: Story, revisions: Partitions) -> list[str]:
     present = revisions[-1].value
     assert present is not None
-    lost = trailing(revisions, lambda partition: partition is not None and partition.leader < 0)
+    lost = holds_since(revisions, lambda partition: partition is not None and partition.leader < 0)
     before = _before(revisions, lost)
     in_sync = reported_ids(present.isr) or (before.isr if before is not None else ())
     text = f"No leader {since(lost)}"
@@ -382,7 +382,7 @@ def fall(broker: int, revisions: Brokers, effect: Revision[Any] | None = None) -
     ``effect`` is the change of a partition that followed. The controller writes both in one batch, the partition first:
     an effect with the lower offset and the same time is mentioned in place of the time.
     """
-    down = trailing(revisions, lambda revision: broker_status(revision) != UNFENCED)
+    down = holds_since(revisions, lambda revision: broker_status(revision) != UNFENCED)
     at = revisions.index(down) if down is not None else len(revisions)
     events = [
         event for event in broker_events(broker, revisions[max(0, at - 1) :]) if at == 0 or event.at in revisions[at:]
@@ -426,11 +426,11 @@ def _state(story: Story, broker: int) -> str:
 def _led(story: Story, revisions: Partitions) -> list[str]:
     present = revisions[-1].value
     assert present is not None
-    start = trailing(revisions, lambda partition: partition is not None and partition.leader == present.leader)
+    start = holds_since(revisions, lambda partition: partition is not None and partition.leader == present.leader)
     sentences = [f"Broker {present.leader} leads {since(start)}."]
     out = [broker for broker in present.replicas if broker not in reported_ids(present.isr)]
     if not out:
-        full = trailing(
+        full = holds_since(
             revisions,
             lambda partition: partition is not None and set(partition.replicas) <= set(reported_ids(partition.isr)),
         )
@@ -445,13 +445,13 @@ def _led(story: Story, revisions: Partitions) -> list[str]:
 
 
 def _alone(revisions: Partitions) -> str:
-    start = trailing(revisions, lambda partition: partition is not None and len(partition.replicas) == 1)
+    start = holds_since(revisions, lambda partition: partition is not None and len(partition.replicas) == 1)
     return f"It has no other replica {since(start)}: when that broker is away, there is no leader."
 
 
 def _out(story: Story, revisions: Partitions, broker: int) -> str:
     """Return the sentences on why a replica is not in sync, as far as records show."""
-    start = trailing(
+    start = holds_since(
         revisions,
         lambda partition: (
             partition is not None and broker in partition.replicas and broker not in reported_ids(partition.isr)
@@ -484,7 +484,7 @@ def _refused(revisions: Partitions, min_isr: int | None) -> list[str]:
     in_sync = reported_ids(present.isr)
     if min_isr is None or is_unreported(present.isr) or len(in_sync) >= min_isr:
         return []
-    start = trailing(
+    start = holds_since(
         revisions, lambda partition: partition is not None and len(reported_ids(partition.isr)) <= len(in_sync)
     )
     replicas = "1 replica" if len(in_sync) == 1 else f"{len(in_sync)} replicas"
@@ -499,7 +499,7 @@ def _moving(story: Story, revisions: Partitions) -> list[str]:
     adding, removing = reported_ids(present.adding_replicas), reported_ids(present.removing_replicas)
     if not adding and not removing:
         return []
-    start = trailing(
+    start = holds_since(
         revisions,
         lambda partition: (
             partition is not None

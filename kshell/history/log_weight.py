@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from kshell.engine.result import Row, Toned
+from kshell.engine.result import Row, StyledText
 from kshell.history.plot import Parts, clip_label
 from kshell.history.records import TypeNames
 from kshell.metadata.families.configs import TOPIC_CONFIG
@@ -221,7 +221,7 @@ def _bars(title: str, bars: list[_Bar], total: int, width: int, plain: bool) -> 
     for label, bar in zip(labels, bars, strict=True):
         share = bar.size / max(total, 1)
         numbers = f"{label:<{name}}{bar.records:>10,}{_size(bar.size):>10}{share:>7.1%} "
-        yield [numbers, Toned(_filled(bar.size / largest * room, plain), "series1")]
+        yield [numbers, StyledText(_filled(bar.size / largest * room, plain), "series1")]
 
 
 def _filled(length: float, plain: bool) -> str:

@@ -20,9 +20,9 @@ from kshell.history.explain import (
     broker_status,
     event_row,
     fall,
+    holds_since,
     is_from,
     since,
-    trailing,
 )
 from kshell.history.story import STATE, Brokers, Revision, Story, reported_ids, successive
 from kshell.metadata.families.cluster import CONTROLLERS, Broker, Controller, Listener
@@ -113,7 +113,7 @@ def broker_sentence(story: Story, broker_id: int, revisions: Brokers) -> str:
     """Summarize a broker: its state, since when and why, and how many replicas and partitions depend on it."""
     present = revisions[-1].value
     status = broker_status(present)
-    start = trailing(revisions, lambda broker: broker_status(broker) == status)
+    start = holds_since(revisions, lambda broker: broker_status(broker) == status)
     why = fall(broker_id, revisions) if status != UNFENCED else []
     text = f"Broker {broker_id} is {status} {since(start)}"
     if len(why) > 1:
@@ -271,7 +271,7 @@ def controller_sentence(found: ControllerStory, node_id: int) -> str:
         sentences.append("Which controller is active is not known.")
     else:
         leader = _leader(last)
-        start = trailing(found.leaders, lambda change: change["leaderId"] == leader)
+        start = holds_since(found.leaders, lambda change: change["leaderId"] == leader)
         if leader == node_id:
             sentences.append(f"Controller {node_id} is the active controller {since(start)}.")
         else:
@@ -287,6 +287,6 @@ def controller_sentence(found: ControllerStory, node_id: int) -> str:
     elif registered.value is None:
         sentences.append(f"It is unregistered {since(registered)}.")
     else:
-        start = trailing(found.registrations, lambda one: one is not None)
+        start = holds_since(found.registrations, lambda one: one is not None)
         sentences.append(f"It is registered {since(start)}.")
     return " ".join(sentences)

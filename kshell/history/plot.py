@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kshell.engine.result import Toned
-from kshell.tree.image import iso, lasting
+from kshell.engine.result import StyledText
+from kshell.tree.image import format_duration, iso
 
 _LEVELS = "▁▂▃▄▅▆▇█"
 _SERIES = 7
@@ -130,25 +130,25 @@ def _leader(cell: _Cell | None, marks: Signs) -> str:
     if cell is None:
         return " "
     if cell.leader < 0:
-        return Toned(marks.none, "error")
-    return Toned(marks.brokers[cell.leader], _tone(cell.leader, marks))
+        return StyledText(marks.none, "error")
+    return StyledText(marks.brokers[cell.leader], _tone(cell.leader, marks))
 
 
 def _isr(cell: _Cell | None, marks: Signs) -> str:
     if cell is None:
         return " "
     tone = "error" if cell.leader < 0 or cell.isr_size == 0 else _tone(cell.leader, marks)
-    return Toned(marks.level(cell), tone)
+    return StyledText(marks.level(cell), tone)
 
 
 def _joined(chars: list[str]) -> Parts:
     """Join neighbouring characters of the same tone into one part."""
     parts: Parts = []
     for char in chars:
-        tone = char.tone if isinstance(char, Toned) else ""
+        tone = char.tone if isinstance(char, StyledText) else ""
         last = parts[-1] if parts else None
-        if last is not None and (last.tone if isinstance(last, Toned) else "") == tone:
-            parts[-1] = Toned(last + char, tone) if tone else last + char
+        if last is not None and (last.tone if isinstance(last, StyledText) else "") == tone:
+            parts[-1] = StyledText(last + char, tone) if tone else last + char
         else:
             parts.append(char)
     return parts
@@ -167,15 +167,15 @@ def _axis(start: int, end: int, indent: int, columns: int, plain: bool) -> list[
 def _legend(marks: Signs, start: int, end: int, columns: int, width: int) -> list[Parts]:
     """Return the lines that explain the characters, broken to fit the width."""
     entries: Parts = [
-        Toned(sign if sign == str(broker) else f"{sign} = {broker}", _tone(broker, marks))
+        StyledText(sign if sign == str(broker) else f"{sign} = {broker}", _tone(broker, marks))
         for broker, sign in marks.brokers.items()
     ]
     line: Parts = ["leader: broker "] if entries else []
     for entry in entries:
         line += [entry, " "]
-    line += [Toned(f"{marks.none} none", "error")]
+    line += [StyledText(f"{marks.none} none", "error")]
     full = "ISR: how many are in sync" if marks.ascii else "ISR: █ all replicas … ▁ few"
-    span = lasting((end - start) / columns)
+    span = format_duration((end - start) / columns)
     lines: list[Parts] = [line, [f"{full}; a column is {span}, and shows the worst of it"]]
     return [broken for unbroken in lines for broken in _broken(unbroken, width)]
 
@@ -191,6 +191,6 @@ def _broken(line: Parts, width: int) -> list[Parts]:
                 lines.append([])
                 piece, used = text, 0
             if piece:
-                lines[-1].append(Toned(piece, part.tone) if isinstance(part, Toned) else piece)
+                lines[-1].append(StyledText(piece, part.tone) if isinstance(part, StyledText) else piece)
                 used += len(piece)
     return [wrapped for wrapped in lines if "".join(wrapped).strip()]

@@ -46,7 +46,7 @@ def recorded_past(session: Session, name: str) -> RecordedPast:
         SourceError: the source has no log.
         CommandError: the log cannot be replayed, or the session shows an offset before the log.
     """
-    session.source.demand_log(name)
+    session.source.require_log(name)
     session.travels()
     past = session.past
     assert past is not None

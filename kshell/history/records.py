@@ -1,8 +1,8 @@
 """Log records as rows, with the paths of the tree that they touch: shared by ``dump``, ``log`` and ``follow``.
 
-Decoded records come in; rows with the columns :data:`FIELDS` go out. The module also has what goes with them: the names
-of record types as users type them, and :class:`Concern`, which finds records that cannot touch a path, so that most of
-a log need not be decoded.
+Decoded records come in; rows with the columns :data:`FIELDS` go out. The module also has the names of record
+types as users type them, and :class:`PathRecordFilter`, which finds records that cannot touch a path, so that most of a
+log need not be decoded.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ ONE_FAMILY = {
 _TOPICS: Segments = ("image", "topics")
 
 
-class Concern:
+class PathRecordFilter:
     """Decides whether a record must be decoded to know if it touches a path. If in doubt, the answer is yes.
 
     Ask about each record before the :attr:`tracker` is given it: the tracker's topic names must be those before the
@@ -362,7 +362,12 @@ Found = Iterator[tuple[LogRecord, list[Touched]]]
 
 
 def with_paths(
-    session: Session, records: DecodedRecords, start: int, concern: Concern | None = None, *, values: bool = False
+    session: Session,
+    records: DecodedRecords,
+    start: int,
+    concern: PathRecordFilter | None = None,
+    *,
+    values: bool = False,
 ) -> Found:
     """Yield each record with the paths that it touches and, if ``values`` is set, the values there before and after it.
 
@@ -401,12 +406,12 @@ def _tracker(session: Session, start: int, *, values: bool) -> tuple[Tracker, in
     """Return a tracker for records from ``start`` on, and the offset at which a new one must replace it, if any."""
     listing = session.source.listing(full_log=True)
     first = listing.segments[0].base_offset or 0 if listing.segments else 0
-    if max(start, first) <= listing.unseen:
+    if max(start, first) <= listing.first_needed_offset:
         return Tracker(EMPTY, keeps_old=values), None
     joined = next((file.end_offset for file in listing.snapshots if file.end_offset and file.end_offset >= first), None)
     if joined is None and listing.directory is None:
         return Tracker(EMPTY, keeps_old=values), None  # a single segment file: the image before it is not known
-    begin = max(start, 0 if first <= listing.unseen else joined or first)
+    begin = max(start, 0 if first <= listing.first_needed_offset else joined or first)
     before = session.reshape(point=str(begin - 1)).loaded
     tracker = Tracker(before.image, keeps_old=values)
     if before.open_transaction is not None:  # the image leaves its records out, but the next records build on them

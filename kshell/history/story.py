@@ -1,8 +1,8 @@
 """The past of topics, partitions, brokers and other values as lists of revisions, and what an argument names.
 
-:func:`story_of` reads a session's source into a :class:`Story`: the present image, and a :class:`Chronicle` if there is
-a log. :func:`target` finds the topic or partition that a user typed. If the log does not begin with its first record, a
-snapshot gives the state before it. Records never say who changed something.
+:func:`story_of` reads a session's source into a :class:`Story`: the present image, and, if there is a log,
+a :class:`LogRevisions`. :func:`target` finds the topic or partition that a user typed. If the log does not begin with
+its first record, a snapshot gives the state before it. Records never say who changed something.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Partitions = list[Revision[Partition]]
 Brokers = list[Revision[Broker]]
 
 
-class Chronicle:
+class LogRevisions:
     """The history of a log up to offset ``until``, as lists of revisions, oldest first."""
 
     def __init__(self, history: History, until: int) -> None:
@@ -202,7 +202,7 @@ class Story(NamedTuple):
     """
 
     image: Image
-    chronicle: Chronicle | None
+    chronicle: LogRevisions | None
     reach: str
 
     def names(self) -> set[str]:
@@ -251,7 +251,7 @@ class Story(NamedTuple):
         return self.values(BROKERS.name, (broker_id,), "UNREGISTER_BROKER_RECORD")
 
     def values(self, family: str, keys: Keys, removal: str) -> list[Revision[Any]]:
-        """Return all known revisions of a value, oldest first, as :meth:`Chronicle.values` does."""
+        """Return all known revisions of a value, oldest first, as :meth:`LogRevisions.values` does."""
         revisions = self.chronicle.values(family, keys, removal) if self.chronicle else []
         entry = entry_at(self.image, family, keys)
         value = None if entry is None else entry.value
@@ -287,11 +287,11 @@ def story_of(session: Session, name: str) -> Story:
         return Story(image, None, "the log cannot be replayed from its start: only the state is known, not its past")
     end = session.loaded.log_end_offset
     until = session.until if session.until is not None else (end or replayed[0].log.end) - 1
-    chronicle = Chronicle(replayed[0], until)
+    chronicle = LogRevisions(replayed[0], until)
     return Story(image, chronicle, _reach(chronicle))
 
 
-def _reach(chronicle: Chronicle) -> str:
+def _reach(chronicle: LogRevisions) -> str:
     if chronicle.starts_with_snapshot:
         return f"the log starts at offset {chronicle.start}: of what was before, a snapshot gives the state, no events"
     return "the log is there from its first record"

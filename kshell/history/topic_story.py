@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kshell.engine.result import Row, typed
-from kshell.history.explain import Event, event_row, is_from, partition_events, since, trailing
+from kshell.history.explain import Event, event_row, holds_since, is_from, partition_events, since
 from kshell.history.story import Partitions, Revision, Story, successive
 from kshell.metadata.partial import reported_or_none
 from kshell.metadata.partition_state import ONLINE, MinIsr, problems, state
@@ -149,7 +149,7 @@ def _since(revisions: Partitions, name: str, least: MinIsr) -> Revision[Any] | N
     if last is None:
         return None
     present = _state(last, name, least)
-    return trailing(revisions, lambda value: value is not None and _state(value, name, least) == present)
+    return holds_since(revisions, lambda value: value is not None and _state(value, name, least) == present)
 
 
 def topic_sentence(found: TopicStory, rows: list[Row], least: MinIsr) -> str:

@@ -120,7 +120,7 @@ class _NewestRows:
 
     def __init__(self, call: Call, answer: Rows) -> None:
         self._call = call
-        people = answer if call.shape.output or answer.for_people is None else answer.for_people
+        people = answer if call.shape.output or answer.readable is None else answer.readable
         assert isinstance(people, Rows)
         self.answer = people
         self._rows: deque[Row] = deque(maxlen=_MOST_ROWS)

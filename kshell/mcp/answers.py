@@ -71,7 +71,7 @@ def answer(command: Command, session: Session, result: Result, limit: int) -> An
     reply: Answer = {"result": value, "source": session.source.name, "exitCode": code}
     if code != EXIT_OK:
         reply["meaning"] = (
-            (command.says_no or meaning_of_no(command)) if code == EXIT_FINDING else dict(EXIT_CODES)[code]
+            (command.exit_1_when or meaning_of_no(command)) if code == EXIT_FINDING else dict(EXIT_CODES)[code]
         )
     if session.is_loaded and session.source.has_log:
         provenance = session.image.provenance

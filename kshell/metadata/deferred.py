@@ -325,12 +325,12 @@ def _number(raw: bytes) -> int:
     return int.from_bytes(raw, "big", signed=True)
 
 
-Filed = dict[bytes, Addresses]
+AddressesByTopic = dict[bytes, Addresses]
 """Topic id -> the addresses of its partitions' records: a shortcut past the image's table of topics."""
 
 
 def topic_filers(
-    log: RecordLog, changes: PartitionChanges, filed: Filed, latest: LatestRecords
+    log: RecordLog, changes: PartitionChanges, filed: AddressesByTopic, latest: LatestRecords
 ) -> dict[bytes, RecordFiler]:
     """Return the filers of TopicRecord and RemoveTopicRecord, by the first bytes of a value."""
     creating, removing = _topic_key_readers()
@@ -340,7 +340,7 @@ def topic_filers(
     return filers
 
 
-def remove_topic(topic_id: Uuid, delta: Delta, filed: Filed, latest: LatestRecords) -> None:
+def remove_topic(topic_id: Uuid, delta: Delta, filed: AddressesByTopic, latest: LatestRecords) -> None:
     """Remove a topic, and drop the waiting records of its configs. Raises ReplayError if it does not exist."""
     topic: Topic | None = delta.peek(TOPICS).get(topic_id)
     if topic is not None:
@@ -353,7 +353,7 @@ def remove_topic(topic_id: Uuid, delta: Delta, filed: Filed, latest: LatestRecor
 class _TopicFiler:
     """Takes TopicRecords."""
 
-    def __init__(self, read: KeyReader, log: RecordLog, changes: PartitionChanges, filed: Filed) -> None:
+    def __init__(self, read: KeyReader, log: RecordLog, changes: PartitionChanges, filed: AddressesByTopic) -> None:
         self._read = read
         self._log = log
         self._changes = changes
@@ -377,7 +377,7 @@ class _TopicFiler:
 class _RemovalFiler:
     """Takes RemoveTopicRecords."""
 
-    def __init__(self, read: KeyReader, filed: Filed, latest: LatestRecords) -> None:
+    def __init__(self, read: KeyReader, filed: AddressesByTopic, latest: LatestRecords) -> None:
         self._read = read
         self._filed = filed
         self._latest = latest

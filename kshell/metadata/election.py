@@ -1,6 +1,6 @@
 """How a partition without a leader gets one: by Kafka's rules for elections, and by what an operator should do next.
 
-:func:`leaderless` collects all that matters about a partition of an image; :meth:`Leaderless.elect` says whom Kafka
+:func:`leaderless` collects all that matters about a partition of an image; :meth:`ElectionCase.elect` says whom Kafka
 would elect, and :func:`steps` what to do.
 
 The controller (``PartitionChangeBuilder``, ``ReplicationControlManager``) elects among a partition's replicas only.
@@ -41,7 +41,7 @@ class ElectedLeader(NamedTuple):
     is_clean: bool
 
 
-class Leaderless(NamedTuple):
+class ElectionCase(NamedTuple):
     """A partition that has no leader, or is about to lose it, and all that decides which broker may become the leader.
 
     Args:
@@ -156,7 +156,7 @@ def _brokers_of(brokers: tuple[int, ...] | str) -> tuple[int, ...]:
 
 def leaderless(
     image: Image, topic: str, partition: Partition, *, controller: int | None = None, is_partial: bool = False
-) -> Leaderless:
+) -> ElectionCase:
     """Return a partition with all that decides which broker may lead it.
 
     Args:
@@ -172,7 +172,7 @@ def leaderless(
         entry = brokers.get(broker)
         return None if entry is None else entry.value
 
-    return Leaderless(
+    return ElectionCase(
         partition,
         statuses(partition, registration),
         has_elr=_has_elr(image),
@@ -231,7 +231,7 @@ class Steps(NamedTuple):
     """The condition under which to take ``last_resort``, and its cost."""
 
 
-def steps(case: Leaderless, topic: str, number: int, tools: KafkaTools) -> Steps:
+def steps(case: ElectionCase, topic: str, number: int, tools: KafkaTools) -> Steps:
     """Return the step that loses the fewest records, and the last resort.
 
     Args:
@@ -264,7 +264,7 @@ def steps(case: Leaderless, topic: str, number: int, tools: KafkaTools) -> Steps
 class _Elections(NamedTuple):
     """Writes the steps, with their commands, that make a replica of one partition its leader."""
 
-    case: Leaderless
+    case: ElectionCase
     topic: str
     number: int
     tools: KafkaTools
@@ -361,7 +361,7 @@ class _Elections(NamedTuple):
         return self.tools.fill(_ELECT, {"kind": kind, "topic": self.topic, "partition": self.number})
 
 
-def _revival(case: Leaderless) -> list[str]:
+def _revival(case: ElectionCase) -> list[str]:
     """Return how to bring back each broker that Kafka would elect by itself; the last text says what happens then."""
     revivals = []
     for status, step in (
@@ -382,13 +382,13 @@ def _revival(case: Leaderless) -> list[str]:
     return revivals
 
 
-def _register_again(case: Leaderless) -> str:
+def _register_again(case: ElectionCase) -> str:
     """Return a template: how to bring back unregistered brokers, which a partial image cannot tell from fenced ones."""
     which = "" if case.is_partial else ", which {are} not registered,"
     return f"start {{brokers}}{which} with the same log directories"
 
 
-def _promise(case: Leaderless) -> str:
+def _promise(case: ElectionCase) -> str:
     """Return what Kafka does when the awaited brokers have come back.
 
     With the ELR's feature on, a broker that crashed, or was unregistered, leaves the ISR and the ELR when it registers:
@@ -414,18 +414,18 @@ def _promise(case: Leaderless) -> str:
     )
 
 
-def _all_leave(case: Leaderless) -> bool:
+def _all_leave(case: ElectionCase) -> bool:
     """Whether all replicas with every committed record are known to leave the ISR or the ELR when they come back."""
     is_known = case.has_elr and not case.is_partial
     return is_known and bool(case.complete) and case.with_status(UNREGISTERED, case.complete) == case.complete
 
 
-def _then_elects_last_leader(case: Leaderless) -> bool:
+def _then_elects_last_leader(case: ElectionCase) -> bool:
     """Whether Kafka elects the last leader by itself when every replica has left the ISR and the ELR."""
     return not case.departed and case.last_leader is not None and not case.isr
 
 
-def _after(case: Leaderless) -> str:
+def _after(case: ElectionCase) -> str:
     """Return what happens when every replica of the ISR and the ELR has left them."""
     if case.departed:
         are = _verb(case.departed, "is no replica", "are no replicas")
@@ -438,7 +438,7 @@ def _after(case: Leaderless) -> str:
     return f"Kafka elects {pronoun} as the last leader, without what it lost if it crashed"
 
 
-def _no_candidate(case: Leaderless) -> str:
+def _no_candidate(case: ElectionCase) -> str:
     """Return why no replica can be elected without loss, whichever brokers are started."""
     reason = "no replica is known to have all records"
     if not case.departed:
@@ -448,7 +448,7 @@ def _no_candidate(case: Leaderless) -> str:
     return f"{reason} ({departed}: Kafka elects among replicas only)"
 
 
-def _described(case: Leaderless, broker: int) -> str:
+def _described(case: ElectionCase, broker: int) -> str:
     """Return a broker's name, with a warning if a reassignment adds it: it cannot have caught up without a leader."""
     is_new = broker in _brokers_of(case.partition.adding_replicas)
     return f"broker {broker} (which a reassignment adds: it may be empty)" if is_new else f"broker {broker}"

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kshell.metadata.election import ACTIVE, FENCED, UNCLEAN, UNREGISTERED, Leaderless
+from kshell.metadata.election import ACTIVE, FENCED, UNCLEAN, UNREGISTERED, ElectionCase
 from kshell.metadata.partition_state import effective_min_isr
 from kshell.metadata.partitions import Partition
 
@@ -36,7 +36,7 @@ class Outcome(NamedTuple):
     is_clean: bool = True
 
 
-def after_crashes(case: Leaderless, brokers: Sequence[int], min_isr: int | None) -> Outcome:
+def after_crashes(case: ElectionCase, brokers: Sequence[int], min_isr: int | None) -> Outcome:
     """Return a partition after the controller has fenced crashed brokers, one after another.
 
     Args:
@@ -58,12 +58,12 @@ def after_crashes(case: Leaderless, brokers: Sequence[int], min_isr: int | None)
     return Outcome(case.partition, is_clean)
 
 
-def after_unclean_election(case: Leaderless, min_isr: int | None) -> Outcome:
+def after_unclean_election(case: ElectionCase, min_isr: int | None) -> Outcome:
     """Return a partition without a leader after an unclean election was requested (``electLeader``)."""
     return _changed(case, case.isr, UNCLEAN, min_isr)
 
 
-def _changed(case: Leaderless, isr: tuple[int, ...], kind: str, min_isr: int | None) -> Outcome:
+def _changed(case: ElectionCase, isr: tuple[int, ...], kind: str, min_isr: int | None) -> Outcome:
     """Return what ``PartitionChangeBuilder.build`` makes of the partition, given its new ISR and a kind of election."""
     before = case.partition
     elr = _eligible(case, isr, min_isr) if case.has_elr else ()
@@ -88,7 +88,7 @@ def _changed(case: Leaderless, isr: tuple[int, ...], kind: str, min_isr: int | N
     return Outcome(after, is_clean)
 
 
-def _eligible(case: Leaderless, isr: tuple[int, ...], min_isr: int | None) -> tuple[int, ...]:
+def _eligible(case: ElectionCase, isr: tuple[int, ...], min_isr: int | None) -> tuple[int, ...]:
     """Return the new ELR for a new ISR (``maybePopulateTargetElr``): empty if the ISR has min.insync.replicas members,
     else all former members of ISR and ELR that are not in the new ISR.
     """
@@ -98,7 +98,7 @@ def _eligible(case: Leaderless, isr: tuple[int, ...], min_isr: int | None) -> tu
     return tuple(sorted({*case.elr, *case.isr}.difference(isr)))
 
 
-def _last_known(case: Leaderless, leader: int) -> tuple[int, ...]:
+def _last_known(case: ElectionCase, leader: int) -> tuple[int, ...]:
     """Return the last known leader while there is no leader, else nothing (``maybeUpdateLastKnownLeader``)."""
     if leader >= 0:
         return ()

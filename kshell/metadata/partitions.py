@@ -325,7 +325,7 @@ def _value(value: bytes, offset: int, run: UndecodedRun) -> Partition | Undecode
     return _decode(value, offset, run).value if partition is None else partition
 
 
-def _of_nobody(value: bytes) -> Partition | None:
+def _decode_without_identity(value: bytes) -> Partition | None:
     """Decode the value of a PartitionRecord in which number and topic id are zero: most such values recur.
 
     ``None`` if it cannot be decoded, or is not a PartitionRecord that Kafka accepts.
@@ -385,4 +385,4 @@ def _decode(value: bytes, offset: int, run: UndecodedRun) -> Entry[Partition] | 
         return Entry(Undecoded(value, str(error), True), origin)
 
 
-_READER = RunReader(_of_nobody, _MOST_STATES)
+_READER = RunReader(_decode_without_identity, _MOST_STATES)

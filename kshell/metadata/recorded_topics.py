@@ -29,7 +29,7 @@ Addresses = dict[bytes, "array[int]"]
 partition's number as records have it: four bytes, big-endian."""
 
 
-class Agreed(NamedTuple):
+class AgreedState(NamedTuple):
     """The state of a topic when a snapshot that lies inside the log agreed with the log's records."""
 
     counts: list[int]
@@ -56,7 +56,7 @@ class TopicRecords:
         self.changes = changes
         self.base = base
         self.addresses: Addresses = {}
-        self.agreed: Agreed | None = None
+        self.agreed: AgreedState | None = None
         self._last: dict[bytes, _PartitionAt] = {}
         """Partition -> its latest state that was cached."""
         self._waypoints: dict[tuple[bytes, int], Waypoint] = {}
@@ -118,7 +118,7 @@ class TopicRecords:
         return first.value if first is not None and isinstance(first.value, Partition) else None
 
 
-class _FromRecords(Topic):
+class _TopicFromRecords(Topic):
     """A topic whose partitions are made from filed records, and otherwise taken from the snapshot before the log.
 
     Subclasses say how many of a partition's records apply (:meth:`_count`). Values that were put directly, as in any
@@ -229,7 +229,7 @@ class _FromRecords(Topic):
         return sorted(values.items())
 
 
-class RecordedTopic(_FromRecords):
+class RecordedTopic(_TopicFromRecords):
     """A topic during the replay of a log: with all records filed so far. Its past can be asked for at any offset."""
 
     __slots__ = ()
@@ -252,7 +252,7 @@ class RecordedTopic(_FromRecords):
     def agrees(self, topic: Topic) -> bool:
         """Whether a topic of a snapshot inside the log has the same name and partitions.
 
-        Agreement is remembered: at the next snapshot, only partitions with records since then are made again.
+        CopyComparison is remembered: at the next snapshot, only partitions with records since then are made again.
         """
         if self.name != topic.name or self._changed:
             return False
@@ -263,10 +263,10 @@ class RecordedTopic(_FromRecords):
         if (agreed.values if agreed is not None and is_unchanged else self._expected(agreed, counts)) != theirs:
             return False
         # The snapshot's own objects: in the next snapshot, an equal partition is mostly the same object.
-        records.agreed = Agreed(counts, theirs)
+        records.agreed = AgreedState(counts, theirs)
         return True
 
-    def _expected(self, agreed: Agreed | None, counts: list[int]) -> list[tuple[int, Partition | Undecoded]]:
+    def _expected(self, agreed: AgreedState | None, counts: list[int]) -> list[tuple[int, Partition | Undecoded]]:
         """Return (number, value) of every partition as the log has it, sorted by number.
 
         Args:
@@ -360,7 +360,7 @@ class RecordedTopic(_FromRecords):
         return self.records.first(_to_bytes(partition_id))
 
 
-class TopicAt(_FromRecords):
+class TopicAt(_TopicFromRecords):
     """A recorded topic (``of``) at one point in time: with its records below the address ``limit``."""
 
     __slots__ = ("_limit", "_of")

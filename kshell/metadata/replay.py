@@ -15,7 +15,14 @@ from itertools import repeat
 from typing import NamedTuple
 
 from kshell.metadata.checkpoint import LogCheckpoint, PassedCheckpoint, take_over
-from kshell.metadata.deferred import Filed, LatestRecords, RecordFiler, Registrations, remove_topic, topic_filers
+from kshell.metadata.deferred import (
+    AddressesByTopic,
+    LatestRecords,
+    RecordFiler,
+    Registrations,
+    remove_topic,
+    topic_filers,
+)
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.quorum import control
 from kshell.metadata.families.topics import NAMES, REMOVE_TOPIC, TOPIC, TOPICS, create, writable
@@ -44,7 +51,7 @@ from kshell.protocol.batches import (
     read_record,
 )
 from kshell.protocol.decoder import Message
-from kshell.protocol.framing import Framer, OddRecord, RecordBounds, TopicRun, iter_values
+from kshell.protocol.framing import Framer, KeyedRecord, RecordBounds, TopicRun, iter_values
 from kshell.protocol.primitives import Buffer, DecodeError, Uuid
 
 _BEGIN, _END, _ABORT = 23, 24, 25
@@ -155,7 +162,7 @@ class Replayer:
         """Essences of partition records that fit any partition which exists."""
         self._latest = LatestRecords()
         self._registrations = Registrations()
-        self._filed: Filed = {}
+        self._filed: AddressesByTopic = {}
         self._filers: dict[bytes, RecordFiler] = {}
         """The first bytes of a value -> the filer that may take records which begin with them, without decoding."""
         if not self.needs_every_state:
@@ -553,7 +560,7 @@ class Replayer:
                 offset, timestamp = batch.base_offset + framed.delta, batch.time(framed.time_delta)
                 self._replay(RawRecord(offset, timestamp, None, value), place, None)
                 continue
-            if isinstance(framed, OddRecord):
+            if isinstance(framed, KeyedRecord):
                 self._replay(read_record(buf, framed.start, batch)[0], place, None)
                 continue
             run = UndecodedRun(

@@ -57,7 +57,7 @@ class RecordBounds(NamedTuple):
     time_delta: int
 
 
-class OddRecord(NamedTuple):
+class KeyedRecord(NamedTuple):
     """A record with a key or headers, or without a value: bytes ``start`` to ``end``; its contents are not read."""
 
     start: int
@@ -84,14 +84,14 @@ class TopicRun(NamedTuple):
     end: int
 
 
-Framed = RecordBounds | PartitionRun | TopicRun | OddRecord
+Framed = RecordBounds | PartitionRun | TopicRun | KeyedRecord
 _RUNS = (PartitionRun, TopicRun)
 
 
 class NotPlainError(DecodeError):
     """Raised for a record of valid length that has a key or headers, or no value; ``record`` has its positions."""
 
-    def __init__(self, record: OddRecord) -> None:
+    def __init__(self, record: KeyedRecord) -> None:
         super().__init__("a metadata record has a key, headers or no value", record.start)
         self.record = record
 
@@ -111,7 +111,7 @@ def span(buf: Buffer, start: int, limit: int) -> RecordBounds:
     key, pos = (-1, pos + 1) if buf[pos] == _NULL_KEY else read_varint(buf, pos)
     length, pos = read_varint(buf, pos)
     if key != -1 or length < 0 or pos + length + 1 != end or buf[end - 1] != 0:
-        raise NotPlainError(OddRecord(start, end, delta))
+        raise NotPlainError(KeyedRecord(start, end, delta))
     return RecordBounds(start, pos, pos + length, end, delta, time_delta)
 
 

@@ -261,7 +261,7 @@ class Chain:
             return
         while True:
             if position > ahead_from:
-                window = looking_ahead(source, window, position)
+                window = window_with_next_batches(source, window, position)
                 buf, base, size = window.buf, window.start, source.size
                 ahead_from = _ahead_from(window, size)
             remaining, at = size - position, position - base
@@ -275,7 +275,7 @@ class Chain:
                 return
             end = at + length
             if end + HEADER_SIZE > len(buf) and window.end < size:  # a large batch: read it again in a larger window
-                window = looking_ahead(source, window, position)
+                window = window_with_next_batches(source, window, position)
                 buf, base, size, ahead_from = window.buf, window.start, source.size, position
                 continue
             if crc_of(buf, at + CRC_START, end) != batch.crc:
@@ -402,7 +402,7 @@ def _complete(source: Windowed, batch: Batch) -> Batch:
     return read_header(window.buf, batch.position - window.start, window.start)
 
 
-def looking_ahead(source: Windowed, window: Window, position: int) -> Window:
+def window_with_next_batches(source: Windowed, window: Window, position: int) -> Window:
     """Return a window with all that the rules of epochs look at for the batch at ``position``.
 
     That is the batch, the one after it and the header of the third, as far as the file has them.

@@ -47,8 +47,8 @@ def render(
     quotes.) The front end renders the parts of a ``Many``. Raises UsageError if the format does not exist, and what
     reading the rows raises.
     """
-    if result.for_people is not None and fmt in FORMATS and FORMATS[fmt].module == "text":
-        result = result.for_people
+    if result.readable is not None and fmt in FORMATS and FORMATS[fmt].module == "text":
+        result = result.readable
     function = _function(renderers(fmt), type(result))
     return function(result, RenderOptions(header=header, width=width, color=color, wide=fmt == "wide", limit=limit))
 

@@ -76,7 +76,7 @@ def last_first(result: Result, out: TextIO, width: int | None) -> Result:
     On a terminal without a pager the user sees only the end of a long text, so the answer is printed last there. With a
     pager, in a file, or in a short text the answer comes first. Other results are returned unchanged.
     """
-    page = result if result.for_people is None else result.for_people
+    page = result if result.readable is None else result.readable
     if not isinstance(page, Report) or not page.is_answer_first or not out.isatty() or getattr(out, "pages", False):
         return result
     import shutil  # late: most answers are short

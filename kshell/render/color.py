@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TextIO
 
-from kshell.engine.result import Toned
+from kshell.engine.result import StyledText
 
 CODES = {
     "bold": "1",
@@ -55,8 +55,8 @@ def paint(text: str, style: str, on: bool) -> str:
 
 
 def style_of(value: Any) -> str:
-    """Return the style of a plain value by its type; of a :class:`Toned` its tone, of any other string ``""``."""
-    if isinstance(value, Toned):
+    """Return the style of a plain value by its type; of a :class:`StyledText` its tone, of any other string ``""``."""
+    if isinstance(value, StyledText):
         return value.tone if value.tone in CODES else ""
     if value is None:
         return "dim"

@@ -23,8 +23,8 @@ from kshell.engine.result import (
     Row,
     Rows,
     Section,
+    StyledText,
     Text,
-    Toned,
     Tree,
     Value,
 )
@@ -481,7 +481,7 @@ def _title(section: Section) -> str:
     if not section.title:
         return ""
     words = f"<strong>{escape.html(section.title)}</strong>"
-    tone = section.title.tone if isinstance(section.title, Toned) else ""
+    tone = section.title.tone if isinstance(section.title, StyledText) else ""
     return badge(tone, words) if tone in TONES else words
 
 

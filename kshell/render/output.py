@@ -15,7 +15,7 @@ from kshell.errors import EXIT_OK, EXIT_USAGE, CommandError, DeadlineError, Kshe
 from kshell.render import render
 from kshell.render.cells import ELLIPSIS, cells
 from kshell.render.color import paint
-from kshell.sources.directory.files import demand_outside, local_path
+from kshell.sources.directory.files import local_path, require_outside
 
 if TYPE_CHECKING:
     import subprocess
@@ -178,7 +178,7 @@ def while_read(stream: IO[str]) -> Iterator[None]:
 
 def _to_file(chunks: Iterator[str], target: str, *, append: bool, forbidden: Iterable[str], live: bool) -> None:
     path = local_path(target)
-    demand_outside(target, path, forbidden, "choose a file in another directory")
+    require_outside(target, path, forbidden, "choose a file in another directory")
     # The file is opened after the first chunk, so that a command that fails at once leaves it unchanged.
     first = list(itertools.islice(chunks, 1))
     try:

@@ -56,6 +56,6 @@ def _picture(result: Result) -> Iterator[str]:
             return
         except UsageError:
             pass  # nothing to draw, or no library to draw with
-    if isinstance(result.for_people, Drawing):
-        lines = ("".join(parts).rstrip() for parts in result.for_people.draw(_DRAWN_AT))
+    if isinstance(result.readable, Drawing):
+        lines = ("".join(parts).rstrip() for parts in result.readable.draw(_DRAWN_AT))
         yield f"<pre>{html(chr(10).join(lines))}</pre>"

@@ -66,7 +66,7 @@ class Result:
         session = call.session
         result = cls(answer, output=call.shape.output or "", secret=session.redaction.show_secrets)
         result.notes = tuple(said(session))
-        if not answer.judges_data:
+        if not answer.overrides_exit_code:
             result.exit_code = max(result.exit_code, session.exit_code())
         return result
 

@@ -19,8 +19,8 @@ def materialized(answer: Result) -> Result:
         return Many((), answer.keep_going, exit_code=answer.exit_code)  # each part is a result of its own
     for rows in _rows_of(answer):
         rows.rows = list(rows.rows)
-    if answer.for_people is not None:
-        materialized(answer.for_people)
+    if answer.readable is not None:
+        materialized(answer.readable)
     return answer
 
 
@@ -40,8 +40,8 @@ def portable(answer: Result) -> Result:
         _make_lines(made)
     elif isinstance(made, Report):
         made.sections = [Section(str(s.key), s.title, _body(s.body)) for s in made.sections]
-    if made.for_people is not None:
-        made.for_people = portable(made.for_people)
+    if made.readable is not None:
+        made.readable = portable(made.readable)
     return made
 
 

@@ -39,8 +39,8 @@ def html(result: Result) -> str | None:
 
 
 def for_eyes(answer: Answer) -> Answer:
-    """Return ``for_people`` of a result if it is a table or report; else, or with a page layout, the result itself."""
-    people = answer.for_people
+    """Return ``readable`` of a result if it is a table or report; else, or with a page layout, the result itself."""
+    people = answer.readable
     if isinstance(answer, Rows) and answer.page is not None:
         return answer
     if isinstance(people, Report) or (isinstance(people, Rows) and people.columns):
@@ -50,7 +50,7 @@ def for_eyes(answer: Answer) -> Answer:
 
 def picture(result: Result) -> str:
     """Return an HTML image in place of a plot that text draws with characters; ``""`` if there is none to draw."""
-    if not isinstance(result.answer.for_people, Drawing) or result.secret:
+    if not isinstance(result.answer.readable, Drawing) or result.secret:
         return ""
     try:
         return result.plot().to_html()

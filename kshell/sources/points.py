@@ -255,7 +255,7 @@ def _shown_ranges(listing: Listing) -> list[_OffsetRange]:
     ranges: list[_OffsetRange] = []
     for first, last in _unbroken(listing):
         joined = [file for file in listing.snapshots if file.end_offset and first[0] <= file.end_offset <= last[0] + 1]
-        if first[0] <= listing.unseen or listing.directory is None:  # of a lone segment its own records are shown
+        if first[0] <= listing.first_needed_offset or listing.directory is None:  # a lone segment shows its own
             ranges.append(_OffsetRange(first, last))
         elif joined:
             ranges.append(_OffsetRange(((joined[0].end_offset or 0) - 1, _written(joined[0])), last))

@@ -82,7 +82,7 @@ class Source(ABC):
         """Whether the source is a running cluster, not files."""
         return self.nodes is not None
 
-    def demand_log(self, command: str) -> None:
+    def require_log(self, command: str) -> None:
         """Raise SourceError, on behalf of ``command``, if the source does not know the metadata log."""
         if not self.has_log:
             raise SourceError(f"{command}: {NO_LOG}", hint=WHERE_LOGS_ARE)

@@ -23,14 +23,14 @@ def table_answer(
     table: Table,
     *,
     make: Make | None = None,
-    people: Callable[[Row], Row] | None = None,
+    readable: Callable[[Row], Row] | None = None,
 ) -> Rows:
     """Return the rows of a table that the line's options (:func:`.row_flags`) ask for.
 
-    ``make`` gives the rows in place of ``table.rows``, for a command with options of its own; ``people`` makes a row
+    ``make`` gives the rows in place of ``table.rows``, for a command with options of its own; ``readable`` makes a row
     for users. Raises SourceError where the source does not report the table.
     """
     image = image_for(session, table.name, table.parts)
     note_unknown_names(session, image, args.where)
     rows = (make or table.rows)(session, image, wanted(table.fields, args))
-    return select(table.fields, rows, args, people=people)
+    return select(table.fields, rows, args, readable=readable)

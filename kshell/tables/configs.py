@@ -205,7 +205,7 @@ def synonym_row(kind: str, entry: ConfigEntry, synonym: Synonym, redaction: Reda
     return {"name": synonym.name, "value": value, "source": synonym.source}
 
 
-def for_people(row: Mapping[str, Any]) -> Mapping[str, Any]:
+def readable(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a row for users, with the value converted to the config's type so that it is coloured as such."""
     cells = dict(row, value=typed(row["value"], row["type"]))
     if not row["resourceName"]:

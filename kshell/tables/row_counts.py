@@ -59,7 +59,7 @@ Step = tuple[int, int]
 Counts = Callable[[Question], Iterator[Step]]
 
 
-class Stretch(NamedTuple):
+class MatchRange(NamedTuple):
     """A range of offsets in which at least one row fulfilled the condition."""
 
     start: int
@@ -70,7 +70,7 @@ class Stretch(NamedTuple):
     """The highest number of such rows at one offset."""
 
 
-def stretches(question: Question) -> Iterator[Stretch]:
+def stretches(question: Question) -> Iterator[MatchRange]:
     """Yield the ranges of offsets with at least one row that fulfils the condition, oldest first."""
     changes: defaultdict[int, int] = defaultdict(int)
     counts = question.table.counts
@@ -84,10 +84,10 @@ def stretches(question: Question) -> Iterator[Stretch]:
         if not before and count:
             start, most = offset, count
         elif before and not count:
-            yield Stretch(start, offset, most)
+            yield MatchRange(start, offset, most)
         most = max(most, count)
     if count:
-        yield Stretch(start, None, most)
+        yield MatchRange(start, None, most)
 
 
 def each_key(family: str) -> Counts:

@@ -139,7 +139,7 @@ def select(
     rows: Iterable[Row],
     args: RowArguments,
     *,
-    people: Callable[[Row], Row] | None = None,
+    readable: Callable[[Row], Row] | None = None,
     tone: Callable[[Row], str] | None = None,
     exit_code: int = 0,
 ) -> Rows:
@@ -148,7 +148,7 @@ def select(
     With ``--fail-if-any`` the exit code is 1 if a row is left, else 0, also for a command with an exit code of its own.
 
     Args:
-        people: makes a row for users out of an exact one; conditions and sorting use the exact one.
+        readable: makes a row for users out of an exact one; conditions and sorting use the exact one.
         tone: as in :class:`Rows`.
 
     Raises:
@@ -165,8 +165,8 @@ def select(
         answers_by_rows(result, some=EXIT_FINDING, none=EXIT_OK)
         if isinstance(rows, list):
             next(iter(result.rows), None)  # sets the exit code now: a command's own page may never read these rows
-    if people is not None:
-        result.for_people = Rows(selected, _ReadableRows(result, people))
+    if readable is not None:
+        result.readable = Rows(selected, _ReadableRows(result, readable))
     return result
 
 
@@ -194,12 +194,12 @@ class _Chosen:
 class _ReadableRows:
     """The rows of an answer, converted for users while iterating; ``watch`` may replace ``result.rows`` before."""
 
-    def __init__(self, result: Rows, people: Callable[[Row], Row]) -> None:
+    def __init__(self, result: Rows, readable: Callable[[Row], Row]) -> None:
         self._result = result
-        self._people = people
+        self._readable = readable
 
     def __iter__(self) -> Iterator[Row]:
-        return map(self._people, self._result.rows)
+        return map(self._readable, self._result.rows)
 
 
 def _sorted(rows: Iterable[Row], key: Key) -> list[Row]:

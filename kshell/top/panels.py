@@ -236,7 +236,7 @@ def _broker_tone(row: Row) -> str:
 
 def quorum_panel(session: Session, width: int) -> PanelRows:
     """Show the replicas of the metadata quorum."""
-    answer = _answer(session, "quorum").for_people
+    answer = _answer(session, "quorum").readable
     assert isinstance(answer, Report)
     head, replicas = (section.body for section in answer.sections)
     assert isinstance(head, Mapping)

@@ -267,7 +267,7 @@ def iso(timestamp: int) -> str | None:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{timestamp % 1000:03d}Z"
 
 
-def lasting(milliseconds: float) -> str:
+def format_duration(milliseconds: float) -> str:
     """Write a duration for users: ``200 ms``, ``1.9 s``, ``5 min``, ``2.5 h``, ``3 days``."""
     for unit, name in ((86_400_000, "days"), (3_600_000, "h"), (60_000, "min"), (1000, "s")):
         if milliseconds >= unit:

@@ -62,8 +62,8 @@ def test_what_a_server_says_has_an_end() -> None:
 
 
 def test_what_may_pass() -> None:
-    assert codes.may_pass(8)  # a controller that shuts down
+    assert codes.may_succeed_later(8)  # a controller that shuts down
     assert not is_retriable(8)
-    assert codes.may_pass(6)
-    assert not codes.may_pass(31)
-    assert not codes.may_pass(4711)
+    assert codes.may_succeed_later(6)
+    assert not codes.may_succeed_later(31)
+    assert not codes.may_succeed_later(4711)

@@ -12,7 +12,7 @@ from kshell.cli import OPTIONS
 from kshell.engine import registry
 from kshell.engine.arguments import SHAPING, flags_of, parse, parse_options
 from kshell.engine.declaration import Command
-from kshell.engine.execution import Typed
+from kshell.engine.execution import PatternWord
 from kshell.engine.language import Word
 from kshell.engine.source_flags import SOURCES
 from kshell.errors import UsageError
@@ -133,7 +133,7 @@ def test_words_of_several_words_are_no_flags() -> None:
 
 
 def test_words_come_through_as_they_are() -> None:
-    words = [Typed.of(Word("/a*", "/a\\*", 0)), Typed.of(Word("b", "b", 0))]
+    words = [PatternWord.of(Word("/a*", "/a\\*", 0)), PatternWord.of(Word("b", "b", 0))]
     assert all(one is other for one, other in zip(parse(registry.get("cat"), list(words)).path, words, strict=True))
 
 

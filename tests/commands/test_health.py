@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kshell.engine.result import Report, Rows, Section, Text, Toned
+from kshell.engine.result import Report, Rows, Section, StyledText, Text
 from kshell.engine.session import Session
 from kshell.errors import NoLeaderError, UsageError
 from kshell.metadata.health.check import LEVELS, checks
@@ -176,8 +176,8 @@ def test_nothing_where_nothing_is_wrong(tmp_path: Path) -> None:
     assert isinstance(result, Rows)
     assert (list(result), result.exit_code) == ([], 0)
     assert session.remarks == []
-    assert isinstance(result.for_people, Text)
-    assert result.for_people.text == f"no findings: {len(checks())} checks, 2 topics, 3 partitions"
+    assert isinstance(result.readable, Text)
+    assert result.readable.text == f"no findings: {len(checks())} checks, 2 topics, 3 partitions"
 
 
 def test_every_check_is_planted() -> None:
@@ -647,11 +647,11 @@ def test_progress_is_told(tmp_path: Path) -> None:
 class TestForPeople:
     def test_grouped_limited_and_toned(self, sample: Session) -> None:
         result = run(sample, "health")
-        assert isinstance(result.for_people, Report)
-        summary, *groups = result.for_people.sections
+        assert isinstance(result.readable, Report)
+        summary, *groups = result.readable.sections
         assert (summary.title, summary.body) == ("Findings: 1 critical, 2 error, 69 warning, 16 info", {})
         titles = [section.title for section in groups]
-        assert all(isinstance(title, Toned) and title.tone == title.partition(":")[0] for title in titles)
+        assert all(isinstance(title, StyledText) and title.tone == title.partition(":")[0] for title in titles)
         shown = "\n".join(lines(sample, "health", width=200))
         assert "… 7 more, with the same next step: health --where 'finding == atMinIsr'" in shown
         assert all(f"{title}\n  /image/" in shown for title in titles) and shown.count("next: ") >= len(groups)
@@ -670,7 +670,7 @@ class TestForPeople:
         assert len(lines(sample, "health -o wide")) == 1 + len(rows(sample, "health"))
 
     def test_a_tone_that_no_style_has_is_no_colour(self) -> None:
-        page = Report([Section("a", Toned("title", "\x1b[31m"), {"b": 1})])
+        page = Report([Section("a", StyledText("title", "\x1b[31m"), {"b": 1})])
         assert "".join(render(page, "text", color=True)).startswith("\x1b[1mtitle\x1b[0m\n")
 
 

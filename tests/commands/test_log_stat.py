@@ -102,7 +102,7 @@ def test_what_chooses_single_records_is_refused(sample: Session, more: str) -> N
 
 @pytest.mark.parametrize("width", [40, 80, 133])
 def test_is_drawn_to_the_width(sample: Session, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert isinstance(run(sample, "log --stat").for_people, Drawing)
+    assert isinstance(run(sample, "log --stat").readable, Drawing)
     assert max(map(len, lines(sample, "log --stat", width=width))) <= max(width, 48)
     monkeypatch.setenv("TERM", "dumb")
     assert all(line.isascii() for line in lines(sample, "log --stat", width=80))

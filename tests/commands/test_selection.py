@@ -149,9 +149,9 @@ class TestStream:
 
     def test_people_see_what_whoever_reads_first_has_left(self) -> None:
         """``watch`` reads the rows and puts a list in their place."""
-        found = select(FIELDS, iter(ROWS), parsed(), people=lambda row: {**row, "name": row["name"] * 2})
+        found = select(FIELDS, iter(ROWS), parsed(), readable=lambda row: {**row, "name": row["name"] * 2})
         found.rows = list(found)
-        assert [row["name"] for row in found.for_people] == ["bb", "aa", "cc", "dd"]  # type: ignore[union-attr]
+        assert [row["name"] for row in found.readable] == ["bb", "aa", "cc", "dd"]  # type: ignore[union-attr]
         assert [row["name"] for row in found] == ["b", "a", "c", "d"]
 
     def test_a_limit_of_nothing(self) -> None:

@@ -220,7 +220,7 @@ class TestEvents:
         assert [(row["offset"], row["type"], json.loads(row["data"])) for row in found] == [
             (row["offset"], row["type"], json.loads(json.dumps(row["data"], default=dict))) for row in records
         ]
-        by_offset = {row["offset"]: row["path"] for row in run(sample, "log --noop").for_people}  # type: ignore[union-attr]
+        by_offset = {row["offset"]: row["path"] for row in run(sample, "log --noop").readable}  # type: ignore[union-attr]
         assert {row["offset"]: row["path"] for row in found} == by_offset
         assert found[0]["time"] == "2026-11-21T15:11:01.792Z"
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshell.engine.result import Drawing, Toned
+from kshell.engine.result import Drawing, StyledText
 from kshell.engine.session import Session
 from kshell.errors import CommandError, UsageError
 from kshell.history.plot import LeadershipSpan, PartitionLane, draw
@@ -140,16 +140,18 @@ class TestDrawing:
         assert all(isinstance(part, str) for parts in shown for part in parts)
         assert all(sum(map(len, parts)) <= max(width, 40) for parts in shown)
         if any(leader < 0 for _, leader, _ in changes):
-            marked = [part for parts in shown[:1] for part in parts if isinstance(part, Toned) and part.tone == "error"]
+            marked = [
+                part for parts in shown[:1] for part in parts if isinstance(part, StyledText) and part.tone == "error"
+            ]
             assert marked
 
 
 def test_other_formats_have_rows_text_has_a_plot(lost: Session) -> None:
     result = run(lost, "timeline retries-0")
-    assert isinstance(result.for_people, Drawing)
+    assert isinstance(result.readable, Drawing)
     csv = "".join(render(result, "csv"))
     assert csv.startswith("topic,partition,fromOffset,fromTime,fromTimeMs,toOffset,toTime,toTimeMs,leader,isrSize,isr")
-    assert "".join(result.for_people.draw(80)[0]).startswith("retries-0")
+    assert "".join(result.readable.draw(80)[0]).startswith("retries-0")
 
 
 def test_a_log_that_begins_later(cut_sample: Session) -> None:

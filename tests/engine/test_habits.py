@@ -92,9 +92,9 @@ def _hint(line: str) -> str:
 @pytest.mark.parametrize("name", registry.names())
 def test_what_a_word_too_many_is_meant_for_exists(name: str) -> None:
     command = registry.get(name)
-    if command.meant and command.meant not in {arg.name for arg in command.args}:
+    if command.extra_words_for and command.extra_words_for not in {arg.name for arg in command.args}:
         number, word = hint_of(sample_session(), f"{name} 3"), hint_of(sample_session(), f"{name} x")
-        assert f"`{name} {command.meant if command.meant[0] == '-' else '--where'}" in number + word
+        assert f"`{name} {command.extra_words_for if command.extra_words_for[0] == '-' else '--where'}" in number + word
 
 
 def test_a_source_in_the_wrong_place(sample: Session, tmp_path: object) -> None:

@@ -126,7 +126,7 @@ def sidecars(data: bytes) -> None:
     """The small text files beside a log, each of them these bytes."""
     text = _text(data)
     names = ("quorum-state", "leader-epoch-checkpoint", "partition.metadata", "meta.properties", "../meta.properties")
-    listing = Listing(None, (), (), beside=dict.fromkeys(names, text))
+    listing = Listing(None, (), (), sidecar_texts=dict.fromkeys(names, text))
     notes: list[str] = []
     sidecar_files.quorum_state(listing, notes)
     sidecar_files.leader_epochs(listing, notes)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kshell.metadata.election import ACTIVE, FENCED, PREFERRED, UNCLEAN, Leaderless
+from kshell.metadata.election import ACTIVE, FENCED, PREFERRED, UNCLEAN, ElectionCase
 from kshell.metadata.failover import ONLINE_ELECTION, after_crashes
 from kshell.metadata.partitions import Partition
 from kshell.protocol.primitives import Uuid
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.live
 CASES = 6_000
 
 
-def case(rng: random.Random) -> Leaderless:
+def case(rng: random.Random) -> ElectionCase:
     """A partition without a leader. Its ELR and its last leader may be no replicas any more, as after reassignments."""
     brokers = [1, 2, 3, 4]
     replicas = rng.sample(brokers, rng.randint(1, 3))
@@ -38,10 +38,10 @@ def case(rng: random.Random) -> Leaderless:
         "RECOVERED", 1, 1,
     )  # fmt: skip
     statuses = {broker: ACTIVE if broker in active else FENCED for broker in brokers}
-    return Leaderless(partition, statuses, has_elr=rng.random() < 0.7)
+    return ElectionCase(partition, statuses, has_elr=rng.random() < 0.7)
 
 
-def line(asked: Leaderless, kind: str, least: int, isr: Sequence[int] | None = None) -> str:
+def line(asked: ElectionCase, kind: str, least: int, isr: Sequence[int] | None = None) -> str:
     """A case as ``Elections.java`` reads it; ``isr`` is what it becomes, if it does."""
     value = asked.partition
     active = [broker for broker, status in asked.statuses.items() if status == ACTIVE]
@@ -85,7 +85,7 @@ def test_elections_are_those_of_kafkas_own_class() -> None:
 def test_what_a_crash_makes_of_a_partition_is_what_kafkas_own_class_makes_of_it() -> None:
     """Leader, ISR, ELR and last known leader: of any state that Kafka can hold, led or not."""
     rng = random.Random(29)
-    asked: list[tuple[Leaderless, int, int]] = []
+    asked: list[tuple[ElectionCase, int, int]] = []
     while len(asked) < CASES:
         one, least = case(rng), rng.randint(1, 3)
         isr = tuple(rng.sample(one.partition.replicas, rng.randint(1, len(one.partition.replicas))))

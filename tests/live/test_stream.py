@@ -22,7 +22,7 @@ import pytest
 
 from kshell.spark.options import parse
 from kshell.spark.stream.plan import latest
-from kshell.spark.stream.positions import Places
+from kshell.spark.stream.positions import StreamPositions
 from kshell.spark.tables.catalog import LAYERS
 from kshell.spark.tables.steps import DONE_PHASE, StepLog
 from tests.kafka import jars
@@ -133,7 +133,7 @@ def changing(admin: Admin, metadata: Path, tables: Tables) -> Iterator[Callable[
     failed: list[Exception] = []
     rounds = ROUNDS
     options = parse({"path": str(metadata)})
-    places: Places = {}
+    places: StreamPositions = {}
 
     def loop() -> None:
         nonlocal rounds, places

@@ -17,7 +17,7 @@ from kshell.metadata.election import (
     STOPPING,
     UNCLEAN,
     UNREGISTERED,
-    Leaderless,
+    ElectionCase,
     is_unclean_enabled,
     leaderless,
     steps,
@@ -227,7 +227,7 @@ CASES: dict[str, Case] = {
 def test_the_step_of_each_case(name: str) -> None:
     case = CASES[name]
     first, resort, if_never = steps(
-        Leaderless(case.partition, case.statuses, case.has_elr, elects_unclean=case.elects_unclean, registered=SPARE),
+        ElectionCase(case.partition, case.statuses, case.has_elr, elects_unclean=case.elects_unclean, registered=SPARE),
         "t",
         0,
         TOOLS,
@@ -248,7 +248,7 @@ def test_the_step_of_each_case(name: str) -> None:
 def test_brokers_to_wait_for_do_not_serve_and_lead_when_they_have_come(name: str) -> None:
     """Of every case that has them: nobody is to start what runs, and each that comes back is a leader."""
     case = CASES[name]
-    now = Leaderless(case.partition, case.statuses, case.has_elr)
+    now = ElectionCase(case.partition, case.statuses, case.has_elr)
     if now.elect("preferred") is not None:
         return
     assert all(case.statuses[broker] != ACTIVE for broker in now.awaited)
@@ -258,13 +258,13 @@ def test_brokers_to_wait_for_do_not_serve_and_lead_when_they_have_come(name: str
 
 
 def test_a_topics_name_is_quoted_for_a_shell() -> None:
-    first, _, _ = steps(Leaderless(partition([1]), {1: ACTIVE}, has_elr=True), "a; rm -rf ~", 3, TOOLS)
+    first, _, _ = steps(ElectionCase(partition([1]), {1: ACTIVE}, has_elr=True), "a; rm -rf ~", 3, TOOLS)
     assert "--topic 'a; rm -rf ~' --partition 3" in first.text
     assert first.commands and first.commands[0] in first.text
 
 
 def test_where_no_replica_is_left_a_broker_that_runs_takes_the_place() -> None:
-    case = Leaderless(partition([2, 1]), {2: UNREGISTERED, 1: UNREGISTERED}, has_elr=True)
+    case = ElectionCase(partition([2, 1]), {2: UNREGISTERED, 1: UNREGISTERED}, has_elr=True)
     first, resort, if_never = steps(case._replace(registered=SPARE), "t", 0, TOOLS)
     assert first.commands == (ELECT.format("unclean"),)
     assert resort is not None and if_never == "only if those log directories are gone"

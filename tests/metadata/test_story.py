@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kshell.history.story import IN_SNAPSHOT, Chronicle
+from kshell.history.story import IN_SNAPSHOT, LogRevisions
 from kshell.metadata.history import History
 from kshell.sources.directory.source import DirectorySource
 from kshell.sources.past import Past
@@ -22,7 +22,7 @@ def history_of(node: Path) -> History:
 @pytest.mark.parametrize("node", recorded(), ids=node_name)
 def test_is_what_the_image_holds_at_every_offset(node: Path) -> None:
     history = history_of(node)
-    whole = Chronicle(history, history.log.end)
+    whole = LogRevisions(history, history.log.end)
     topics = {one for name in whole.names() for one in whole.topic_ids(name)}
     brokers = {number for (number,) in history.keys("brokers", history.log.end)} | set(history.base["brokers"])
     assert topics
@@ -46,7 +46,7 @@ def test_is_what_the_image_holds_at_every_offset(node: Path) -> None:
 def test_ends_where_it_is_told_to(node: Path) -> None:
     history = history_of(node)
     until = history.log.end // 2
-    cut, whole = Chronicle(history, until), Chronicle(history, history.log.end)
+    cut, whole = LogRevisions(history, until), LogRevisions(history, history.log.end)
     assert cut.names() <= whole.names()
     for name in cut.names():
         for topic_id in cut.topic_ids(name):
@@ -56,7 +56,7 @@ def test_ends_where_it_is_told_to(node: Path) -> None:
 
 def test_a_log_that_begins_later_begins_with_a_state() -> None:
     node = next(node for node in recorded() if node_name(node) == "4.2.1-rolled/controller-3000")
-    chronicle = Chronicle(history_of(node), 10**9)
+    chronicle = LogRevisions(history_of(node), 10**9)
     assert chronicle.starts_with_snapshot
     (topic_id,) = chronicle.topic_ids(min(chronicle.names()))
     first = chronicle.partitions(topic_id)[0][0]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kshell.plots import theme, times
-from kshell.tree.image import lasting
+from kshell.tree.image import format_duration
 from tests.plots.answers import NOW
 
 
@@ -17,7 +17,7 @@ from tests.plots.answers import NOW
      (259_200_000, "3 days")],
 )  # fmt: skip
 def test_lengths(length: int, said: str) -> None:
-    assert lasting(length) == said
+    assert format_duration(length) == said
 
 
 def test_between() -> None:

@@ -15,7 +15,7 @@ from hypothesis.strategies import SearchStrategy
 
 from kshell.protocol import framing
 from kshell.protocol.batches import HEADER_SIZE, Batch, iter_records, pack
-from kshell.protocol.framing import Framer, OddRecord, PartitionRun, RecordBounds, TopicRun, iter_values, span
+from kshell.protocol.framing import Framer, KeyedRecord, PartitionRun, RecordBounds, TopicRun, iter_values, span
 from kshell.protocol.primitives import DecodeError, Uuid, write_varint
 from tests.builders import TIME, batch, parsed, uuid, value
 
@@ -38,7 +38,7 @@ def framed(framer: Framer, found: Batch) -> Found:
     out: Found = []
     at = start
     for part in framer.frame(buf, start, end):
-        assert not isinstance(part, OddRecord)
+        assert not isinstance(part, KeyedRecord)
         if isinstance(part, TopicRun):
             topic = span(buf, at, end)
             assert topic.end == part.start
@@ -302,8 +302,8 @@ def test_odd_records_are_given_as_bytes() -> None:
     odd = b"\x10\x00\x00\x02\x02k\x02v\x00"  # offset delta 1, a key
     body = numbered([N], [0]) + odd + numbered([N], [2])
     parts = list(Framer().checked(body, 0, len(body), 2))
-    assert [type(part) for part in parts] == [RecordBounds, OddRecord, RecordBounds]
-    assert isinstance(parts[1], OddRecord)
+    assert [type(part) for part in parts] == [RecordBounds, KeyedRecord, RecordBounds]
+    assert isinstance(parts[1], KeyedRecord)
     assert body[parts[1].start : parts[1].end] == odd
     assert parts[1].delta == 1
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kshell.engine.result import Column, Nothing, Report, Result, Row, Rows, Section, Text, Toned, Value
+from kshell.engine.result import Column, Nothing, Report, Result, Row, Rows, Section, StyledText, Text, Value
 from kshell.errors import CommandError
 from kshell.render import render
 from tests.render import samples
@@ -76,7 +76,7 @@ def test_a_report_names_its_tables() -> None:
 
 
 def test_a_toned_title_is_a_badge() -> None:
-    page = page_of(Report([Section("a", Toned("worst", "critical"), {}), Section("b", "plain", {})]))
+    page = page_of(Report([Section("a", StyledText("worst", "critical"), {}), Section("b", "plain", {})]))
     assert [p.text for p in page.find("p")] == ["worst", "plain"]
     assert "background-color" in page.find("p")[0].find("span")[0].attrs["style"]
     assert page.find("p")[1].find("span") == []

@@ -73,13 +73,13 @@ def test_status_has_levels() -> None:
 def test_what_pages_need_can_be_pickled(line: str) -> None:
     result = answer(line)
     assert isinstance(result, Rows)
-    result.for_people = result.line = None
+    result.readable = result.line = None
     again = pickle.loads(pickle.dumps(result))
     assert list(render(again, "html")) == list(render(result, "html"))
 
 
 def test_text_looks_as_before() -> None:
-    report = answer("status").for_people
+    report = answer("status").readable
     assert isinstance(report, Report)
     assert "".join(render(answer("diff 160 now --stat"), "text")).splitlines()[0].split() == [
         "type", "added", "removed", "changed",

@@ -230,7 +230,7 @@ def test_the_answer_is_on_the_first_screen(line: str, start: str, sessions: tupl
 
 def tables(result: Result) -> Iterator[tuple[Rows, int]]:
     """The tables of an answer as people see it, and by how much each is indented."""
-    result = result.for_people or result
+    result = result.readable or result
     if isinstance(result, Rows) and result.style == "table":
         yield result, 0
     elif isinstance(result, Report):

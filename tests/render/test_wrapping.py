@@ -88,7 +88,7 @@ def test_no_line_of_an_answer_is_longer_than_the_terminal_but_for_commands(line:
     from kshell.sources.choose import demo_directory
 
     result = run(opened(demo_directory()), line)
-    for shown in printed(getattr(result, "for_people", None) or result, "text", width):
+    for shown in printed(getattr(result, "readable", None) or result, "text", width):
         assert len(shown) <= width or ".sh" in shown or shown.lstrip().startswith("health --where "), shown
 
 

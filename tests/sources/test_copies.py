@@ -17,7 +17,7 @@ from kshell.sources.copies.agreement import (
     OTHER_CLUSTER,
     REFERENCE,
     SAME,
-    Agreement,
+    CopyComparison,
     agreement,
 )
 from kshell.sources.copies.logs import Copy, read_together
@@ -29,12 +29,12 @@ from tests.made_logs import leader, log, record
 CLUSTERS = sorted({node.parent for node in recorded() if len(list(node.parent.glob("*/meta.properties"))) > 1})
 
 
-def compared(*paths: Path) -> Agreement:
+def compared(*paths: Path) -> CopyComparison:
     copies = [Copy(str(path)) for path in paths]
     return agreement(copies, read_together(copies))
 
 
-def states(found: Agreement) -> list[str]:
+def states(found: CopyComparison) -> list[str]:
     return [one.state for one in found.standings]
 
 

@@ -46,7 +46,7 @@ def test_tables_of_a_run_are_those_of_plain_python(tmp_path: Path) -> None:
     assert delta_rows(out / "quality/breaches") == []
     gold = {name: [row for one in fleet for row in of(one)] for name, of in expected.TABLES.items()}
     gold["config_drift_episodes"] = config_drift_episodes(fleet)
-    settling = {name for name, table in tables().items() if table.settles}
+    settling = {name for name, table in tables().items() if table.final_by}
     for name, wanted in gold.items():
         added = ("isFinal",) if name in settling else ()
         found = [{key: row[key] for key in row if key not in added} for row in delta_rows(out / "gold" / name)]

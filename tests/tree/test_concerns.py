@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kshell.history.records import ONE_FAMILY, Concern
+from kshell.history.records import ONE_FAMILY, PathRecordFilter
 from kshell.metadata.image import EMPTY
 from kshell.metadata.records import decode_record, record_types
 from kshell.metadata.tracking import Tracker
@@ -46,7 +46,7 @@ def compare(records: list[tuple[RawRecord, bool]]) -> None:
     truth = [touched(whole, *one) for one in records]
     topics = {path[:4] for path in itertools.chain(*truth) if path[:2] == ("image", "topics") and len(path) > 3}
     for place in [*PLACES, *sorted(topics)[:6], *sorted(topics)[-6:]]:
-        concern = Concern(place)
+        concern = PathRecordFilter(place)
         concern.tracker = Tracker(EMPTY)
         for one, all_paths in zip(records, truth, strict=True):
             found = touched(concern.tracker, *one) if concern(*one) else []
@@ -72,7 +72,7 @@ def test_the_types_are_what_they_are_called() -> None:
 
 
 def test_other_topics_are_passed_over() -> None:
-    concern = Concern(("image", "topics", "byName", "a"))
+    concern = PathRecordFilter(("image", "topics", "byName", "a"))
     concern.tracker = Tracker(EMPTY)
     for number, name in ((1, "a"), (2, "b")):
         raw = RawRecord(number, 0, None, value("TOPIC", name=name, topicId=uuid(number)))
@@ -80,12 +80,12 @@ def test_other_topics_are_passed_over() -> None:
         touched(concern.tracker, raw, False)
     change = [RawRecord(3, 0, None, value("PARTITION_CHANGE", partitionId=0, topicId=uuid(one))) for one in (1, 2)]
     assert [concern(one, False) for one in change] == [True, False]
-    assert [Concern(("image", "topics", "byId", str(uuid(2))))(one, False) for one in change] == [False, True]
-    assert not Concern(("image", "acls"))(change[0], False)
-    assert Concern(("image",))(change[1], False)
+    assert [PathRecordFilter(("image", "topics", "byId", str(uuid(2))))(one, False) for one in change] == [False, True]
+    assert not PathRecordFilter(("image", "acls"))(change[0], False)
+    assert PathRecordFilter(("image",))(change[1], False)
 
 
 def test_what_is_not_known_is_looked_at() -> None:
-    concern = Concern(("image", "acls"))
+    concern = PathRecordFilter(("image", "acls"))
     assert all(concern(RawRecord(1, 0, None, raw), False) for raw in (None, b"", b"\x02\x05\x00", b"\x01\x63\x00"))
     assert concern(RawRecord(1, 0, b"", value("NO_OP")), control=True)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kshell.engine.result import Row
 from kshell.plots import panels, strips, theme, times
 from kshell.plots.picture import Drawn, NothingToDraw, number, picture
-from kshell.tree.image import lasting
+from kshell.tree.image import format_duration
 
 MOST = 20
 """The most lines of a picture."""
@@ -96,7 +96,7 @@ def draw(kind: Daily, rows: Sequence[Row]) -> Drawn:
         for name, bins in counted.lines.items()
         if name in selected
     ]
-    stretch = lasting(counted.clock.step)
+    stretch = format_duration(counted.clock.step)
     quantity = f"{kind.plural}, the most in {stretch}" if kind.is_level else f"{kind.plural} in {stretch}"
     scale = f"a bar: {quantity}; its height grows as the square root, alike in all lines"
     if len({start for bins in counted.lines.values() for start in bins}) == 1:
@@ -155,7 +155,7 @@ def _facts(kind: Daily, counted: _Counted, totals: Mapping[str, float]) -> list[
         key=lambda bar: (bar[1], -bar[2]),
     )
     # An interval of several days is named by its first day.
-    when = f"{'on' if clock.step == DAY_MS else f'in the {lasting(clock.step)} from'} {_day(start)}"
+    when = f"{'on' if clock.step == DAY_MS else f'in the {format_duration(clock.step)} from'} {_day(start)}"
     if kind.is_level:
         return [_days(clock), f"most: {theme.short_name(name, 40)}, {top:.2f} {when}"]
     busiest = (

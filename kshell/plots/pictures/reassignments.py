@@ -8,7 +8,7 @@ from kshell.engine.result import Row
 from kshell.plots import intervals, panels, theme
 from kshell.plots.intervals import Lane, LaneInterval, Style
 from kshell.plots.picture import Drawn, NothingToDraw, number, picture
-from kshell.tree.image import lasting
+from kshell.tree.image import format_duration
 
 _STYLES = {
     "completed": Style("completed", theme.BLUE, "", 2),
@@ -42,7 +42,7 @@ def draw(rows: list[Row]) -> Drawn:
     ]
     row, start = max(timed, key=lambda reassignment: _end(*reassignment) - reassignment[1])
     where = theme.short_name(f"{row['topic']}-{row['partition']}", 48)
-    facts.append(f"longest: {where}, {lasting(_end(row, start) - start)}")
+    facts.append(f"longest: {where}, {format_duration(_end(row, start) - start)}")
     note = f"{len(selected)} of {len(lanes):,} partitions: those with the longest" if len(selected) < len(lanes) else ""
     title = "Reassignments over time"
     figure = intervals.draw(panels.Heading(title, facts, note), drawn, last, "ended:")

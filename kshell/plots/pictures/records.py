@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kshell.engine.result import Row
 from kshell.plots import panels, strips, theme, times
 from kshell.plots.picture import Drawn, NothingToDraw, number, picture
-from kshell.tree.image import lasting
+from kshell.tree.image import format_duration
 
 MOST = 14
 """The most lines of the picture. If there are more types, the last line sums up the rare ones."""
@@ -64,7 +64,7 @@ def _counted(timed: list[tuple[float, str]], totals: Counter[str], begin: int, e
 
 
 def _over_time(counted: _Counted, totals: Counter[str], rows: int) -> Drawn:
-    title, stretch = "Records by type over time", lasting(counted.step)
+    title, stretch = "Records by type over time", format_duration(counted.step)
     count, name, at = counted.tallest
     facts = [
         f"{theme.counted(rows, 'record')} of {theme.counted(len(totals), 'type')}",

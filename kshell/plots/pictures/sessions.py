@@ -6,7 +6,7 @@ from kshell.engine.result import Row
 from kshell.plots import intervals, panels, theme, times
 from kshell.plots.intervals import Lane, LaneInterval, Style
 from kshell.plots.picture import Drawn, NothingToDraw, number, picture
-from kshell.tree.image import lasting
+from kshell.tree.image import format_duration
 
 _STYLES = {
     "unfenced": Style("unfenced", theme.BLUE, "", 2),
@@ -66,7 +66,7 @@ def _facts(states_by_broker: dict[str, list[tuple[Row, float, float | None]]], l
     if fencings:
         facts.append(f"fenced {theme.counted(fencings, 'time')}")
         name = max(states_by_broker, key=lambda name: _fenced(states_by_broker[name]))
-        facts.append(f"longest: {name}, {lasting(_fenced(states_by_broker[name]))} in all")
+        facts.append(f"longest: {name}, {format_duration(_fenced(states_by_broker[name]))} in all")
     facts.append(
         f"fenced at the end: {', '.join(now[:5])}{'…' if len(now) > 5 else ''}" if now else "none fenced at the end"
     )

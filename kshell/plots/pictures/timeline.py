@@ -15,7 +15,7 @@ from kshell.plots import theme, times
 from kshell.plots.intervals import fill_boxes
 from kshell.plots.picture import Drawn, NothingToDraw, number, picture
 from kshell.plots.vega import LaneBar, timeline
-from kshell.tree.image import iso, lasting
+from kshell.tree.image import format_duration, iso
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -175,7 +175,7 @@ def _leaderless(lanes: Sequence[PartitionBar], last: float) -> list[str]:
         spell = max((span.length(last) for span in longest.spans if span.leader == NOBODY), default=0.0)
         recovered = [lane for lane in ever if lane not in lost]
         facts.append(f"{_name_of(recovered)} had none for a while")
-        facts.append(f"the longest without: {theme.short_name(longest.name, 40)}, {lasting(spell)}")
+        facts.append(f"the longest without: {theme.short_name(longest.name, 40)}, {format_duration(spell)}")
     return facts
 
 

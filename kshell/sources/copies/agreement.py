@@ -1,9 +1,10 @@
 """Judge the copies of one log by Raft's rules: which copy counts, what is committed, which records an election removes.
 
-Copies that ``logs`` read side by side come in, an :class:`Agreement` goes out. Log matching: an epoch has one leader,
-so two logs that share a record of one epoch are identical up to that record. Two copies that differ from an offset on
-and still share an epoch after it cannot both be of one cluster. Election: the log whose *last* record has the higher
-epoch wins, then the longer one. At the offset where two logs begin to differ, the winner may have the lower epoch.
+Copies that ``logs`` read side by side come in, a :class:`CopyComparison` goes out. Log matching: an epoch has one
+leader, so two logs that share a record of one epoch are identical up to that record. Two copies that differ from an
+offset on and still share an epoch after it cannot both be of one cluster. Election: the log whose *last* record has the
+higher epoch wins, then the longer one. At the offset where two logs begin to differ, the winner may have the
+lower epoch.
 
 Source: KIP-595, and Ongaro and Ousterhout, *In Search of an Understandable Consensus Algorithm*, 5.3 and 5.4.
 """
@@ -25,7 +26,7 @@ CONSISTENT = frozenset((REFERENCE, SAME, BEHIND))
 """States of copies that do not contradict the reference."""
 
 
-class Parted(NamedTuple):
+class Divergence(NamedTuple):
     """Where a copy begins to differ from another one: the first such offset, and the batch of each copy there.
 
     ``contradiction``: why no election explains the difference; ``None`` if one does. Then the copy's node deletes its
@@ -50,11 +51,11 @@ class CopyVerdict(NamedTuple):
     peer: Copy | None = None
     since: int | None = None
     to: int | None = None
-    parted: Parted | None = None
+    parted: Divergence | None = None
     uncommitted: int | None = None
 
 
-class Agreement(NamedTuple):
+class CopyComparison(NamedTuple):
     """The result of a comparison. ``standings``: one verdict per copy, in the order in which the copies were given.
 
     ``committed``: the copies prove that every record of the reference below this offset is committed.
@@ -67,7 +68,7 @@ class Agreement(NamedTuple):
 
 def agreement(
     copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair], first_of: Collection[int] = (), committed: int = 0
-) -> Agreement:
+) -> CopyComparison:
     """Compare copies that were read together.
 
     Args:
@@ -90,7 +91,7 @@ def agreement(
     counted = [verdict for place, verdict in verdicts.items() if not first_of or place in first_of]
     committed = max(committed, _committed(counted))
     standings = [verdicts.get(place, CopyVerdict(copy, OTHER_CLUSTER)) for place, copy in enumerate(copies)]
-    return Agreement(copies[first], committed, [_with_tail(verdict, committed) for verdict in standings])
+    return CopyComparison(copies[first], committed, [_with_tail(verdict, committed) for verdict in standings])
 
 
 def cluster_of(copies: Sequence[Copy]) -> str | None:
@@ -125,7 +126,7 @@ def _standing(
         if pair.parting is not None:
             batches = pair.parting[1:] if place < peer else pair.parting[:0:-1]
             why = contradiction(copy, copies[peer], pair.parting.offset)
-            parted = Parted(pair.parting.offset, *batches, why)
+            parted = Divergence(pair.parting.offset, *batches, why)
             return CopyVerdict(copy, DIVERGED, copies[peer], pair.since, pair.to, parted)
     for peer, pair in with_each:
         if pair.since is not None:
@@ -171,7 +172,7 @@ def with_damage(state: str, *, is_damaged: bool) -> str:
     return DAMAGED if is_damaged and state in (SAME, BEHIND) else state
 
 
-def which_to_keep(comparison: Agreement, states: Sequence[str], repair: str | None = None) -> str:
+def which_to_keep(comparison: CopyComparison, states: Sequence[str], repair: str | None = None) -> str:
     """Say which copy to keep, and why.
 
     Args:
@@ -261,7 +262,7 @@ def _shared_by_majority(standings: Sequence[CopyVerdict]) -> int:
     return shared if shared and reference.epoch_at(shared - 1) == max(epochs) else 0
 
 
-def sound_majority(comparison: Agreement) -> list[int]:
+def sound_majority(comparison: CopyComparison) -> list[int]:
     """The ids of the voters that can elect a leader from their copies and lose no record; empty if no majority can.
 
     Each of them has an undamaged log that reaches at least ``comparison.committed`` (an old backup does not), and one

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kshell.errors import DataError
 from kshell.metadata.replay import Replayer
-from kshell.sources.copies.agreement import CONSISTENT, Agreement
+from kshell.sources.copies.agreement import CONSISTENT, CopyComparison
 from kshell.sources.copies.logs import Copy, Pair
 from kshell.sources.directory.files import SnapshotFile
 from kshell.sources.directory.log import FileBatch, Progress
@@ -41,7 +41,9 @@ class JoinedLog:
         behind: undamaged parts after ``end``, which cannot be used because no copy has the records before them.
     """
 
-    def __init__(self, copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair], comparison: Agreement) -> None:
+    def __init__(
+        self, copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair], comparison: CopyComparison
+    ) -> None:
         reference = comparison.reference
         place = next(index for index, copy in enumerate(copies) if copy is reference)
         self._donors = [

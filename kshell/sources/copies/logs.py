@@ -176,7 +176,7 @@ def twins(copies: Sequence[Copy]) -> Iterator[str]:
             yield f"{twin.path} and {copy.path} are the same files"
 
 
-class Parting(NamedTuple):
+class FirstDifference(NamedTuple):
     """Where two logs begin to differ: the first such offset, and a copy of each log's batch there."""
 
     offset: int
@@ -190,7 +190,7 @@ class Pair:
     def __init__(self) -> None:
         self.since: int | None = None
         self.to: int | None = None
-        self.parting: Parting | None = None
+        self.parting: FirstDifference | None = None
 
 
 def read_together(copies: Sequence[Copy], progress: Progress | None = None) -> dict[tuple[int, int], Pair]:
@@ -276,7 +276,7 @@ def _compare(pairs: dict[tuple[int, int], Pair], groups: list[int], current: lis
             continue
         shared = max(mine.base_offset, theirs.base_offset)
         if _ABSENT not in (groups[first], groups[second]) and shared <= min(mine.last_offset, theirs.last_offset):
-            pair.parting = Parting(shared, _alone(mine), _alone(theirs))
+            pair.parting = FirstDifference(shared, _alone(mine), _alone(theirs))
 
 
 def _alone(batch: Batch) -> Batch:

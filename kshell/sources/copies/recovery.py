@@ -21,7 +21,7 @@ from kshell.protocol.batches import write_batch
 from kshell.protocol.control import CONTROL_TYPES, KRAFT_VOTERS, control_key
 from kshell.protocol.encoder import encode
 from kshell.protocol.primitives import ZERO_UUID, Uuid
-from kshell.sources.copies.agreement import OTHER_CLUSTER, Agreement, CopyVerdict, agreement
+from kshell.sources.copies.agreement import OTHER_CLUSTER, CopyComparison, CopyVerdict, agreement
 from kshell.sources.copies.joined import JoinedLog
 from kshell.sources.copies.logs import Copy, read_together
 from kshell.sources.directory.files import METADATA_DIRECTORY, local_path
@@ -80,7 +80,7 @@ class Survivors(NamedTuple):
     """The surviving copies, how they relate, and the log that a new quorum is to start from."""
 
     copies: list[Copy]
-    comparison: Agreement
+    comparison: CopyComparison
     log: JoinedLog
 
     @property

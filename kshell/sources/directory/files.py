@@ -85,16 +85,16 @@ class SnapshotFile(NamedTuple):
 class Listing(NamedTuple):
     """The segments and snapshots there are to read, oldest first. ``directory`` is ``None`` for a lone file.
 
-    ``beside``: name -> text of the sidecar files of a live source, which has no directory. ``unseen``: a live source
-    does not give out the records below this offset, and none of them changes the image. ``log_start``: where the log
-    begins, if the segments here are only its end.
+    ``sidecar_texts``: name -> text of the sidecar files of a live source, which has no directory.
+    ``first_needed_offset``: a live source does not give out the records below this offset, and none of them changes the
+    image. ``log_start``: where the log begins, if the segments here are only its end.
     """
 
     directory: str | None
     segments: tuple[Segment, ...]
     snapshots: tuple[SnapshotFile, ...]
-    beside: Mapping[str, str] | None = None
-    unseen: int = 0
+    sidecar_texts: Mapping[str, str] | None = None
+    first_needed_offset: int = 0
     log_start: int | None = None
     unreadable: tuple[str, ...] = ()
     """One sentence for each entry that has the name of a segment or snapshot, but is no file that can be read."""
@@ -361,7 +361,7 @@ def local_path(text: str) -> str:
     return os.path.expanduser(text)
 
 
-def demand_outside(typed: str, path: str, protected: Iterable[str], hint: str) -> None:
+def require_outside(typed: str, path: str, protected: Iterable[str], hint: str) -> None:
     """Raise CommandError if an output path is inside the source's files (``protected``) or any Kafka directory."""
     if any(is_inside(path, place) for place in protected):
         raise CommandError(f"{typed}: is in the source's own directory, where kshell writes nothing", hint=hint)

@@ -157,7 +157,7 @@ def node_id(properties: dict[str, str]) -> int | None:
 
 def bootstrap_file(listing: Listing) -> str | None:
     """The path of ``bootstrap.checkpoint`` in the log directory; ``None`` if there is none."""
-    if listing.directory is None or listing.beside is not None:
+    if listing.directory is None or listing.sidecar_texts is not None:
         return None
     if is_remote(listing.directory):
         from kshell.sources import remote
@@ -170,8 +170,8 @@ def bootstrap_file(listing: Listing) -> str | None:
 
 def _beside(listing: Listing, name: str, notes: Notes, *, errors: str = "strict") -> tuple[str, str]:
     """(path, text) of a sidecar file; the text is empty if the file is missing or cannot be read."""
-    if listing.beside is not None:
-        return name, listing.beside.get(name, "")
+    if listing.sidecar_texts is not None:
+        return name, listing.sidecar_texts.get(name, "")
     path = os.path.join(listing.directory or _folder_of_file(listing), name)
     if is_remote(path):
         from kshell.sources import remote

@@ -183,7 +183,7 @@ def before_the_log(
 def _before_the_log(listing: Listing) -> tuple[SnapshotFile, ...]:
     """The snapshots from which the whole log can be replayed, oldest first; none if the log starts at offset 0."""
     start = listing.segments[0].base_offset if listing.segments else None
-    if start is not None and start <= listing.unseen:
+    if start is not None and start <= listing.first_needed_offset:
         return ()
     return tuple(file for file in listing.snapshots if not start or (file.end_offset or 0) >= start)
 
@@ -224,7 +224,7 @@ def _check_start(listing: Listing, facts: SnapshotFacts | None, until: int | Non
     first = listing.segments[0]
     base = first.base_offset
     end = facts.end_offset if facts else 0
-    if listing.directory is None or base is None or base <= max(end, listing.unseen):
+    if listing.directory is None or base is None or base <= max(end, listing.first_needed_offset):
         return True
     if facts is not None and until == end - 1:
         return True  # the snapshot alone answers
@@ -259,7 +259,7 @@ def _check_end(listing: Listing, until: int, end: int, damage: list[DataError]) 
 
 def _oldest(listing: Listing) -> int:
     """The first offset whose state can be shown: 0 if the log begins there, else the end of the oldest snapshot."""
-    if listing.segments and (listing.segments[0].base_offset or 0) <= listing.unseen:
+    if listing.segments and (listing.segments[0].base_offset or 0) <= listing.first_needed_offset:
         return 0
     ends = [file.end_offset for file in listing.snapshots if file.end_offset]
     return min(ends) - 1 if ends else 0

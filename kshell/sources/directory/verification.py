@@ -177,7 +177,7 @@ def _listed(numbers: list[int]) -> str:
 def _with_start(listing: Listing, check: FileCheck) -> FileCheck:
     """The first segment's check, incomplete if no snapshot covers the offsets before the segment."""
     base = listing.segments[0].base_offset
-    if base is None or listing.directory is None or base <= listing.unseen:
+    if base is None or listing.directory is None or base <= listing.first_needed_offset:
         return check
     if any((file.end_offset or 0) >= base for file in listing.snapshots):
         return check
@@ -327,7 +327,7 @@ def _bootstrap(listing: Listing, *, decode: bool) -> Iterator[FileCheck]:
 
 def _text_files(listing: Listing, log: LogSurvey) -> Iterator[FileCheck]:
     """The checks of the sidecar files that exist."""
-    if listing.beside is not None:
+    if listing.sidecar_texts is not None:
         return  # a live source has no such files, only their values
     last = max(log.epochs, default=-1)
     end = log.segments[-1].end_offset if log.segments else 0
@@ -444,7 +444,7 @@ def _unreadable(listing: Listing) -> Iterator[FileCheck]:
 
 def _other_files(listing: Listing, checked: set[str]) -> Iterator[FileCheck]:
     """Entries for the files that are not checked, because Kafka rebuilds them (indexes) or does not use them."""
-    if listing.directory is None or listing.beside is not None or is_remote(listing.directory):
+    if listing.directory is None or listing.sidecar_texts is not None or is_remote(listing.directory):
         return
     with os.scandir(listing.directory) as entries:
         names = sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from kshell.client.backoff import Backoff
-from kshell.client.codes import failure, may_pass
+from kshell.client.codes import failure, may_succeed_later
 from kshell.client.leader import FetchPosition, Leader, fetch, find_leader
 from kshell.client.nodes import Nodes
 from kshell.client.settings import Settings
@@ -35,7 +35,7 @@ def older_log(observer: Observer, nodes: Nodes, start: int, end: int) -> Mirror:
                 leader = find_leader(nodes, timeout=backoff.seconds_left, known_epoch=observer.epoch)
             search.ask(leader, backoff.seconds_left)
         except (ConnectError, SourceTimeoutError, ServerError) as error:
-            if backoff.is_over or (isinstance(error, ServerError) and not may_pass(error.code)):
+            if backoff.is_over or (isinstance(error, ServerError) and not may_succeed_later(error.code)):
                 raise
             leader = None
             backoff.wait()

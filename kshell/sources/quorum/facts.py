@@ -65,7 +65,7 @@ def describe_quorum(nodes: Nodes) -> dict[str, Any]:
             if not code:
                 return _object(nodes, described, body)
             failure = codes.failure(node, code, DESCRIBE_QUORUM.name, message)
-            if not codes.may_pass(code):
+            if not codes.may_succeed_later(code):
                 raise failure
             nodes.controller_id = -1
         backoff.wait()

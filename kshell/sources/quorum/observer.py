@@ -110,7 +110,7 @@ class Observer:
             self._failed(error)
             return FetchStep()
         except ServerError as error:
-            if not codes.may_pass(error.code):
+            if not codes.may_succeed_later(error.code):
                 raise
             self._failed(error)
             return FetchStep()

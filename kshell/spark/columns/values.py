@@ -51,7 +51,7 @@ class Values:
         for code, rows in _by_head(buf, framed):
             head = self._head(code)
             if head is None or len(rows) < LEAST:
-                walk.odd.append(rows)
+                walk.undecoded_rows.append(rows)
                 continue
             kind, version, steps = head
             if not self._with_data:
@@ -62,11 +62,11 @@ class Values:
                 if undecoded is None:
                     groups.append(Group(kind.name, version, shape.rows, text))
                 else:
-                    walk.odd.append(undecoded)
+                    walk.undecoded_rows.append(undecoded)
                     groups.append(
                         Group(kind.name, version, np.setdiff1d(shape.rows, undecoded, assume_unique=True), text)
                     )
-        return groups, np.sort(np.concatenate([np.zeros(0, np.int64), *walk.odd]))
+        return groups, np.sort(np.concatenate([np.zeros(0, np.int64), *walk.undecoded_rows]))
 
     def are_wanted(self, framed: Framed, wanted: Wanted) -> Any:
         """Return a mask of the records whose types are wanted."""

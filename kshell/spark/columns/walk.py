@@ -73,13 +73,13 @@ class ValueShape:
 class Walk:
     """Takes values through steps. ``buf`` is a numpy array of bytes, ``ends`` the end of each value in it.
 
-    ``odd`` collects the rows (index arrays) of values that must be decoded one by one.
+    ``undecoded_rows`` collects the rows (index arrays) of values that must be decoded one by one.
     """
 
     def __init__(self, buf: Any, ends: Any) -> None:
         self._buf = buf
         self._ends = ends
-        self.odd: list[Any] = []
+        self.undecoded_rows: list[Any] = []
 
     def shapes(self, steps: Steps, rows: Any, starts: Any) -> Iterator[ValueShape]:
         """Return shapes that enough values have. ``rows``: ascending indexes of values; ``starts``: first bytes."""
@@ -90,7 +90,7 @@ class Walk:
         while waiting:
             shape = waiting.pop()
             if len(shape) < LEAST or shape.at > longest:
-                self.odd.append(shape.rows)
+                self.undecoded_rows.append(shape.rows)
             elif shape.todo is None:
                 complete = self._select(shape, shape.bases[-1] + shape.at == self._ends[shape.rows])
                 if len(complete):
@@ -124,7 +124,7 @@ class Walk:
         """Select values by a mask; the others become odd."""
         if mask.all():
             return shape
-        self.odd.append(shape.rows[~mask])
+        self.undecoded_rows.append(shape.rows[~mask])
         return shape.only(mask)
 
     def _byte(self, shape: ValueShape) -> Any:
@@ -165,7 +165,7 @@ class Walk:
         else:
             is_odd = ~is_text
         if is_odd.any():
-            self.odd.append(shape.rows[is_odd])
+            self.undecoded_rows.append(shape.rows[is_odd])
         if not is_text.all():
             shape, column = shape.only(is_text), column[is_text]
         if not len(shape):
@@ -185,7 +185,7 @@ class Walk:
         shapes = []
         for lead, part in self._by_byte(shape):
             if lead == step.lead or lead >= _LONG or (lead == 0 and not step.nullable):
-                self.odd.append(part.rows)
+                self.undecoded_rows.append(part.rows)
                 continue
             shapes.append(part)
             if lead == 0:
@@ -204,7 +204,7 @@ class Walk:
             if flag < _LONG:
                 part.next(step.steps)
             elif step.omits_null:
-                self.odd.append(part.rows)
+                self.undecoded_rows.append(part.rows)
                 continue
             else:
                 part.items.append("null")
@@ -215,7 +215,7 @@ class Walk:
         shapes = []
         for count, part in self._by_byte(shape):
             if count > len(step.by_tag):
-                self.odd.append(part.rows)
+                self.undecoded_rows.append(part.rows)
                 continue
             if count:
                 part.next((Tag(step, frozenset(), count),))
@@ -226,13 +226,13 @@ class Walk:
         shapes = []
         for tag, tagged in self._by_byte(shape):
             if tag not in step.tags.by_tag or tag in step.previous:
-                self.odd.append(tagged.rows)
+                self.undecoded_rows.append(tagged.rows)
                 continue
             before, below = step.tags.by_tag[tag]
             tags = step.previous | {tag}
             for size, part in self._by_byte(tagged):
                 if size >= _LONG:
-                    self.odd.append(part.rows)
+                    self.undecoded_rows.append(part.rows)
                     continue
                 part.items.append(before if step.tags.is_first and len(tags) == 1 else f",{before}")
                 if step.remaining > 1:

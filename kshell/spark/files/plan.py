@@ -17,7 +17,7 @@ from typing import NamedTuple
 from kshell.errors import CorruptDataError, SourceError
 from kshell.protocol.batches import CONTROL_BIT, HEADER_SIZE, LENGTH_END, MAX_BATCH, MIN_LENGTH, Batch, read_header
 from kshell.protocol.control import SNAPSHOT_FOOTER, SNAPSHOT_HEADER, holds
-from kshell.protocol.verify import LAST_OFFSET, MAGIC, FixedEpoch, LeaderEpochs, looking_ahead
+from kshell.protocol.verify import LAST_OFFSET, MAGIC, FixedEpoch, LeaderEpochs, window_with_next_batches
 from kshell.protocol.windows import Windowed
 from kshell.sources.directory.files import Listing, Segment, SnapshotFile
 from kshell.sources.directory.log import LogReader, opened
@@ -371,7 +371,7 @@ def _fit(source: Windowed, file: SnapshotFile, runs: Runs) -> bool:
     epoch, last, position = FixedEpoch(file.epoch), None, 0
     window = source.window(0, 0)
     while (size := source.size) - position >= HEADER_SIZE:
-        window = looking_ahead(source, window, position)
+        window = window_with_next_batches(source, window, position)
         if window.end - position < HEADER_SIZE:
             return False
         batch = read_header(window.buf, position - window.start, window.start)

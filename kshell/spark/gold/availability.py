@@ -42,7 +42,7 @@ def availability(tables: Tables) -> Any:
     # Group by partition first: partitions are then counted without a set of distinct ones in memory.
     second = aggregates.grouped(scopes, ["clusterId", "month", "scope", "name", *KEYS], **sums)
     third = aggregates.grouped(second, ["clusterId", "month", "scope", "name"], partitions="count(*)", **sums)
-    return aggregates.typed_settling(with_shares(third, "partitionMs"), FIELDS)
+    return aggregates.typed_with_until(with_shares(third, "partitionMs"), FIELDS)
 
 
 GOLD = GoldTable(
@@ -51,7 +51,7 @@ GOLD = GoldTable(
     FIELDS,
     ("partitions", "configs", "clusters"),
     availability,
-    settles=MONTH,
+    final_by=MONTH,
     shares=(MONTHS,),
     expect=(*key("clusterId", "month", "scope", "name"), *HOLDS, ordered("offlineMs", "partitionMs")),
 )

@@ -79,7 +79,7 @@ def broker_load(tables: Tables) -> Any:
         *(f"if(coveredMs > 0, {of} / coveredMs, null) as {name}" for name, of in averages.items()),
         *(f"if({every.format(of)} > 0, {of} / {every.format(of)}, null) as {name}" for name, of in shares.items()),
     )
-    return aggregates.typed_settling(with_shares.selectExpr("*", f"{end_of_day('day')} as untilMs"), FIELDS)
+    return aggregates.typed_with_until(with_shares.selectExpr("*", f"{end_of_day('day')} as untilMs"), FIELDS)
 
 
 GOLD = GoldTable(
@@ -88,7 +88,7 @@ GOLD = GoldTable(
     FIELDS,
     ("partitions", "topics", "brokers", "clusters"),
     broker_load,
-    settles=DAY,
+    final_by=DAY,
     shares=(SPANS,),
     expect=(
         *key("clusterId", "day", "broker"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kshell.spark.gold.timelines import aggregates
-from kshell.spark.gold.timelines.broker_versions import OF_A_BROKER, staged
+from kshell.spark.gold.timelines.broker_versions import OF_A_BROKER, with_states_and_sessions
 from kshell.spark.gold.timelines.durations import last_of
 from kshell.spark.tables.expectations import at_least, key, ordered
 from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
@@ -33,7 +33,7 @@ FIELDS = (
 
 def broker_states(tables: Tables) -> Any:
     """List the states of brokers over time; consecutive versions in one state of one registration are one row."""
-    versions = staged(tables["brokers"], tables["clusters"])
+    versions = with_states_and_sessions(tables["brokers"], tables["clusters"])
     keys = ["clusterId", "broker"]
     marked = versions.selectExpr(
         "*", f"lag(struct(session, state)) over {OF_A_BROKER} <=> struct(session, state) as isSame"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kshell.spark.gold.timelines import aggregates
-from kshell.spark.gold.timelines.broker_versions import IS_FENCING, staged
+from kshell.spark.gold.timelines.broker_versions import IS_FENCING, with_states_and_sessions
 from kshell.spark.gold.timelines.durations import HOUR_MS, hour, within
 from kshell.spark.gold.timelines.partition_versions import IS_NEW_LEADER, SHRUNK, SPANS
 from kshell.spark.tables.expectations import at_least, key
@@ -29,7 +29,7 @@ def hourly_churn(tables: Tables) -> Any:
     keys, number = ["clusterId", "hourNumber"], f"{within('validFromMs')} div {HOUR_MS} as hourNumber"
     versions = tables[SPANS.name].selectExpr("*", number)
     of_partitions = aggregates.grouped(versions, keys, **EVENTS)
-    fenced = staged(tables["brokers"], tables["clusters"]).where(IS_FENCING).selectExpr("*", number)
+    fenced = with_states_and_sessions(tables["brokers"], tables["clusters"]).where(IS_FENCING).selectExpr("*", number)
     of_brokers = aggregates.grouped(fenced, keys, leaderChanges="0L", isrShrinks="0L", fencings="count(*)")
     sums = aggregates.grouped(of_partitions.unionByName(of_brokers), keys, **{name: f"sum({name})" for name in EVENTS})
     hours = sums.where(f"{' + '.join(EVENTS)} > 0").selectExpr(
@@ -38,7 +38,7 @@ def hourly_churn(tables: Tables) -> Any:
         f"hourNumber * {HOUR_MS} as hourMs",
         f"(hourNumber + 1) * {HOUR_MS} - 1 as untilMs",
     )
-    return aggregates.typed_settling(hours, FIELDS)
+    return aggregates.typed_with_until(hours, FIELDS)
 
 
 GOLD = GoldTable(
@@ -47,7 +47,7 @@ GOLD = GoldTable(
     FIELDS,
     ("partitions", "brokers", "clusters"),
     hourly_churn,
-    settles=DAY,
+    final_by=DAY,
     shares=(SPANS,),
     expect=(*key("clusterId", "hour"), *at_least(0, "leaderChanges", "isrShrinks", "fencings")),
 )

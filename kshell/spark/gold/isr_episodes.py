@@ -73,7 +73,7 @@ def isr_episodes(tables: Tables) -> Any:
         f"{ended} as outcome",
         "expanded + if(last.goesOn, last.expands, 0) as expands",
     )
-    return aggregates.typed_settling(with_outcome, FIELDS)
+    return aggregates.typed_with_until(with_outcome, FIELDS)
 
 
 GOLD = GoldTable(
@@ -82,7 +82,7 @@ GOLD = GoldTable(
     FIELDS,
     ("partitions", "clusters"),
     isr_episodes,
-    settles=DAY,
+    final_by=DAY,
     shares=(SPANS,),
     expect=(
         *key("clusterId", "topicId", "partition", "fromOffset"),

@@ -59,7 +59,7 @@ def leadership(tables: Tables) -> Any:
     sums = {name: f"sum({name})" for name in ("leaderMs", "preferredMs", "gained", "lost", "preferredGained")}
     both = aggregates.grouped(led.unionByName(changed), [*keys, "day"], **sums)
     share = "if(leaderMs > 0, preferredMs / leaderMs, null) as preferredShare"
-    return aggregates.typed_settling(both.selectExpr("*", share, f"{end_of_day('day')} as untilMs"), FIELDS)
+    return aggregates.typed_with_until(both.selectExpr("*", share, f"{end_of_day('day')} as untilMs"), FIELDS)
 
 
 _NO_CHANGES = ("0 as gained", "0 as lost", "0 as preferredGained")
@@ -71,7 +71,7 @@ GOLD = GoldTable(
     FIELDS,
     ("partitions", "clusters"),
     leadership,
-    settles=DAY,
+    final_by=DAY,
     shares=(SPANS,),
     expect=(
         *key("clusterId", "day", "topicId", "broker"),

@@ -47,7 +47,7 @@ def metadata_growth(tables: Tables) -> Any:
         "coalesce(counted, 0L) + sum(records) over (partition by clusterId, type order by dayNumber) as total",
     )
     # Rows without a day are final at once: -1 is before every time.
-    return aggregates.typed_settling(totals.selectExpr("*", f"coalesce({end_of_day('day')}, -1L) as untilMs"), FIELDS)
+    return aggregates.typed_with_until(totals.selectExpr("*", f"coalesce({end_of_day('day')}, -1L) as untilMs"), FIELDS)
 
 
 GOLD = GoldTable(
@@ -56,7 +56,7 @@ GOLD = GoldTable(
     FIELDS,
     ("records", "clusters", "metadata_growth"),
     metadata_growth,
-    settles=DAY,
+    final_by=DAY,
     expect=(
         *not_null("clusterId", "type"),
         unique("clusterId", "day", "type"),

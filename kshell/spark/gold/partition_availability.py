@@ -117,7 +117,7 @@ def partition_availability(tables: Tables) -> Any:
     added = {name: f"sum({name})" for name in SUMS}
     keys = ["clusterId", "month", "topic", *KEYS]
     sums = aggregates.grouped(tables[MONTHS.name], keys, existedMs="sum(partitionMs)", **added)
-    return aggregates.typed_settling(with_shares(sums, "existedMs"), FIELDS)
+    return aggregates.typed_with_until(with_shares(sums, "existedMs"), FIELDS)
 
 
 GOLD = GoldTable(
@@ -126,7 +126,7 @@ GOLD = GoldTable(
     FIELDS,
     ("partitions", "configs", "clusters"),
     partition_availability,
-    settles=MONTH,
+    final_by=MONTH,
     shares=(MONTHS,),
     expect=(*key("clusterId", "month", "topicId", "partition"), *HOLDS, ordered("offlineMs", "existedMs")),
 )

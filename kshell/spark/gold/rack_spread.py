@@ -68,7 +68,7 @@ def rack_spread(tables: Tables) -> Any:
     )
     spread = "if(partitionMs > 0, 1 - narrowMs / partitionMs, null) as spread"
     spreads = sums.selectExpr("*", f"{day('dayNumber')} as day", spread)
-    return aggregates.typed_settling(spreads.selectExpr("*", f"{end_of_day('day')} as untilMs"), FIELDS)
+    return aggregates.typed_with_until(spreads.selectExpr("*", f"{end_of_day('day')} as untilMs"), FIELDS)
 
 
 GOLD = GoldTable(
@@ -77,7 +77,7 @@ GOLD = GoldTable(
     FIELDS,
     ("partitions", "brokers", "clusters"),
     rack_spread,
-    settles=DAY,
+    final_by=DAY,
     shares=(SPANS,),
     expect=(
         *key("clusterId", "day"),

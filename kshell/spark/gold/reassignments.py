@@ -47,7 +47,7 @@ _MOVED = "array_size(previous.addingReplicas) + array_size(previous.removingRepl
 def reassignments(tables: Tables) -> Any:
     """List the reassignments of replicas."""
     versions = tables[SPANS.name]
-    return aggregates.typed_settling(_long(versions).unionByName(_at_once(versions)), FIELDS)
+    return aggregates.typed_with_until(_long(versions).unionByName(_at_once(versions)), FIELDS)
 
 
 def _long(versions: Any) -> Any:
@@ -113,7 +113,7 @@ def _at_once(versions: Any) -> Any:
         "sort_array(array_except(replicas, previous.replicas)) as adding",
         "sort_array(array_except(previous.replicas, replicas)) as removing",
         "0L as changes",
-        "toldMs as untilMs",
+        "latestMsAtBegin as untilMs",
     )
 
 
@@ -123,7 +123,7 @@ GOLD = GoldTable(
     FIELDS,
     ("partitions", "clusters"),
     reassignments,
-    settles=DAY,
+    final_by=DAY,
     shares=(SPANS,),
     expect=(
         *key("clusterId", "topicId", "partition", "fromOffset"),

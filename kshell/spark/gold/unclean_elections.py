@@ -47,7 +47,7 @@ _BY_ISR = (
     " and isr = array(leader) and replicas = previous.replicas"
 )
 """SQL: the two kinds of evidence that an election was unclean, as the column ``evidence`` explains them."""
-_HEALED_UNTIL = "if(healed is not null, healed.toldMs, if(last is null, overMs, last.overMs))"
+_HEALED_UNTIL = "if(healed is not null, healed.latestMsAtBegin, if(last is null, overMs, last.overMs))"
 """SQL: ``untilMs`` of an election that needs recovery: when it recovered, else when the partition was deleted."""
 
 
@@ -56,7 +56,7 @@ def unclean_elections(tables: Tables) -> Any:
     window = versions_of(KEYS)
     # In descending order: Spark reads a window's frame once if it grows, but again for every row if it shrinks.
     later = rows_before(f"{window[:-1]} desc)")
-    healed = "if(leaderRecoveryState <> 'RECOVERING', struct(validFromMs, beginMs, toldMs), null)"
+    healed = "if(leaderRecoveryState <> 'RECOVERING', struct(validFromMs, beginMs, latestMsAtBegin), null)"
     some = tables[SPANS.name].selectExpr("*", f"({_BY_STATE}) or ({_BY_ISR}) as isFound")
     # Few partitions have unclean elections: the windows below are computed for these only.
     few = some.selectExpr("*", f"bool_or(isFound) over {every_of(KEYS)} as hasAny").where("hasAny")
@@ -80,9 +80,9 @@ def unclean_elections(tables: Tables) -> Any:
         "if(leaderRecoveryState = 'RECOVERING', healed.validFromMs, null) as recoveredMs",
         "if(leaderRecoveryState = 'RECOVERING', coalesce(healed.beginMs, last.endMs, endMs) - beginMs, null)"
         " as recoveringMs",
-        f"if(leaderRecoveryState = 'RECOVERING', {_HEALED_UNTIL}, toldMs) as untilMs",
+        f"if(leaderRecoveryState = 'RECOVERING', {_HEALED_UNTIL}, latestMsAtBegin) as untilMs",
     )
-    return aggregates.typed_settling(elections, FIELDS)
+    return aggregates.typed_with_until(elections, FIELDS)
 
 
 GOLD = GoldTable(
@@ -91,7 +91,7 @@ GOLD = GoldTable(
     FIELDS,
     ("partitions", "clusters"),
     unclean_elections,
-    settles=DAY,
+    final_by=DAY,
     shares=(SPANS,),
     expect=(
         *key("clusterId", "topicId", "partition", "offset"),

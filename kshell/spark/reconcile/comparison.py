@@ -20,7 +20,7 @@ from kshell.metadata.families.quorum import QUORUM, VOTERS
 from kshell.metadata.image import Image
 from kshell.metadata.replay import Replayer
 from kshell.protocol.primitives import Uuid
-from kshell.sources.copies.agreement import Agreement, agreement, contradiction, rank
+from kshell.sources.copies.agreement import CopyComparison, agreement, contradiction, rank
 from kshell.sources.copies.agreement import cluster_of as most_common_cluster
 from kshell.sources.copies.logs import Pair, read_together
 from kshell.sources.directory.files import Listing
@@ -54,7 +54,7 @@ class Comparison(NamedTuple):
     logs: Mapping[int, Log]
     limits: Mapping[int, int]
     log: Log
-    agreement: Agreement | None = None
+    agreement: CopyComparison | None = None
     same_until: Mapping[int, int] = {}
     foreign: Mapping[int, str] = {}
     compared: Mapping[int, PlannedCopy] = {}

@@ -16,7 +16,7 @@ from kshell.sources.copies.agreement import (
     NOT_COMPARED,
     OTHER_CLUSTER,
     REFERENCE,
-    Agreement,
+    CopyComparison,
     CopyVerdict,
     reason,
     with_damage,
@@ -247,7 +247,7 @@ def _copy_rows(
 def _compared_row(
     cluster_id: str,
     comparison: Comparison,
-    agreement: Agreement,
+    agreement: CopyComparison,
     index: int,
     standing: CopyVerdict,
     findings: Findings,

@@ -30,7 +30,7 @@ from kshell.spark.reconcile.logs import (
     log_of,
     without_batches,
 )
-from kshell.spark.stream.directory_walk import Onward
+from kshell.spark.stream.directory_walk import ResumedBoundaries
 from kshell.spark.stream.resume import Start
 
 Row = dict[str, Any]
@@ -245,7 +245,7 @@ def plan_segments(copy: LogCopy, position: Position | None, offset: int | None, 
         bases = [segment.base_offset for segment in listing.segments]
         before = [index for index, base in enumerate(bases) if offset and base is not None and base < offset]
         start = Start(listing.segments[before[-1] if before else 0 :])
-    return [*Onward(listing, start, piece_bytes).files()]
+    return [*ResumedBoundaries(listing, start, piece_bytes).files()]
 
 
 def _start_at(copy: LogCopy, position: Position | None) -> Start | None:

@@ -14,7 +14,7 @@ from kshell.metadata.health import check as health
 from kshell.plots.pictures.availability import percent
 from kshell.plots.times import moment
 from kshell.render.cells import cell
-from kshell.tree.image import lasting
+from kshell.tree.image import format_duration
 
 LEVELS = health.LEVELS
 """How severe something is, the worst first. A page uses them as CSS classes."""
@@ -134,7 +134,7 @@ _KINDS: Mapping[str, Callable[[Any], str]] = {
     "count": lambda value: f"{value:,.0f}",
     "ratio": lambda value: f"{value:.2f}",
     "share": percent,
-    "lasting": lasting,
+    "lasting": format_duration,
     "time": _time,
     "broker": _broker,
 }

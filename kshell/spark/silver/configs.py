@@ -8,7 +8,7 @@ from kshell.metadata.names import DEFAULT, LIKE_DEFAULT
 from kshell.metadata.redaction import REDACTED
 from kshell.spark.silver.declaration import SilverTable, silver
 from kshell.spark.silver.expressions import by_name, named, opened, path_name
-from kshell.spark.silver.topics import LIVES
+from kshell.spark.silver.topics import TOPIC_LIFETIMES
 from kshell.spark.silver.versions import MOMENT, after, versions, whole_states
 
 _CONFIG, _QUOTA, _LEVEL = "CONFIG_RECORD", "CLIENT_QUOTA_RECORD", "FEATURE_LEVEL_RECORD"
@@ -33,7 +33,7 @@ def _configs(table: SilverTable) -> str:
     )
     return f"""
 WITH {parts},
-{LIVES},
+{TOPIC_LIFETIMES},
 removals AS (
   SELECT clusterId, topic, sort_array(collect_list({MOMENT})) AS removals
   FROM (SELECT clusterId, topic, ended.* FROM lives WHERE isRemoved) GROUP BY clusterId, topic

@@ -31,7 +31,7 @@ _RECORD_FIELDS = {"elr": "eligibleLeaderReplicas"}
 _INTS, _TEXTS = "cast(array() AS array<int>)", "cast(array() AS array<string>)"
 _PAST = "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
 
-LIVES = f"""named AS (
+TOPIC_LIFETIMES = f"""named AS (
   SELECT clusterId, said.topicId, said.name AS topic, atOffset, atMs, sequence, type
   FROM (SELECT *, {opened(_TOPIC)} AS said FROM {{events}} WHERE type IN ('{_TOPIC}', '{_REMOVED}'))
   UNION ALL
@@ -83,7 +83,7 @@ def _partitions(table: SilverTable) -> str:
     running = f"OVER ({replay_window(table)} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
     return f"""
 WITH {BASES},
-{LIVES},
+{TOPIC_LIFETIMES},
 said AS (
   -- what each record names; a set names everything
   SELECT clusterId, said.topicId, said.partitionId AS partition, atOffset, atMs, sequence, isSet,

@@ -51,12 +51,12 @@ class GoldLayer:
 
         For a table whose rows become final, ``clusters`` must be all clusters that have a horizon.
         """
-        if not table.settles:
+        if not table.final_by:
             of = None if table.is_fleet else clusters
             frame = table.make({need: self._dated(need, self._warehouse.read(need, of)) for need in table.needs})
             return self._warehouse.replace(table.name, frame, clusters)
         frame = table.make(
-            {need: self._input(table.settles, need, table.name) for need in table.needs}
+            {need: self._input(table.final_by, need, table.name) for need in table.needs}
             | {shared.name: self._share(shared) for shared in table.shares}
         )
         assert set(clusters) == set(self._horizons), table.name
@@ -89,7 +89,7 @@ class GoldLayer:
         """Return an intermediate result that several tables share; the first table computes it, the others wait."""
         with self._sharing.setdefault(shared.name, threading.Lock()):
             if shared.name not in self._shared:
-                frame = shared.make({need: self._input(shared.settles, need) for need in shared.needs})
+                frame = shared.make({need: self._input(shared.final_by, need) for need in shared.needs})
                 self._shared[shared.name] = self._warehouse.materialized(frame)
         return self._shared[shared.name]
 

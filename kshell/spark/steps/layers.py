@@ -292,7 +292,7 @@ class StepWriter:
 
     def _gold(self, counted: Mapping[str, RecordCounts]) -> dict[str, Horizon]:
         """Write the gold tables, wave by wave; return which rows are then final, of clusters where these may change."""
-        settling = self._changed_of(need for table in gold.tables().values() if table.settles for need in table.needs)
+        settling = self._changed_of(need for table in gold.tables().values() if table.final_by for need in table.needs)
         new = {name: records.times for name, records in counted.items()}
         tomorrow = tomorrow_ms()
         horizons = {name: horizon(self._fresh[name], new.get(name), tomorrow) for name in settling}
@@ -300,7 +300,7 @@ class StepWriter:
         work = [(PARTITIONS_RETAINED, partial(self._counting, PARTITIONS_RETAINED, layer.retain))] if settling else []
         for wave in gold.waves():
             for table in wave:
-                if clusters := settling if table.settles else self._changed_of(table.needs):
+                if clusters := settling if table.final_by else self._changed_of(table.needs):
                     write = partial(layer.write, table, clusters)
                     work.append((table.name, partial(self._counting, table.name, write)))
                     self._change(table.name, clusters)

@@ -12,7 +12,7 @@ from kshell.sources.points import Point
 from kshell.spark.files.scan import LogCopy, Unread, files_of, find, spelled
 from kshell.spark.reconcile import Checkpoint, ReconciledLog, by_cluster, reconcile
 from kshell.spark.steps.sizing import bytes_to_plan
-from kshell.spark.steps.unread import Failures, add_unplanned, add_unread, first
+from kshell.spark.steps.unread import UnreadErrors, add_unplanned, add_unread, first
 from kshell.spark.tables.steps import WarehouseState
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _SLICES = 1 << 12
 
 
 def clusters(
-    sources: Iterable[str], cluster: str | None = None, failed: Failures | None = None
+    sources: Iterable[str], cluster: str | None = None, failed: UnreadErrors | None = None
 ) -> dict[str, list[LogCopy]]:
     """List the sources and group the copies by cluster id; ``cluster``: that of copies without ``meta.properties``.
 
@@ -58,7 +58,7 @@ def reconcile_all(
     until: Mapping[str, int | None] | None = None,
     spark: Callable[[], SparkSession] | None = None,
     progress: Progress | None = None,
-    failed: Failures | None = None,
+    failed: UnreadErrors | None = None,
 ) -> list[ReconciledLog]:
     """Reconcile the log of each cluster, from its checkpoint on.
 

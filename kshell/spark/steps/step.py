@@ -17,7 +17,7 @@ from kshell.sources.copies.agreement import OTHER_CLUSTER
 from kshell.spark.schemas import COPY_FIELDS
 from kshell.spark.steps import unread
 from kshell.spark.steps.cluster_changes import ClusterChange, change_of
-from kshell.spark.steps.unread import Failures
+from kshell.spark.steps.unread import UnreadErrors
 from kshell.spark.tables.catalog import COPIES
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def advance(
     *,
     progress: Progress | None = None,
     replan: Replan | None = None,
-    failed: Failures | None = None,
+    failed: UnreadErrors | None = None,
 ) -> Summary:
     """Write what is new in reconciled logs into a warehouse, and commit it as one step.
 

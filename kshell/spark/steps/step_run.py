@@ -13,7 +13,7 @@ from kshell.spark.files.scan import LogCopy, list_again
 from kshell.spark.reconcile import ReconciledLog
 from kshell.spark.steps.planning import NOW, reconcile_all, replanner
 from kshell.spark.steps.step import Summary, advance
-from kshell.spark.steps.unread import Failures, add_unplanned, is_blamed
+from kshell.spark.steps.unread import UnreadErrors, add_unplanned, is_blamed
 
 if TYPE_CHECKING:
     from kshell.sources.directory.log import Progress
@@ -34,8 +34,8 @@ def run_step(
     since: Point = NOW,
     until: Mapping[str, int | None] | None = None,
     progress: Progress | None = None,
-    failed: Failures | None = None,
-    planned: Callable[[Sequence[ReconciledLog], Failures], None] | None = None,
+    failed: UnreadErrors | None = None,
+    planned: Callable[[Sequence[ReconciledLog], UnreadErrors], None] | None = None,
 ) -> Summary:
     """Plan and write one step with the new records of the clusters.
 

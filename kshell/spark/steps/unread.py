@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from kshell.spark.reconcile import ReconciledLog
 
 UNREADABLE = "unreadable"
-Failures = dict[str, dict[str, KshellError]]
+UnreadErrors = dict[str, dict[str, KshellError]]
 """Cluster -> path of a copy -> why it could not be read."""
 UnreadReasons = Mapping[str, Mapping[str, str]]
 """Cluster -> path of a copy -> the message of the error, as a commit stores it."""
 
 
-def add_unread(failed: Failures, unread: Iterable[Unread], default: str | None) -> None:
+def add_unread(failed: UnreadErrors, unread: Iterable[Unread], default: str | None) -> None:
     """Add copies that could not be listed. ``default``: the cluster id of copies without ``meta.properties``."""
     for copy in unread:
         failed.setdefault(cluster_of(copy.path, copy.origin, default), {})[copy.path] = copy.error
 
 
-def add_unplanned(failed: Failures, cluster: str, copies: Sequence[LogCopy], error: KshellError) -> None:
+def add_unplanned(failed: UnreadErrors, cluster: str, copies: Sequence[LogCopy], error: KshellError) -> None:
     """Add the copies of a cluster that could not be reconciled: those that the error names, else all of them."""
     blamed = [copy.path for copy in copies if is_blamed((copy.path,), error.message)] or [copy.path for copy in copies]
     failed.setdefault(cluster, {}).update(dict.fromkeys(blamed, error))
@@ -42,17 +42,17 @@ def is_blamed(paths: Iterable[str], why: str) -> bool:
     return any(why.startswith((f"{path}:", f"{path}/")) for path in paths)
 
 
-def first(failed: Failures) -> KshellError:
+def first(failed: UnreadErrors) -> KshellError:
     """Return the first error, to be raised if nothing at all could be read."""
     return next(error for copies in failed.values() for error in copies.values())
 
 
-def exit_code(failed: Failures) -> int:
+def exit_code(failed: UnreadErrors) -> int:
     """Return the highest exit code of the errors."""
     return max((error.exit_code for copies in failed.values() for error in copies.values()), default=EXIT_OK)
 
 
-def reasons_of(failed: Failures) -> UnreadReasons:
+def reasons_of(failed: UnreadErrors) -> UnreadReasons:
     """Return the messages of the errors as a commit stores them, by cluster and path, sorted."""
     return {name: {path: error.message for path, error in sorted(failed[name].items())} for name in sorted(failed)}
 

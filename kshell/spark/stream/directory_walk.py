@@ -1,9 +1,9 @@
 """One directory of a stream: find how far it can be read now, and plan what lies between two positions. Free of Spark.
 
-:func:`reach` gives the end position of the next micro-batch, :func:`between` the file plans from one position to
-another. The rules are those of a batch read (:mod:`kshell.spark.files.plan`), except that reading begins in the middle.
-The result of :func:`between` depends only on the files up to the second position, so that a repeated micro-batch has
-the same rows. A torn tail is left for a later micro-batch; damage is reported once.
+:func:`find_readable_end` gives the end position of the next micro-batch, :func:`plan_between` the file plans from one
+position to another. The rules are those of a batch read (:mod:`kshell.spark.files.plan`), except that reading begins in
+the middle. The result of :func:`plan_between` depends only on the files up to the second position, so that a repeated
+micro-batch has the same rows. A torn tail is left for a later micro-batch; damage is reported once.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Reaching(Runs):
                 raise _Enough
 
 
-class Onward(Boundaries):
+class ResumedBoundaries(Boundaries):
     """Plans the files of a log from a start position on, until the batch that reaches ``limit`` bytes."""
 
     def __init__(self, listing: Listing, start: Start, piece_bytes: int, limit: int | None = None) -> None:
@@ -99,7 +99,7 @@ class ReadableEnd(NamedTuple):
     used: int
 
 
-def reach(
+def find_readable_end(
     list_now: Callable[[], Listing], place: StreamPosition, snapshots: str, limit: int = UNLIMITED
 ) -> ReadableEnd:
     """Find how far a directory can be read after ``place``: at most about ``limit`` bytes. Raises SourceError.
@@ -109,7 +109,7 @@ def reach(
     for attempt in range(ATTEMPTS):
         last_try, listing = attempt == ATTEMPTS - 1, list_now()
         try:
-            end, is_odd = _reach(listing, place, snapshots, limit)
+            end, is_odd = _find_readable_end(listing, place, snapshots, limit)
             if not is_odd or last_try or list_now() == listing:
                 return end
         except FileNotFoundError as error:
@@ -119,7 +119,7 @@ def reach(
     raise AssertionError("the last attempt returns or raises")
 
 
-def _reach(listing: Listing, place: StreamPosition, snapshots: str, limit: int) -> tuple[ReadableEnd, bool]:
+def _find_readable_end(listing: Listing, place: StreamPosition, snapshots: str, limit: int) -> tuple[ReadableEnd, bool]:
     """Find the end in one listing; the flag says whether anything looks like damage or truncation."""
     last = listing.segments[-1] if listing.segments and snapshots != "only" else None
     is_idle = last is None or (base_of(last) == place.segment and last.size == place.size and not place.is_new)
@@ -128,7 +128,7 @@ def _reach(listing: Listing, place: StreamPosition, snapshots: str, limit: int) 
     place = place._replace(snapshot=name)
     if is_idle or (used >= limit and used):
         return ReadableEnd(place, used), False
-    walk, is_odd = Onward(listing, start, 1, limit - used), start.finding is not None
+    walk, is_odd = ResumedBoundaries(listing, start, 1, limit - used), start.finding is not None
     if start.finding is not None:
         place = _behind(start.segments[0], StreamPosition(snapshot=name), start.at, start.begin, start.delivered_end)
     try:
@@ -209,10 +209,10 @@ def _snapshot(file: SnapshotFile, piece_bytes: int) -> FilePlan:
 # --- what is between two places --------------------------------------------------------------------------------------
 
 
-def between(
+def plan_between(
     list_now: Callable[[], Listing], before: StreamPosition, after: StreamPosition, snapshots: str, piece_bytes: int
 ) -> list[FilePlan]:
-    """Plan what lies between two positions, of which :func:`reach` gave the second. Raises SourceError."""
+    """Plan what lies between two positions, of which :func:`find_readable_end` gave the second. Raises SourceError."""
     for _ in range(ATTEMPTS):
         listing = list_now()
         try:
@@ -248,7 +248,7 @@ def _log(
     listing = listing._replace(segments=upto(listing.segments, after.segment, after.size))
     start = resume(listing, before)
     plans = []
-    for index, plan in enumerate(Onward(listing, start, piece_bytes).files()):
+    for index, plan in enumerate(ResumedBoundaries(listing, start, piece_bytes).files()):
         base = base_of(start.segments[index])
         was_there = index == 0 and base == before.segment and start.finding is None and not before.is_new
         plans.append(plan._replace(findings=tuple(_new(plan, before.seen if was_there else -1, base, after))))

@@ -15,7 +15,7 @@ from typing import Any
 from kshell.spark.options import Options, parse
 from kshell.spark.schemas import spark_schema
 from kshell.spark.stream.plan import present
-from kshell.spark.stream.positions import Places, StreamPosition, behind
+from kshell.spark.stream.positions import StreamPosition, StreamPositions, behind
 from kshell.spark.stream.source import Offset, Offsets
 from kshell.tables import arrow as arrow_tables
 from kshell.tables.declaration import Field
@@ -72,7 +72,7 @@ class GrowthReader(Offsets):
         return arrow_tables.batches(pyarrow, FIELDS, rows)
 
 
-def grown(options: Options, before: Places, after: Places) -> Iterator[Grown]:
+def grown(options: Options, before: StreamPositions, after: StreamPositions) -> Iterator[Grown]:
     """Compute the growth of each directory, in the order of their paths."""
     copies = present(options)
     for path in sorted(after):

@@ -18,8 +18,8 @@ from kshell.spark.files.pack import Slice, file_slices, pack
 from kshell.spark.files.plan import FileFinding, FilePlan
 from kshell.spark.files.scan import CopyOrigin, LogCopy, Unread, find, identity, is_glob, origin
 from kshell.spark.options import UNLIMITED, Options
-from kshell.spark.stream.directory_walk import between, reach
-from kshell.spark.stream.positions import Bound, Places, StreamPosition, behind, bound_of
+from kshell.spark.stream.directory_walk import find_readable_end, plan_between
+from kshell.spark.stream.positions import Bound, StreamPosition, StreamPositions, behind, bound_of
 
 Bounds = Mapping[str, Bound]
 """Real path of a directory -> where a query with ``availableNow`` ends in it."""
@@ -53,7 +53,9 @@ def bounds(options: Options) -> Bounds:
     return {path: bound_of(copy.listing) for path, copy in present(options).items()}
 
 
-def latest(options: Options, before: Places, limit: int = UNLIMITED, within: Bounds | None = None) -> Places:
+def latest(
+    options: Options, before: StreamPositions, limit: int = UNLIMITED, within: Bounds | None = None
+) -> StreamPositions:
     """Return the position up to which each directory can be read now.
 
     Together this is at most about ``limit`` bytes, in fair shares, but at least one batch of each directory that has a
@@ -69,7 +71,7 @@ def latest(options: Options, before: Places, limit: int = UNLIMITED, within: Bou
         share = max(remaining // (len(waiting) - number), 1)
         listing = _Lister(copies[path], within[path] if within is not None else None)
         try:
-            end = reach(listing, places[path], options.snapshots, share)
+            end = find_readable_end(listing, places[path], options.snapshots, share)
         except SourceNotFoundError:
             continue  # deleted since it was found
         if end.place != StreamPosition():
@@ -100,7 +102,7 @@ class Growth(NamedTuple):
     files: tuple[FilePlan, ...]
 
 
-def growth(options: Options, before: Places, after: Places, piece_bytes: int) -> Iterator[Growth]:
+def growth(options: Options, before: StreamPositions, after: StreamPositions, piece_bytes: int) -> Iterator[Growth]:
     """Plan the part of every directory whose position changed, in the order of their paths. Raises SourceError."""
     moved = [path for path in sorted(after) if after[path] != before.get(path, StreamPosition())]
     copies = present(options) if moved else {}
@@ -110,7 +112,9 @@ def growth(options: Options, before: Places, after: Places, piece_bytes: int) ->
         try:
             if copy is not None:
                 now = partial(list_again, copy.path)
-                files = between(now, before.get(path, StreamPosition()), after[path], options.snapshots, piece_bytes)
+                files = plan_between(
+                    now, before.get(path, StreamPosition()), after[path], options.snapshots, piece_bytes
+                )
         except SourceNotFoundError:
             copy = None
         if copy is None:
@@ -127,7 +131,7 @@ def _directly(path: str) -> LogCopy | None:
     return LogCopy(path, listing, origin(listing))
 
 
-def slices(options: Options, before: Places, after: Places) -> list[tuple[Slice, ...]]:
+def slices(options: Options, before: StreamPositions, after: StreamPositions) -> list[tuple[Slice, ...]]:
     """Return the slices of a micro-batch, one tuple per Spark partition. Raises SourceError."""
     grown = list(growth(options, before, after, options.slice_bytes))
     total = sum(_PER_FILE + run.end - run.start for item in grown for file in item.files for run in file.runs)

@@ -39,11 +39,11 @@ class StreamPosition(NamedTuple):
         return self.at < 0 and self.size == 0 and self.offset == 0
 
 
-Places = dict[str, StreamPosition]
+StreamPositions = dict[str, StreamPosition]
 """Real path of a directory -> how far it was read."""
 
 
-def places_of(offset: Mapping[str, Any]) -> Places:
+def places_of(offset: Mapping[str, Any]) -> StreamPositions:
     """Return the positions in an offset of the stream. Raises TypeError if another release wrote other fields."""
     return {path: StreamPosition(**values) for path, values in offset.items()}
 

@@ -23,7 +23,7 @@ from kshell.spark.files.pack import Slice
 from kshell.spark.options import STARTS, UNLIMITED, Options
 from kshell.spark.schemas import FILES
 from kshell.spark.stream.plan import Bounds, bounds, latest, slices
-from kshell.spark.stream.positions import Places, offset_of, places_of
+from kshell.spark.stream.positions import StreamPositions, offset_of, places_of
 from kshell.spark.variants import with_variants
 
 _spark: Any = importlib.import_module("pyspark.sql.datasource")
@@ -57,7 +57,7 @@ class Offsets(_spark.DataSourceStreamReader, _Mixed):  # type: ignore[misc]
             )
         self._options = options
         self._within: Bounds | None = None
-        self._known: Places | None = None
+        self._known: StreamPositions | None = None
         """Where the last micro-batch ended, for Spark 4.1, which does not pass it."""
 
     def initialOffset(self) -> Offset:  # noqa: N802  # Spark's name, as those below
@@ -85,7 +85,7 @@ class Offsets(_spark.DataSourceStreamReader, _Mixed):  # type: ignore[misc]
         """Limit the query to what the directories contain now."""
         self._within = bounds(self._options)
 
-    def _between(self, start: Offset, end: Offset) -> tuple[Places, Places]:
+    def _between(self, start: Offset, end: Offset) -> tuple[StreamPositions, StreamPositions]:
         """Return where a micro-batch begins and ends. After a restart, Spark 4.1 tells its position only here."""
         before, after = places_of(start), places_of(end)
         self._known = after if self._known is None else self._known

@@ -24,7 +24,7 @@ from kshell.spark.options import parse
 from kshell.spark.reconcile import by_cluster
 from kshell.spark.steps.step import NOTHING, Summary, is_damage
 from kshell.spark.steps.step_run import run_step
-from kshell.spark.steps.unread import Failures, add_unread, first, is_unread
+from kshell.spark.steps.unread import UnreadErrors, add_unread, first, is_unread
 from kshell.spark.stream.growth import FIELDS, FORMAT, Grown, GrowthSource
 from kshell.spark.stream.plan import present
 from kshell.spark.tables.data_files import file_system
@@ -239,11 +239,11 @@ class TableStream:
         self, copies: Mapping[str, Sequence[LogCopy]], until: Mapping[str, int | None] | None, unread: Sequence[Unread]
     ) -> Summary:
         """Run one step. ``until``: end offsets by cluster; ``None``: all. Raises KshellError if nothing can be read."""
-        warehouse, failed = self._warehouse, Failures()
+        warehouse, failed = self._warehouse, UnreadErrors()
         add_unread(failed, unread, self._sources.cluster)
         clusters_before = warehouse.state.clusters.keys()
 
-        def planned(logs: Sequence[ReconciledLog], failed: Failures) -> None:
+        def planned(logs: Sequence[ReconciledLog], failed: UnreadErrors) -> None:
             if failed and not logs and clusters_before <= failed.keys():
                 raise first(failed)
 

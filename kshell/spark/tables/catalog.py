@@ -42,7 +42,7 @@ class TableSpec(NamedTuple):
     fields: tuple[Field, ...]
     has_versions: bool = False
     """Whether rows are versions of an object: ended versions stay, current ones are replaced (as in silver)."""
-    settles: bool = False
+    has_final_rows: bool = False
     """Whether rows become final: final rows stay, the others are replaced (as in some gold tables)."""
     is_fleet: bool = False
     """Whether the rows of all clusters are computed together and replaced as a whole."""
@@ -55,12 +55,12 @@ class TableSpec(NamedTuple):
         return f"{self.layer}/{self.name}"
 
     @property
-    def closes(self) -> str | None:
+    def partition_column(self) -> str | None:
         """The boolean column that the table is partitioned by: whether a row is ``CLOSED`` or ``CURRENT``."""
-        return IS_CURRENT if self.has_versions else IS_FINAL if self.settles else None
+        return IS_CURRENT if self.has_versions else IS_FINAL if self.has_final_rows else None
 
     def partition_of(self, part: str) -> str:
-        """Return the value of the column :attr:`closes` in a part, as directory names have it."""
+        """Return the value of the column :attr:`partition_column` in a part, as directory names have it."""
         return "true" if (part == CURRENT) == self.has_versions else "false"
 
 
@@ -164,15 +164,15 @@ def _gold() -> list[TableSpec]:
     summary = "kshell's own, not for queries: the versions of partitions that ended, and that the next step needs"
     specs = [TableSpec(declared.PARTITIONS_RETAINED, GOLD, summary, tuple(partitions.fields))]
     for gold_table in gold.values():
-        settles = bool(gold_table.settles)
-        fields = (*gold_table.fields, *([declared.IS_FINAL] if settles else []))
+        has_final_rows = bool(gold_table.final_by)
+        fields = (*gold_table.fields, *([declared.IS_FINAL] if has_final_rows else []))
         specs.append(
             TableSpec(
                 gold_table.name,
                 GOLD,
                 gold_table.summary,
                 fields,
-                settles=settles,
+                has_final_rows=has_final_rows,
                 is_fleet=gold_table.is_fleet,
                 expect=gold_table.expect,
             )

@@ -25,13 +25,13 @@ IS_FINAL = Field(
 class Shared(NamedTuple):
     """An intermediate result that several gold tables use. A step computes it once, from the tables in ``needs``.
 
-    ``settles`` is that of the tables that use it.
+    ``final_by`` is that of the tables that use it.
     """
 
     name: str
     needs: tuple[str, ...]
     make: Callable[[Tables], Any]
-    settles: str
+    final_by: str
 
 
 class GoldTable(NamedTuple):
@@ -40,7 +40,7 @@ class GoldTable(NamedTuple):
     The tables in ``needs`` may be of bronze, silver or gold. The rows of a cluster depend on that cluster's rows only,
     so ``make`` may be given the rows of some clusters; with ``is_fleet`` it must be given the rows of all.
 
-    ``settles`` is ``None``, ``DAY`` or ``MONTH``. If it is set, rows become final, and a step need not compute them
+    ``final_by`` is ``None``, ``DAY`` or ``MONTH``. If it is set, rows become final, and a step need not compute them
     again. ``make`` then returns an additional column ``untilMs``: the row is final once no record with a time up to
     that millisecond can come any more; null: not known yet. For a day from which rows are not final, ``make`` may be
     given only a part of its inputs, and must compute the same rows from that day on:
@@ -58,7 +58,7 @@ class GoldTable(NamedTuple):
     needs: tuple[str, ...]
     make: Callable[[Tables], Any]
     is_fleet: bool = False
-    settles: str | None = None
+    final_by: str | None = None
     shares: tuple[Shared, ...] = ()
     expect: Expectations = ()
 

@@ -123,7 +123,11 @@ class Warehouse:
         """Return the data files of a table, or of a part of it."""
         spec = catalog.table(name)
         files = self.table(name).files.values()
-        return [file for file in files if part is None or not spec.closes or file.partition == spec.partition_of(part)]
+        return [
+            file
+            for file in files
+            if part is None or not spec.partition_column or file.partition == spec.partition_of(part)
+        ]
 
     def tables(self) -> list[str]:
         """Return the names of the tables that exist, in the order of the catalog."""
@@ -150,7 +154,9 @@ class Warehouse:
         return self.state.step != before
 
     def _new_table(self, spec: TableSpec) -> DeltaTable:
-        return DeltaTable(f"{self.place}/{spec.path}", spec.name, spec.summary, spec.fields, spec.closes, spec.expect)
+        return DeltaTable(
+            f"{self.place}/{spec.path}", spec.name, spec.summary, spec.fields, spec.partition_column, spec.expect
+        )
 
     def _frame(self, spec: TableSpec, files: Sequence[DataFile], clusters: Collection[str] | None) -> DataFrame:
         """Return the rows of files, of all or some clusters; how they are read depends on their number and place."""
@@ -162,7 +168,7 @@ class Warehouse:
         schema, root = spark_schema(spec.fields), f"{self.place}/{spec.path}"
         if remote.is_remote(self.place):
             # Tasks read a store as they write it; Spark's own reader would need a connector on its class path.
-            work = _Reading(DataFileWriter(root, spec.fields, spec.closes))
+            work = _Reading(DataFileWriter(root, spec.fields, spec.partition_column))
             frame = spread(self.spark, [pickle.dumps(file) for file in files], work, schema)
         else:
             base = for_spark(root)

@@ -24,7 +24,7 @@ def run(args: SourcesArguments) -> Report:
     """Run one step. Exit code 4 if something was damaged or malformed, else 3 if something could not be read."""
     from kshell.spark.steps.planning import NOW, clusters
     from kshell.spark.steps.step_run import run_step
-    from kshell.spark.steps.unread import Failures, first
+    from kshell.spark.steps.unread import UnreadErrors, first
     from kshell.spark.verbs.warehouse.step_summary import report
 
     sources = sources_of(args)
@@ -32,12 +32,12 @@ def run(args: SourcesArguments) -> Report:
         place = stack.enter_context(open_warehouse(args))
         warehouse, progress = place.warehouse, place.progress
         progress(0, 0, "looking for metadata directories")
-        failed: Failures = {}
+        failed: UnreadErrors = {}
         copies = clusters(sources, args.cluster, failed)
         stack.enter_context(warehouse.writing())  # only now: if no source is found, nothing is written
         since = args.since or NOW
 
-        def planned(logs: Sequence[ReconciledLog], failed: Failures) -> None:
+        def planned(logs: Sequence[ReconciledLog], failed: UnreadErrors) -> None:
             """Decide, once the logs to read are known, whether the step is small. Raise if none could be planned."""
             if not logs:
                 raise first(failed)

@@ -23,8 +23,8 @@ def test_a_declaration_is_whole(name: str) -> None:
     assert len({field.name.lower() for field in table.fields}) == len(table.fields)
     assert all(field.doc and not field.doc.endswith(".") for field in table.fields)
     assert set(table.needs) <= BRONZE | {*silver.tables(), *gold.tables()}
-    assert not table.settles or "clusters" in table.needs  # so that it goes on with every step that has records
-    assert name not in table.needs or table.settles
+    assert not table.final_by or "clusters" in table.needs  # so that it goes on with every step that has records
+    assert name not in table.needs or table.final_by
 
 
 def test_what_others_are_made_of_is_made_before() -> None:

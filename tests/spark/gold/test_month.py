@@ -44,7 +44,7 @@ def test_numbers_are_those_of_plain_python(
     table = gold.tables()[name]
     given = {needed: inputs[needed] for needed in table.needs if needed != name}
     made = table.made_of(given | ({name: frame(spark, name, [])} if name in table.needs else {}))
-    if table.settles:
+    if table.final_by:
         assert made.schema["untilMs"].dataType.simpleString() == "bigint"
         made = made.drop("untilMs")
     types = [(field.name, field.dataType) for field in spark_schema(table.fields)]

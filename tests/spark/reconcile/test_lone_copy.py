@@ -21,7 +21,7 @@ from kshell.spark.files.read import CRC
 from kshell.spark.files.scan import find
 from kshell.spark.reconcile import Checkpoint, ReplayRange, by_cluster, reconcile
 from kshell.spark.schemas import CLUSTER_FIELDS, COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
-from kshell.spark.stream.directory_walk import Onward
+from kshell.spark.stream.directory_walk import ResumedBoundaries
 from tests.builders import (
     FIXTURES,
     LOG,
@@ -354,13 +354,13 @@ def test_a_second_step_reads_only_what_is_new(tmp_path: Path, monkeypatch: pytes
     tables = read(tmp_path)
     segment.write_bytes(raw)
     begun: list[int] = []
-    original = Onward.__init__
+    original = ResumedBoundaries.__init__
 
-    def noted(self: Onward, listing: object, start: object, *more: object) -> None:
+    def noted(self: ResumedBoundaries, listing: object, start: object, *more: object) -> None:
         begun.append(start.begin)  # type: ignore[attr-defined]
         original(self, listing, start, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Onward, "__init__", noted)
+    monkeypatch.setattr(ResumedBoundaries, "__init__", noted)
     made = tables.step(tmp_path)
     assert begun == [batches(raw)[-4].position]
     assert made.size == len(raw) - cut

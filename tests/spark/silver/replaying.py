@@ -101,7 +101,7 @@ def by_records(node: Path, offset: int) -> Session:
     for file, batch in LogReader(listing, start, until=offset):
         replayer.log_batch(batch, os.path.basename(file), start)
     # The snapshot is left out: the shell would look for a LeaderChange in the log before it, which is replayed here.
-    known = session.loaded._replace(image=replayer.image(), listing=listing._replace(beside={}), snapshot=None)
+    known = session.loaded._replace(image=replayer.image(), listing=listing._replace(sidecar_texts={}), snapshot=None)
     session.__dict__["loaded"] = known
     return session
 

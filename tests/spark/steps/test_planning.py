@@ -13,7 +13,7 @@ from kshell.spark.files.scan import LogCopy
 from kshell.spark.reconcile import ReconciledLog
 from kshell.spark.steps import planning
 from kshell.spark.steps.planning import clusters, reconcile_all
-from kshell.spark.steps.unread import Failures, after, exit_code, reasons_of
+from kshell.spark.steps.unread import UnreadErrors, after, exit_code, reasons_of
 from kshell.spark.tables.steps import ClusterState, WarehouseState
 from tests.builders import batch, value, write_log
 
@@ -112,7 +112,7 @@ def test_clusters_that_cannot_be_planned(tmp_path: Path, monkeypatch: pytest.Mon
     for error, blamed in ((SourceError(f"{at}/0.log: no"), [at]), (DataError("no"), [one.path for one in copies["a"]])):
         with monkeypatch.context() as patch:
             failing(patch, error, "a")
-            failed: Failures = {}
+            failed: UnreadErrors = {}
             assert [one.cluster_id for one in reconcile_all(copies, WarehouseState(), failed=failed)] == ["b", "c"]
             assert failed == {"a": dict.fromkeys(blamed, error)}
             assert exit_code(failed) == error.exit_code

@@ -27,7 +27,7 @@ from tests.spark.gold.only import only_gold
 from tests.spark.reading import dumped
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-SETTLING = {name: table for name, table in gold.tables().items() if table.settles}
+SETTLING = {name: table for name, table in gold.tables().items() if table.final_by}
 
 
 @pytest.fixture(autouse=True)

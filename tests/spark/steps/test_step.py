@@ -25,7 +25,7 @@ from kshell.spark.reconcile import Checkpoint, ReconciledLog, reconcile
 from kshell.spark.steps import ingest, planning, tasks
 from kshell.spark.steps.planning import NOW, clusters, reconcile_all, replanner
 from kshell.spark.steps.step import Summary, advance
-from kshell.spark.steps.unread import Failures
+from kshell.spark.steps.unread import UnreadErrors
 from kshell.spark.tables import catalog
 from kshell.spark.tables.catalog import CURRENT
 from kshell.spark.tables.data_files import WRITE_HINT
@@ -268,7 +268,7 @@ def test_what_cannot_be_read_is_a_row_and_the_others_go_on(
     warehouse = Warehouse(spark, str(tmp_path / "out"))
 
     def run() -> tuple[Summary, set[tuple[Any, ...]]]:
-        failed: Failures = {}
+        failed: UnreadErrors = {}
         copies = clusters([str(tmp_path / "in" / "*")], None, failed)
         with warehouse.writing():
             found = reconcile_all(copies, warehouse.state, failed=failed)

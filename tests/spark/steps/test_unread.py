@@ -19,7 +19,7 @@ from kshell.spark.reconcile import ReconciledLog
 from kshell.spark.steps import layers, step_run
 from kshell.spark.steps.planning import clusters
 from kshell.spark.steps.step import Summary
-from kshell.spark.steps.unread import Failures, first
+from kshell.spark.steps.unread import UnreadErrors, first
 from kshell.spark.tables import catalog
 from kshell.spark.tables.steps import WarehouseState
 from kshell.spark.tables.warehouse import Warehouse
@@ -89,12 +89,12 @@ def content(warehouse: Warehouse) -> dict[str, list[str]]:
 
 
 def run(
-    warehouse: Warehouse, *directories: Path, harm: Callable[[], None] | None = None, failed: Failures | None = None
+    warehouse: Warehouse, *directories: Path, harm: Callable[[], None] | None = None, failed: UnreadErrors | None = None
 ) -> Summary:
     """What the verb does; ``harm``: done when all is planned, once."""
     waiting = [] if harm is None else [harm]
 
-    def planned(found: Sequence[ReconciledLog], failed: Failures) -> None:
+    def planned(found: Sequence[ReconciledLog], failed: UnreadErrors) -> None:
         if not found:
             raise first(failed)
         if waiting:
@@ -184,7 +184,7 @@ def test_a_segment_that_goes_while_damage_of_another_cluster_is_planned_anew(
 def test_a_cluster_that_is_refused_does_not_stop_the_others(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, two: tuple[Path, Path]
 ) -> None:
-    warehouse, failed = Warehouse(spark, str(tmp_path / "out")), Failures()
+    warehouse, failed = Warehouse(spark, str(tmp_path / "out")), UnreadErrors()
     with monkeypatch.context() as patch:
         patch.setattr(
             "kshell.spark.files.read.open_file", lambda path: (Refusing if "other" in path else open_file)(path)
@@ -272,7 +272,7 @@ def test_another_file_of_a_cluster_that_was_refused_is_tried_again(
     state = WarehouseState(failed={cluster: {refused: f"{refused}: permission denied"}})
     blamed: list[str] = []
 
-    def advance(warehouse: Any, made: Sequence[ReconciledLog], *, failed: Failures, **more: Any) -> Any:
+    def advance(warehouse: Any, made: Sequence[ReconciledLog], *, failed: UnreadErrors, **more: Any) -> Any:
         if made and blamed:
             raise UnreadError("gone", clusters={cluster: blamed.pop()})
         return sorted(failed.get(cluster, ()))

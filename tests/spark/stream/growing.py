@@ -11,7 +11,7 @@ from typing import Any
 from kshell.spark.decoding.decode import View
 from kshell.spark.options import UNLIMITED, parse
 from kshell.spark.stream.plan import Bounds, latest, slices
-from kshell.spark.stream.positions import Places, offset_of, places_of
+from kshell.spark.stream.positions import StreamPositions, offset_of, places_of
 from tests.spark.reading import COLUMNS
 
 Row = dict[str, Any]
@@ -22,8 +22,8 @@ class Stream:
 
     def __init__(self, path: Path | str, **options: str) -> None:
         self.options = parse({"path": str(path), **options})
-        self.places: Places = {}
-        self.batches: list[tuple[Places, Places]] = []
+        self.places: StreamPositions = {}
+        self.batches: list[tuple[StreamPositions, StreamPositions]] = []
 
     def trigger(self, limit: int = UNLIMITED, within: Bounds | None = None) -> list[Row]:
         """The rows of the next micro-batch, planned twice: none where nothing is new."""
@@ -35,7 +35,7 @@ class Stream:
         self.batches.append((before, after))
         return self.rows(before, after)
 
-    def rows(self, before: Places, after: Places) -> list[Row]:
+    def rows(self, before: StreamPositions, after: StreamPositions) -> list[Row]:
         """The rows of a micro-batch."""
         options = self.options
         view = View(options.view, options.fields(), options.narrowing, show_secrets=options.show_secrets)

@@ -92,7 +92,7 @@ def test_every_expectation_is_about_columns_that_its_table_has() -> None:
         names = {field.name for field in spec.fields}
         for expectation in spec.expect:
             assert set(expectation.columns) <= names, (spec.name, expectation)
-            assert spec.closes not in expectation.columns, "it is a directory, not in the file"
+            assert spec.partition_column not in expectation.columns, "it is a directory, not in the file"
         assert len({expectation.name for expectation in spec.expect}) == len(spec.expect), spec.name
         if spec.layer in (catalog.BRONZE, catalog.SILVER):
             assert spec.expect, spec.name

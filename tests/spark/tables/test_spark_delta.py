@@ -96,7 +96,7 @@ def step(path: Path, names: Iterable[str], clusters: Iterable[str], removed: Seq
             warehouse.remove(removed)
         for name in names:
             spec = catalog.table(name)
-            rows = rows_of(spec.fields, clusters, spec.closes)
+            rows = rows_of(spec.fields, clusters, spec.partition_column)
             warehouse.append_files(name, write(warehouse.table(name), rows))
         warehouse.commit({cluster: ClusterState({}) for cluster in clusters})
     return dict(warehouse.state.versions)
@@ -182,8 +182,8 @@ def test_statistics_leave_out_no_file_that_has_a_value(
     other: OtherSpark, tmp_path: Path, name: str, searched: list[str]
 ) -> None:
     spec = catalog.table(name)
-    table = DeltaTable(f"{tmp_path}/{name}", name, spec.summary, spec.fields, spec.closes)
-    rows = list(rows_of(spec.fields, CLUSTERS[:2], spec.closes))
+    table = DeltaTable(f"{tmp_path}/{name}", name, spec.summary, spec.fields, spec.partition_column)
+    rows = list(rows_of(spec.fields, CLUSTERS[:2], spec.partition_column))
     table.open()
     for row in rows:  # a file each, so that its statistics are the row's values
         table.add(write(table, [row]))
@@ -265,14 +265,16 @@ def test_rows_of_spark_are_not_taken_for_a_step(other: OtherSpark, tmp_path: Pat
 
 def test_a_column_that_came_later_and_a_checkpoint(other: OtherSpark, tmp_path: Path) -> None:
     spec = catalog.table("partitions")
-    rows = list(rows_of(spec.fields, KEPT[:1], spec.closes))
+    rows = list(rows_of(spec.fields, KEPT[:1], spec.partition_column))
     # All but the last column that is not the partitions' one, as an older release may have had them.
-    later = [field.name for field in spec.fields if field.name != spec.closes][-1]
-    older = DeltaTable(f"{tmp_path}/t", spec.name, "", [f for f in spec.fields if f.name != later], spec.closes)
+    later = [field.name for field in spec.fields if field.name != spec.partition_column][-1]
+    older = DeltaTable(
+        f"{tmp_path}/t", spec.name, "", [f for f in spec.fields if f.name != later], spec.partition_column
+    )
     older.open()
     older.add(write(older, rows))
     older.commit(1)
-    table = DeltaTable(older.place, spec.name, spec.summary, spec.fields, spec.closes)
+    table = DeltaTable(older.place, spec.name, spec.summary, spec.fields, spec.partition_column)
     table.open()
     for number in range(2, 24):
         table.add(write(table, rows), appended=True)

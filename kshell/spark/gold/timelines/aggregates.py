@@ -17,8 +17,8 @@ def typed(frame: Any, fields: Sequence[Field]) -> Any:
     return frame.selectExpr(*(f"cast(`{name}` as {kind}) as `{name}`" for name, kind in spark_columns(fields)))
 
 
-def typed_settling(frame: Any, fields: Sequence[Field]) -> Any:
-    """Select the declared columns of a table whose rows become final (``settles``), and ``untilMs``."""
+def typed_with_until(frame: Any, fields: Sequence[Field]) -> Any:
+    """Select the declared columns of a table whose rows become final (``final_by``), and ``untilMs``."""
     return typed(frame, (*fields, _UNTIL))
 
 

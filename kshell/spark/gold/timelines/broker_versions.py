@@ -8,12 +8,12 @@ from kshell.spark.gold.timelines.aggregates import grouped
 from kshell.spark.gold.timelines.durations import DAY_MS, timed, versions_of
 
 OF_A_BROKER = versions_of(("broker",))
-"""SQL: the window over the versions of one broker, by offset; for the rows of :func:`staged`."""
+"""SQL: the window over the versions of one broker, by offset; for the rows of :func:`with_states_and_sessions`."""
 IS_FENCING = "fenced and not previous.fenced and previous.session = session"
-"""SQL: whether a version of :func:`staged` began with the fencing of a broker that was not fenced."""
+"""SQL: whether a version of :func:`with_states_and_sessions` began with the fencing of a broker that was not fenced."""
 
 
-def staged(brokers: Any, clusters: Any) -> Any:
+def with_states_and_sessions(brokers: Any, clusters: Any) -> Any:
     """Return the versions of brokers with spans (:mod:`.durations`), ``session`` (the number of the registration, from
     1), ``state`` (registered, unfenced, controlled-shutdown, fenced), and parts of the version before (``previous``:
     fenced, session) and after (``following``: validFromOffset, validFromMs), even if there is a gap between them.

@@ -75,18 +75,18 @@ def timed(versions: Any, keys: Sequence[str], clusters: Any) -> Any:
 
     Returns:
         The versions with ``beginMs`` and ``endMs`` (equal if neither the first record of the version nor one before it
-        of its key has a time above 0), ``toldMs`` (the latest time of the key's records up to the version's begin),
+        of its key has a time above 0), ``latestMsAtBegin`` (the latest time of the key's records up to its begin),
         ``overMs`` (the same up to its end; null while it is current), and ``sinceMs`` as in ``clusters``, else 0.
     """
     since = "sinceMs" if "sinceMs" in clusters.columns else "0L as sinceMs"
     last = last_of(clusters, since)
     with_latest = versions.join(last, ["clusterId"]).selectExpr(
-        "*", f"max(validFromMs) over {versions_of(keys)} as toldMs"
+        "*", f"max(validFromMs) over {versions_of(keys)} as latestMsAtBegin"
     )
     with_begin = with_latest.selectExpr(
         "*",
-        "greatest(0L, least(toldMs, lastMs)) as begunMs",
-        "if(validToMs is null, null, greatest(toldMs, validToMs)) as overMs",
+        "greatest(0L, least(latestMsAtBegin, lastMs)) as begunMs",
+        "if(validToMs is null, null, greatest(latestMsAtBegin, validToMs)) as overMs",
     )
     ended = with_begin.selectExpr("*", "greatest(begunMs, least(coalesce(validToMs, lastMs), lastMs)) as endMs")
     return ended.selectExpr("*", "if(begunMs > 0, begunMs, endMs) as beginMs").drop("lastMs", "begunMs")

@@ -15,7 +15,7 @@ def _size(name: str) -> str:
     return f"coalesce(array_size({name}), 0)"
 
 
-_IS_CALM = (
+_IS_STABLE = (
     f"leader >= 0 and leaderRecoveryState = 'RECOVERED' and {_size('isr')} >= {_size('replicas')}"
     f" and {_size('addingReplicas')} = 0 and {_size('removingReplicas')} = 0"
 )
@@ -33,14 +33,14 @@ def is_late(begin: str) -> str:
 def retained_versions(partitions: Any, until: Any) -> Any:
     """Return the ended versions that gold tables need besides those that are late by ``until`` (Column, milliseconds).
 
-    These are the versions of a partition from its last calm one on (:data:`_IS_CALM`; all if there is none) and, if
+    These are the versions of a partition from its last calm one on (:data:`_IS_STABLE`; all if there is none) and, if
     clocks ran backwards, the one before that has the latest time. All that is left out is earlier than what is
     returned, except for that one version. A partition without late versions was deleted; nothing of it is returned,
     as its topic id is never used again.
     """
     every = every_of(KEYS)
     over = f"not coalesce({is_late('settledMs')}, false) as isOver"
-    marked = partitions.withColumn("settledMs", until).selectExpr("*", over, f"coalesce({_IS_CALM}, false) as isCalm")
+    marked = partitions.withColumn("settledMs", until).selectExpr("*", over, f"coalesce({_IS_STABLE}, false) as isCalm")
     first = marked.selectExpr("*", f"min(if(isOver, null, validFromOffset)) over {every} as firstOffset")
     is_before = "isCalm and validFromMs < settledMs and validFromOffset <= firstOffset"
     calm = f"max(if({is_before}, struct(validFromOffset as offset, validFromMs as ms), null)) over {every} as calm"

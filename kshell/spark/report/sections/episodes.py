@@ -15,7 +15,7 @@ from kshell.spark.report.section import (
     SectionTable,
     TableColumn,
 )
-from kshell.tree.image import lasting
+from kshell.tree.image import format_duration
 
 _RANGES = (
     ("under 1 s", 1_000),
@@ -61,7 +61,7 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
         if still
         else f"{counted(total, 'episode')}; none lasts."
     )
-    lead += f" Half of those that ended did so within {lasting(half)}." if half is not None else ""
+    lead += f" Half of those that ended did so within {format_duration(half)}." if half is not None else ""
     ranges = [
         {
             "lasted": duration,

@@ -17,7 +17,7 @@ from kshell.spark.report.section import (
     SectionTable,
     TableColumn,
 )
-from kshell.tree.image import lasting
+from kshell.tree.image import format_duration
 
 _LONG = 86_400_000
 """Milliseconds after which a reassignment that has not ended needs attention."""
@@ -46,7 +46,7 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
     rows = answers["rows"]
     if not rows:
         return SectionContent("There was none.")
-    longest = lasting(max(row["durationMs"] or 0 for row in rows))
+    longest = format_duration(max(row["durationMs"] or 0 for row in rows))
     lead = f"{counted(total_of(rows), 'reassignment')}, the longest {longest}."
     timed = [row for row in rows if row["outcome"] != "at-once"]
     timed.sort(key=lambda row: (row["topic"], row["partition"], row["fromMs"]))
@@ -83,7 +83,7 @@ def _attention(rows: Sequence[Row]) -> tuple[Attention, ...]:
     stuck = [row for row in rows if row["toMs"] is None and (row["durationMs"] or 0) >= _LONG]
     if not stuck:
         return ()
-    where = ", ".join(f"{row['topic']}-{row['partition']} ({lasting(row['durationMs'])})" for row in stuck[:3])
+    where = ", ".join(f"{row['topic']}-{row['partition']} ({format_duration(row['durationMs'])})" for row in stuck[:3])
     message = "reassignment has" if len(stuck) == 1 else "reassignments have"
     return (Attention.of("stuckReassignment", f"{len(stuck):,}", f"{message} lasted for more than a day", where),)
 
