@@ -182,8 +182,9 @@ def _line(axes: Axes, panel: Panel, texts: Sequence[str], scale: _Scale) -> None
     )
 
 
-def worst(count: int, badness: Sequence[tuple[float, ...]]) -> list[int]:
-    """Return the indexes of the rows to draw, ascending: all, or the :data:`MOST` with the highest badness."""
-    if count <= MOST:
-        return list(range(count))
-    return sorted(sorted(range(count), key=lambda place: (tuple(-value for value in badness[place]), place))[:MOST])
+def worst_indexes(badness: Sequence[tuple[float, ...]], most: int = MOST) -> list[int]:
+    """Return the indexes of the rows to draw, ascending: all, or the ``most`` with the highest badness."""
+    indexes = range(len(badness))
+    if len(indexes) <= most:
+        return list(indexes)
+    return sorted(sorted(indexes, key=lambda index: (tuple(-value for value in badness[index]), index))[:most])

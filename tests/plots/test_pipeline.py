@@ -132,6 +132,32 @@ def test_years_are_drawn_by_weeks_and_days_stay_counted() -> None:
     assert "in the 14 days from" in plot.alt
 
 
+def drawn_names(plot: Plot) -> set[str]:
+    return {*texts(plot), *(label.get_text() for axes in figure(plot).axes for label in axes.get_yticklabels())}
+
+
+def test_of_many_clusters_those_that_changed_most_often_are_drawn() -> None:
+    names = [f"c{number:02}" for number in range(35)]
+    rows = [change(offset, name, None, offset) for name in names for offset in range(3 if name > "c20" else 1)]
+    plot = draw_rows(rows)
+    assert "30 of 35: those that changed most often" in texts(plot)
+    assert {name for name in names if name in drawn_names(plot)} == {*names[:16], *names[21:]}
+
+
+def test_of_many_brokers_those_longest_fenced_are_drawn() -> None:
+    rows = [stretch(0, 3 + broker, broker=broker, state="fenced") for broker in range(100, 135)]
+    plot = draw_rows(rows)
+    assert "30 of 35 brokers: those longest fenced" in texts(plot)
+    assert {f"broker {broker}" for broker in range(100, 135)} & drawn_names(plot) == {
+        f"broker {broker}" for broker in range(105, 135)
+    }
+
+
+def test_changes_in_any_order_begin_with_the_earliest() -> None:
+    rows, alt = CASES["upgrades"]
+    assert draw_rows([rows[1], rows[0], rows[2]]).alt == alt
+
+
 def test_many_lines() -> None:
     rows = [{"day": day, "clusterId": f"c{number}", "gained": number} for number in range(100) for day in DAYS[:2]]
     plot = draw_rows(rows)

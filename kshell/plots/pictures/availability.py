@@ -38,7 +38,7 @@ def draw(rows: list[Row]) -> Drawn:
             shares.setdefault(_name(row), {})[str(row["month"])] = share
     names = list(shares)
     bad = [tuple(1 - share for share in sorted(shares[name].values())[:1]) for name in names]
-    selected = [names[place] for place in panels.worst(len(names), bad)]
+    selected = [names[place] for place in panels.worst_indexes(bad)]
     cells = [[_share_cell(shares[name].get(month)) for month in months] for name in selected]
     facts, title = _facts(shares), "Time with a leader, by month"
     note = f"{len(selected)} of {len(names):,}: those with the worst month" if len(selected) < len(names) else ""

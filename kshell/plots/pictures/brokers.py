@@ -18,7 +18,7 @@ from kshell.plots.picture import Drawn, number, picture
 )
 def draw_brokers(rows: list[Row]) -> Drawn:
     """Draw rows that are brokers."""
-    chosen = panels.worst(len(rows), _badness(rows))
+    chosen = panels.worst_indexes(_badness(rows))
     selected = [rows[place] for place in chosen]
     title = "Leaders and replicas by broker"
     facts = [*_most_and_least(rows, "leads", _name), *_trouble(rows)]
@@ -64,7 +64,7 @@ def _trouble(rows: list[Row]) -> list[str]:
 @picture("leaders and replicas by rack", needs=("rack", "leaders", "replicas", "soleRack"), commands=("skew --rack",))
 def draw_racks(rows: list[Row]) -> Drawn:
     """Draw rows that are racks."""
-    chosen = panels.worst(len(rows), [(number(row["soleRack"]) or 0, number(row["replicas"]) or 0) for row in rows])
+    chosen = panels.worst_indexes([(number(row["soleRack"]) or 0, number(row["replicas"]) or 0) for row in rows])
     selected = [rows[place] for place in chosen]
     title = "Leaders and replicas by rack"
     alone = sum(number(row["soleRack"]) or 0 for row in rows)

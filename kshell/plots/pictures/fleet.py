@@ -18,7 +18,7 @@ _PANELS = (
 def draw(rows: list[Row]) -> Drawn:
     """Draw rows that are clusters."""
     bad = [tuple(_count(row, name) for name, _, _ in reversed(_PANELS)) for row in rows]
-    selected = [rows[place] for place in panels.worst(len(rows), bad)]
+    selected = [rows[place] for place in panels.worst_indexes(bad)]
     title = "Clusters"
     facts = [theme.counted(len(rows), "cluster")]
     facts += [f"{int(sum(_count(row, name) for row in rows)):,} {unit}" for name, unit, _ in _PANELS[1:]]

@@ -22,7 +22,7 @@ def draw_partitions(rows: list[Row]) -> Drawn:
         counts.setdefault(str(row["topic"]), Counter())[state if state in _STATES else _OTHER_STATE] += 1
     topics = list(counts)
     order = (OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED, _OTHER_STATE, ONLINE)
-    chosen = panels.worst(len(topics), [tuple(counts[topic][state] for state in order) for topic in topics])
+    chosen = panels.worst_indexes([tuple(counts[topic][state] for state in order) for topic in topics])
     selected = [topics[place] for place in chosen]
     total = sum(counts.values(), Counter[str]())
     title = "Partitions by topic and state"
@@ -57,7 +57,7 @@ def draw_topics(rows: list[Row]) -> Drawn:
     """Draw rows that are topics. One panel per problem, because a partition may have several problems."""
     troubles = [trouble for trouble in _TROUBLES if trouble[0] in rows[0]]
     bad = [(*(_count(row, name) for name, _, _ in reversed(troubles)), _count(row, "partitions")) for row in rows]
-    selected = [rows[place] for place in panels.worst(len(rows), bad)]
+    selected = [rows[place] for place in panels.worst_indexes(bad)]
     title = "Partitions by topic, and what is wrong with them"
     facts = _facts(rows, troubles)
     note = (

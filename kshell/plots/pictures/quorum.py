@@ -28,7 +28,7 @@ def draw(rows: list[Row]) -> Drawn:
     if not any(replica.lag is not None for replica in replicas):
         raise NothingToDraw("no lag is known: only a running quorum tells it", "open the quorum (-q) and ask again")
     bad = [(-1.0 if replica.role == "observer" else 0.0, replica.lag or 0) for replica in replicas]
-    selected = [replicas[place] for place in panels.worst(len(replicas), bad)]
+    selected = [replicas[place] for place in panels.worst_indexes(bad)]
     title = "Lag of the metadata quorum"
     facts = _facts(rows[0], replicas)
     note = (

@@ -31,7 +31,7 @@ def draw(rows: list[Row]) -> Drawn:
     last = max(_end(*state) for states in states_by_broker.values() for state in states)
     bad = [(_fenced(states), float(len(states))) for states in states_by_broker.values()]
     names = list(states_by_broker)
-    selected = [names[place] for place in panels.worst(len(names), bad)][: intervals.MOST]
+    selected = [names[index] for index in panels.worst_indexes(bad, intervals.MOST)]
     lanes = [
         Lane(
             name, [LaneInterval(start, end, _STYLES.get(str(row["state"]), _OTHER_STATE)) for row, start, end in states]

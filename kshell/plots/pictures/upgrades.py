@@ -10,6 +10,8 @@ from kshell.plots.intervals import Lane, LaneInterval, Style
 from kshell.plots.picture import Drawn, NothingToDraw, number, picture
 
 _COLORS = (theme.BLUE, theme.SKY, theme.GREEN, theme.ORANGE, theme.PURPLE, theme.YELLOW)
+_BEGINNINGS = ("found", "first")
+"""Changes that only say a level for the first time."""
 
 
 @picture("feature levels over time", needs=("clusterId", "feature", "offset", "ms", "change", "newLevel"))
@@ -25,23 +27,23 @@ def draw(rows: list[Row]) -> Drawn:
         feature = f" · {row['feature']}" if len({change["feature"] for change, _ in timed}) > 1 else ""
         lanes.setdefault(f"{row['clusterId']}{feature}" if by_cluster else str(row["feature"]), []).append((row, at))
     names = sorted(lanes)
-    selected = [names[at] for at in panels.worst(len(names), [(float(len(lanes[name])),) for name in names])]
-    selected = selected[: intervals.MOST]
+    counts = [(float(len(lanes[name])),) for name in names]
+    selected = [names[index] for index in panels.worst_indexes(counts, intervals.MOST)]
     levels = sorted({_level_name(row) for name in selected for row, _ in lanes[name]}, key=_order)
-    drawn = [Lane(name, _stretches(lanes[name], levels)) for name in selected]
-    changes = sum(row["change"] not in ("found", "first") for row, _ in timed)
+    chosen_lanes = [Lane(name, _intervals(lanes[name], levels)) for name in selected]
+    changes = sum(row["change"] not in _BEGINNINGS for row, _ in timed)
     facts = [
         f"{theme.counted(len(lanes), 'cluster' if by_cluster else 'feature')}",
         theme.counted(changes, "change"),
-        times.between(timed[0][1], last),
+        times.between(min(at for _, at in timed), last),
     ]
     note = f"{len(selected)} of {len(lanes):,}: those that changed most often" if len(selected) < len(lanes) else ""
     title = "Feature levels over time"
-    figure = intervals.draw(panels.Heading(title, facts, note), drawn, last)
+    figure = intervals.draw(panels.Heading(title, facts, note), chosen_lanes, last)
     return Drawn(figure, f"{title}. {'; '.join(facts)}.")
 
 
-def _stretches(changes: Sequence[tuple[Row, float]], levels: Sequence[str]) -> list[LaneInterval]:
+def _intervals(changes: Sequence[tuple[Row, float]], levels: Sequence[str]) -> list[LaneInterval]:
     ends = [at for _, at in changes[1:]]
     return [
         LaneInterval(
