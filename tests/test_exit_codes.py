@@ -15,7 +15,7 @@ from kshell import cli
 from kshell.engine import registry
 from kshell.engine.declaration import Command
 from kshell.engine.formats import FORMATS
-from kshell.engine.predicates import FAIL_IF_ANY, code_of
+from kshell.engine.predicates import FAIL_IF_ANY, code_of_verdicts
 from kshell.errors import (
     EXIT_CODES,
     EXIT_DATA,
@@ -271,10 +271,10 @@ def test_an_answer_is_0_or_1(line: str, code: int) -> None:
 
 
 def test_what_nobody_knows_is_not_a_no() -> None:
-    assert code_of([True, True]) == EXIT_OK
-    assert code_of([True, None]) == EXIT_SOURCE
-    assert code_of([None, False]) == EXIT_FINDING
-    assert code_of([]) == EXIT_OK
+    assert code_of_verdicts([True, True]) == EXIT_OK
+    assert code_of_verdicts([True, None]) == EXIT_SOURCE
+    assert code_of_verdicts([None, False]) == EXIT_FINDING
+    assert code_of_verdicts([]) == EXIT_OK
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

@@ -63,9 +63,9 @@ class SocketTransport:
         self.node = name_of(host, port)
         self._tls = settings.tls if settings is not None else None
         self._answered = False
-        self._socket = _connected(host, port, self.node, deadline)
+        self._socket = _connect(host, port, self.node, deadline)
         if settings is not None and settings.tls is not None:
-            self._socket = _secured(self._socket, host, port, settings, deadline)
+            self._socket = _wrap_tls(self._socket, host, port, settings, deadline)
 
     def send(self, frame: bytes, deadline: float) -> None:
         """Send one frame, with its length. Raises ConnectError, SourceTimeoutError, TlsError."""
@@ -167,7 +167,7 @@ def open_socket(host: str, port: int, deadline: float) -> socket.socket:
     raise failure
 
 
-def _connected(host: str, port: int, node: str, deadline: float) -> socket.socket:
+def _connect(host: str, port: int, node: str, deadline: float) -> socket.socket:
     """Call :func:`open_socket` and turn its errors into ConnectError or SourceTimeoutError."""
     try:
         connection = open_socket(host, port, deadline)
@@ -185,7 +185,7 @@ def _connected(host: str, port: int, node: str, deadline: float) -> socket.socke
     return connection
 
 
-def _secured(plain: socket.socket, host: str, port: int, settings: Settings, deadline: float) -> socket.socket:
+def _wrap_tls(plain: socket.socket, host: str, port: int, settings: Settings, deadline: float) -> socket.socket:
     """Do the TLS handshake, or close the socket. Raises TlsError, SourceTimeoutError, UsageError for bad stores."""
     from kshell.client.tls import context_of, explain, server_name
 
@@ -226,21 +226,21 @@ def _hint(head: bytes) -> str:
 
 Range = tuple[int, int]
 PRODUCE = 0
-_NONE: Mapping[Any, Any] = {}
+_NO_VERSIONS: Mapping[Any, Any] = {}
 
 
 class NodeVersions(NamedTuple):
     """What a node reported in ApiVersions; valid only for the connection on which it did.
 
     ``ranges`` is API key -> (lowest, highest) version, ``supported`` is feature -> (lowest, highest) level,
-    ``finalized`` is feature -> finalized level. ``software`` is (name, version), known only with the KIP-885 dialect.
-    ``assumed`` is set if the node did not answer: then ``ranges`` are those of this release
-    (``broker.version.fallback``).
+    ``finalized`` is feature -> finalized level. ``software`` is (name, version), known only with the dialect
+    ``kip-885-apiversions`` (a draft's message: :mod:`kshell.protocol.messages.drafts`). ``assumed`` is set if the node
+    did not answer: then ``ranges`` are those of this release (``broker.version.fallback``).
     """
 
     ranges: Mapping[int, Range]
-    supported: Mapping[str, Range] = _NONE
-    finalized: Mapping[str, int] = _NONE
+    supported: Mapping[str, Range] = _NO_VERSIONS
+    finalized: Mapping[str, int] = _NO_VERSIONS
     software: tuple[str | None, str | None] = (None, None)
     assumed: str | None = None
 
@@ -287,7 +287,7 @@ def choose_version(
 _LARGEST_ID = 0x7FFFFFFF
 _PATIENCE = 5.0
 _DIALECT = "a dialect was asked for: does the node speak it?"
-_NOTHING: Mapping[str, frozenset[int]] = {}
+_NOTHING_EXCLUDED: Mapping[str, frozenset[int]] = {}
 
 
 class Reply(NamedTuple):
@@ -301,8 +301,8 @@ class Connection:
     """Sends requests to one node and returns the responses, one at a time.
 
     :func:`.negotiation.connect` makes a connection that is ready for use; then :meth:`request` is the usual call.
-    ``versions`` are what the node offers; ``excluded`` is API name -> versions not to use; ``overlay`` is API key ->
-    the API as a dialect declares it; ``timeout`` is in seconds, for each response.
+    ``versions`` are what the node offers; ``excluded`` is API name -> versions not to use; ``dialect_apis`` is API
+    key -> the API as a dialect declares it; ``timeout`` is in seconds, for each response.
     """
 
     def __init__(
@@ -311,8 +311,8 @@ class Connection:
         *,
         client_id: str = "kshell",
         timeout: float = 30.0,
-        excluded: Mapping[str, frozenset[int]] = _NOTHING,
-        overlay: Mapping[int, Api] | None = None,
+        excluded: Mapping[str, frozenset[int]] = _NOTHING_EXCLUDED,
+        dialect_apis: Mapping[int, Api] | None = None,
     ) -> None:
         self.node = transport.node
         self.versions = NodeVersions({})
@@ -321,7 +321,7 @@ class Connection:
         self.timeout = timeout
         self._transport = transport
         self._client_id = client_id
-        self._overlay = overlay or {}
+        self._dialect_apis = dialect_apis or {}
         self._next_id = 1
         self._turn = threading.Lock()
 
@@ -340,7 +340,7 @@ class Connection:
 
     def api(self, api: Api) -> Api:
         """Return the API as the dialect in use declares it, or else unchanged."""
-        return self._overlay.get(api.key, api)
+        return self._dialect_apis.get(api.key, api)
 
     def is_usable(self) -> bool:
         """Whether the connection is still open; closed here if the server ended it (``connections.max.idle.ms``)."""
@@ -367,10 +367,10 @@ class Connection:
             body = decode_response(api, version, frame)[1]
         except DecodeError as error:
             raise self.not_understood(api, version, error) from None
-        if api.key in self._overlay:
-            from kshell.protocol.messages.drafts import doubt
+        if api.key in self._dialect_apis:
+            from kshell.protocol.messages.drafts import why_not_in_dialect
 
-            reason = doubt(api, version, body)
+            reason = why_not_in_dialect(api, version, body)
             if reason is not None:
                 raise self.not_understood(api, version, DecodeError(reason, len(frame)))
         return body
@@ -386,7 +386,7 @@ class Connection:
                 frame = self._transport.receive(deadline)
             except NodeError as error:
                 self.close()
-                raise self._about(error, api) from None
+                raise self._with_api_and_hint(error, api) from None
             except BaseException:
                 self.close()  # an interrupt leaves an answer under way
                 raise
@@ -396,11 +396,11 @@ class Connection:
     def not_understood(self, api: Api, version: int, error: DecodeError) -> ProtocolError:
         """Close the connection, and return the error for a response that is not one of that version."""
         self.close()
-        hint = _DIALECT if api.key in self._overlay else None
+        hint = _DIALECT if api.key in self._dialect_apis else None
         reason = f"the answer is not a {api.response.name} v{version}: {error}"
         return ProtocolError(self.node, reason, api=api.name, hint=hint)
 
-    def _about(self, error: NodeError, api: Api) -> NodeError:
+    def _with_api_and_hint(self, error: NodeError, api: Api) -> NodeError:
         """Return the same error with the name of the API, and with a hint if it has none."""
         if error.api is not None:
             return error
@@ -408,7 +408,7 @@ class Connection:
         if hint is None and isinstance(error, SourceTimeoutError):
             key = "socket.connection.setup" if api.key == API_VERSIONS_KEY else "request"
             hint = f"{key}.timeout.ms sets how long to wait"
-        if hint is None and api.key in self._overlay:
+        if hint is None and api.key in self._dialect_apis:
             hint = _DIALECT  # Kafka hangs up on a request that it cannot read
         return type(error)(error.node, error.reason, api=api.name, hint=hint)
 

@@ -106,11 +106,11 @@ def _open(host: str, port: int, settings: Settings, deadline: float) -> Connecti
         client_id=settings.client_id,
         timeout=min(settings.request_timeout, settings.api_timeout),
         excluded=settings.excluded,
-        overlay=overlay(settings.dialects),
+        dialect_apis=dialect_apis(settings.dialects),
     )
 
 
-def overlay(dialects: frozenset[str]) -> dict[int, Api]:
+def dialect_apis(dialects: frozenset[str]) -> dict[int, Api]:
     """Return the APIs that the named dialects replace, by API key."""
     if not dialects:
         return {}

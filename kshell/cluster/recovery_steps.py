@@ -18,7 +18,7 @@ class RecoverySteps(NamedTuple):
     """The facts that the instructions depend on; :meth:`steps` writes them.
 
     ``kept``: the copy that the new log is made from; ``broker_ids``: nodes that registered as brokers; ``voter``: the
-    controller that starts first, and ``place``: its new directory, both ``None`` before the user has named them.
+    controller that starts first, and ``directory``: its new directory, both ``None`` before the user has named them.
     """
 
     copies: Collection[Copy]
@@ -26,7 +26,7 @@ class RecoverySteps(NamedTuple):
     broker_ids: frozenset[int]
     kraft_version: int
     voter: Voter | None
-    place: str | None
+    directory: str | None
 
     @property
     def own_copy(self) -> Copy | None:
@@ -47,7 +47,7 @@ class RecoverySteps(NamedTuple):
         make = f"kshell recover {paths} --to NEWDIR --voters {self._endpoint}"
         return [
             "Stop every controller. Keep all copies of their directories: nothing here changes them.",
-            *([] if self.place else [f"Make the directory for one controller: `{make}`"]),
+            *([] if self.directory else [f"Make the directory for one controller: `{make}`"]),
             self._move(),
             *self._brokers(),
             *(self._dynamic() if self.kraft_version > 0 else self._static()),
@@ -59,17 +59,17 @@ class RecoverySteps(NamedTuple):
 
     def _move(self) -> str:
         node = self._endpoint.partition("@")[0]
-        place = self.place or "NEWDIR"
+        directory = self.directory or "NEWDIR"
         owner = "give it to the user of the server: `chown -R kafka: DIRECTORY`"
         if self.own_copy:
             return (
                 f"Controller {node} is a broker, too: in its metadata directory (metadata.log.dir, else the first of"
-                f" log.dirs) move only {METADATA_DIRECTORY} away, put {place}/{METADATA_DIRECTORY} in its place, and"
-                f" {owner}. All else in it stays, meta.properties and the partitions of topics above all."
+                f" log.dirs) move only {METADATA_DIRECTORY} away, put {directory}/{METADATA_DIRECTORY} in its place,"
+                f" and {owner}. All else in it stays, meta.properties and the partitions of topics above all."
             )
         return (
             f"Move the metadata directory of controller {node} (metadata.log.dir, else the first of log.dirs) away, put"
-            f" {place} in its place, and {owner}"
+            f" {directory} in its place, and {owner}"
         )
 
     def _brokers(self) -> list[str]:

@@ -43,7 +43,7 @@ from kshell.sources.copies.agreement import (
     CopyComparison,
     CopyVerdict,
     Divergence,
-    agreement,
+    compare_copies,
     reason,
     which_to_keep,
     with_damage,
@@ -56,7 +56,7 @@ from kshell.sources.directory.ranges import FileWindows
 from kshell.sources.directory.source import DirectorySource, without_collector
 from kshell.tables.declaration import Field, columns
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import RowArguments, is_given, row_flags, select, wanted
+from kshell.tables.selection import RowArguments, has_row_options, row_flags, select, wanted
 from kshell.tree.hash import image_hash
 from kshell.tree.paths import Segments, join
 
@@ -236,34 +236,34 @@ def run(session: Session, args: CompareLogsArguments) -> Result:
         raise UsageError("compare-logs: one copy alone", hint="give two or more: compare-logs DIR DIR …")
     copies = [Copy(local_path(path)) for path in args.copy]
     with without_collector():
-        comparison = agreement(copies, read_together(copies, session.progress))
-    standings, differences = [], []
-    for verdict in comparison.standings:
+        comparison = compare_copies(copies, read_together(copies, session.progress))
+    verdicts, differences = [], []
+    for verdict in comparison.verdicts:
         snapshots = Snapshots(verdict.state, None)
         if verdict.state not in (REFERENCE, OTHER_CLUSTER):
             snapshots = compare_snapshots(verdict, comparison.reference, session.progress)
         state = with_damage(snapshots.state, is_damaged=bool(verdict.copy.damage))
-        standings.append(verdict._replace(state=state))
+        verdicts.append(verdict._replace(state=state))
         differences.append(snapshots.difference)
-    offset = _shared_offset(standings)
+    offset = _shared_offset(verdicts)
     rows = [
         _row(verdict, comparison, difference, session.redaction)
         | {"hash": _hash_at(verdict, offset, args, session.progress), "hashOffset": offset}
-        for verdict, difference in zip(standings, differences, strict=True)
+        for verdict, difference in zip(verdicts, differences, strict=True)
     ]
     code = EXIT_OK if all(row["state"] in CONSISTENT for row in rows) else EXIT_FINDING
     code = EXIT_DATA if any(row["damage"] for row in rows) else code
     _remark(session, copies)
     note_source_beside(session, args.copy)
     result = select(_FIELDS, rows, args, exit_code=code)
-    if not is_given(args):
-        result.readable = _page(rows, comparison, which_to_keep(comparison, [verdict.state for verdict in standings]))
+    if not has_row_options(args):
+        result.readable = _page(rows, comparison, which_to_keep(comparison, [verdict.state for verdict in verdicts]))
     return result
 
 
-def _shared_offset(standings: list[CopyVerdict]) -> int | None:
+def _shared_offset(verdicts: list[CopyVerdict]) -> int | None:
     """The greatest offset that every compared copy has; ``None`` if there is none."""
-    ends = [verdict.copy.end or 0 for verdict in standings if verdict.state not in (OTHER_CLUSTER, NOT_COMPARED)]
+    ends = [verdict.copy.end or 0 for verdict in verdicts if verdict.state not in (OTHER_CLUSTER, NOT_COMPARED)]
     shared = min(ends, default=0)
     return shared - 1 if shared else None
 
@@ -286,7 +286,7 @@ def _hash_at(
 def _row(
     verdict: CopyVerdict, comparison: CopyComparison, difference: str | None, redaction: Redaction
 ) -> dict[str, Any]:
-    copy, parted, newest = verdict.copy, verdict.parted, verdict.copy.newest
+    copy, parted, newest = verdict.copy, verdict.divergence, verdict.copy.newest
     return {
         "copy": copy.path,
         "state": verdict.state,

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.client.compatibility import capabilities, check, find
 from kshell.engine.declaration import Arg, Command, Example, Task
-from kshell.engine.predicates import code_of
+from kshell.engine.predicates import code_of_verdicts
 from kshell.engine.result import Report, Result, Row, Rows, Section, typed
 from kshell.errors import EXIT_OK, UsageError, did_you_mean
 from kshell.protocol.names import api_name
 from kshell.tables.declaration import Field
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import RowArguments, is_given, row_flags, select
+from kshell.tables.selection import RowArguments, has_row_options, row_flags, select
 
 if TYPE_CHECKING:
     from kshell.client.compatibility import Blocker, Capability, Compatibility
@@ -56,9 +56,9 @@ def run(session: Session, args: CompatArguments) -> Result:
     verdicts = [check(feature, node_survey.ranges, node_survey.finalized) for feature in wanted]
     rows = [_row(verdict, node_survey) for verdict in verdicts]
     is_single_feature = args.feature is not None
-    code = code_of(row["usable"] for row in rows) if is_single_feature else EXIT_OK
+    code = code_of_verdicts(row["usable"] for row in rows) if is_single_feature else EXIT_OK
     result = select(_FIELDS, rows, args, readable=_readable, exit_code=code)
-    if is_single_feature and not is_given(args):
+    if is_single_feature and not has_row_options(args):
         result.readable = _page(rows)
     return result
 

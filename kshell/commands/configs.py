@@ -13,7 +13,7 @@ from kshell.metadata.families.configs import Resource, resource_segment
 from kshell.metadata.redaction import REDACTED, config_is_secret
 from kshell.sources.brokers.config_entries import UNKNOWN
 from kshell.tables.configs import check, readable, rows_of_log, rows_of_node
-from kshell.tables.selection import RowArguments, is_given, row_flags, select
+from kshell.tables.selection import RowArguments, has_row_options, row_flags, select
 from kshell.tables.state.cluster import CONFIG_FIELDS
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def run(session: Session, args: ConfigsArguments) -> Result:
     if args.overridden and args.effective:
         raise UsageError("configs: --overridden and --effective exclude each other")
     if args.entity[:1] == [_CHECK]:
-        if args.docs or args.overridden or args.effective or is_given(args):
+        if args.docs or args.overridden or args.effective or has_row_options(args):
             raise UsageError("configs check takes no options")
         return _check(session, args.entity[1:])
 

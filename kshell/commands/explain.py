@@ -19,7 +19,7 @@ from kshell.sources.directory.files import Listing
 from kshell.sources.directory.source import read_listed
 from kshell.tables.declaration import Field
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import RowArguments, is_given, row_flags, select
+from kshell.tables.selection import RowArguments, has_row_options, row_flags, select
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -80,7 +80,7 @@ def run(session: Session, args: ExplainArguments) -> Result:
         session.remarks.append(f"byte {located.position}: {located.fault}")
     rows = [_row(piece) for piece in pieces]
     result = select(_FIELDS, rows, args, exit_code=EXIT_OK if located.fault is None else EXIT_DATA)
-    if not is_given(args):
+    if not has_row_options(args):
         result.readable = Rows(result.columns, list(_lines(rows)), "lines", line=_line, hanging=_FIELD_AT)
     return result
 

@@ -12,14 +12,14 @@ from kshell.engine.result import Result, Rows, typed
 from kshell.engine.staging import new_directory, require_new_directory, require_new_file
 from kshell.errors import SourceError, UsageError, did_you_mean
 from kshell.history.catalog import past_tables
-from kshell.tables.declaration import Table, image_for, load_for, tables, with_progress
+from kshell.tables.declaration import Table, ask_brokers_once, image_for, tables, with_progress
 from kshell.tables.export import DATABASE, WRITERS, counted
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
 
-FORMATS = ("parquet", "jsonl", "csv", "sqlite", "duckdb")
-_SUFFIXES = {f".{name}": name for name in FORMATS} | {".db": "sqlite", ".ndjson": "jsonl"}
+EXPORT_FORMATS = ("parquet", "jsonl", "csv", "sqlite", "duckdb")
+_SUFFIXES = {f".{name}": name for name in EXPORT_FORMATS} | {".db": "sqlite", ".ndjson": "jsonl"}
 """Suffix of the target -> format, if ``--format`` is not given."""
 _DATABASES = frozenset(("sqlite", "duckdb"))
 _COLUMNS = typed("table:string rows:int64 file:string")
@@ -41,7 +41,7 @@ def run(session: Session, args: ExportArguments) -> Result:
     chosen_format = args.format or _SUFFIXES.get(suffix)
     if chosen_format is None:
         named = f", and {suffix} names none" if suffix else ""
-        raise UsageError(f"export: --format is missing{named}", hint=f"--format is one of {', '.join(FORMATS)}")
+        raise UsageError(f"export: --format is missing{named}", hint=f"--format is one of {', '.join(EXPORT_FORMATS)}")
     if not args.directory:
         raise UsageError("export: the directory has no name", hint="export --format csv DIRECTORY")
     lone_file = f"{DATABASE}.{chosen_format}" if {chosen_format, _SUFFIXES.get(suffix)} <= _DATABASES else None
@@ -51,7 +51,7 @@ def run(session: Session, args: ExportArguments) -> Result:
         hint = "--force writes into it, over files of the same names"
         target = require_new_directory(session, args.directory, hint, force=args.force)
     chosen = _chosen(args.table, with_past=args.history)
-    load_for(session, [table for table in chosen if table.parts])
+    ask_brokers_once(session, [table for table in chosen if table.parts])
     with new_directory(args.directory, target, lone_file) as place, WRITERS[chosen_format](place) as writer:
         # History first: reading the whole log for it also yields the state.
         rows = list(_written(session, writer, sorted(chosen, key=lambda table: table.name in tables())))
@@ -112,7 +112,7 @@ COMMAND = Command(
             ("--format",),
             "parquet, jsonl, csv, sqlite or duckdb; where it is absent, as the name ends: out.duckdb",
             metavar="FORMAT",
-            choices=FORMATS,
+            choices=EXPORT_FORMATS,
         ),
         Flag(("--table",), "only this table (repeatable)", metavar="TABLE", repeat=True, complete=complete_table),
         Flag(("--history",), "the tables of the past, too: history_NAME of each, events and config_changes"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.client.releases import supported_features
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
-from kshell.engine.predicates import code_of
+from kshell.engine.predicates import code_of_verdicts
 from kshell.engine.result import Report, Result, Row, Rows, Section
 from kshell.errors import EXIT_FINDING, EXIT_OK, UsageError
 from kshell.metadata.feature_levels import (
@@ -24,7 +24,7 @@ from kshell.metadata.feature_levels import (
 )
 from kshell.metadata.feature_update import check
 from kshell.tables.declaration import Field
-from kshell.tables.selection import RowArguments, is_given, row_flags, select
+from kshell.tables.selection import RowArguments, has_row_options, row_flags, select
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -77,20 +77,23 @@ class FeaturesArguments(RowArguments):
 
 
 def run(session: Session, args: FeaturesArguments) -> Result:
-    """Answer one of the three questions. Raises UsageError, or KshellError if the source has no image."""
+    """Answer one question: the state, ``--can-upgrade`` or ``--can-downgrade``, or ``map``.
+
+    Raises UsageError, or KshellError if the source has no image.
+    """
     if args.what not in (None, "map"):
         ready = f"`features --can-upgrade {args.what}` says whether the cluster is ready for a release; "
         hint = f"{ready if args.what[:1].isdigit() else ''}`features map` lists the levels of all releases"
         raise UsageError(f"features: {args.what}: not known", hint=hint)
-    changes = [bool(args.can_upgrade), bool(args.can_downgrade), args.what is not None]
-    if sum(changes) > 1:
+    questions = [bool(args.can_upgrade), bool(args.can_downgrade), args.what is not None]
+    if sum(questions) > 1:
         raise UsageError("features: --can-upgrade, --can-downgrade and map are three questions: give one of them")
     if args.what is not None:
         return _answer(_MAP, _map(), args, _map_readable)
     from kshell.cluster.features import cluster_features
     from kshell.cluster.kafka_tools import kafka_tools
 
-    if not any(changes):
+    if not any(questions):
         found = cluster_features(session)
         return _answer(_STATE, _state(found, kafka_tools(session, found)), args, _state_readable)
     wanted = args.can_upgrade or args.can_downgrade or []
@@ -100,9 +103,9 @@ def run(session: Session, args: FeaturesArguments) -> Result:
     verdicts = _verdicts(found, targets, upgrade=upgrade)
     tools = kafka_tools(session, found)
     rows = [_row(verdict) | {"command": _command(verdict, tools, upgrade=upgrade)} for verdict in verdicts]
-    code = code_of(verdict.possible for verdict in verdicts)
+    code = code_of_verdicts(verdict.possible for verdict in verdicts)
     result = _answer(_CHANGE, rows, args, _change_readable, code)
-    if not is_given(args):
+    if not has_row_options(args):
         shown = result.readable if isinstance(result.readable, Rows) else result
         target = " ".join(wanted)
         sentence = _sentence(code, verdicts, found, target)

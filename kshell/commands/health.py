@@ -18,7 +18,7 @@ from kshell.metadata.health.check import ERROR, LEVELS, Check, Finding, checks
 from kshell.metadata.health.examine import Health, examine
 from kshell.tables.declaration import Field, Wanted
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import asked_for, is_given, row_flags, select, wanted
+from kshell.tables.selection import asked_for, has_row_options, row_flags, select, wanted
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -67,9 +67,9 @@ def run(session: Session, args: HealthArguments) -> Result:
     if leaderless is not None and not failed:
         raise leaderless  # nothing that was asked for could be checked: exit code 0 would be wrong
     result = select(FIELDS, rows, args, tone=level_of, exit_code=EXIT_FINDING if failed else EXIT_OK)
-    if not is_given(args):
+    if not has_row_options(args):
         result.page = PageLayout(result.columns, fold=("level", "finding"))
-    if not is_given(args) and (args.output or session.settings.get("output") or "text") == "text":
+    if not has_row_options(args) and (args.output or session.settings.get("output") or "text") == "text":
         result.readable = _readable(found)
     return result
 

@@ -14,7 +14,7 @@ from kshell.errors import CommandError, ServerError, UsageError, did_you_mean
 from kshell.metadata.values import NEWER_ENUM
 from kshell.tables.declaration import Field
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import RowArguments, is_given, row_flags, select
+from kshell.tables.selection import RowArguments, has_row_options, row_flags, select
 
 if TYPE_CHECKING:
     from kshell.client.connection import Connection
@@ -30,7 +30,7 @@ _SHOWN_ONLY = ("OFF", "ALL")
 """Levels that can be in effect through a node's log4j configuration, but cannot be set by a request."""
 
 
-def _sources() -> Iterable[str]:
+def _level_sources() -> Iterable[str]:
     from kshell.client.loggers import SOURCES
 
     return SOURCES.values()
@@ -39,10 +39,10 @@ def _sources() -> Iterable[str]:
 _FIELDS = (
     Field("name", "string", "the logger's name"),
     Field("level", Enumeration((*_LEVELS, *_SHOWN_ONLY)), "the level in effect"),
-    Field("source", Enumeration(_sources, NEWER_ENUM), "where it is set, in Kafka's words", True),
+    Field("source", Enumeration(_level_sources, NEWER_ENUM), "where it is set, in Kafka's words", True),
     Field("isReadOnly", "boolean", "whether it cannot be changed", True),
 )
-_CHANGE = typed("node:int32 name:string before:string after:string")
+_CHANGE_COLUMNS = typed("node:int32 name:string before:string after:string")
 _ROOT = "root"
 
 
@@ -67,7 +67,7 @@ def run(session: Session, args: LoggersArguments) -> Result:
     member, connection, node_loggers = _connect(session, nodes, node_id)
     with contextlib.closing(connection):
         if change is not None:
-            return _changed(session, change, member, connection, node_loggers, asks=not args.yes)
+            return _change_level(session, change, member, connection, node_loggers, asks=not args.yes)
     rows = [
         {"name": logger.name, "level": logger.level, "source": logger.source, "isReadOnly": logger.is_read_only}
         for logger in node_loggers
@@ -120,8 +120,9 @@ def _checked(args: LoggersArguments) -> tuple[int, _Change | None]:
         return node_id, None
     if action not in (_SET, _UNSET):
         raise UsageError(f"loggers: {action} is neither set nor unset", hint=hint)
-    if is_given(args):
-        raise UsageError(f"loggers: {action} lists nothing that could be chosen from", hint=hint)
+    if has_row_options(args):
+        why = "it prints one row: options that choose rows or columns do not apply"
+        raise UsageError(f"loggers: {action}: {why}", hint=hint)
     if name is None or (level is None) == (action == _SET):
         needs = "a logger and a level" if action == _SET else "a logger, and no level"
         raise UsageError(f"loggers: {action} takes {needs}", hint=hint)
@@ -132,7 +133,7 @@ def _checked(args: LoggersArguments) -> tuple[int, _Change | None]:
     return node_id, _Change(name, level.upper() if level is not None else None)
 
 
-def _changed(
+def _change_level(
     session: Session,
     change: _Change,
     member: Member,
@@ -156,7 +157,7 @@ def _changed(
     set_level(connection, member.id, name, level)
     after = _level_of(loggers(connection, member.id), name, member)
     session.remarks.append(f"{member.title} keeps this level until it restarts: nothing is written down")
-    return Rows(_CHANGE, [{"node": member.id, "name": name, "before": before, "after": after}])
+    return Rows(_CHANGE_COLUMNS, [{"node": member.id, "name": name, "before": before, "after": after}])
 
 
 def _level_of(node_loggers: Iterable[Logger], name: str, member: Member) -> str | None:
@@ -171,7 +172,7 @@ def _complete_action(session: Session, typed: str) -> Iterable[str]:
     return [_SET, _UNSET]
 
 
-def _levels(tokens: list[str]) -> Iterable[str]:
+def _complete_level(tokens: list[str]) -> Iterable[str]:
     return _LEVELS if _SET in tokens else ()
 
 
@@ -185,7 +186,7 @@ COMMAND = Command(
         Arg("node", "the node's id", complete=complete_node),
         Arg("action", "set or unset; the loggers are listed when absent", arity="?", complete=_complete_action),
         Arg("name", "the logger to change", arity="?"),
-        Arg("level", "the level to set: TRACE, DEBUG, INFO, WARN, ERROR or FATAL", arity="?", after=_levels),
+        Arg("level", "the level to set: TRACE, DEBUG, INFO, WARN, ERROR or FATAL", arity="?", after=_complete_level),
     ),
     flags=(Flag(("-y", "--yes"), "change the level without asking"), *row_flags(_FIELDS)),
     examples=(

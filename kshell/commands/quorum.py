@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.engine.arguments import parse, seconds
 from kshell.engine.declaration import Arguments, Command, Example, Flag, Task
-from kshell.engine.predicates import code_of
+from kshell.engine.predicates import code_of_verdicts
 from kshell.engine.result import Column, Report, Result, Rows, Section
 from kshell.engine.session import ago
 from kshell.errors import UsageError
@@ -78,7 +78,7 @@ def _can_upgrade(session: Session) -> Result:
     nodes = session.source.nodes
     told = None if nodes is None or session.until is not None else _of_nodes(nodes)
     needed = requirements(found, told, kafka_tools(session, found))
-    code = code_of(one.fulfilled for one in needed if one.counts)
+    code = code_of_verdicts(one.fulfilled for one in needed if one.counts)
     return Rows(columns(_REQUIREMENT), [one.row() for one in needed], exit_code=code)
 
 

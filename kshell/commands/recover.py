@@ -292,8 +292,8 @@ class _Plan:
         log = self.survivors.log
         yield from self._records(log.behind, log.end, self.survivors.reference.end or 0)
         for verdict in self.survivors.verdicts:
-            if verdict.parted is not None and verdict.state != OTHER_CLUSTER:
-                parted = [LogRange(verdict.copy, verdict.parted.offset, verdict.copy.log_end or 0)]
+            if verdict.divergence is not None and verdict.state != OTHER_CLUSTER:
+                parted = [LogRange(verdict.copy, verdict.divergence.offset, verdict.copy.log_end or 0)]
                 yield from self._records(parted, 0, verdict.copy.log_end or 0)
 
 

@@ -28,7 +28,7 @@ from kshell.sources.directory.verification import (
 )
 from kshell.tables.declaration import Field, columns
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import RowArguments, is_given, row_flags, select
+from kshell.tables.selection import RowArguments, has_row_options, row_flags, select
 from kshell.tree.paths import join
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def run(session: Session, args: VerifyArguments) -> Result:
     rows = [_row(check) for check in checks]
     result = select(_FIELDS, rows, args, exit_code=_exit_code(checks))
     result.overrides_exit_code = True
-    if not is_given(args):
+    if not has_row_options(args):
         result.readable = _page(rows)
     return result
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FAIL_IF_ANY = Flag(("--fail-if-any",), "exit code 1 when a row is left, 0 when none is: for alerts")
 
 
-def code_of(verdicts: Iterable[bool | None]) -> int:
+def code_of_verdicts(verdicts: Iterable[bool | None]) -> int:
     """Return the exit code of several verdicts: 1 if one is ``False``, else 3 if one is unknown (``None``), else 0."""
     answers = set(verdicts)
     return EXIT_FINDING if False in answers else EXIT_SOURCE if None in answers else EXIT_OK

@@ -47,7 +47,7 @@ def history_name(name: str) -> str:
 
 def history_tables() -> dict[str, Table]:
     """Return every table of versions, by name, sorted."""
-    return {history_name(name): _declared(table) for name, table in tables().items()}
+    return {history_name(name): _history_table(table) for name, table in tables().items()}
 
 
 def periods(states: Iterable[State], begins: Callable[[Any], bool] | None = None) -> Iterator[Period]:
@@ -124,7 +124,7 @@ def states_of(past: RecordedPast, family: str) -> Iterator[tuple[Keys, list[Vers
     """Yield every key that a family ever had, sorted, with its states, oldest first."""
     history, until = past.history, past.until
     base = history.base[family]
-    two_levels = history.has_levels(family) or any(isinstance(value, Mapping) for value in base.values())
+    two_levels = history.has_two_keys(family) or any(isinstance(value, Mapping) for value in base.values())
     keys = history.keys(family, until)
     if two_levels:
         keys |= {(key, name) for key, below in base.items() for name in below}
@@ -181,7 +181,7 @@ def _topic_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row]
 
 
 def _partition_states(past: RecordedPast, states: list[Version]) -> dict[int, list[State]]:
-    """Return partition number -> its states: waypoints, ``None``, or what could not be decoded."""
+    """Return partition number -> its states: a ``Waypoint`` (epochs kept apart), ``None``, or an undecodable value."""
     found: defaultdict[int, list[State]] = defaultdict(list)
     before: set[int] = set()
     for index, (since, topic) in enumerate(states):
@@ -316,10 +316,10 @@ def _provenance_rows(session: Session, table: Table, wanted: Wanted) -> Iterator
     levels = features.get(FEATURE, [])
 
     def states() -> Iterator[State]:
-        for start, end, provenance, rises in history.provenances(past.until):
+        for start, end, provenance, advances in history.provenances(past.until):
             is_base = start < history.log.start
             for offset in range(past.start, past.start + (past.start >= 0)) if is_base else range(start, end):
-                at = Provenance(offset, provenance.epoch, provenance.timestamp) if rises else provenance
+                at = Provenance(offset, provenance.epoch, provenance.timestamp) if advances else provenance
                 yield offset, (at, _at(levels, offset))
 
     for (provenance, level), since, until in periods(states()):
@@ -328,7 +328,7 @@ def _provenance_rows(session: Session, table: Table, wanted: Wanted) -> Iterator
         yield {**row, **_validity(past, since, until)}
 
 
-_SPECIAL = {
+_ROWS_OF = {
     "topics": _topic_rows,
     "partitions": _partition_rows,
     "controllers": _controller_rows,
@@ -336,8 +336,8 @@ _SPECIAL = {
 }
 
 
-def _declared(table: Table) -> Table:
-    make = _SPECIAL.get(table.name, _family_rows)
+def _history_table(table: Table) -> Table:
+    make = _ROWS_OF.get(table.name, _family_rows)
     return Table(
         history_name(table.name),
         f"{table.summary}: every version, and from when to when it was so",

@@ -27,13 +27,13 @@ class ProvenanceRun(NamedTuple):
 
     Attributes:
         provenance: the provenance at the last of these offsets.
-        rises: whether the provenance at each offset is the record at that offset; else it is the same at all of them.
+        advances: whether the provenance at each offset is the record there; else it is the same at all of them.
     """
 
     start: int
     end: int
     provenance: Provenance
-    rises: bool
+    advances: bool
 
 
 class History:
@@ -81,10 +81,10 @@ class History:
         if self.first < self.log.start:
             yield ProvenanceRun(self.first, self.log.start, current, False)
         for start, end, epoch, timestamp, is_metadata, is_open in self.log.runs(until):
-            rises = is_metadata and not is_open
-            if rises:
+            advances = is_metadata and not is_open
+            if advances:
                 current = Provenance(end - 1, epoch, timestamp)
-            yield ProvenanceRun(start, end, current, rises)
+            yield ProvenanceRun(start, end, current, advances)
 
     def problems_between(self, start: int, until: int) -> Problems:
         """Return the records from offset ``start`` to ``until`` (both inclusive) that were not applied to the image."""
@@ -127,7 +127,7 @@ class History:
         for name in {*self.base[family].get(key, {}), *self._inner.get(family, {}).get(key, ())}:
             self.note_inner(family, key, name, offset, None)
 
-    def has_levels(self, family: str) -> bool:
+    def has_two_keys(self, family: str) -> bool:
         """Whether values of the family were noted with two keys."""
         return family in self._inner
 
@@ -317,7 +317,7 @@ class Recorder(Replayer):
             self.history.note_inner(family, keys[0], keys[1], offset, (current or {}).get(keys[1]))
         elif isinstance(current, Entry) or family == NAMES:
             self.history.note(family, keys[0], offset, current)
-        elif self.history.has_levels(family) or isinstance(self.history.base[family].get(keys[0]), Mapping):
+        elif self.history.has_two_keys(family) or isinstance(self.history.base[family].get(keys[0]), Mapping):
             self.history.note_end(family, keys[0], offset)
         else:
             self.history.note(family, keys[0], offset, None)

@@ -20,8 +20,8 @@ from kshell.metadata.partial import is_unreported
 from kshell.metadata.partitions import Partition
 from kshell.protocol.primitives import ZERO_UUID, Uuid
 
-CONFIG = "min.insync.replicas"
-NUMBER = r"^[\x00-\x20]*\+?0*([0-9]{1,9})[\x00-\x20]*$"
+MIN_ISR_CONFIG = "min.insync.replicas"
+NUMBER_PATTERN = r"^[\x00-\x20]*\+?0*([0-9]{1,9})[\x00-\x20]*$"
 """A value that a broker accepts as a number (``ConfigDef.parseType``, with Java's trimming), in Python and in Java."""
 
 
@@ -32,7 +32,7 @@ class MinIsr:
         self._topics: dict[str, int] = {}
         self._brokers: dict[str, int] = {}
         for (kind, name), configs in image["configs"].items():
-            entry = configs.get(CONFIG) if kind in ("TOPIC", "BROKER") else None
+            entry = configs.get(MIN_ISR_CONFIG) if kind in ("TOPIC", "BROKER") else None
             value = _number(entry.value) if entry is not None else None
             if value is not None:
                 (self._topics if kind == "TOPIC" else self._brokers)[name] = value
@@ -52,7 +52,7 @@ class MinIsr:
 
 def _number(value: str | None) -> int | None:
     """Return a config's value as a number; ``None`` for a text that brokers do not accept."""
-    match = re.match(NUMBER, value or "")
+    match = re.match(NUMBER_PATTERN, value or "")
     return int(match[1]) if match is not None else None
 
 

@@ -24,7 +24,7 @@ from kshell.render.output import OutputClosed, describe_error, message_lines
 from kshell.render.question import asker
 from kshell.repl.loading import Loader, Meter
 from kshell.repl.pager import PagerQuit, Screen
-from kshell.repl.prompt import message
+from kshell.repl.prompt import prompt_text
 
 
 class Lines:
@@ -117,7 +117,7 @@ class Lines:
     def echo(self, line: str) -> None:
         """Print one of several pasted lines after a prompt, as if it had been typed alone, before it runs."""
         sys.stdout.flush()
-        fragments = message(self._session, self.status, shutil.get_terminal_size().columns)
+        fragments = prompt_text(self._session, self.status, shutil.get_terminal_size().columns)
         sys.stderr.write("".join(paint(part[1], "hint", self.colored()) for part in fragments) + clean(line) + "\n")
         sys.stderr.flush()
 

@@ -23,7 +23,7 @@ from kshell.repl.history import ShellHistory
 from kshell.repl.terminal import STYLE, clean, shortened, width_of
 from kshell.repl.toolbar import Toolbar
 
-_MENU = 7
+_MENU_ROWS = 7
 """Rows below the line that are reserved for the completion menu."""
 
 
@@ -37,7 +37,7 @@ class PlainPrompt:
     def ask(self, status: int) -> str:
         """Read a line. ``status``: the last exit code. Raises EOFError, KeyboardInterrupt."""
         try:
-            text = input("".join(fragment[1] for fragment in message(self._session, status, 80)))
+            text = input("".join(fragment[1] for fragment in prompt_text(self._session, status, 80)))
         except (EOFError, KeyboardInterrupt):
             sys.stdout.write("\n")
             raise
@@ -76,8 +76,8 @@ class RichPrompt:
             history=history,
             enable_history_search=True,
             enable_suspend=True,
-            bottom_toolbar=self._bottom,
-            reserve_space_for_menu=_MENU,
+            bottom_toolbar=self._bottom_toolbar,
+            reserve_space_for_menu=_MENU_ROWS,
             key_bindings=_keys(session),
             style=STYLE,
             include_default_pygments_style=False,
@@ -98,9 +98,9 @@ class RichPrompt:
         self._prompt.app.invalidate()
 
     def _message(self) -> StyleAndTextTuples:
-        return message(self._session, self._status, _columns())
+        return prompt_text(self._session, self._status, _columns())
 
-    def _bottom(self) -> StyleAndTextTuples:
+    def _bottom_toolbar(self) -> StyleAndTextTuples:
         columns = _columns()
         out = self._toolbar.render(columns)
         if get_app().current_buffer.complete_state is not None and self._completer.left_out > 0:
@@ -126,20 +126,23 @@ def _keys(session: Session) -> KeyBindings:
     return keys
 
 
-def message(session: Session, status: int, columns: int) -> StyleAndTextTuples:
-    """Return the prompt, ``kshell:/image/topics> ``, with the offset if one is set, and red after a failed command."""
+def prompt_text(session: Session, status: int, columns: int) -> StyleAndTextTuples:
+    """Return the prompt, ``kshell:/image/topics> ``, with the offset if the session shows the past (``as-of``).
+
+    It is red after a failed command.
+    """
     point = [] if session.until is None else [("class:prompt.point", f"@{session.until}")]
     path = short_path(clean(session.cwd_path), columns // 2)
     end = "class:prompt.failed" if status else "class:prompt.name"
     return [("class:prompt.name", "kshell"), *point, ("", ":"), ("class:prompt.path", path), (end, "> ")]
 
 
-def short_path(path: str, room: int) -> str:
-    """Shorten a path to about ``room`` columns: its first and last segments, with ``…`` for those between."""
-    if width_of(path) <= room:
+def short_path(path: str, columns: int) -> str:
+    """Shorten a path to about ``columns`` columns: its first and last segments, with ``…`` for those between."""
+    if width_of(path) <= columns:
         return path
     first, *rest = path.removeprefix("/").split("/")
-    while len(rest) > 1 and width_of(f"/{first}/…/{'/'.join(rest)}") > room:
+    while len(rest) > 1 and width_of(f"/{first}/…/{'/'.join(rest)}") > columns:
         rest.pop(0)
     short = f"/{first}/…/{'/'.join(rest)}"
-    return short if width_of(short) <= room else shortened(path, room)
+    return short if width_of(short) <= columns else shortened(path, columns)

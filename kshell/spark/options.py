@@ -90,7 +90,7 @@ class Options(NamedTuple):
     starts: str = STARTS[0]
     moving: tuple[str, ...] = ()
     """Which of ``since`` and ``until`` were given as a duration before now, so that they move with time."""
-    passes_over: bool = False
+    skips_unlistable: bool = False
     """Not an option for users: whether a stream skips matches of globs that cannot be listed, instead of failing."""
 
     def fields(self) -> tuple[Field, ...]:

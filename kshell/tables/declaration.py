@@ -124,7 +124,7 @@ def type_text(declared: Type) -> str:
     return f"[{type_text(declared[0])}]"
 
 
-def load_for(session: Session, wanted: Sequence[Table]) -> None:
+def ask_brokers_once(session: Session, wanted: Sequence[Table]) -> None:
     """Ask brokers once for several tables, so that all are of about the same moment."""
     if session.source.kind == "brokers" and len(wanted) > 1:
         session.loaded  # noqa: B018  # reading the property asks the brokers

@@ -22,7 +22,7 @@ from kshell.errors import EXIT_OK, CommandError, KshellError, UsageError, did_yo
 from kshell.extras import require
 from kshell.sources.directory.source import without_collector
 from kshell.tables.arrow import create_table
-from kshell.tables.declaration import Table, Wanted, image_for, load_for, with_progress
+from kshell.tables.declaration import Table, Wanted, ask_brokers_once, image_for, with_progress
 from kshell.tables.macros import Catalog, MacroCall, create_macros, tables_of_calls
 from kshell.tables.where_grammar import ExpressionError
 
@@ -145,7 +145,7 @@ def query(session: Session, text: str, catalog: Catalog) -> QueryResult:
         calls = tables_of_calls(duckdb, connection, session, text, catalog, sessions, pasts)
         wanted = [*tables, *(call.table for call in calls)]
         read = _read(duckdb, arrow, text, wanted, calls, catalog.past)
-        load_for(session, [table for table in wanted if table.name in read and table.parts])
+        ask_brokers_once(session, [table for table in wanted if table.name in read and table.parts])
         with without_collector():
             for table in wanted:
                 rows = _rows_of(session, table, read)

@@ -109,7 +109,7 @@ def row_flags(fields: Sequence[Field]) -> tuple[Flag, ...]:
     )
 
 
-def is_given(args: RowArguments) -> bool:
+def has_row_options(args: RowArguments) -> bool:
     """Whether the line has any option that selects or sorts rows, or selects columns."""
     return any(getattr(args, name) is not None for name in _OPTIONS)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import EMPTY, Image
 from kshell.metadata.partition_changes import ALL_BUT_EPOCHS, Aspects
-from kshell.metadata.partition_state import CONFIG, MinIsr
+from kshell.metadata.partition_state import MIN_ISR_CONFIG, MinIsr
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.recorded_topics import RecordedTopic
 
@@ -77,7 +77,7 @@ class MinIsrPast:
         self._until = until
         configs: dict[tuple[str, str], list[Version]] = {}
         for resource, key in history.every_key("configs", until):
-            if resource[0] == "BROKER" and key == CONFIG:
+            if resource[0] == "BROKER" and key == MIN_ISR_CONFIG:
                 configs[resource] = history.timeline("configs", (resource, key), until)
         self.starts = sorted({history.first, *(since for past in configs.values() for since, _ in past)})
         """The offsets at which a broker's value, or the cluster-wide default, changes."""
@@ -85,19 +85,19 @@ class MinIsrPast:
         """For each of :attr:`starts`, the brokers' values from there on."""
         for start in self.starts:
             present = {resource: _at(past, start) for resource, past in configs.items()}
-            table = {resource: {CONFIG: entry} for resource, entry in present.items() if entry is not None}
+            table = {resource: {MIN_ISR_CONFIG: entry} for resource, entry in present.items() if entry is not None}
             self.of_brokers.append(MinIsr(Image({"configs": table}, EMPTY.provenance), default))
 
     def spans(self, name: str, span: TopicSpan) -> list[MinIsrSpan]:
         """Return a topic's values over its span; one begins where the topic's own or a broker's value changes."""
         resource = ("TOPIC", name)
-        own = self._history.timeline("configs", (resource, CONFIG), self._until)
+        own = self._history.timeline("configs", (resource, MIN_ISR_CONFIG), self._until)
         starts = {span.start, *(start for start in self.starts if span.start < start < span.end)}
         starts |= {since for since, _ in own if span.start < since < span.end}
         spans = []
         for start in sorted(starts):
             entry = _at(own, start)
-            table = {} if entry is None else {resource: {CONFIG: entry}}
+            table = {} if entry is None else {resource: {MIN_ISR_CONFIG: entry}}
             value = MinIsr(Image({"configs": table}, EMPTY.provenance)).own(name)
             spans.append(MinIsrSpan(start, value, bisect_right(self.starts, start) - 1))
         return spans

@@ -16,7 +16,7 @@ import duckdb
 import pytest
 from pyarrow import parquet  # type: ignore[import-untyped]
 
-from kshell.commands.export import FORMATS as EXPORTED
+from kshell.commands.export import EXPORT_FORMATS as EXPORTED
 from kshell.escape import unsafe
 from tests.canaries.planted import HOSTILE, Canaries
 from tests.canaries.shown import faults

@@ -10,7 +10,7 @@ from hypothesis import settings as search
 from hypothesis import strategies as st
 
 from kshell.client.connection import Connection
-from kshell.client.negotiation import connect, overlay
+from kshell.client.negotiation import connect, dialect_apis
 from kshell.errors import ConnectError, NodeError, ProtocolError
 from kshell.protocol.api import encode_response
 from kshell.protocol.messages.drafts import DIALECTS
@@ -89,7 +89,7 @@ def test_what_kafka_answers_is_never_read_as_a_draft(name: str, version: int, da
     api = DIALECTS[name]
     body = data.draw(real(name, version))
     frame = encode_response(apis()[api.key], version, 1, body)
-    connection = Connection(Replay(frame), overlay=overlay(frozenset({name})))
+    connection = Connection(Replay(frame), dialect_apis=dialect_apis(frozenset({name})))
     with pytest.raises(ProtocolError) as caught:
         connection.exchange(connection.api(apis()[api.key]), version, {})
     assert caught.value.hint == "a dialect was asked for: does the node speak it?"
@@ -109,7 +109,9 @@ def test_what_a_draft_answers_is_read_back(name: str, version: int, data: st.Dat
         body |= {"clusterId": "Ai5mFmTgQ5uaDrOX6gSlbQ"}
     if name == "kip-885-apiversions" and body["brokerSoftwareName"]:
         body |= {"brokerSoftwareName": "apache-kafka-java"}
-    connection = Connection(Replay(encode_response(api, version, 1, body)), overlay=overlay(frozenset({name})))
+    connection = Connection(
+        Replay(encode_response(api, version, 1, body)), dialect_apis=dialect_apis(frozenset({name}))
+    )
     assert connection.exchange(connection.api(apis()[api.key]), version, {}) == body
 
 

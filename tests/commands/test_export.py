@@ -22,7 +22,7 @@ import pyarrow.parquet  # type: ignore[import-untyped]
 import pytest
 
 from kshell import escape
-from kshell.commands.export import FORMATS
+from kshell.commands.export import EXPORT_FORMATS
 from kshell.engine.session import Session
 from kshell.errors import CommandError, UsageError
 from kshell.metadata.image import Image
@@ -282,7 +282,7 @@ class TestDirectory:
         assert "source" in raised.value.message
         assert sorted(tmp_path.rglob("*")) == before
 
-    @pytest.mark.parametrize("fmt", FORMATS)
+    @pytest.mark.parametrize("fmt", EXPORT_FORMATS)
     def test_an_interruption_leaves_what_was_there(
         self, sample: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fmt: str
     ) -> None:
@@ -343,7 +343,7 @@ def test_a_table_that_the_source_does_not_tell_is_left_out(sample: Session, tmp_
     assert not (tmp_path / "out" / "acls.csv").exists()
 
 
-@pytest.mark.parametrize("fmt", FORMATS)
+@pytest.mark.parametrize("fmt", EXPORT_FORMATS)
 def test_secrets_are_hidden_unless_asked_for(tmp_path: Path, fmt: str) -> None:
     secret = "canary-of-a-secret"
     session = cluster.cluster(
@@ -358,7 +358,7 @@ def test_secrets_are_hidden_unless_asked_for(tmp_path: Path, fmt: str) -> None:
         assert (secret in text) == seen
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", EXPORT_FORMATS)
 def test_a_full_disk_is_the_users_trouble_and_leaves_nothing(form: str, tmp_path: Path) -> None:
     """In a process of its own: a limit on the size of files stands in for the disk."""
     program = (

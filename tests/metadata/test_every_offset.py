@@ -282,7 +282,7 @@ def test_images_and_problems_at_every_offset(seed: int) -> None:
     for until in (len(states) - 1, len(states) // 2):
         runs = recorder.history.provenances(until)
         provenances = [
-            run.provenance._replace(offset=offset) if run.rises else run.provenance
+            run.provenance._replace(offset=offset) if run.advances else run.provenance
             for run in runs
             for offset in range(run.start, run.end)
         ]

@@ -10,11 +10,11 @@ from prompt_toolkit.output import DummyOutput
 
 from kshell.engine.session import Session
 from kshell.repl import run
-from kshell.repl.prompt import message
+from kshell.repl.prompt import prompt_text
 
 
 def shown(session: Session) -> str:
-    return "".join(fragment[1] for fragment in message(session, 0, 80))
+    return "".join(fragment[1] for fragment in prompt_text(session, 0, 80))
 
 
 @pytest.mark.parametrize("travels", [False, True])

@@ -20,7 +20,7 @@ from kshell.repl.completion import from_history
 from kshell.repl.highlight import LineLexer
 from kshell.repl.loading import Loader, Meter
 from kshell.repl.pager import PagerQuit, Screen, pager_command
-from kshell.repl.prompt import message, short_path
+from kshell.repl.prompt import prompt_text, short_path
 from kshell.repl.terminal import masked, shortened, width_of
 from kshell.repl.toolbar import Toolbar
 from kshell.sources.directory.source import DirectorySource
@@ -98,11 +98,11 @@ def test_paths_are_shortened_in_the_middle() -> None:
 
 
 def test_the_prompt_says_where_and_when(session: Session) -> None:
-    assert "".join(f[1] for f in message(session, 0, 80)) == "kshell:/> "
+    assert "".join(f[1] for f in prompt_text(session, 0, 80)) == "kshell:/> "
     session.change_directory(("image", "topics"))
     at = session.reshape(point="158")
-    assert "".join(f[1] for f in message(at, 0, 80)) == "kshell@158:/image/topics> "
-    assert message(at, 1, 80)[-1] == ("class:prompt.failed", "> ")
+    assert "".join(f[1] for f in prompt_text(at, 0, 80)) == "kshell@158:/image/topics> "
+    assert prompt_text(at, 1, 80)[-1] == ("class:prompt.failed", "> ")
 
 
 # --- toolbar ---------------------------------------------------------------------------------------------------------

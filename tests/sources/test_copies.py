@@ -18,7 +18,7 @@ from kshell.sources.copies.agreement import (
     REFERENCE,
     SAME,
     CopyComparison,
-    agreement,
+    compare_copies,
 )
 from kshell.sources.copies.logs import Copy, read_together
 from kshell.sources.directory.files import METADATA_DIRECTORY
@@ -31,11 +31,11 @@ CLUSTERS = sorted({node.parent for node in recorded() if len(list(node.parent.gl
 
 def compared(*paths: Path) -> CopyComparison:
     copies = [Copy(str(path)) for path in paths]
-    return agreement(copies, read_together(copies))
+    return compare_copies(copies, read_together(copies))
 
 
 def states(found: CopyComparison) -> list[str]:
-    return [one.state for one in found.standings]
+    return [one.state for one in found.verdicts]
 
 
 def node(folder: Path, number: int, parts: list[bytes], *, cluster: str = "one", start: int = 0) -> Path:
@@ -58,7 +58,7 @@ def test_the_nodes_of_a_real_cluster_are_of_one_history(cluster: Path) -> None:
     found = compared(*nodes)
     assert set(states(found)) <= {REFERENCE, SAME, BEHIND}
     assert found.committed > 0
-    for one in found.standings:
+    for one in found.verdicts:
         assert one.copy.damage == []
         assert one.copy.cluster_id and one.copy.node_id is not None
         assert one.since is not None and one.to == one.copy.log_end
@@ -69,13 +69,13 @@ def test_nodes_of_two_real_clusters() -> None:
     nodes = [builders.FIXTURES / name for name in ("4.3.1/broker-0", "4.3.1-more/broker-0", "4.3.1/controller-3001")]
     found = compared(*nodes)
     assert states(found) == [REFERENCE, OTHER_CLUSTER, SAME]
-    assert found.standings[1].uncommitted is None
+    assert found.verdicts[1].uncommitted is None
 
 
 def test_a_log_is_compared_with_others_where_it_reaches_further_back_than_the_reference() -> None:
     rolled = builders.FIXTURES / "4.2.1-rolled"
     found = compared(rolled / "broker-0", rolled / "controller-3001", rolled / "controller-3002")
-    (broker, early, first) = found.standings
+    (broker, early, first) = found.verdicts
     assert (broker.state, broker.since) == (REFERENCE, 699)
     assert (early.peer, early.since) == (broker.copy, 699)
     assert (first.state, first.peer, first.since, first.to) == (BEHIND, broker.copy, 699, 711)
@@ -90,7 +90,7 @@ def test_every_cut_lags(tmp_path: Path) -> None:
     for length in range(1, len(parts)):
         found = compared(whole, node(tmp_path, 2, parts[:length]))
         assert states(found) == [REFERENCE, BEHIND]
-        assert (found.standings[1].since, found.standings[1].to) == (0, length)
+        assert (found.verdicts[1].since, found.verdicts[1].to) == (0, length)
 
 
 @pytest.mark.parametrize("at", range(1, 5))
@@ -98,11 +98,11 @@ def test_a_tail_that_an_election_left_behind(tmp_path: Path, at: int) -> None:
     one = node(tmp_path, 1, [*log(*[1] * at), *log(2, 2, start=at)])
     two = node(tmp_path, 2, log(*[1] * (at + 6)))
     for paths, place in (((one, two), 1), ((two, one), 0)):
-        standing = compared(*paths).standings[place]
+        standing = compared(*paths).verdicts[place]
         assert (standing.state, standing.to) == (DIVERGED, at)
-        assert standing.parted is not None
-        assert standing.parted[0::3] == (at, None)
-        assert (standing.parted.batch.epoch, standing.parted.other_batch.epoch) == (1, 2)
+        assert standing.divergence is not None
+        assert standing.divergence[0::3] == (at, None)
+        assert (standing.divergence.batch.epoch, standing.divergence.other_batch.epoch) == (1, 2)
         assert standing.uncommitted is not None and standing.uncommitted <= at
 
 
@@ -112,7 +112,7 @@ def test_the_last_epoch_decides_and_not_the_one_where_they_part(tmp_path: Path) 
     two = node(tmp_path, 2, log(1, 3))
     found = compared(two, one)
     assert found.reference.path == str(one)
-    parted = found.standings[0].parted
+    parted = found.verdicts[0].divergence
     assert parted is not None
     assert (parted.offset, parted.batch.epoch, parted.other_batch.epoch, parted.contradiction) == (1, 3, 2, None)
 
@@ -120,19 +120,19 @@ def test_the_last_epoch_decides_and_not_the_one_where_they_part(tmp_path: Path) 
 def test_no_election_explains_two_records_of_one_epoch(tmp_path: Path) -> None:
     one = node(tmp_path, 1, log(1, 1, 1, 1))
     two = node(tmp_path, 2, [*log(1, 1), record(2, 1, "b"), record(3, 1, "b")])
-    standing = compared(one, two).standings[1]
-    assert standing.parted is not None
-    assert standing.parted.offset == 2
-    assert "an epoch has one leader" in str(standing.parted.contradiction)
+    standing = compared(one, two).verdicts[1]
+    assert standing.divergence is not None
+    assert standing.divergence.offset == 2
+    assert "an epoch has one leader" in str(standing.divergence.contradiction)
 
 
 def test_no_election_explains_an_epoch_that_both_have_later(tmp_path: Path) -> None:
     one = node(tmp_path, 1, log(1, 1, 2, 4))
     two = node(tmp_path, 2, log(1, 1, 3, 4))
-    standing = compared(one, two).standings[1]
-    assert standing.parted is not None
-    assert standing.parted.offset == 2
-    assert "epoch 4" in str(standing.parted.contradiction)
+    standing = compared(one, two).verdicts[1]
+    assert standing.divergence is not None
+    assert standing.divergence.offset == 2
+    assert "epoch 4" in str(standing.divergence.contradiction)
 
 
 def test_no_election_takes_back_what_a_snapshot_says_was_committed(tmp_path: Path) -> None:
@@ -140,14 +140,14 @@ def test_no_election_takes_back_what_a_snapshot_says_was_committed(tmp_path: Pat
     two = node(tmp_path, 2, log(1, 1, 1, 1))
     write_snapshot(inner(two), snapshot([]), 4)
     found = compared(one, two)
-    parted = found.standings[1].parted
+    parted = found.verdicts[1].divergence
     assert parted is not None
     assert "snapshot 4-1" in str(parted.contradiction)
     assert found.committed == 0
     write_snapshot(inner(one), snapshot([], 2), 3, 2)
     found = compared(one, two)
     assert found.committed == 3
-    assert [standing.uncommitted for standing in found.standings] == [None, 2]
+    assert [standing.uncommitted for standing in found.verdicts] == [None, 2]
 
 
 def test_the_epoch_is_compared_which_no_crc_covers(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_the_epoch_is_compared_which_no_crc_covers(tmp_path: Path) -> None:
         node(tmp_path, epoch, [*log(1), control_batch([control(2, leaderId=1)], 1, epoch), record(2, epoch)])
         for epoch in (2, 3)
     )
-    parted = compared(one, two).standings[0].parted
+    parted = compared(one, two).verdicts[0].divergence
     assert parted is not None
     assert (parted.offset, parted.batch.crc) == (1, parted.other_batch.crc)
 
@@ -175,8 +175,8 @@ def test_batches_that_were_cut_elsewhere(tmp_path: Path) -> None:
     late = tmp_path / "late" / f"{3:020d}.log"
     late.parent.mkdir()
     late.write_bytes(batch(values[2:], 3))
-    assert [one.parted and one.parted.offset for one in compared(one, two).standings] == [None, 1]
-    assert [one.parted and one.parted.offset for one in compared(one, late).standings] == [None, 3]
+    assert [one.divergence and one.divergence.offset for one in compared(one, two).verdicts] == [None, 1]
+    assert [one.divergence and one.divergence.offset for one in compared(one, late).verdicts] == [None, 3]
 
 
 def test_what_parts_before_the_reference_begins(tmp_path: Path) -> None:
@@ -186,9 +186,9 @@ def test_what_parts_before_the_reference_begins(tmp_path: Path) -> None:
     three = node(tmp_path, 3, [*parts[:2], record(2, 1, "b"), *parts[3:]])
     found = compared(ahead, two, three)
     assert states(found) == [REFERENCE, BEHIND, DIVERGED]
-    last = found.standings[2]
-    assert last.peer is found.standings[1].copy
-    assert last.parted is not None and last.parted.offset == 2
+    last = found.verdicts[2]
+    assert last.peer is found.verdicts[1].copy
+    assert last.divergence is not None and last.divergence.offset == 2
 
 
 def test_a_chain_of_logs(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_chain_of_logs(tmp_path: Path) -> None:
     three = node(tmp_path, 3, parts[:4])
     found = compared(three, two, one)
     assert states(found) == [BEHIND, BEHIND, REFERENCE]
-    assert found.standings[0].peer is found.standings[1].copy
+    assert found.verdicts[0].peer is found.verdicts[1].copy
     assert states(compared(three, one)) == [NOT_COMPARED, REFERENCE]
 
 
@@ -209,14 +209,14 @@ def test_any_histories(tmp_path: Path) -> None:
         folder = tmp_path / str(round_number)
         logs = [history(rng) for _ in range(rng.randint(2, 4))]
         found = compared(*[node(folder, number, parts) for number, parts in enumerate(logs, 1)])
-        ends = [(one.copy.last_epoch, one.copy.end) for one in found.standings]
+        ends = [(one.copy.last_epoch, one.copy.end) for one in found.verdicts]
         place = max(range(len(logs)), key=lambda at: (*ends[at], -at))
-        assert found.standings[place].state == REFERENCE
-        for parts, one in zip(logs, found.standings, strict=True):
+        assert found.verdicts[place].state == REFERENCE
+        for parts, one in zip(logs, found.verdicts, strict=True):
             if one.peer is not None:
-                other = logs[[two.copy for two in found.standings].index(one.peer)]
+                other = logs[[two.copy for two in found.verdicts].index(one.peer)]
                 expected = next((at for at, (a, b) in enumerate(zip(parts, other, strict=False)) if a != b), None)
-                assert (one.parted.offset if one.parted else None) == expected
+                assert (one.divergence.offset if one.divergence else None) == expected
                 assert one.to == (expected if expected is not None else min(len(parts), len(other))) or one.to is None
 
 
@@ -233,7 +233,7 @@ def test_most_voters_have_it(tmp_path: Path) -> None:
     one, two = node(tmp_path, 1, parts), node(tmp_path, 2, parts[:3])
     found = compared(one, two)
     assert found.committed == 3
-    assert [standing.uncommitted for standing in found.standings] == [3, None]
+    assert [standing.uncommitted for standing in found.verdicts] == [3, None]
     assert compared(one).committed == 0
     assert compared(one, node(tmp_path, 9, parts)).committed == 0  # no voter
     assert compared(one, node(tmp_path / "again", 1, parts)).committed == 0  # one voter, twice
@@ -278,7 +278,7 @@ def test_a_snapshot_holds_what_is_committed(tmp_path: Path) -> None:
     write_snapshot(inner(one), snapshot([]), 3)
     found = compared(one, node(tmp_path, 2, log(1, 1)))
     assert found.committed == 3
-    assert [standing.uncommitted for standing in found.standings] == [3, None]
+    assert [standing.uncommitted for standing in found.verdicts] == [3, None]
 
 
 # --- damage, and what is no directory --------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ def test_damage_is_told_and_the_rest_compared(tmp_path: Path) -> None:
     file.write_bytes(raw)
     found = compared(one, two)
     assert states(found) == [REFERENCE, SAME]
-    (error,) = found.standings[1].copy.damage
+    (error,) = found.verdicts[1].copy.damage
     assert isinstance(error, CorruptDataError) and error.file == str(file)
 
 
@@ -302,16 +302,16 @@ def test_a_damaged_snapshot_proves_nothing(tmp_path: Path) -> None:
     write_snapshot(inner(two), snapshot([])[:-1], 2)
     (inner(one) / "leader-epoch-checkpoint").write_text("0\n1\n1 0\n")
     found = compared(one, two)
-    assert found.standings[1].copy.newest is None
-    assert len(found.standings[1].copy.damage) == 1
+    assert found.verdicts[1].copy.newest is None
+    assert len(found.verdicts[1].copy.damage) == 1
 
 
 def test_a_torn_tail_is_no_damage(tmp_path: Path) -> None:
     parts = log(1, 1, 1)
     one, two = node(tmp_path, 1, parts), node(tmp_path, 2, [*parts[:2], parts[2][:-3]])
     found = compared(one, two)
-    assert (found.standings[1].state, found.standings[1].copy.damage) == (BEHIND, [])
-    assert found.standings[1].copy.torn is not None
+    assert (found.verdicts[1].state, found.verdicts[1].copy.damage) == (BEHIND, [])
+    assert found.verdicts[1].copy.torn is not None
 
 
 def test_an_empty_log_is_the_beginning_of_every_other(tmp_path: Path) -> None:

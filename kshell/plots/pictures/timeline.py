@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NOBODY = -1
 """The leader of a partition without one, as in Kafka's records."""
-_EXACT = 100
+_MOST_EXACT = 100
 """The most intervals of a lane that are drawn one by one; more are combined (:meth:`PartitionBar.binned`)."""
 
 
@@ -58,7 +58,7 @@ class PartitionBar(NamedTuple):
     @property
     def is_dense(self) -> bool:
         """Whether it has too many intervals to draw one by one."""
-        return len(self.spans) > _EXACT
+        return len(self.spans) > _MOST_EXACT
 
     def binned(self, start: float, last: float, columns: int) -> PartitionBar:
         """Combine very many intervals into one per column of pixels, between ``start`` and ``last``.
@@ -128,11 +128,14 @@ def _begin(span: Interval) -> float:
 
 
 def without_leader(lane: PartitionBar, last: float) -> float:
-    """Return how long a partition was without a leader, in milliseconds; 1 is added for each interval."""
+    """Return how long a partition was without a leader, in milliseconds.
+
+    1 is added for each interval, so that those without a length count, too.
+    """
     return sum(span.length(last) + 1 for span in lane.spans if span.leader == NOBODY)
 
 
-def _short(lane: PartitionBar, last: float) -> float:
+def _out_of_sync_ms(lane: PartitionBar, last: float) -> float:
     """Return how long replicas were out of sync, in milliseconds weighted by their share."""
     return sum((span.length(last) + 1) * (1 - span.share) for span in lane.spans)
 
@@ -141,7 +144,9 @@ def worst_lanes(lanes: Sequence[PartitionBar], most: int, last: float) -> list[P
     """Return the lanes to draw, in their order: the ``most`` that were longest without a leader, then out of sync."""
     if len(lanes) <= most:
         return list(lanes)
-    order = sorted(range(len(lanes)), key=lambda at: (-without_leader(lanes[at], last), -_short(lanes[at], last), at))
+    order = sorted(
+        range(len(lanes)), key=lambda at: (-without_leader(lanes[at], last), -_out_of_sync_ms(lanes[at], last), at)
+    )
     return [lanes[at] for at in sorted(order[:most])]
 
 
@@ -189,13 +194,13 @@ MOST = 30
 """The most partitions that are drawn."""
 _PITCH, _BAND = 28, 0.84
 _HEAD, _FOOT, _LABEL = 46, 48, 290
-_REST = 0.14
+_PRESENT_SHARE = 0.14
 """The share of the drawn time that is added after the last change, for the present state; it is not to scale."""
 _NAMED = 10
 """The most brokers in the legend."""
 _NARROW = 3.0
 """The least width of a time without a leader, in pixels."""
-_HATCHED, _APART, _LETTERS = 6, 14, 11
+_MIN_HATCH_WIDTH, _MIN_CROSS_DISTANCE, _MIN_TEXT_HEIGHT = 6, 14, 11
 """Pixels: the least width of a box with a hatch, distance of two crosses, and height of a bar with text in it."""
 
 
@@ -221,7 +226,7 @@ class _View(NamedTuple):
 def _spec(rows: list[Row]) -> dict[str, Any]:
     """Make the interactive chart, with every interval of the rows, as the user can zoom in."""
     _, first, last = lanes_of(rows)
-    beyond = last + max((last - first) * _REST, 1.0)
+    beyond = last + max((last - first) * _PRESENT_SHARE, 1.0)
     stretches, brokers = [], set[int]()
     for row in rows:
         start, end, leader = number(row["fromTimeMs"]), number(row["toTimeMs"]), number(row["leader"])
@@ -266,7 +271,7 @@ def draw(rows: list[Row]) -> Drawn:
     plot_left = _names(figure, chosen, top + _HEAD, last)
     width = theme.WIDTH - theme.MARGIN - plot_left
     brokers = sorted({span.leader for lane in chosen for span in lane.spans if span.leader != NOBODY})
-    end = last + max((last - start) * _REST, 1.0)
+    end = last + max((last - start) * _PRESENT_SHARE, 1.0)
     view = _View([lane.binned(start, last, int(width / 3)) for lane in chosen], start, end, brokers, width)
     axes = theme.axes_at(figure, plot_left, top + _HEAD, width, _PITCH * len(chosen))
     axes.set_ylim(len(chosen), 0)
@@ -322,7 +327,7 @@ def _fill(axes: Axes, view: _View, last: float) -> None:
         color, hatch = (theme.TROUBLE, theme.TROUBLE_HATCH) if leader == NOBODY else view.style(leader)
         name, level = ("no leader", 4) if leader == NOBODY else (f"leader {leader}", 2)
         fill_boxes(axes, boxes, name, facecolor=color, edgecolor=theme.INK, linewidth=0.6, zorder=level)
-        wide = [box for box in boxes if view.pixels(box[2] - box[0]) >= _HATCHED]
+        wide = [box for box in boxes if view.pixels(box[2] - box[0]) >= _MIN_HATCH_WIDTH]
         if hatch and wide:
             fill_boxes(axes, wide, f"hatch of {name}", **theme.hatched(color, hatch), zorder=level + 0.5)
     axes.axvline(last, color=theme.INK, linewidth=1, linestyle=(0, (1, 2)), zorder=3)
@@ -348,12 +353,12 @@ def _crosses(axes: Axes, view: _View, lane: PartitionBar, middle: float) -> None
     for span in lane.spans:
         end = view.end if span.end is None else span.end
         at, wide = (span.start + end) / 2, view.pixels(end - span.start)
-        if span.leader != NOBODY or view.pixels(at - taken) < _APART:
+        if span.leader != NOBODY or view.pixels(at - taken) < _MIN_CROSS_DISTANCE:
             continue
         taken = at
         if wide >= room:
             _put(axes, at, middle, label, theme.TROUBLE, True, weight="bold")
-        elif wide >= _APART:
+        elif wide >= _MIN_CROSS_DISTANCE:
             inside.append(at)
         else:
             beyond.append(at)
@@ -374,7 +379,7 @@ def _crosses(axes: Axes, view: _View, lane: PartitionBar, middle: float) -> None
 def _leader(axes: Axes, view: _View, span: Interval, middle: float, end: float) -> None:
     """Write the leader on a bar if there is room, with the size of the ISR if it is not complete."""
     room, at = view.pixels(end - span.start) - 6, (span.start + end) / 2
-    if room < _APART / 2:
+    if room < _MIN_CROSS_DISTANCE / 2:
         return
     short = f" · {span.in_sync} of {span.replicas} in sync" if span.share < 1 else ""
     text = next(
@@ -384,7 +389,7 @@ def _leader(axes: Axes, view: _View, span: Interval, middle: float, end: float) 
     if not text:
         return
     color, hatch = view.style(span.leader)
-    if span.share * _BAND * _PITCH >= _LETTERS:
+    if span.share * _BAND * _PITCH >= _MIN_TEXT_HEIGHT:
         _put(axes, at, middle + _BAND / 2 * (1 - span.share), text, color, bool(hatch))
     else:
         # A low bar has no room for letters: they are written above it.

@@ -56,9 +56,9 @@ def _edited(text: str, *, without: tuple[str, ...] = (), after: str = "", add: s
     return "\n".join(lines)
 
 
-def _draft(landed: Api, versions: str, request: str, response: str, *, flexible: int | None = None) -> Api:
-    first = landed.request.flexible if flexible is None else flexible
-    return api(landed.name, landed.key, versions, flexible=first, request=request, response=response)
+def _draft(released: Api, versions: str, request: str, response: str, *, flexible: int | None = None) -> Api:
+    first = released.request.flexible if flexible is None else flexible
+    return api(released.name, released.key, versions, flexible=first, request=request, response=response)
 
 
 _SOFTWARE = """
@@ -123,25 +123,25 @@ DIALECTS: dict[str, Api] = {
 }
 """Name of a dialect -> the one API whose layout it replaces."""
 
-_TYPES = frozenset("BOOLEAN STRING INT SHORT LONG DOUBLE LIST CLASS PASSWORD UNKNOWN".split())
-_SHORTEST_ID = 2
-_DRAFTED_AT = 3
+_CONFIG_TYPES = frozenset("BOOLEAN STRING INT SHORT LONG DOUBLE LIST CLASS PASSWORD UNKNOWN".split())
+_SHORTEST_CLUSTER_ID = 2
+_KIP_569_VERSION = 3
 
 
-def doubt(api: Api, version: int, body: Message) -> str | None:
+def why_not_in_dialect(api: Api, version: int, body: Message) -> str | None:
     """Return why a response that was decoded in a dialect cannot be in that dialect; ``None`` if it can be.
 
     The layout of Kafka's releases differs from a draft by a field or two, and sometimes the bytes of one can be decoded
     as the other. Then a field has the bytes of another one, and so a value that it never has in the dialect.
     """
-    if api is _KIP_885 and version >= 1 and not body["errorCode"] and len(body["clusterId"]) < _SHORTEST_ID:
+    if api is _KIP_885 and version >= 1 and not body["errorCode"] and len(body["clusterId"]) < _SHORTEST_CLUSTER_ID:
         return "the cluster's id is missing"  # Kafka's endpoint type, read as the length of the id
     if api is _KIP_885_API_VERSIONS and (body.get("brokerSoftwareName") or " ") < " ":
         return "the software's name begins with a control character"  # the number of a tagged field
     if api is _KIP_919 and version == _KIP_919.versions.high and UNKNOWN_TAGS in body:
         return "a tagged field is none of the draft's"  # an error code, read as tagged fields
-    if api is _KIP_569 and version == _DRAFTED_AT:
+    if api is _KIP_569 and version == _KIP_569_VERSION:
         for config in (config for result in body["results"] for config in result["configs"]):
-            if config["type"] is not None and config["type"] not in _TYPES:
-                return "a configuration's type is none"  # a number, and the length of the documentation
+            if config["type"] is not None and config["type"] not in _CONFIG_TYPES:
+                return "a configuration's type is none of the draft's"  # a number, and the length of the documentation
     return None

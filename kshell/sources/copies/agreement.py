@@ -51,47 +51,47 @@ class CopyVerdict(NamedTuple):
     peer: Copy | None = None
     since: int | None = None
     to: int | None = None
-    parted: Divergence | None = None
+    divergence: Divergence | None = None
     uncommitted: int | None = None
 
 
 class CopyComparison(NamedTuple):
-    """The result of a comparison. ``standings``: one verdict per copy, in the order in which the copies were given.
+    """The result of a comparison. ``verdicts``: one verdict per copy, in the order in which the copies were given.
 
     ``committed``: the copies prove that every record of the reference below this offset is committed.
     """
 
     reference: Copy
     committed: int
-    standings: list[CopyVerdict]
+    verdicts: list[CopyVerdict]
 
 
-def agreement(
-    copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair], first_of: Collection[int] = (), committed: int = 0
+def compare_copies(
+    copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair], preferred: Collection[int] = (), committed: int = 0
 ) -> CopyComparison:
     """Compare copies that were read together.
 
     Args:
         copies: at least one.
         pairs: what :func:`.read_together` returned for them.
-        first_of: indexes of copies that rank before all others, whatever Raft's rules say. The others then prove
+        preferred: indexes of copies that rank before all others, whatever Raft's rules say. The others then prove
             nothing about what is committed.
         committed: the offset below which all records are already known to be committed.
     """
     cluster = cluster_of(copies)
-    members = [place for place, copy in enumerate(copies) if copy.cluster_id in (None, cluster)]
+    members = [index for index, copy in enumerate(copies) if copy.cluster_id in (None, cluster)]
     members.sort(
-        key=lambda place: (place in first_of, rank(copies[place])), reverse=True
+        key=lambda index: (index in preferred, rank(copies[index])), reverse=True
     )  # the sort is stable: of equal copies the one that was given first stays first
     first = members[0]
     verdicts = {first: CopyVerdict(copies[first], REFERENCE, None, copies[first].start, copies[first].log_end)}
-    for place in members[1:]:
+    for index in members[1:]:
         agreeing = [earlier for earlier in verdicts if verdicts[earlier].state in CONSISTENT]
-        verdicts[place] = _standing(copies, pairs, place, agreeing)
-    counted = [verdict for place, verdict in verdicts.items() if not first_of or place in first_of]
+        verdicts[index] = _verdict(copies, pairs, index, agreeing)
+    counted = [verdict for index, verdict in verdicts.items() if not preferred or index in preferred]
     committed = max(committed, _committed(counted))
-    standings = [verdicts.get(place, CopyVerdict(copy, OTHER_CLUSTER)) for place, copy in enumerate(copies)]
-    return CopyComparison(copies[first], committed, [_with_tail(verdict, committed) for verdict in standings])
+    every = [verdicts.get(index, CopyVerdict(copy, OTHER_CLUSTER)) for index, copy in enumerate(copies)]
+    return CopyComparison(copies[first], committed, [_with_uncommitted(verdict, committed) for verdict in every])
 
 
 def cluster_of(copies: Sequence[Copy]) -> str | None:
@@ -114,17 +114,17 @@ def _end(copy: Copy) -> int:
     return copy.end if copy.end is not None else -1
 
 
-def _standing(
-    copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair], place: int, agreeing: Sequence[int]
+def _verdict(
+    copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair], index: int, agreeing: Sequence[int]
 ) -> CopyVerdict:
     """Compare a copy with the ``agreeing`` ones, which rank before it and agree with each other; reference first."""
-    copy = copies[place]
+    copy = copies[index]
     if not copy.end:  # an empty log agrees with the beginning of every other log
         return CopyVerdict(copy, BEHIND if copies[agreeing[0]].end else SAME, copies[agreeing[0]])
-    with_each = [(peer, pairs[min(place, peer), max(place, peer)]) for peer in agreeing]
+    with_each = [(peer, pairs[min(index, peer), max(index, peer)]) for peer in agreeing]
     for peer, pair in with_each:
         if pair.parting is not None:
-            batches = pair.parting[1:] if place < peer else pair.parting[:0:-1]
+            batches = pair.parting[1:] if index < peer else pair.parting[:0:-1]
             why = contradiction(copy, copies[peer], pair.parting.offset)
             parted = Divergence(pair.parting.offset, *batches, why)
             return CopyVerdict(copy, DIVERGED, copies[peer], pair.since, pair.to, parted)
@@ -152,10 +152,10 @@ def reason(verdict: CopyVerdict, reference: Copy) -> str | None:
         return f"its cluster is {verdict.copy.cluster_id}, that of {reference.path} is {reference.cluster_id}"
     if verdict.state == NOT_COMPARED:
         return f"neither an offset of the log nor a snapshot that {reference.path} has, too"
-    if verdict.parted is None or verdict.peer is None:
+    if verdict.divergence is None or verdict.peer is None:
         return None
-    offset, mine, theirs, why = verdict.parted
-    parts = f"parts from {verdict.peer.path} at offset {offset}"
+    offset, mine, theirs, why = verdict.divergence
+    parts = f"diverges from {verdict.peer.path} at offset {offset}"
     epochs = f"epoch {mine.epoch} here, {theirs.epoch} there"
     if why is not None:
         return f"{parts} ({epochs}), and no election explains it: {why}"
@@ -177,7 +177,7 @@ def which_to_keep(comparison: CopyComparison, states: Sequence[str], repair: str
 
     Args:
         comparison: the verdicts on the copies.
-        states: the state of each copy, in the order of ``comparison.standings``.
+        states: the state of each copy, in the order of ``comparison.verdicts``.
         repair: a sentence on what becomes of the damage of the reference; ``None`` for general advice.
 
     Returns:
@@ -186,7 +186,7 @@ def which_to_keep(comparison: CopyComparison, states: Sequence[str], repair: str
     reference = comparison.reference
     if not reference.end:
         return "no copy has a record: there is nothing to keep"
-    copies = [verdict.copy for verdict in comparison.standings]
+    copies = [verdict.copy for verdict in comparison.verdicts]
     alike = [
         copy.path
         for copy, state in zip(copies, states, strict=True)
@@ -230,32 +230,32 @@ def _listed(paths: list[str]) -> str:
 # --- what is committed ---------------------------------------------------------------------------------------------
 
 
-def _committed(standings: Sequence[CopyVerdict]) -> int:
-    """The offset below which all records of the reference (the first of ``standings``) are certainly committed.
+def _committed(verdicts: Sequence[CopyVerdict]) -> int:
+    """The offset below which all records of the reference (the first of ``verdicts``) are certainly committed.
 
     Snapshots prove it as well, because Kafka takes snapshots of committed records only.
     """
-    proven = _shared_by_majority(standings)
-    for verdict in standings:
-        newest, limit = verdict.copy.newest, verdict.parted.offset if verdict.parted else _end(standings[0].copy)
+    proven = _shared_by_majority(verdicts)
+    for verdict in verdicts:
+        newest, limit = verdict.copy.newest, verdict.divergence.offset if verdict.divergence else _end(verdicts[0].copy)
         if newest is not None and newest.end_offset is not None and newest.end_offset <= limit:
             proven = max(proven, newest.end_offset)
     return proven
 
 
-def _shared_by_majority(standings: Sequence[CopyVerdict]) -> int:
+def _shared_by_majority(verdicts: Sequence[CopyVerdict]) -> int:
     """The offset (exclusive) up to which a majority of voters has the reference's log; 0 if that proves no commit.
 
     It proves one only if the last of these records has the highest epoch that any copy knows: a later leader may still
     replace records of an older epoch.
     """
-    reference = standings[0].copy
-    reached = _reached_by_voter(standings, reference)
+    reference = verdicts[0].copy
+    reached = _reached_by_voter(verdicts, reference)
     majority = _majority(reference)
     shared = sorted(reached.values(), reverse=True)[majority - 1] if len(reached) >= majority else 0
     epochs = [
         epoch
-        for verdict in standings
+        for verdict in verdicts
         for epoch in (verdict.copy.last_epoch, verdict.copy.stated_epoch)
         if epoch is not None
     ]
@@ -271,9 +271,9 @@ def sound_majority(comparison: CopyComparison) -> list[int]:
     reference = comparison.reference
     sound = [
         verdict
-        for verdict in comparison.standings
+        for verdict in comparison.verdicts
         if verdict.state != OTHER_CLUSTER and not verdict.copy.damage and (verdict.to or 0) >= comparison.committed
-        if verdict.parted is None or verdict.parted.contradiction is None
+        if verdict.divergence is None or verdict.divergence.contradiction is None
     ]
     reached = _reached_by_voter(sound, reference)
     has_all = max(reached.values(), default=-1) >= (reference.end or 0)
@@ -302,9 +302,9 @@ def _voter(copy: Copy, reference: Copy) -> int | None:
     return copy.node_id if copy.directory_id is None or directory in (None, copy.directory_id) else None
 
 
-def _with_tail(verdict: CopyVerdict, committed: int) -> CopyVerdict:
+def _with_uncommitted(verdict: CopyVerdict, committed: int) -> CopyVerdict:
     """The verdict with ``uncommitted`` set: where the part of the copy begins that is not proven to be committed."""
     if verdict.state == OTHER_CLUSTER:
         return verdict
-    limit = min(committed, verdict.parted.offset) if verdict.parted else committed
+    limit = min(committed, verdict.divergence.offset) if verdict.divergence else committed
     return verdict._replace(uncommitted=limit if _end(verdict.copy) > limit else None)

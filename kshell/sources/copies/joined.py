@@ -48,7 +48,7 @@ class JoinedLog:
         place = next(index for index, copy in enumerate(copies) if copy is reference)
         self._donors = [
             (verdict.copy, pairs[min(index, place), max(index, place)])
-            for index, verdict in enumerate(comparison.standings)
+            for index, verdict in enumerate(comparison.verdicts)
             if verdict.state in CONSISTENT and index != place
         ]
         self._reference = reference

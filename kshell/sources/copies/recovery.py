@@ -21,7 +21,7 @@ from kshell.protocol.batches import write_batch
 from kshell.protocol.control import CONTROL_TYPES, KRAFT_VOTERS, control_key
 from kshell.protocol.encoder import encode
 from kshell.protocol.primitives import ZERO_UUID, Uuid
-from kshell.sources.copies.agreement import OTHER_CLUSTER, CopyComparison, CopyVerdict, agreement
+from kshell.sources.copies.agreement import OTHER_CLUSTER, CopyComparison, CopyVerdict, compare_copies
 from kshell.sources.copies.joined import JoinedLog
 from kshell.sources.copies.logs import Copy, read_together
 from kshell.sources.directory.files import METADATA_DIRECTORY, local_path
@@ -91,7 +91,7 @@ class Survivors(NamedTuple):
     @property
     def verdicts(self) -> list[CopyVerdict]:
         """How each copy relates to the reference, in the order in which the paths were given."""
-        return self.comparison.standings
+        return self.comparison.verdicts
 
     @property
     def of_cluster(self) -> list[Copy]:
@@ -116,7 +116,7 @@ def survey(paths: Sequence[str], progress: Progress | None) -> Survivors:
     """
     copies = [Copy(local_path(path)) for path in paths]
     pairs = read_together(copies, progress)
-    comparison = agreement(copies, pairs)
+    comparison = compare_copies(copies, pairs)
     if not comparison.reference.end:
         raise DataError("recover: none of the copies has a record", hint="give other copies: brokers have one, too")
     return Survivors(copies, comparison, JoinedLog(copies, pairs, comparison))

@@ -28,7 +28,7 @@ _GRACE = 3.0
 """Seconds that an answer may take beyond the requested wait, before the leader is considered gone."""
 _HURRY = 0.005
 """Seconds to wait while batches are pending: before 4.1 a leader does not end a wait when the high watermark moves."""
-_KNOWS_WATERMARK = 18
+_WATERMARK_ENDS_WAIT = 18
 """From this version of Fetch on, a leader ends the wait when the high watermark moves (KIP-1166)."""
 _EMPTY_ANSWERS = 3
 """Immediate answers in a row without anything committed, before we pause: a batch and its commit take two."""
@@ -105,7 +105,7 @@ class Observer:
         began = self._asked_at = time.monotonic()
         try:
             connection = self._to_leader()
-            step = self._settle(self._fetch(connection, wait), connection)
+            step = self._handle(self._fetch(connection, wait), connection)
         except (ConnectError, SourceTimeoutError) as error:
             self._failed(error)
             return FetchStep()
@@ -154,14 +154,14 @@ class Observer:
         """Seconds to the deadline."""
         return max(self.deadline - time.monotonic(), 0.0)
 
-    def unsteady(self) -> ProtocolError:
+    def unsteady_error(self) -> ProtocolError:
         """The error for a leader that makes the observer start over again and again."""
         node = name_of(*self.leader.address) if self.leader is not None else "quorum"
         reason = "the leader names another snapshot, or takes committed records back, again and again"
         hint = "did two controllers lead at once, or was a data directory replaced? The controllers' logs say more"
         return ProtocolError(node, reason, api=FETCH.name, hint=hint)
 
-    def stalled(self, source: str, end: int) -> SourceTimeoutError:
+    def stalled_error(self, source: str, end: int) -> SourceTimeoutError:
         """The error for a leader that answers, but sends nothing committed after offset ``end``, though more is due."""
         high_watermark = self.high_watermark
         reason = (
@@ -191,7 +191,7 @@ class Observer:
         return self._connection
 
     def _fetch(self, connection: Connection, wait: float) -> Fetched:
-        if self._pending and self._version < _KNOWS_WATERMARK:
+        if self._pending and self._version < _WATERMARK_ENDS_WAIT:
             wait = min(wait, _HURRY)
         wait = min(wait, self._seconds_left / 2)
         last = self._pending[-1] if self._pending else None
@@ -224,11 +224,11 @@ class Observer:
 
     # --- what an answer means ------------------------------------------------------------------------------------
 
-    def _settle(self, answer: Fetched, connection: Connection) -> FetchStep:
+    def _handle(self, answer: Fetched, connection: Connection) -> FetchStep:
         """Act on an answer: an error, a snapshot to download, records that diverge, or batches."""
         quorum = answer.quorum
         if quorum.error:
-            return self._refused(answer)
+            return self._handle_error(answer)
         self.trouble = None
         self.log_start = answer.log_start
         if answer.snapshot is not None:
@@ -237,14 +237,14 @@ class Observer:
             return self._diverged(*answer.diverging)
         if answer.high_watermark >= 0:
             self.high_watermark = answer.high_watermark
-        self._take(answer.records, connection.node)
-        return FetchStep(batches=self._commit())
+        self._add_pending(answer.records, connection.node)
+        return FetchStep(batches=self._take_committed())
 
-    def _refused(self, answer: Fetched) -> FetchStep:
+    def _handle_error(self, answer: Fetched) -> FetchStep:
         """Act on an error code. Raises NodeError, unless the offset is gone, or the leader or its epoch has changed."""
         quorum = answer.quorum
         if quorum.error == codes.OFFSET_OUT_OF_RANGE:
-            return self._start_over(f"the leader has no log from offset {self.committed} on")
+            return self._lose_history(f"the leader has no log from offset {self.committed} on")
         self.epoch = max(self.epoch, quorum.leader_epoch)
         if quorum.error not in codes.EPOCH_CODES:
             raise codes.failure(quorum.node, quorum.error, FETCH.name)
@@ -272,9 +272,9 @@ class Observer:
             self._pending, self._costs = keep, self._costs[: len(keep)]
             self._chain = Chain(RisingEpochs(), keep[-1].last_offset + 1 if keep else self.committed)
             return FetchStep()
-        return self._start_over(f"committed records from offset {end_offset} on are not what they were")
+        return self._lose_history(f"committed records from offset {end_offset} on are not what they were")
 
-    def _start_over(self, why: str) -> FetchStep:
+    def _lose_history(self, why: str) -> FetchStep:
         if self.committed == 0 and not self._pending:
             raise ProtocolError("quorum", f"{why}, and there is nothing before it", api=FETCH.name)
         self.start_over()
@@ -290,7 +290,7 @@ class Observer:
         self._pending, self._costs = [], []
         self._chain = Chain(RisingEpochs(), offset)
 
-    def _take(self, records: bytes, node: str) -> None:
+    def _add_pending(self, records: bytes, node: str) -> None:
         """Verify batches and keep them pending. The last one may be cut: the next answer has it complete."""
         if not records or sum(self._costs) >= _MOST_PENDING:
             return
@@ -320,7 +320,7 @@ class Observer:
     def _next_offset(self) -> int:
         return self._pending[-1].last_offset + 1 if self._pending else self.committed
 
-    def _commit(self) -> tuple[Batch, ...]:
+    def _take_committed(self) -> tuple[Batch, ...]:
         """Remove and return the pending batches below the high watermark: they never change again."""
         count = 0
         for batch in self._pending:

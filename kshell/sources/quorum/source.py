@@ -142,12 +142,12 @@ class QuorumSource(Source):
         end, wait, since = self._committed.end, 0.0, time.monotonic()
         while not 0 <= target <= self._committed.end:
             if time.monotonic() - since >= self.nodes.settings.api_timeout:
-                raise observer.trouble or observer.stalled(self.name, self._committed.end)
+                raise observer.trouble or observer.stalled_error(self.name, self._committed.end)
             if not follows:
                 observer.deadline = since + self.nodes.settings.api_timeout
             self.advance(_WAIT if follows else wait)
             if observer.restarts - restarts > _MOST_RESTARTS:
-                raise observer.unsteady()
+                raise observer.unsteady_error()
             if progress is not None and observer.trouble is not None:
                 progress(0, 0, f"waiting for a leader: {observer.trouble.message}")
             if follows or (target < 0 and observer.trouble is None):

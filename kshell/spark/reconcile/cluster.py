@@ -1,4 +1,4 @@
-"""Run the four parts of reconciliation for one cluster, and compute the checkpoint that follows.
+"""Run reconciliation (inventory, comparison, plan, report) for one cluster, and compute the checkpoint that follows.
 
 The result, a :class:`ReconciledLog`, has what a step of the pipeline reads, and the checkpoint to commit with it.
 """
@@ -88,19 +88,21 @@ def reconcile(
         until: read no log record at or after this offset.
         piece_bytes: the approximate size of a slice.
         bad: batches that an earlier read found to be damaged; they count as missing.
-        from_scratch: plan everything again, without the checkpoint, and no less than the tables had.
+        from_scratch: plan everything again, without the checkpoint, at least up to where the tables are (even beyond
+            ``until``).
 
     Raises:
         SourceError: files cannot be read, or vanish again and again.
     """
     request = Request(cluster_id, checkpoint, since, until, piece_bytes, bad)
-    if from_scratch := from_scratch and checkpoint is not None:
+    restarts = from_scratch and checkpoint is not None
+    if restarts:
         request = request.from_scratch()
     try:
         log = read_stable(sorted(copies, key=lambda copy: copy.path), lambda copies: _reconcile(copies, request))
     except FileNotFoundError as error:
         raise SourceError(f"{error.filename}: {VANISHES}") from None
-    return log._replace(restart=log.restart or from_scratch)
+    return log._replace(restart=log.restart or restarts)
 
 
 def _reconcile(copies: Sequence[LogCopy], request: Request) -> tuple[ReconciledLog, bool]:

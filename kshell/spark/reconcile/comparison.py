@@ -20,7 +20,7 @@ from kshell.metadata.families.quorum import QUORUM, VOTERS
 from kshell.metadata.image import Image
 from kshell.metadata.replay import Replayer
 from kshell.protocol.primitives import Uuid
-from kshell.sources.copies.agreement import CopyComparison, agreement, contradiction, rank
+from kshell.sources.copies.agreement import CopyComparison, compare_copies, contradiction, rank
 from kshell.sources.copies.agreement import cluster_of as most_common_cluster
 from kshell.sources.copies.logs import Pair, read_together
 from kshell.sources.directory.files import Listing
@@ -78,7 +78,7 @@ def compare(inventory: Inventory, checkpoint: Checkpoint | None, piece_bytes: in
         history = _History(copies, pairs)
         group = history.largest_group()
         committed = (inventory.start.committed if inventory.start is not None else None) or 0
-        result = agreement(copies, pairs, group, committed)
+        result = compare_copies(copies, pairs, group, committed)
         reference = next(place for place, copy in enumerate(copies) if copy is result.reference)
         limits, same_until = {indexes[reference]: NO_LIMIT}, {}
         for place in sorted(group, key=lambda place: rank(copies[place]), reverse=True):

@@ -231,10 +231,10 @@ def _copy_rows(
     committed = None
     if (agreement := comparison.agreement) is not None:
         committed = agreement.committed or None
-        for index, standing in zip(comparison.plans, agreement.standings, strict=True):
-            row = _compared_row(cluster_id, comparison, agreement, index, standing, findings, before)
+        for index, verdict in zip(comparison.plans, agreement.verdicts, strict=True):
+            row = _compared_row(cluster_id, comparison, agreement, index, verdict, findings, before)
             rows[row["copy"]] = row
-            if index not in comparison.limits and (evidence := _evidence(comparison, index, standing)) is not None:
+            if index not in comparison.limits and (evidence := _evidence(comparison, index, verdict)) is not None:
                 excluded[row["copy"]] = {**evidence, "row": row}
     elif comparison.plans:
         (index,) = comparison.plans
@@ -249,41 +249,41 @@ def _compared_row(
     comparison: Comparison,
     agreement: CopyComparison,
     index: int,
-    standing: CopyVerdict,
+    verdict: CopyVerdict,
     findings: Findings,
     before: Checkpoint,
 ) -> Row:
-    """Return the row of a copy that was compared; ``standing`` is the verdict on it."""
-    copy, newest, reference = standing.copy, standing.copy.newest, agreement.reference
+    """Return the row of a copy that was compared; ``verdict`` is the verdict on it."""
+    copy, newest, reference = verdict.copy, verdict.copy.newest, agreement.reference
     start, damage = _start_offset(comparison, index, findings, before), findings.damage(index)
     row = copy_row(
         cluster_id,
         copy.path,
-        state=with_damage(standing.state, is_damaged=bool(damage)),
+        state=with_damage(verdict.state, is_damaged=bool(damage)),
         nodeId=comparison.inventory.copies[index].origin.node_id,
         startOffset=start,
         endOffset=copy.end,
         lastEpoch=copy.last_epoch if copy.end is not None else None,
         snapshot=f"{newest.end_offset}-{newest.epoch}" if newest else None,
-        sameFrom=start if standing.state == REFERENCE else standing.since,
-        sameTo=standing.to,
-        divergesAt=standing.parted.offset if standing.parted else None,
-        uncommittedFrom=standing.uncommitted,
-        reason=reason(standing, reference),
+        sameFrom=start if verdict.state == REFERENCE else verdict.since,
+        sameTo=verdict.to,
+        divergesAt=verdict.divergence.offset if verdict.divergence else None,
+        uncommittedFrom=verdict.uncommitted,
+        reason=reason(verdict, reference),
         damage=damage,
         directoryId=copy.directory_id,
-        comparedWith=standing.peer.path if standing.peer else None,
+        comparedWith=verdict.peer.path if verdict.peer else None,
     )
     if index in comparison.limits:
         return _unchanged_values(row, comparison.inventory.previous.get(index))
     if (evidence := comparison.foreign.get(index)) is not None:
         why = (
-            f"of another cluster than {reference.path}, whatever its meta.properties says: {evidence}. It gives no row."
-            " Find out which of them the cluster.id belongs to, and correct it beside the other one, or leave that out"
-            " of --source"
+            f"of another cluster than {reference.path}, whatever its meta.properties says: {evidence}. None of its"
+            " records is read. Find out which of both has the right cluster.id, and correct meta.properties of the"
+            " other, or leave that out of --source"
         )
         return row | {"state": OTHER_CLUSTER, "reason": why}
-    return row | {"reason": _exclusion_reason(row, standing)}
+    return row | {"reason": _exclusion_reason(row, verdict)}
 
 
 def _unchanged_values(row: Row, previous: PreviousComparison | None) -> Row:
@@ -297,17 +297,18 @@ def _unchanged_values(row: Row, previous: PreviousComparison | None) -> Row:
     return row | {name: previous.row[name] for name in ("sameFrom", "sameTo")}
 
 
-def _exclusion_reason(row: Row, standing: CopyVerdict) -> str | None:
+def _exclusion_reason(row: Row, verdict: CopyVerdict) -> str | None:
     """Return the reason, for its row, why no record of an excluded copy is read."""
     usual: str | None = row["reason"]
-    if standing.state == NOT_COMPARED:
-        return f"{usual}: nothing shows that it is of this cluster, so it gives no row"
-    if standing.parted is None or standing.peer is None or standing.parted.contradiction is not None:
+    if verdict.state == NOT_COMPARED:
+        return f"{usual}: nothing shows that it is of this cluster, so none of its records is read"
+    if verdict.divergence is None or verdict.peer is None or verdict.divergence.contradiction is not None:
         return usual
-    offset, batch, other_batch, _ = standing.parted
+    offset, batch, other_batch, _ = verdict.divergence
     return (
-        f"parts from {standing.peer.path} at offset {offset} (epoch {batch.epoch} here, {other_batch.epoch} there),"
-        " and no election explains it: what is there is committed, or nothing is the same before"
+        f"diverges from {verdict.peer.path} at offset {offset} (epoch {batch.epoch} here, {other_batch.epoch} there),"
+        " and no election explains it: a snapshot shows that those records are committed, or the logs share nothing"
+        " before"
     )
 
 
@@ -334,16 +335,16 @@ def _start_offset(comparison: Comparison, index: int, findings: Findings, before
     return reported if base <= reported and is_valid else base
 
 
-def _evidence(comparison: Comparison, index: int, standing: CopyVerdict) -> dict[str, Any] | None:
+def _evidence(comparison: Comparison, index: int, verdict: CopyVerdict) -> dict[str, Any] | None:
     """Return the batch that proves another history: where the copy diverges, else the first of its log or snapshot."""
-    log, parted = comparison.logs[index], standing.parted
+    log, parted = comparison.logs[index], verdict.divergence
     part = log.part_with(parted.offset) if parted is not None else next(iter(log.parts), None)
     if part is not None:
         path, batch = part.path, part.batch_with_offset(parted.offset if parted else part.run.first)
         can_meet_later = parted is None and batch.first >= (comparison.log.end or 0)
         until = batch.first if can_meet_later else None
         return {"file": path, "position": batch.position, "crc": batch.crc, "until": until}
-    for file in standing.copy.snapshots[:1]:
+    for file in verdict.copy.snapshots[:1]:
         if (first := good_batch_at(file.path, file.size, 0)) is not None:
             return {"file": file.path, "position": first.position, "crc": first.crc, "until": None}
     return None

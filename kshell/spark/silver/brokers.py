@@ -6,7 +6,7 @@ A record that changes a registration takes effect only if it names the registrat
 from __future__ import annotations
 
 from kshell.spark.silver.declaration import SilverTable, silver
-from kshell.spark.silver.expressions import features, listeners, opened, quoted
+from kshell.spark.silver.expressions import features, listeners, quoted, record_fields_sql
 from kshell.spark.silver.versions import BASES, current, last_of, state_columns, until_base, versions
 
 _SET, _REMOVED = "REGISTER_BROKER_RECORD", "UNREGISTER_BROKER_RECORD"
@@ -49,10 +49,10 @@ def _brokers(table: SilverTable) -> str:
 WITH {BASES},
 opened AS (
   SELECT *,
-    CASE WHEN type = '{_SET}' THEN {opened(_SET)} END AS registered,
-    CASE WHEN type = '{_REMOVED}' THEN {opened(_REMOVED, "brokerId")} END AS removed,
-    CASE WHEN type IN ('{_FENCED}', '{_UNFENCED}') THEN {opened(_FENCED, "id", "epoch")} END AS fence,
-    CASE WHEN type = '{_CHANGED}' THEN {opened(_CHANGED)} END AS change
+    CASE WHEN type = '{_SET}' THEN {record_fields_sql(_SET)} END AS registered,
+    CASE WHEN type = '{_REMOVED}' THEN {record_fields_sql(_REMOVED, "brokerId")} END AS removed,
+    CASE WHEN type IN ('{_FENCED}', '{_UNFENCED}') THEN {record_fields_sql(_FENCED, "id", "epoch")} END AS fence,
+    CASE WHEN type = '{_CHANGED}' THEN {record_fields_sql(_CHANGED)} END AS change
   FROM {{events}} WHERE type IN ({quoted(table.record_types)})
 ),
 said AS (

@@ -7,7 +7,7 @@ from kshell.metadata.metadata_version import FEATURE, KRAFT_FEATURE
 from kshell.metadata.names import DEFAULT, LIKE_DEFAULT
 from kshell.metadata.redaction import REDACTED
 from kshell.spark.silver.declaration import SilverTable, silver
-from kshell.spark.silver.expressions import by_name, named, opened, path_name
+from kshell.spark.silver.expressions import encoded_name, enum_name_sql, record_fields_sql, sorted_by
 from kshell.spark.silver.topics import TOPIC_LIFETIMES
 from kshell.spark.silver.versions import MOMENT, after, versions, whole_states
 
@@ -19,17 +19,17 @@ _UNSAFE = r"[\x00-\x1f\x7f-\x9f/%()]"
 
 
 def _configs(table: SilverTable) -> str:
-    """Build the query: one row per config and value. Secrets are redacted and cannot be compared, so each time that one
-    is set begins a version. A topic's configs end with the topic, at the latest."""
+    """Build the query: one row per config and value. Secrets are redacted and cannot be compared, so a version
+    begins each time one is set. A topic's configs end with the topic, at the latest."""
     expressions = {
-        "resourceType": named(RESOURCE_TYPES, "said.resourceType"),
+        "resourceType": enum_name_sql(RESOURCE_TYPES, "said.resourceType"),
         "resourceName": "said.resourceName",
         "name": "said.name",
         "value": "said.value",
     }
     is_config, is_hidden = f"type = '{_CONFIG}'", f"coalesce(said.value = '{REDACTED}', false)"
     parts = whole_states(
-        table, opened(_CONFIG), expressions, is_removed="said.value IS NULL", new=is_hidden, where=is_config
+        table, record_fields_sql(_CONFIG), expressions, is_removed="said.value IS NULL", new=is_hidden, where=is_config
     )
     return f"""
 WITH {parts},
@@ -55,13 +55,13 @@ def _features(table: SilverTable) -> str:
     kraft.version is left out: it is in control records (gold table ``upgrades``)."""
     expressions = {"name": "said.name", "level": "said.featureLevel"}
     is_removed, where = f"said.featureLevel = 0 AND said.name <> '{FEATURE}'", f"said.name <> '{KRAFT_FEATURE}'"
-    parts = whole_states(table, opened(_LEVEL), expressions, is_removed, where=where)
+    parts = whole_states(table, record_fields_sql(_LEVEL), expressions, is_removed, where=where)
     return f"WITH {parts} {versions('bounded', table)}"
 
 
 def _quotas(table: SilverTable) -> str:
     """Build the query: one row per quota (entity and key) and value."""
-    entries = f"transform({by_name('said.entity', 'entityType')}, e -> struct(e.entityType, e.entityName))"
+    entries = f"transform({sorted_by('said.entity', 'entityType')}, e -> struct(e.entityType, e.entityName))"
     entity = f"map_from_entries({entries})"
     expressions = {
         "user": _entity_name(entity, "user"),
@@ -72,7 +72,7 @@ def _quotas(table: SilverTable) -> str:
         "entity": entity,
         "name": _segment("said.entity"),
     }
-    parts = whole_states(table, opened(_QUOTA), expressions, is_removed="said.remove")
+    parts = whole_states(table, record_fields_sql(_QUOTA), expressions, is_removed="said.remove")
     return f"WITH {parts} {versions('bounded', table)}"
 
 
@@ -82,7 +82,8 @@ def _entity_name(entity: str, kind: str) -> str:
     return (
         f"CASE WHEN NOT array_contains(map_keys({entity}), '{kind}') THEN NULL"
         f" WHEN {name} IS NULL THEN '{DEFAULT}'"
-        f" WHEN {name} = '{DEFAULT}' OR {name} RLIKE r'{LIKE_DEFAULT}' THEN {path_name(name, _UNSAFE)} ELSE {name} END"
+        f" WHEN {name} = '{DEFAULT}' OR {name} RLIKE r'{LIKE_DEFAULT}' THEN {encoded_name(name, _UNSAFE)}"
+        f" ELSE {name} END"
     )
 
 
@@ -90,8 +91,8 @@ def _segment(entity: str) -> str:
     """SQL: the entity as a path segment ``clientId(x)_user(y)``, as ``entity_segment`` of the family ``quotas``."""
     places = " ".join(f"WHEN '{kind}' THEN {place}" for kind, (place, _) in _LABELS.items())
     labels = " ".join(f"WHEN '{kind}' THEN '{label}'" for kind, (_, label) in _LABELS.items())
-    label = f"CASE e.entityType {labels} ELSE {path_name('e.entityType', _UNSAFE)} END"
-    name = f"coalesce({path_name('e.entityName', _UNSAFE)}, '{DEFAULT}')"
+    label = f"CASE e.entityType {labels} ELSE {encoded_name('e.entityType', _UNSAFE)} END"
+    name = f"coalesce({encoded_name('e.entityName', _UNSAFE)}, '{DEFAULT}')"
     part = (
         f"struct(CASE e.entityType {places} ELSE {len(_LABELS)} END AS place, e.entityType AS kind,"
         f" concat({label}, '(', {name}, ')') AS text)"

@@ -7,7 +7,7 @@ the voters are those that the last LeaderChange names. A snapshot names no leade
 from __future__ import annotations
 
 from kshell.spark.silver.declaration import SilverTable, silver
-from kshell.spark.silver.expressions import LISTENERS, features, listeners, opened, quoted
+from kshell.spark.silver.expressions import LISTENERS, features, listeners, quoted, record_fields_sql
 from kshell.spark.silver.versions import BASES, last_of, until_base, versions
 
 _SET, _REMOVED, _LEADER, _VOTERS = (
@@ -43,9 +43,9 @@ def _controllers(table: SilverTable) -> str:
 WITH {BASES},
 opened AS (
   SELECT *,
-    CASE WHEN type IN ('{_SET}', '{_REMOVED}') THEN {opened(_SET)} END AS registered,
-    CASE WHEN type = '{_LEADER}' THEN {opened(_LEADER, "leaderId", "voters")} END AS change,
-    CASE WHEN type = '{_VOTERS}' THEN {opened(_VOTERS, "voters")} END AS quorum
+    CASE WHEN type IN ('{_SET}', '{_REMOVED}') THEN {record_fields_sql(_SET)} END AS registered,
+    CASE WHEN type = '{_LEADER}' THEN {record_fields_sql(_LEADER, "leaderId", "voters")} END AS change,
+    CASE WHEN type = '{_VOTERS}' THEN {record_fields_sql(_VOTERS, "voters")} END AS quorum
   FROM {{events}} WHERE type IN ({quoted(table.record_types)})
 ),
 ids AS (

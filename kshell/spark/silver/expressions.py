@@ -14,7 +14,7 @@ LISTENERS = "array<struct<name:string,host:string,port:int,securityProtocol:stri
 _FEATURES = "map<string,struct<min:smallint,max:smallint>>"
 
 
-def opened(record_type: str, *names: str) -> str:
+def record_fields_sql(record_type: str, *names: str) -> str:
     """SQL: the fields of a record as a struct; with ``names``, only these. Fields that the record lacks are null.
 
     A type with a field that is named like a column of ``records`` (``epoch``) must be given ``names``.
@@ -30,20 +30,20 @@ def quoted(names: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
-def named(names: Mapping[int, str], code: str) -> str:
+def enum_name_sql(names: Mapping[int, str], code: str) -> str:
     """SQL: Kafka's name of a numeric code, as :func:`kshell.metadata.values.enum_name`."""
     cases = " ".join(f"WHEN {number} THEN '{name}'" for number, name in names.items())
     return f"CASE {code} {cases} ELSE concat('UNKNOWN(', cast({code} AS string), ')') END"
 
 
-def by_name(structs: str, name: str) -> str:
+def sorted_by(structs: str, name: str) -> str:
     """SQL: an array of structs sorted by the field ``name``; of several with the same name only the last one."""
     numbered = f"transform({structs}, (s, i) -> struct(s.{name} AS name, i AS at))"
     last = f"filter({numbered}, s -> NOT exists({numbered}, other -> other.name = s.name AND other.at > s.at))"
     return f"transform(array_sort({last}), s -> get({structs}, s.at))"
 
 
-def path_name(name: str, unsafe: str = UNSAFE) -> str:
+def encoded_name(name: str, unsafe: str = UNSAFE) -> str:
     """SQL: a name as a path segment, as :func:`kshell.metadata.names.encode_name`."""
     percent = "regexp_replace(hex(encode(c, 'UTF-8')), '(..)', '%$1')"
     letters = f"transform(split({name}, ''), c -> CASE WHEN c RLIKE r'{unsafe}' THEN {percent} ELSE c END)"
@@ -57,11 +57,13 @@ def path_name(name: str, unsafe: str = UNSAFE) -> str:
 
 def listeners(points: str) -> str:
     """SQL: the endpoints of a registration as the shell lists them: sorted by listener name, each name once."""
-    protocol = named(SECURITY_PROTOCOLS, "p.securityProtocol")
-    return f"transform({by_name(points, 'name')}, p -> struct(p.name, p.host, p.port, {protocol} AS securityProtocol))"
+    protocol = enum_name_sql(SECURITY_PROTOCOLS, "p.securityProtocol")
+    return (
+        f"transform({sorted_by(points, 'name')}, p -> struct(p.name, p.host, p.port, {protocol} AS securityProtocol))"
+    )
 
 
 def features(levels: str) -> str:
     """SQL: a map of each feature to the lowest and highest level (``min``, ``max``) that a node supports."""
     entry = "struct(f.name, struct(f.minSupportedVersion AS min, f.maxSupportedVersion AS max))"
-    return f"cast(map_from_entries(transform({by_name(levels, 'name')}, f -> {entry})) AS {_FEATURES})"
+    return f"cast(map_from_entries(transform({sorted_by(levels, 'name')}, f -> {entry})) AS {_FEATURES})"

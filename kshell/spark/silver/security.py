@@ -5,7 +5,7 @@ from __future__ import annotations
 from kshell.metadata.families.acls import OPERATIONS, PATTERN_TYPES, PERMISSION_TYPES, RESOURCE_TYPES
 from kshell.metadata.families.scram import MECHANISMS
 from kshell.spark.silver.declaration import SilverTable, silver
-from kshell.spark.silver.expressions import named, opened
+from kshell.spark.silver.expressions import enum_name_sql, record_fields_sql
 from kshell.spark.silver.versions import set_and_removed, versions, whole_states
 from kshell.tables.versions import recorded_fields
 
@@ -25,7 +25,7 @@ _TOKEN_FIELDS = {"tokenRequester": "requester", "expiryTimestamp": "expirationTi
 def _acls(table: SilverTable) -> str:
     """Build the query: one row per ACL. ACLs are added and removed by id, and never change."""
     expressions = {field.name: f"said.{field.name}" for field in recorded_fields("acls")}
-    expressions |= {name: named(codes, expressions[name]) for name, codes in _CODES.items()}
+    expressions |= {name: enum_name_sql(codes, expressions[name]) for name, codes in _CODES.items()}
     return set_and_removed(table, _ACL, expressions, _REMOVED_ACL)
 
 
@@ -33,10 +33,10 @@ def _users(table: SilverTable) -> str:
     """Build the query: one row per version of a credential. As salt and keys are hidden, each new one is a version."""
     expressions = {
         "name": "said.name",
-        "mechanism": named(MECHANISMS, "said.mechanism"),
+        "mechanism": enum_name_sql(MECHANISMS, "said.mechanism"),
         "iterations": "said.iterations",
     }
-    payload = opened(_CREDENTIAL, "name", "mechanism", "iterations")
+    payload = record_fields_sql(_CREDENTIAL, "name", "mechanism", "iterations")
     parts = whole_states(table, payload, expressions, is_removed=f"type = '{_REMOVED_CREDENTIAL}'", new="true")
     return f"WITH {parts} {versions('bounded', table)}"
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from kshell.metadata.partitions import RECOVERY_STATES
 from kshell.protocol.primitives import ZERO_UUID
 from kshell.spark.silver.declaration import SilverTable, silver
-from kshell.spark.silver.expressions import named, opened
+from kshell.spark.silver.expressions import enum_name_sql, record_fields_sql
 from kshell.spark.silver.versions import (
     BASES,
     ENDLESS,
@@ -33,7 +33,7 @@ _PAST = "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
 
 TOPIC_LIFETIMES = f"""named AS (
   SELECT clusterId, said.topicId, said.name AS topic, atOffset, atMs, sequence, type
-  FROM (SELECT *, {opened(_TOPIC)} AS said FROM {{events}} WHERE type IN ('{_TOPIC}', '{_REMOVED}'))
+  FROM (SELECT *, {record_fields_sql(_TOPIC)} AS said FROM {{events}} WHERE type IN ('{_TOPIC}', '{_REMOVED}'))
   UNION ALL
   SELECT clusterId, topicId, name, validFromOffset, validFromMs, -1L, '{_TOPIC}' FROM {{topics}}
 ),
@@ -67,11 +67,13 @@ def _partitions(table: SilverTable) -> str:
     columns = [field.name for field in table.values if field.name != "topic"]
     fields = {name: f"said.{_RECORD_FIELDS.get(name, name)}" for name in columns}
     code = "said.leaderRecoveryState"
-    recovery_state = named(RECOVERY_STATES, f"CASE WHEN isSet THEN coalesce({code}, 0) ELSE {code} END")
+    recovery_state = enum_name_sql(RECOVERY_STATES, f"CASE WHEN isSet THEN coalesce({code}, 0) ELSE {code} END")
     expressions = fields | {"leaderRecoveryState": f"CASE WHEN isSet OR {code} IS NOT NULL THEN {recovery_state} END"}
     for name, nothing in {"elr": _INTS, "lastKnownElr": _INTS, "directories": _TEXTS}.items():
         expressions[name] = f"CASE WHEN isSet AND {fields[name]} IS NULL THEN {nothing} ELSE {fields[name]} END"
-    payload = opened(_SET, "partitionId", "topicId", *(field.removeprefix("said.") for field in fields.values()))
+    payload = record_fields_sql(
+        _SET, "partitionId", "topicId", *(field.removeprefix("said.") for field in fields.values())
+    )
     emptied = {"elr": _INTS, "lastKnownElr": _INTS}
     cleared = ", ".join(
         f"CASE WHEN clear IS NULL THEN {name} ELSE {emptied.get(name, 'NULL')} END AS {name}" for name in columns
@@ -101,7 +103,8 @@ within AS (
 ),
 clears AS (
   SELECT clusterId, sort_array(collect_list(struct(atOffset, sequence, atMs, cleared))) AS clears
-  FROM (SELECT *, {opened(_CLEARED)}.topicName AS cleared FROM {{events}} WHERE type = '{_CLEARED}') GROUP BY clusterId
+  FROM (SELECT *, {record_fields_sql(_CLEARED)}.topicName AS cleared FROM {{events}} WHERE type = '{_CLEARED}')
+  GROUP BY clusterId
 ),
 cleared AS (
   -- and for each partition a row isClear per ClearElr that is about it; there is hardly ever one

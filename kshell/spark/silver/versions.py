@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kshell.spark.silver.declaration import BASE, SilverTable
-from kshell.spark.silver.expressions import opened, quoted
+from kshell.spark.silver.expressions import quoted, record_fields_sql
 from kshell.tables.declaration import OTHER_FIELDS, Field
 
 ENDLESS = f"{(1 << 63) - 1}L"
@@ -99,7 +99,7 @@ bounded AS ({until_base("stated")}
 
 def set_and_removed(table: SilverTable, record_type: str, expressions: Mapping[str, str], removed: str) -> str:
     """Build the query of a table in which one type of record sets a key as a whole and another type removes it."""
-    parts = whole_states(table, opened(record_type), expressions, is_removed=f"type = '{removed}'")
+    parts = whole_states(table, record_fields_sql(record_type), expressions, is_removed=f"type = '{removed}'")
     return f"WITH {parts} {versions('bounded', table)}"
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from kshell.spark.options import Options, parse
 from kshell.spark.schemas import spark_schema
-from kshell.spark.stream.plan import present
-from kshell.spark.stream.positions import StreamPosition, StreamPositions, behind
-from kshell.spark.stream.source import Offset, Offsets
+from kshell.spark.stream.plan import listed_copies
+from kshell.spark.stream.positions import StreamPosition, StreamPositions, bytes_after
+from kshell.spark.stream.source import MicroBatchPlanner, Offset
 from kshell.tables import arrow as arrow_tables
 from kshell.tables.declaration import Field
 
@@ -24,19 +24,19 @@ _spark: Any = importlib.import_module("pyspark.sql.datasource")
 FORMAT = "kraft-growth"
 FIELDS = (
     Field("path", "string", "the real path of a directory, as JSON: names need not be UTF-8, and columns are"),
-    Field("offset", "int64", "the offset that is to come in it"),
-    Field("bytes", "int64", "bytes of the log that the micro-batch has of it"),
-    Field("behind", "int64", "bytes of the log after those"),
-    Field("moved", "boolean", "whether the micro-batch has anything of it"),
+    Field("offset", "int64", "the next offset to read in it"),
+    Field("bytes", "int64", "bytes of its log in this micro-batch"),
+    Field("behind", "int64", "bytes of its log that are left for later micro-batches"),
+    Field("moved", "boolean", "whether this micro-batch moves its position"),
 )
-Grown = tuple[str, int, int, int, bool]
-"""A row: the values of :data:`FIELDS`, in their order."""
+GrowthRow = tuple[str, int, int, int, bool]
+"""A row: the values of :data:`FIELDS`, in their order; ``stream/tables.py`` unpacks it by position."""
 
 
 class GrowthPartition(_spark.InputPartition):  # type: ignore[misc]
     """The only partition of a micro-batch, with all of its rows."""
 
-    def __init__(self, rows: tuple[Grown, ...]) -> None:
+    def __init__(self, rows: tuple[GrowthRow, ...]) -> None:
         self.rows = rows
 
 
@@ -54,15 +54,15 @@ class GrowthSource(_spark.DataSource):  # type: ignore[misc]
 
     def streamReader(self, schema: Any) -> Any:  # noqa: N802  # Spark's name
         """Return a reader of all columns."""
-        return GrowthReader(parse(self.options)._replace(passes_over=True))
+        return GrowthReader(parse(self.options)._replace(skips_unlistable=True))
 
 
-class GrowthReader(Offsets):
+class GrowthReader(MicroBatchPlanner):
     """Computes all rows on the driver; the executor only returns them."""
 
     def partitions(self, start: Offset, end: Offset) -> list[Any]:
         """Return one partition, with all rows of the micro-batch."""
-        return [GrowthPartition(tuple(grown(self._options, *self._between(start, end))))]
+        return [GrowthPartition(tuple(growth_rows(self._options, *self._between(start, end))))]
 
     def read(self, partition: Any) -> Iterator[Any]:
         """Return the rows of a partition."""
@@ -72,14 +72,14 @@ class GrowthReader(Offsets):
         return arrow_tables.batches(pyarrow, FIELDS, rows)
 
 
-def grown(options: Options, before: StreamPositions, after: StreamPositions) -> Iterator[Grown]:
+def growth_rows(options: Options, before: StreamPositions, after: StreamPositions) -> Iterator[GrowthRow]:
     """Compute the growth of each directory, in the order of their paths."""
-    copies = present(options)
+    copies = listed_copies(options)
     for path in sorted(after):
         was, place = before.get(path, StreamPosition()), after[path]
         copy = copies.get(path)
-        remaining = behind(copy.listing, place) if copy else 0
-        taken = max(behind(copy.listing, was) - remaining, 0) if copy and place != was else 0
+        remaining = bytes_after(copy.listing, place) if copy else 0
+        taken = max(bytes_after(copy.listing, was) - remaining, 0) if copy and place != was else 0
         yield path, _offset(place), taken, remaining, place != was
 
 

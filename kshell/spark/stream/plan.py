@@ -19,7 +19,7 @@ from kshell.spark.files.plan import FileFinding, FilePlan
 from kshell.spark.files.scan import CopyOrigin, LogCopy, Unread, find, identity, is_glob, origin
 from kshell.spark.options import UNLIMITED, Options
 from kshell.spark.stream.directory_walk import find_readable_end, plan_between
-from kshell.spark.stream.positions import Bound, StreamPosition, StreamPositions, behind, bound_of
+from kshell.spark.stream.positions import Bound, StreamPosition, StreamPositions, bound_of, bytes_after
 
 Bounds = Mapping[str, Bound]
 """Real path of a directory -> where a query with ``availableNow`` ends in it."""
@@ -27,14 +27,14 @@ _PER_FILE = 1 << 14
 """Opening a file costs about as much as reading this many bytes."""
 
 
-def present(options: Options, *, must: bool = False, unread: list[Unread] | None = None) -> dict[str, LogCopy]:
+def listed_copies(options: Options, *, must: bool = False, unread: list[Unread] | None = None) -> dict[str, LogCopy]:
     """List the directories that exist now, by their real paths. A missing one is skipped: it may be created later.
 
     With ``must`` a missing path that is no glob raises SourceNotFoundError. ``unread`` gets directories that cannot be
     listed; if it is ``None``, the first of them is an error, unless the options say to skip them.
     """
     copies: dict[str, LogCopy] = {}
-    passed_over = [] if unread is None and options.passes_over else unread
+    passed_over = [] if unread is None and options.skips_unlistable else unread
     for path in options.paths:
         try:
             matches = find([path], passed_over)
@@ -50,7 +50,7 @@ def present(options: Options, *, must: bool = False, unread: list[Unread] | None
 
 def bounds(options: Options) -> Bounds:
     """Return the present end of every directory."""
-    return {path: bound_of(copy.listing) for path, copy in present(options).items()}
+    return {path: bound_of(copy.listing) for path, copy in listed_copies(options).items()}
 
 
 def latest(
@@ -61,12 +61,12 @@ def latest(
     Together this is at most about ``limit`` bytes, in fair shares, but at least one batch of each directory that has a
     new one. With ``within`` nothing after those bounds is read. A directory that no longer exists keeps its position.
     """
-    copies = present(options, must=not before)
+    copies = listed_copies(options, must=not before)
     if within is not None:
         copies = {path: copy for path, copy in copies.items() if path in within}
     places = {path: before.get(path, StreamPosition()) for path in copies}
     after, remaining = dict(before), limit
-    waiting = sorted(copies, key=lambda path: behind(copies[path].listing, places[path]))
+    waiting = sorted(copies, key=lambda path: bytes_after(copies[path].listing, places[path]))
     for number, path in enumerate(waiting):
         share = max(remaining // (len(waiting) - number), 1)
         listing = _Lister(copies[path], within[path] if within is not None else None)
@@ -105,7 +105,7 @@ class Growth(NamedTuple):
 def growth(options: Options, before: StreamPositions, after: StreamPositions, piece_bytes: int) -> Iterator[Growth]:
     """Plan the part of every directory whose position changed, in the order of their paths. Raises SourceError."""
     moved = [path for path in sorted(after) if after[path] != before.get(path, StreamPosition())]
-    copies = present(options) if moved else {}
+    copies = listed_copies(options) if moved else {}
     for path in moved:
         copy = copies.get(path) or _directly(path)
         files: list[FilePlan] = []

@@ -92,7 +92,7 @@ def upto(segments: Iterable[Segment], last: int, size: int) -> tuple[Segment, ..
     return tuple(clipped)
 
 
-def behind(listing: Listing, place: StreamPosition) -> int:
+def bytes_after(listing: Listing, place: StreamPosition) -> int:
     """Return how many bytes of the listed log come after a position."""
     total = 0
     for segment in listing.segments:

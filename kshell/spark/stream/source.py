@@ -44,7 +44,7 @@ class KraftStreamPartition(_spark.InputPartition):  # type: ignore[misc]
         self.slices = slices
 
 
-class Offsets(_spark.DataSourceStreamReader, _Mixed):  # type: ignore[misc]
+class MicroBatchPlanner(_spark.DataSourceStreamReader, _Mixed):  # type: ignore[misc]
     """The calls that Spark makes on the driver: where the stream begins, and where the next micro-batch ends."""
 
     def __init__(self, options: Options) -> None:
@@ -99,7 +99,7 @@ def _bytes(limit: Any) -> int:
     return int(getattr(limit, "max_bytes", UNLIMITED))
 
 
-class KraftStreamReader(Offsets):
+class KraftStreamReader(MicroBatchPlanner):
     """Plans on the driver, reads on the executors."""
 
     def partitions(self, start: Offset, end: Offset) -> list[Any]:

@@ -25,8 +25,8 @@ from kshell.spark.reconcile import by_cluster
 from kshell.spark.steps.step import NOTHING, Summary, is_damage
 from kshell.spark.steps.step_run import run_step
 from kshell.spark.steps.unread import UnreadErrors, add_unread, first, is_unread
-from kshell.spark.stream.growth import FIELDS, FORMAT, Grown, GrowthSource
-from kshell.spark.stream.plan import present
+from kshell.spark.stream.growth import FIELDS, FORMAT, GrowthRow, GrowthSource
+from kshell.spark.stream.plan import listed_copies
 from kshell.spark.tables.data_files import file_system
 from kshell.spark.tables.delta import RETAINED_HOURS
 from kshell.spark.tables.steps import writer_lock
@@ -88,7 +88,7 @@ class TableStream:
         self._retained_hours = retained_hours
         warehouse.action = "stream"
         self._sources = sources
-        self._options = parse(sources.options)._replace(passes_over=True)
+        self._options = parse(sources.options)._replace(skips_unlistable=True)
         self._say = say
         self._progress = progress
         self._busy = threading.Lock()
@@ -102,7 +102,7 @@ class TableStream:
 
     def size(self) -> int:
         """Return the bytes of all logs as they are now."""
-        return sum(segment.size for copy in present(self._options).values() for segment in copy.listing.segments)
+        return sum(segment.size for copy in listed_copies(self._options).values() for segment in copy.listing.segments)
 
     def run(self, checkpoint: str, trigger: Trigger) -> int:
         """Follow the sources until a signal comes, which lets the running micro-batch finish, or until all is read.
@@ -116,7 +116,7 @@ class TableStream:
         with writer_lock(place):
             spark = self._session()  # first: a starting session sets handlers of its own, which would abort a step
             with self._signals():
-                if not present(self._options):
+                if not listed_copies(self._options):
                     self._say("no metadata directory there yet")
                 if _has_begun(place):
                     self._catch_up()
@@ -204,12 +204,12 @@ class TableStream:
                 self._failure = error
                 raise
 
-    def _take(self, rows: Sequence[Grown], number: int) -> None:
+    def _take(self, rows: Sequence[GrowthRow], number: int) -> None:
         """Write one step with the clusters that have grown, up to the offsets in ``rows``, and report on it."""
         ends = {json.loads(path): offset for path, offset, *_ in rows}
         moved = {json.loads(path) for path, *_, is_new in rows if is_new}
         unread: list[Unread] = []
-        copies_by_path = present(self._options, unread=unread)
+        copies_by_path = listed_copies(self._options, unread=unread)
         at = {copy.path: path for path, copy in copies_by_path.items()}
         copies: dict[str, list[LogCopy]] = {}
         until: dict[str, int | None] = {}
@@ -261,7 +261,7 @@ class TableStream:
         They are missing if the tables were created again, or if the checkpoint was used for other tables before.
         """
         unread: list[Unread] = []
-        every = by_cluster(present(self._options, unread=unread).values(), self._sources.cluster)
+        every = by_cluster(listed_copies(self._options, unread=unread).values(), self._sources.cluster)
         state = self._warehouse.state
         missing = {
             name: cluster_copies

@@ -80,15 +80,15 @@ def table(name: str) -> TableSpec:
     return spec
 
 
-def current_names() -> dict[str, str]:
+def current_views() -> dict[str, str]:
     """Return the names of the views ``current_…``, each with its table of versions."""
     return {_CURRENT + spec.name: spec.name for spec in tables().values() if spec.has_versions}
 
 
-_RECORD = (*not_null("clusterId", "offset"), *at_least(0, "offset", "epoch", "position"))
+_RECORD_EXPECTATIONS = (*not_null("clusterId", "offset"), *at_least(0, "offset", "epoch", "position"))
 _EXPECTED = {
-    RECORDS: _RECORD,
-    CONTROL_RECORDS: _RECORD,
+    RECORDS: _RECORD_EXPECTATIONS,
+    CONTROL_RECORDS: _RECORD_EXPECTATIONS,
     QUARANTINE: not_null("clusterId", "kind", "reason"),
     FILES: (
         *key("clusterId", "file"),
@@ -136,13 +136,13 @@ def _silver() -> list[TableSpec]:
             silver_table.summary,
             tuple(silver_table.fields),
             has_versions=True,
-            expect=_of_versions(tuple(silver_table.keys)),
+            expect=_version_expectations(tuple(silver_table.keys)),
         )
         for silver_table in declared.values()
     ]
 
 
-def _of_versions(keys: tuple[str, ...]) -> Expectations:
+def _version_expectations(keys: tuple[str, ...]) -> Expectations:
     """Expect that a version begins before it ends (by offset: times may run backwards), and one of a key is current."""
     return (
         *not_null("clusterId", "validFromOffset", "validFromMs"),

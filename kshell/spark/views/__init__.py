@@ -13,8 +13,8 @@ from pyspark.sql import functions as fn
 
 from kshell.errors import UsageError
 from kshell.metadata import partition_state
-from kshell.metadata.partition_state import CONFIG as MIN_ISR
-from kshell.metadata.partition_state import NUMBER
+from kshell.metadata.partition_state import MIN_ISR_CONFIG as MIN_ISR
+from kshell.metadata.partition_state import NUMBER_PATTERN
 from kshell.spark import silver
 from kshell.spark.schemas import spark_schema
 from kshell.spark.silver.declaration import CLUSTER
@@ -103,7 +103,7 @@ def _with_states(versions: Mapping[str, DataFrame]) -> DataFrame:
 
 def _number(value: Column) -> Column:
     """A config value as a number, as a broker reads it; null where it is no number in range."""
-    digits = fn.regexp_extract(value, NUMBER, 1)
+    digits = fn.regexp_extract(value, NUMBER_PATTERN, 1)
     return fn.when(digits != "", digits.cast("int"))
 
 
@@ -184,23 +184,23 @@ def _configs(versions: Mapping[str, DataFrame]) -> DataFrame:
     source = fn.when((kind == "BROKER") & (name == ""), fn.lit("DYNAMIC_DEFAULT_BROKER_CONFIG")).otherwise(
         fn.concat(fn.lit("DYNAMIC_"), kind, fn.lit("_CONFIG"))
     )
-    untold = ("isReadOnly", "synonyms", "documentation")
+    not_in_records = ("isReadOnly", "synonyms", "documentation")
     return with_facts(versions["configs"]).withColumns(
-        {"source": source, **{column: fn.lit(None) for column in untold}}
+        {"source": source, **{column: fn.lit(None) for column in not_in_records}}
     )
 
 
 def _controllers(versions: Mapping[str, DataFrame]) -> DataFrame:
     rows = versions[CONTROLLERS]
     if "clusters" in versions:
-        rows = _with_stated(rows, versions["clusters"])
+        rows = _with_quorum_state(rows, versions["clusters"])
     first = fn.get("listeners", fn.lit(0))
     host = fn.when(first["host"].contains(":"), fn.concat(fn.lit("["), first["host"], fn.lit("]")))
     address = fn.concat(fn.coalesce(host, first["host"]), fn.lit(":"), first["port"].cast("string"))
     return rows.withColumn("address", address)
 
 
-def _with_stated(rows: DataFrame, clusters: DataFrame) -> DataFrame:
+def _with_quorum_state(rows: DataFrame, clusters: DataFrame) -> DataFrame:
     """Add the leader that ``clusters`` names; and its voters, for clusters in whose log no voter is named."""
     has_voters = rows.groupBy("clusterId").agg(fn.bool_or("isVoter").alias("_named"))
     leaders = clusters.select("clusterId", fn.col("leaderId").alias("_leader"), fn.col("voters").alias("_voters"))
@@ -208,8 +208,8 @@ def _with_stated(rows: DataFrame, clusters: DataFrame) -> DataFrame:
     named = fn.when(~fn.coalesce("_named", fn.lit(False)), fn.col("_voters"))
     ids = fn.array_distinct(fn.concat(fn.coalesce(named, fn.array().cast("array<int>")), fn.array("_leader")))
     ids = fn.filter(ids, lambda node: node >= 0)
-    more = leaders.select("clusterId", fn.explode(ids).alias("id"), fn.lit(True).alias("_isStated"))
+    more = leaders.select("clusterId", fn.explode(ids).alias("id"), fn.lit(True).alias("_isInQuorumState"))
     both = rows.join(more, ["clusterId", "id"], "full").join(fn.broadcast(leaders), "clusterId", "left")
     leads = fn.coalesce(fn.col("_leader") == fn.col("id"), fn.col("isLeader"), fn.lit(False))
-    stays = fn.col("incarnationId").isNotNull() | fn.col("isVoter") | fn.col("_isStated") | leads
+    stays = fn.col("incarnationId").isNotNull() | fn.col("isVoter") | fn.col("_isInQuorumState") | leads
     return both.withColumn("isLeader", leads).where(fn.coalesce(stays, fn.lit(False)))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def names() -> list[str]:
     """Return the names of all tables and views, sorted by layer."""
-    return [*catalog.tables(), *catalog.current_names()]
+    return [*catalog.tables(), *catalog.current_views()]
 
 
 def named(warehouse: Warehouse, name: str, moment: Moment = NOW, clusters: Collection[str] | None = None) -> DataFrame:
@@ -28,7 +28,7 @@ def named(warehouse: Warehouse, name: str, moment: Moment = NOW, clusters: Colle
     A view leaves out the clusters whose state at the moment is not known. A table has all its rows, whatever the
     moment. Raises UsageError for a name that neither a table nor a view has.
     """
-    table = catalog.current_names().get(name)
+    table = catalog.current_views().get(name)
     if table is None:
         return warehouse.read(name, clusters)
     if moment.unknown:
@@ -50,7 +50,7 @@ def register(warehouse: Warehouse, wanted: Iterable[str], point: Point) -> Momen
         What the point means in each cluster; :data:`NOW` if no ``current_…`` is wanted.
     """
     table_names = list(wanted)
-    asks = not catalog.current_names().keys().isdisjoint(table_names)
+    asks = not catalog.current_views().keys().isdisjoint(table_names)
     moment = moment_of(warehouse, point) if asks else NOW
     for name in table_names:
         named(warehouse, name, moment).createOrReplaceTempView(name)

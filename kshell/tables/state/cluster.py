@@ -146,7 +146,7 @@ def provenance_counts(question: Question) -> Iterator[Step]:
             level = levels[index - 1][1] if index else None
             image = Image({"features": {} if level is None else {FEATURE: level}}, run.provenance)
             row = dict(*provenance_rows(question.session, image, asked))
-            is_each = run.rises and "offset" in asked
+            is_each = run.advances and "offset" in asked
             for offset in range(start, end) if is_each else (start,):
                 if is_each:
                     row["offset"] = offset

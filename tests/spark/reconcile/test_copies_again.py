@@ -277,7 +277,7 @@ def test_one_without_an_offset_in_common_gives_no_row_unless_it_shows_whose_it_i
     tables = read(*ours, far)
     assert states(tables) == {"node-1": "reference", "node-2": "same", "node-3": "not-compared"}
     assert tables.offsets == list(range(9)) and tables.last is not None
-    assert "gives no row" in tables.last.copies[2]["reason"]
+    assert "none of its records is read" in tables.last.copies[2]["reason"]
     same_again(tables, *ours, far)
     snapshotted(far, 30, 4, 1, 2)
     for directory in ours:

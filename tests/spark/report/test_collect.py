@@ -24,7 +24,7 @@ def test_questions_name_tables_that_there_are() -> None:
     for scope in (FLEET, ONE):
         for section in sections():
             asked = {table for sql in section.queries(scope).values() for table in tables_of(sql)}
-            assert asked <= {*catalog.tables(), *catalog.current_names()}
+            assert asked <= {*catalog.tables(), *catalog.current_views()}
             assert asked <= {*section.sources, "clusters"}
 
 
@@ -47,7 +47,7 @@ def reader(spark: Any, rows: dict[str, list[dict[str, Any]]]) -> Callable[[str],
     views: Any = importlib.import_module("kshell.spark.views")
 
     def read(name: str) -> Any:
-        base = catalog.current_names().get(name)
+        base = catalog.current_views().get(name)
         schema = spark_schema(views.view_fields(base) if base else catalog.table(name).fields)
         return spark.createDataFrame(
             [tuple(row.get(one) for one in schema.names) for row in rows.get(name, [])], schema

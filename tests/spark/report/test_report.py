@@ -81,7 +81,7 @@ def test_nothing_is_said_in_a_line(scope: Scope) -> None:
 def test_what_needs_attention_comes_first_and_the_worst_of_it_before_the_rest() -> None:
     found = told(document(ONE))
     assert found[0] == ("critical", "1", "partition has no leader now")
-    assert {("error", "2", "partitions are under min ISR now"), ("error", "2", "copies part from the others"),
+    assert {("error", "2", "partitions are under min ISR now"), ("error", "2", "copies diverge from the others"),
             ("error", "3", "unclean elections: acknowledged records may be lost"),
             ("warning", "3", "ACLs are wide open: everybody may"),
             ("error", "1", "broker is fenced now"), ("warning", "98.765 %", "of partition time had a leader"),

@@ -94,7 +94,7 @@ def same_tables(spark: Any, out: Path, good: Path) -> None:
     """The current ones are the shell's on that directory."""
     warehouse = Warehouse(spark, str(out))
     shell = kshell.open(str(good))._shell
-    for view, table in catalog.current_names().items():
+    for view, table in catalog.current_views().items():
         found = [list(row.values())[1:] for row in named(warehouse, view).toArrow().to_pylist()]
         assert listed(found) == told(shell, table), table
 

@@ -100,7 +100,7 @@ def test_directories_in_two_steps_are_what_the_shell_shows(
     for name, node in nodes.items():
         if list(node.glob("*/*.log")):
             assert made[name] == [(row[0], row[3], row[5]) for row in dumps[name]], name
-    for view, table in catalog.current_names().items():
+    for view, table in catalog.current_views().items():
         found: dict[str, list[Any]] = {name: [] for name in nodes}
         for row in named(warehouse, view).toArrow().to_pylist():
             found[row.pop("clusterId")].append(list(row.values()))
@@ -126,7 +126,7 @@ def check_past(warehouse: Warehouse, nodes: Mapping[str, Path], points: int) -> 
         then = {name: one.offset for name, one in known.items() if one.is_known}
         moment = Moment(then, tuple(sorted(known.keys() - then.keys())))
         shells = {name: at(nodes[name], asked[name]) for name in then}
-        for view, table in catalog.current_names().items():
+        for view, table in catalog.current_views().items():
             found: dict[str, list[Any]] = {name: [] for name in then}
             for row in named(warehouse, view, moment).toArrow().to_pylist():
                 found[row.pop("clusterId")].append(list(row.values()))

@@ -17,7 +17,7 @@ from kshell.spark.files.plan import Headers
 from kshell.spark.options import UNLIMITED
 from kshell.spark.stream import directory_walk as stream_walk
 from kshell.spark.stream import resume as stream_resume
-from kshell.spark.stream.growth import grown
+from kshell.spark.stream.growth import growth_rows
 from kshell.spark.stream.plan import bounds
 from tests.builders import (
     FIXTURES,
@@ -371,19 +371,19 @@ def test_growth_has_a_row_for_each_directory(tmp_path: Path) -> None:
     stream = Stream(tmp_path / "*")
     size = len(no_ops(2, 0))
     stream.trigger(2 * size)
-    made = list(grown(stream.options, {}, stream.places))
+    made = list(growth_rows(stream.options, {}, stream.places))
     assert made == [(str(path.parent), 2, size, size, True) for path in (one, two)]
     before = stream.places
     stream.trigger()
     with two.open("ab") as file:
         file.write(no_ops(1, 4))
-    assert list(grown(stream.options, before, stream.places)) == [
+    assert list(growth_rows(stream.options, before, stream.places)) == [
         (str(one.parent), 4, size, 0, True),
         (str(two.parent), 4, size, len(no_ops(1, 4)), True),
     ]
     write_snapshot(tmp_path / "c", snapshot([]), 77)
     before = stream.places
     stream.trigger()
-    assert [(row[1], row[2], row[4]) for row in grown(stream.options, before, stream.places)] == [
+    assert [(row[1], row[2], row[4]) for row in growth_rows(stream.options, before, stream.places)] == [
         (4, 0, False), (5, len(no_ops(1, 4)), True), (77, 0, True)
     ]  # fmt: skip

@@ -51,7 +51,7 @@ def test_every_table_is_of_a_cluster_and_of_a_layer() -> None:
         assert spec.fields[0].name == "clusterId"
         assert len({field.name for field in spec.fields}) == len(spec.fields)
         assert all(field.doc for field in spec.fields)
-    assert set(catalog.current_names().values()) == {n for n, s in catalog.tables().items() if s.layer == "silver"}
+    assert set(catalog.current_views().values()) == {n for n, s in catalog.tables().items() if s.layer == "silver"}
 
 
 def test_tables_of_an_empty_place(capsys: pytest.CaptureFixture[str], tmp_path: Path, without_spark: None) -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.metadata.partition_state import CONFIG, NUMBER
+from kshell.metadata.partition_state import MIN_ISR_CONFIG, NUMBER_PATTERN
 from kshell.spark.gold.timelines.aggregates import grouped
 from kshell.spark.gold.timelines.durations import timed
 
-_NUMBER = f"cast(nullif(regexp_extract(value, r'{NUMBER}', 1), '') as int)"
+_NUMBER = f"cast(nullif(regexp_extract(value, r'{NUMBER_PATTERN}', 1), '') as int)"
 """SQL: the config's value as a number; null for what is no number in range, since that cannot be in force."""
 
 
@@ -50,7 +50,7 @@ def with_min_isr(spans: Any, configs: Any, clusters: Any) -> Any:
 def _spans_of_values(configs: Any, clusters: Any) -> Any:
     """Return one row per topic or broker, whose array ``held`` has the values that were set and their spans."""
     keys = ("resourceType", "resourceName", "name")
-    wanted = configs.where(f"name = '{CONFIG}' and resourceType in ('TOPIC', 'BROKER')")
+    wanted = configs.where(f"name = '{MIN_ISR_CONFIG}' and resourceType in ('TOPIC', 'BROKER')")
     numbers = timed(wanted, keys, clusters).selectExpr(
         "clusterId", "resourceType", "resourceName", "beginMs", "endMs", f"{_NUMBER} as number"
     )

@@ -17,7 +17,7 @@ from kshell.spark.report.section import (
 )
 
 STATES = {
-    "diverged": ("error", "copy parts from the others", "copies part from the others"),
+    "diverged": ("error", "copy diverges from the others", "copies diverge from the others"),
     "damaged": ("error", "copy is damaged", "copies are damaged"),
     "other-cluster": ("error", "copy is of another cluster", "copies are of another cluster"),
     "unreadable": ("error", "copy could not be read", "copies could not be read"),
