@@ -72,7 +72,7 @@ def _main(argv: list[str]) -> int:
     if options.version or options.help:
         return emit(Text(usage() if options.help else f"kshell {__version__}"), "text")
     if command and (options.c or options.f):
-        raise UsageError(f"{command[0]}: a command beside -c or -f", hint="give every command with -c, or one without")
+        raise UsageError(f"{command[0]}: a command cannot be combined with -c or -f", hint="give every command with -c")
     options, command = _with_sources_after(options, command)
     scripted = bool(command or options.c or options.f) or not sys.stdin.isatty()
     if command[:1] == [_SERVER] and not (served := _served(options, command[1:])).tools:
@@ -205,7 +205,7 @@ class Runner:
                 raise
             if code != EXIT_OK and not self.session.settings.get("keep-going"):
                 if _has_more(rest, live=live):
-                    print("kshell: note: the lines after it were not run; --keep-going runs them all", file=sys.stderr)
+                    print("kshell: note: the remaining lines were not run; --keep-going runs them all", file=sys.stderr)
                 break
         return code
 
@@ -292,7 +292,7 @@ def usage() -> str:
     lines += _describe(SHAPING)
     lines += [
         "",
-        "Without a command: the interactive shell at a terminal; else commands from standard input, one a line.",
+        "Without a command: the interactive shell at a terminal; otherwise commands from standard input, one per line.",
     ]
     lines += ["`kshell help` lists the commands by task, `kshell help COMMAND` explains one."]
     lines += ["Variables: KSHELL_DIRECTORY, KSHELL_BOOTSTRAP_CONTROLLERS, KSHELL_BOOTSTRAP_SERVERS, KSHELL_CONTEXT and"]

@@ -50,12 +50,15 @@ EXIT_DATA = 4
 EXIT_INTERRUPTED = 130
 
 EXIT_CODES: tuple[tuple[int, str], ...] = (
-    (EXIT_OK, "done; and where a question was asked: clean, equal, allowed, found"),
-    (EXIT_FINDING, "only an answer, never a failure: a finding, a difference, denied, nothing found, a row left"),
-    (EXIT_USAGE, "not carried out: the line is wrong, or a path, name, point or file that it names is not there"),
+    (EXIT_OK, "success; where the command answers a question: clean, equal, allowed, found"),
+    (
+        EXIT_FINDING,
+        "an answer, not a failure: a finding, a difference, denied, nothing found, a row with --fail-if-any",
+    ),
+    (EXIT_USAGE, "failed: the command line is wrong, or names a path, name, point or file that does not exist"),
     (
         EXIT_SOURCE,
-        "not carried out: the source is not there, not reachable or readable, refuses, does not know, is too slow",
+        "failed: the source is missing, unreachable, unreadable or too slow, refuses, or does not know the answer",
     ),
     (EXIT_DATA, "the data is damaged or incomplete; what is shown is the last good state"),
     (EXIT_INTERRUPTED, "interrupted"),

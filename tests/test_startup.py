@@ -92,7 +92,7 @@ def test_lines_that_only_the_user_can_write_are_run(mode: int, tmp_path: Path) -
 @pytest.mark.parametrize("mode", [0o666, 0o602, 0o646])
 def test_lines_that_others_can_write_are_not_run(mode: int, tmp_path: Path) -> None:
     (tmp_path / "lines").write_text("pwd\n")
-    with pytest.raises(CommandError, match="others may write it, so its lines are not run") as error:
+    with pytest.raises(CommandError, match="other users can write to it, so its lines are not run") as error:
         source(tmp_path / "lines", mode)
     assert error.value.hint == f"chmod go-w {tmp_path / 'lines'}"
 
@@ -103,7 +103,7 @@ def test_a_group_that_can_write_counts_as_others_unless_it_is_the_users_own(tmp_
     if os.geteuid() != 0:
         pytest.skip("only root can give a file to another group")
     os.chown(lines, 0, 12345)
-    with pytest.raises(CommandError, match="others may write it"):
+    with pytest.raises(CommandError, match="other users can write to it"):
         source(lines, 0o660)
     os.chown(lines, 12345, 12345)
     with pytest.raises(CommandError, match="belongs to another user"):

@@ -73,9 +73,9 @@ def failure(node: str, code: int, api: str, message: str | None = None) -> NodeE
     if code == UNSUPPORTED_VERSION:
         return UnsupportedVersionError(node, reason, api=api, hint="`api-versions` shows what each node offers")
     if code == INCONSISTENT_CLUSTER_ID:
-        hint = "is it the cluster that is meant? cluster.id (or the node asked first) says another id"
+        hint = "is this the right cluster? cluster.id, or the node that was asked first, has another id"
         return ClusterIdError(node, reason, api=api, hint=hint)
     if code in (MISMATCHED_ENDPOINT_TYPE, UNSUPPORTED_ENDPOINT_TYPE):
         return WrongEndpointError(node, reason, api=api)
-    hint = "the same may go well a moment later" if may_succeed_later(code) else "the node's own log may say more"
+    hint = "try again: the error may be temporary" if may_succeed_later(code) else "the node's own log may say more"
     return ServerError(node, code, reason, api=api, hint=hint)

@@ -197,8 +197,8 @@ def _wrap_tls(plain: socket.socket, host: str, port: int, settings: Settings, de
         return context.wrap_socket(plain, server_hostname=server_name(host))
     except TimeoutError:
         plain.close()
-        hint = "is it a TLS listener? One without TLS waits for something else"
-        raise SourceTimeoutError(node, "TLS was not agreed on in time", hint=hint) from None
+        hint = "is it a TLS listener? A listener without TLS does not answer a handshake"
+        raise SourceTimeoutError(node, "the TLS handshake did not end in time", hint=hint) from None
     except (OSError, EOFError, ValueError) as error:
         plain.close()
         raise explain(error, node, presents=settings.tls.presents) from None
@@ -209,7 +209,7 @@ def _wrap_tls(plain: socket.socket, host: str, port: int, settings: Settings, de
 
 def _not_kafka(head: bytes) -> str | None:
     if head.startswith(_TLS_ALERT):
-        return "the listener speaks TLS, and kshell was told not to"
+        return "the listener speaks TLS, but security.protocol is one without TLS"
     if head in (_HTTP, _SSH):
         return f"the answer begins with {head.decode()}: this is no Kafka listener"
     return None
@@ -418,7 +418,7 @@ class Connection:
             raise ProtocolError(self.node, f"an answer of {len(frame)} bytes has no header", api=api.name)
         if (answered := correlation_of(frame)) != request_id:
             self.close()
-            reason = f"the answer is to request {answered}, and request {request_id} was asked"
+            reason = f"the answer is to request {answered}, but request {request_id} was sent"
             raise ProtocolError(self.node, reason, api=api.name)
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ _KINDS = (DIRECTORY, CONTROLLERS, SERVERS)
 _KEYS = {DIRECTORY: "directory", CONTROLLERS: "bootstrapControllers", SERVERS: "bootstrapServers"}
 _NAME = re.compile(r"[\w.+-][\w.+:@-]*\Z")
 _LARGEST = 1 << 20
-_HOLDS, _MOVE = "contexts", "move it away and add them anew"
+_HOLDS, _MOVE = "contexts", "move the file away and add the contexts again"
 _HINT = "`kshell context list` shows the contexts there are"
 
 
@@ -71,7 +71,9 @@ class Contexts:
     def save(self) -> None:
         """Replace the file, with mode 0600. Raises CommandError."""
         if self.path is None:
-            raise CommandError("there is no place for contexts", hint="set HOME or XDG_CONFIG_HOME")
+            raise CommandError(
+                "contexts cannot be stored: there is no home directory", hint="set HOME or XDG_CONFIG_HOME"
+            )
         named = {name: _stored(context) for name, context in self.named.items()}
         own_files.write(self.path, {"current": self.current, "contexts": named})
 

@@ -104,7 +104,9 @@ def _read(tls: Tls, key: str, path: str) -> bytes:
     if data.startswith(_JCEKS):
         raise tls.fault(key, f"{path} is a JCEKS store, which is not supported", hint=_CONVERT)
     if not data.startswith((_JKS, b"\x30")) and _PEM not in data:
-        raise tls.fault(key, f"{path} is neither JKS nor PKCS12 nor PEM", hint="is it cut, or another file?")
+        raise tls.fault(
+            key, f"{path} is neither JKS nor PKCS12 nor PEM", hint="is the file truncated, or not a key store?"
+        )
     return data
 
 
@@ -288,7 +290,7 @@ def decrypt_key(protected: bytes, password: Secret) -> bytes:
         raise JksError("a private key in it is enciphered in a way that JKS does not have")
     sealed = body.take(0x04)
     if len(sealed) < 2 * _DIGEST:
-        raise JksError("a private key in it is cut")
+        raise JksError("a private key in it is truncated")
     salt, cipher, check = sealed[:_DIGEST], sealed[_DIGEST:-_DIGEST], sealed[-_DIGEST:]
     secret = _utf16(password)
     stream, block = bytearray(), salt
@@ -350,7 +352,7 @@ class _JksReader:
 
     def _take(self, size: int) -> bytes:
         if size > self._end - self._at:
-            raise JksError(f"byte {max(self._at, 0)}: the file is cut, or damaged")
+            raise JksError(f"byte {max(self._at, 0)}: the file is truncated or damaged")
         self._at += size
         return self._data[self._at - size : self._at]
 
@@ -376,6 +378,6 @@ class _Der:
                 raise JksError("a private key in it is not DER")
             size, start = int.from_bytes(self._data[start : start + more], "big"), start + more
         if size > len(self._data) - start:
-            raise JksError("a private key in it is cut")
+            raise JksError("a private key in it is truncated")
         self._at = start + size
         return self._data[start : self._at]

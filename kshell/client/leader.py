@@ -396,7 +396,7 @@ class _Search:
         if self._round.was_cut_short:
             reason = f"{named}; time was up before all of these addresses were asked"
             return SourceTimeoutError(there, reason, api=FETCH.name, hint=f"{every}; {_WAIT}")
-        reason = f"controller {self._id} leads (epoch {self._epoch}), and none of these addresses is its: {there}"
+        reason = f"controller {self._id} leads (epoch {self._epoch}), but none of these addresses is its own: {there}"
         return ConnectError(f"controller {self._id}", reason, hint=every)
 
     def _is_without_majority(self) -> bool:
@@ -432,11 +432,14 @@ class _Search:
                     reason += f" names controller {theirs.leader_id} {epochs}"
                 return _contradictory(f"{claim.node}, {theirs.node}", reason)
             if theirs is None and 0 < claim.asked_epoch < claim.epoch:
-                reason = "names a later epoch each time it is asked with the one that it named"
+                reason = "names a later epoch each time kshell asks with the epoch that it named before"
                 return _contradictory(claim.node, f"{reason} (now {claim.epoch}, led by controller {claim.leader_id})")
         return None
 
 
 def _contradictory(node: str, reason: str) -> SourceTimeoutError:
-    hint = "an election passes; if this stays, are these addresses the controllers' own? Their logs may say more"
+    hint = (
+        "an election ends by itself; if this stays, check that these addresses are the controllers' own, and read the"
+        " controllers' logs"
+    )
     return SourceTimeoutError(node, reason, api=FETCH.name, hint=hint)

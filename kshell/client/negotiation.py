@@ -236,7 +236,7 @@ def _exchange(connection: Connection, name: str, steps: Generator[bytes, bytes, 
                 token = steps.send(answer)
     except StopIteration:
         return
-    raise AuthenticationError(connection.node, f"{name} does not come to an end")
+    raise AuthenticationError(connection.node, f"{name} did not end within {_MOST_STEPS} steps")
 
 
 def _exchange_token(connection: Connection, name: str, token: bytes, deadline: float) -> bytes:
@@ -264,8 +264,8 @@ def _mechanism_refused(node: str, name: str, answer: dict[str, object]) -> Authe
     code = answer["errorCode"]
     assert isinstance(code, int)
     if code == _ILLEGAL_STATE:
-        hint = "does this listener want SASL at all? Set security.protocol to what it speaks, or use another port"
-        return AuthenticationError(node, "the listener does not want SASL now", api=SASL_HANDSHAKE.name, hint=hint)
+        hint = "does this listener use SASL at all? Set security.protocol to what it speaks, or use another port"
+        return AuthenticationError(node, "the listener does not expect SASL now", api=SASL_HANDSHAKE.name, hint=hint)
     if code != _UNSUPPORTED_MECHANISM:
         return ServerError(node, code, error_name(code), api=SASL_HANDSHAKE.name)
     there = answer["mechanisms"]

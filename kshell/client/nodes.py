@@ -286,7 +286,7 @@ class Nodes:
         if self.cluster_id is None:
             self.cluster_id = cluster_id
         elif cluster_id is not None and cluster_id != self.cluster_id:
-            reason = f"the node belongs to cluster {cluster_id}, and {self.cluster_id} is meant"
+            reason = f"the node belongs to cluster {cluster_id}, not to {self.cluster_id}"
             hint = "do all addresses belong to one cluster? Is cluster.id right?"
             raise ClusterIdError(connection.node, reason, hint=hint)
 

@@ -97,8 +97,8 @@ def source_of(settings: Settings) -> tuple[str, str] | None:
     controllers, servers = settings.bootstrap_controllers, settings.bootstrap_servers
     if controllers and servers:
         raise UsageError(
-            "the client properties set bootstrap.controllers and bootstrap.servers, and only one can be meant",
-            hint="-q LIST or -b LIST on the command line decides, or take one of them out",
+            "the client properties set bootstrap.controllers and bootstrap.servers, but only one may be set",
+            hint="choose with -q LIST or -b LIST on the command line, or remove one of them",
         )
     if controllers:
         return "bootstrap_controllers", controllers

@@ -64,7 +64,7 @@ class Tls(NamedTuple):
             )
         for key in ("ssl.truststore.type", "ssl.keystore.type"):
             if (properties.filled(key) or "PEM").upper() not in _STORES:
-                raise properties.fault(key, "is no kind of store that is known", hint=f"one of {', '.join(_STORES)}")
+                raise properties.fault(key, "is not a known type of store", hint=f"one of {', '.join(_STORES)}")
         for key in _PASSED_OVER:
             if properties.filled(key) and (key.startswith("ssl.engine") or key.startswith("security")):
                 warnings.append(f"{key} names Java classes and has no effect here")
@@ -359,7 +359,7 @@ _ALERTS = {
     "UNSUPPORTED_PROTOCOL": _VERSION,
     "NO_PROTOCOLS_AVAILABLE": _VERSION,
     "SSLV3_ALERT_HANDSHAKE_FAILURE": _Case(
-        "the server found nothing to agree on: versions, cipher suites, or a client certificate",
+        "the server and kshell have no version or cipher suite in common, or the server wants a client certificate",
         "see ssl.enabled.protocols, ssl.cipher.suites and ssl.keystore.location",
     ),
     "NO_SHARED_CIPHER": _Case("no cipher suite in common with the server", "see ssl.cipher.suites"),
@@ -389,9 +389,9 @@ def explain(
     reason, hint = _case(error, presents, handshake=handshake)
     if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in (_NAME_MISMATCH, _ADDRESS_MISMATCH):
         hint = (
-            f"connect by a name that is in the certificate (`openssl s_client -connect {node}` shows it), or have one"
-            " made that has this name; ssl.endpoint.identification.algorithm= (empty) turns the check off, and with it"
-            " the proof who answers"
+            f"connect by a name that is in the certificate (`openssl s_client -connect {node}` shows it), or get a"
+            " certificate that has this name; ssl.endpoint.identification.algorithm= (empty) turns the check off, but"
+            " then nothing proves which server answers"
         )
     return TlsError(node, f"TLS: {reason}", hint=hint)
 

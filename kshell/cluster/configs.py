@@ -31,7 +31,8 @@ def parse_entity(text: str) -> Resource:
         example = (
             f"{'BROKER' if text.isdecimal() else 'TOPIC'}:{text}" if text and not colon else "TOPIC:orders, BROKER:1"
         )
-        raise UsageError(f"{text}: not TYPE:NAME", hint=f"types: {', '.join(KINDS)}; such as {example}")
+        hint = f"write it as TYPE:NAME, such as {example}; types: {', '.join(KINDS)}"
+        raise UsageError(f"{text}: not a resource", hint=hint)
     if colon and not name:
         raise UsageError(f"{text}: the name is missing", hint=f"{kind} alone is the default of all")
     if not name and kind != "BROKER":

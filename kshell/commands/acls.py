@@ -72,7 +72,7 @@ COMMAND = Command(
         Example("acls --where 'permissionType == DENY' -o json", "what is forbidden"),
     ),
     description=(
-        "A row is an entry as /image/acls/byId has it, with its id. Whether somebody may do something is what `can`"
-        " answers. Brokers (-b) tell no ids."
+        "Each row is one entry, with its id, as in /image/acls/byId. `can` answers whether a principal may do"
+        " something. Brokers (-b) do not report ids."
     ),
 )

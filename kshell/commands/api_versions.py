@@ -111,12 +111,13 @@ COMMAND = Command(
         Example("api-versions --where 'minVersion == null' --columns apiName,nodes", "what not all of them share", 3),
     ),
     description=(
-        "Every node is asked itself, all at once, each over a connection of its own. minVersion and maxVersion are"
-        " what all that answered share: the highest minimum to the lowest maximum, null if that is nothing or if one of"
-        " them has no such API. In text, nodes that offer the same are one column, and a range is marked with * where"
-        " it differs from what all nodes of its kind share. Nodes that do not answer are named on standard error; the"
-        " exit code is 3 when none does. Controllers are named by address where the cluster does not tell their ids"
-        " (below 3.7). --all takes brokers from their registrations (-q), and controllers from the quorum (-b, 3.9 and"
-        " later); a node that is both has two entries, broker-ID and controller-ID."
+        "Every node is asked directly, in parallel, each over its own connection. minVersion and maxVersion are the"
+        " range that all nodes that answered share: from the highest minimum to the lowest maximum, null if that range"
+        " is empty or if one of the nodes does not have the API. In text, nodes that offer the same are one column, and"
+        " a range is marked with * where it differs from what all nodes of its kind share. Nodes that do not answer are"
+        " named on standard error; the exit code is 3 when none does. Controllers are named by address where the"
+        " cluster does not tell their ids (below 3.7). --all takes brokers from their registrations (-q), and"
+        " controllers from the quorum (-b, 3.9 and later); a node that is both has two entries, broker-ID and"
+        " controller-ID."
     ),
 )

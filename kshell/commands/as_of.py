@@ -41,7 +41,7 @@ def complete_point(session: Session, typed: str) -> Iterable[str]:
 COMMAND = Command(
     name="as-of",
     task=Task.PAST,
-    summary="show every answer as of an offset or a time, until told otherwise",
+    summary="show every later answer as of an offset or a time; as-of now ends it",
     run=run,
     arguments=AsOfArguments,
     args=(
@@ -58,10 +58,10 @@ COMMAND = Command(
         Example("as-of -o json", "where the shell is"),
     ),
     description=(
-        "As of N means: every record with an offset of N or less, in the middle of a batch too; a metadata transaction"
-        " that is open there is left out. A time stands for the last record written by then; one without a zone is UTC."
-        " The prompt shows the offset. --as-of POINT does the same for one command."
-        " The first point reads the log once, from its start; any other point is then at hand at once."
-        " Points before the log's start can be shown as far as there are snapshots: else the error names what can."
+        "`as-of N` applies every record with an offset of N or less, even in the middle of a batch; a metadata"
+        " transaction that is still open at N is left out. A time stands for the last record written by then; a time"
+        " without a zone is UTC. The prompt shows the offset. --as-of POINT does the same for one command. The first"
+        " point reads the log once, from its start; every later point is shown at once. Points before the log's start"
+        " can be shown only where there are snapshots: otherwise the error names the points that can be shown."
     ),
 )

@@ -137,13 +137,14 @@ COMMAND = Command(
         Example("blame /image/cluster/brokers/3 -o json", "for a program"),
     ),
     description=(
-        "Of a leaf, a row for each field; of a directory, a row for each leaf, and after them one for each config,"
-        " quota, ACL and the like that is gone (change is removed, old is what it was). The record is the one that last"
-        " changed the value: one that sets again what stands there already is not it. old is what stood there before;"
-        " text shows it of a directory, and with -o wide of a leaf. offset is the record's own; effectiveOffset is"
-        " where it took effect: the end of its metadata transaction, else the same (of what a transaction removed, both"
-        " are its end). A record says what and when, never who. History starts where the log starts: of what came"
-        " before, and of what a snapshot holds and the log before it does not say, only the snapshot is known, and the"
-        " value is not later than its last offset (notLaterThan). The whole log is read once."
+        "A leaf gives one row per field. A directory gives one row per leaf, and after them one row per config, quota,"
+        " ACL and the like that no longer exists (change is removed, old is its last value). The record is the one that"
+        " last changed the value; a later record that sets the same value again is not shown. old is the value before"
+        " the change; text shows it for a directory, and with -o wide for a leaf. offset is the record's own;"
+        " effectiveOffset is where the change took effect: the end of the record's metadata transaction, otherwise the"
+        " same offset (for what a transaction removed, both are its end). A record says what changed and when, never"
+        " who changed it. History starts where the log starts. For older values, and for those that are in a snapshot"
+        " but not in the log before it, only the snapshot is known: the value is not later than the snapshot's last"
+        " offset (notLaterThan). The whole log is read once."
     ),
 )

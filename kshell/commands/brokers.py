@@ -117,8 +117,8 @@ COMMAND = Command(
         Example("brokers --where 'fenced or inControlledShutdown'", "those that clients cannot use"),
     ),
     description=(
-        "What a source does not tell is null: brokers (-b) tell neither epochs nor directories, and before 4.0 none of"
-        " the brokers that are fenced. With --software, name and version are what the broker says (reported), in the"
+        "A value that the source does not report is null: brokers (-b) report neither epochs nor directories, and"
+        " before 4.0 no fenced brokers. With --software, name and version are what the broker says (reported), in the"
         " dialects kip-885 and kip-885-apiversions; null means that it does not say. Every other broker's release is"
         " inferred from the APIs and features that it offers (inferred): evidence says why, and names a range where"
         " releases do not differ. unknown: nobody was asked, or the broker cannot be reached (evidence has the reason)."

@@ -175,7 +175,8 @@ def principal(text: str) -> str:
     """Check that the text is a principal such as ``User:alice``, and return it unchanged. Raises UsageError."""
     kind, colon, name = text.partition(":")
     if not kind or not colon or not name:
-        raise UsageError(f"{text}: not TYPE:NAME", hint=f"such as User:{'alice' if colon or not text else text}")
+        example = f"User:{'alice' if colon or not text else text}"
+        raise UsageError(f"{text}: not a principal", hint=f"write it as TYPE:NAME, such as {example}")
     return text
 
 
@@ -183,7 +184,7 @@ def _operation(text: str) -> str:
     name = text.upper().replace("-", "_")
     if name not in _ABLE:
         hint = did_you_mean(name, _ABLE, f"operations: {', '.join(_ABLE)}")
-        raise UsageError(f"{text} is no operation", hint=hint)
+        raise UsageError(f"{text}: no such operation", hint=hint)
     return name
 
 
@@ -192,8 +193,9 @@ def _resource(text: str) -> tuple[str, str]:
     kind, colon, name = text.partition(":")
     kind = kind.upper().replace("-", "_")
     if kind not in _KINDS:
-        hint = f"types: {', '.join(_KINDS)}; such as TOPIC:{'orders' if colon or not text else text}"
-        raise UsageError(f"{text}: not TYPE:NAME", hint=hint)
+        example = f"TOPIC:{'orders' if colon or not text else text}"
+        hint = f"write it as TYPE:NAME, such as {example}; types: {', '.join(_KINDS)}"
+        raise UsageError(f"{text}: not a resource", hint=hint)
     if kind == "CLUSTER":
         if name not in ("", _CLUSTER):
             raise UsageError(f"{text}: the only resource of the type CLUSTER is CLUSTER:{_CLUSTER}")
@@ -258,11 +260,11 @@ COMMAND = Command(
     arguments=CanArguments,
     args=(
         Arg("principal", "who: User:alice", complete=_principals),
-        Arg("operation", "what: READ, WRITE, DESCRIBE, …", complete=_operations),
-        Arg("resource", "with what: TOPIC:orders, GROUP:g, CLUSTER", complete=_resources),
+        Arg("operation", "the operation: READ, WRITE, DESCRIBE, …", complete=_operations),
+        Arg("resource", "the resource: TOPIC:orders, GROUP:g, CLUSTER", complete=_resources),
     ),
     flags=(
-        Flag(("--host",), "from which IP address", metavar="ADDRESS", complete=_hosts),
+        Flag(("--host",), "the IP address of the client", metavar="ADDRESS", complete=_hosts),
         Flag(("--super-user",), "one of the servers' super.users", "PRINCIPAL", repeat=True, complete=_principals),
         Flag(("--allow-if-no-acl",), "the servers have allow.everyone.if.no.acl.found=true"),
     ),
@@ -273,16 +275,16 @@ COMMAND = Command(
         Example("can User:admin ALTER CLUSTER --super-user User:admin", "with what the servers' properties say"),
     ),
     description=(
-        "Decides as Kafka's StandardAuthorizer does: an ACL that denies goes before all that allow; a resource is"
-        " matched by its name, by a prefix, or by the wildcard; READ, WRITE, DELETE and ALTER allow DESCRIBE, and"
-        " ALTER_CONFIGS allows DESCRIBE_CONFIGS. reason and acl name the ACL that decides, the one that Kafka's audit"
-        " log names; rule is acl, default (ACLs of the resource, none about this), noAcl (no ACL of the resource) or"
-        " superUser. super.users and allow.everyone.if.no.acl.found are in no log: --super-user (repeatable, or"
-        " with semicolons) and --allow-if-no-acl stand for them. An ACL whose host is a range (10.1.0.0/16, fd00::/8)"
-        " is about every address in it, as brokers of Kafka 4.4 and later see it; brokers before compare its text with"
-        " the address, and never match. Without --host, ACLs for single addresses and ranges do not apply, and a note"
-        " names them. Brokers (-b) tell no ids of"
-        " ACLs: aclId is then what the entry says. Another authorizer than Kafka's own may decide otherwise."
+        "Decides as Kafka's StandardAuthorizer does: an ACL that denies overrides all that allow; a resource is matched"
+        " by its name, by a prefix, or by the wildcard; READ, WRITE, DELETE and ALTER allow DESCRIBE, and ALTER_CONFIGS"
+        " allows DESCRIBE_CONFIGS. reason and acl name the ACL that decides, the one that Kafka's audit log names; rule"
+        " is acl, default (ACLs of the resource, none about this), noAcl (no ACL of the resource) or superUser."
+        " super.users and allow.everyone.if.no.acl.found are in no log: --super-user (repeatable, or with semicolons)"
+        " and --allow-if-no-acl stand for them. An ACL whose host is a range (10.1.0.0/16, fd00::/8) is about every"
+        " address in it, as brokers of Kafka 4.4 and later see it; brokers before compare its text with the address,"
+        " and never match. Without --host, ACLs for single addresses and ranges do not apply, and a note names them."
+        " Brokers (-b) tell no ids of ACLs: aclId is then what the entry says. Another authorizer than Kafka's own may"
+        " decide otherwise."
     ),
     needs_records=True,
     exit_1_when="it is not allowed",

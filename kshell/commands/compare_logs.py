@@ -394,7 +394,7 @@ def _page(rows: list[dict[str, Any]], comparison: CopyComparison, advice: str) -
 COMMAND = Command(
     name="compare-logs",
     task=Task.LOG,
-    summary="whether copies of the metadata log from several nodes agree, and where they part",
+    summary="whether copies of the metadata log from several nodes agree, and where they diverge",
     run=run,
     arguments=CompareLogsArguments,
     args=(
@@ -412,17 +412,17 @@ COMMAND = Command(
     description=(
         "Reads the copies as they are now, and needs no source. Each is a __cluster_metadata-0 directory, the log"
         " directory around it, or one file. States: reference (its last record has the highest epoch, and of those it"
-        " is the longest: it wins an election), same (ends where the reference ends), behind (all that it has is in"
-        " the reference), diverged (a batch or a snapshot of the same id is not the same), other-cluster (by"
-        " meta.properties; it is not compared further), not-compared (no offset and no snapshot in common), damaged"
-        " (it agrees as far as it can be read, and damage says where it cannot). A log that"
-        " begins before the reference's is compared with the others that reach as far.\n\n"
+        " is the longest: it wins an election), same (ends where the reference ends), behind (all that it has is in the"
+        " reference), diverged (a batch or a snapshot of the same id is not the same), other-cluster (by"
+        " meta.properties; it is not compared further), not-compared (no offset and no snapshot in common), damaged (it"
+        " agrees as far as it can be read, and damage says where it cannot). A log that begins before the reference's"
+        " is compared with the others that reach as far.\n\n"
         "Batches must be the same byte for byte: followers take them over as they are. Snapshots of one id must hold"
-        " the same metadata. Where logs part, the one whose last record has the higher epoch goes before, whichever"
-        " epochs are at that place; the node of the other drops its tail when it follows. That is said only where"
-        " elections can explain it: two logs that part and both have records of one epoch after that are damaged, or"
-        " not of one cluster. Records are known to be committed below a snapshot's end, and where copies of most"
-        " voters have them and nobody knows a later epoch; later ones may be committed as well.\n\n"
+        " the same metadata. Where logs diverge, the one whose last record has the higher epoch wins, whichever epochs"
+        " are at that offset; the node of the other log truncates its tail when it follows a leader. This is reported"
+        " only where elections can explain it: two logs that diverge and both have later records of one epoch are"
+        " damaged, or not of one cluster. Records are known to be committed below a snapshot's end, and where copies of"
+        " most voters have them and nobody knows a later epoch; later ones may be committed as well.\n\n"
         "hash is that of the metadata (as the command `hash` has it) at hashOffset, the greatest offset that all"
         " compared copies reach. Where copies of one history differ in it, a node's snapshot is not what its log says."
         " Text says below the table which copy to keep, and why."

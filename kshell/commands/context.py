@@ -61,7 +61,7 @@ def run(session: Session, args: ContextArguments) -> Result:
         raise UsageError(f"context: {action} takes no options", hint="only add does")
     if args.X:
         raise UsageError(
-            "context: -X is not kept: a property may be a password",
+            "context: -X is not stored in a context: a property may be a password",
             hint="write it into a properties file: context add NAME --config FILE",
         )
     saved_contexts = contexts.load(os.environ)

@@ -63,7 +63,7 @@ class DiffArguments(Arguments):
 def run(session: Session, args: DiffArguments) -> Result:
     """Compare the two operands. Exit code 1 if anything differs, even if ``--where`` hides it."""
     if args.json_patch and args.where is not None:
-        raise UsageError("diff: a patch is whole: --where chooses rows", hint="a PATH makes it smaller")
+        raise UsageError("diff: --json-patch is always complete: it takes no --where", hint="a PATH narrows it")
     place = _place(session, args.path)
     old = _operand(session, args.a)
     new = _operand(session, args.b, may_begin_late=False)
@@ -196,8 +196,8 @@ def _operand(session: Session, operand: str, *, may_begin_late: bool = True) -> 
                 raise
             if may_begin_late and is_duration_before(operand):
                 session.remarks.append(
-                    f"{operand}: {error.message}; compared from offset {oldest} on, so all there is now is new: --stat"
-                    " counts it, `log` tells it in order"
+                    f"{operand}: {error.message}; compared from offset {oldest} on, so all that exists now is shown"
+                    " as added: --stat counts the changes, `log` lists them in order"
                 )
                 return session.reshape(point=str(oldest))
             error.hint = f"{error.hint}; `diff {oldest} now` shows all that changed"
@@ -239,7 +239,7 @@ def _remark(session: Session, old: Session, new: Session, place: Segments) -> No
             text if is_own_source or side.source.name in text else f"{side.source.name}: {text}" for text in messages
         ]
     remarks += [
-        f"not compared: {join(path)}, which one of both does not know"
+        f"not compared: {join(path)}: one of the two sources does not report it"
         for path in unknown_subtrees(old.image, new.image)
     ]
     if old.source is new.source and new.source.has_log:
@@ -307,15 +307,15 @@ COMMAND = Command(
     description=(
         "An operand that is an existing path of this machine, or context:NAME, is a source, read as it is now; all else"
         " is a point of the session's own source. Each row is one leaf: its path, whether it was added, removed or"
-        " changed, the fields that changed, and the whole old and new value. Applied to a's image the rows give b's:"
-        " so topics come twice, by name and by id, but text shows them by name alone."
-        " Secrets stay redacted: one that changed is there, and its value is not."
-        "\n\nBetween two clusters (their cluster ids differ), or with --by content, topics are compared by name, and"
-        " ACLs and delegation tokens by what they say. Left out are ids, epochs, incarnations, log directories, hosts"
-        " and ports, times, offsets, producer ids, and salt and keys of SCRAM credentials (another salt each time)."
-        " Text has one line for a topic that only one of them has."
-        "\n\n--json-patch is for the document that `cat PATH -o json` prints of a (`cat /image -o json` without a"
-        " PATH): applied, it gives what that prints of b."
+        " changed, the fields that changed, and the whole old and new value. The rows, applied to the image of a, give"
+        " the image of b. So topics come twice, by name and by id, but text shows them by name only. Secrets stay"
+        " redacted: a changed secret has a row, without its value.\n\n"
+        "Between two clusters (their cluster ids differ), or with --by content, topics are compared by name, and ACLs"
+        " and delegation tokens by what they say. Left out are ids, epochs, incarnations, log directories, hosts and"
+        " ports, times, offsets, producer ids, and salt and keys of SCRAM credentials (another salt each time). Text"
+        " has one line for a topic that only one of them has.\n\n"
+        "--json-patch prints a patch for the document that `cat PATH -o json` prints for a (`cat /image -o json`"
+        " without a PATH). Applied to that document, it gives the document for b."
     ),
     needs_source=False,
     exit_1_when="something differs, whether --where shows it or not",

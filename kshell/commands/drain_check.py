@@ -134,14 +134,14 @@ def at_risk(image: Image, leaving: frozenset[int], least: MinIsr) -> Iterator[di
 COMMAND = Command(
     name="drain-check",
     task=Task.PROBLEMS,
-    summary="what would lose its last in-sync replica, or fall under min ISR, without a broker",
+    summary="partitions that would lose their last in-sync replica, or fall under min ISR, without a broker",
     run=run,
     arguments=DrainCheckArguments,
     args=(Arg("broker", "ids of the brokers that are to go, all at once", arity="+", complete=complete_broker),),
     flags=(MIN_ISR_DEFAULT, *row_flags(_FIELDS)),
     examples=(
         Example("drain-check 3", "whether broker 3 can be stopped"),
-        Example("drain-check 2 --where 'risk == last-in-sync'", "what nobody could read any more", 1),
+        Example("drain-check 2 --where 'risk == last-in-sync'", "partitions that nobody could read any more", 1),
         Example("drain-check 1 --columns topic,partition,risk,isrAfter -o csv", "for a list of what to move first", 1),
     ),
     description=(

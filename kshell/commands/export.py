@@ -40,7 +40,7 @@ def run(session: Session, args: ExportArguments) -> Result:
     suffix = os.path.splitext(args.directory)[1]
     chosen_format = args.format or _SUFFIXES.get(suffix)
     if chosen_format is None:
-        named = f", and {suffix} names none" if suffix else ""
+        named = f", and the ending {suffix} is not that of a format" if suffix else ""
         raise UsageError(f"export: --format is missing{named}", hint=f"--format is one of {', '.join(EXPORT_FORMATS)}")
     if not args.directory:
         raise UsageError("export: the directory has no name", hint="export --format csv DIRECTORY")
@@ -104,13 +104,13 @@ COMMAND = Command(
     args=(
         Arg(
             "directory",
-            "where the files go, made when it is not there; a name in .sqlite, .db or .duckdb is a database",
+            "where the files go, created if missing; a name that ends in .sqlite, .db or .duckdb is a database",
         ),
     ),
     flags=(
         Flag(
             ("--format",),
-            "parquet, jsonl, csv, sqlite or duckdb; where it is absent, as the name ends: out.duckdb",
+            "parquet, jsonl, csv, sqlite or duckdb; when absent, by the ending of the name: out.duckdb",
             metavar="FORMAT",
             choices=EXPORT_FORMATS,
         ),

@@ -119,7 +119,7 @@ def _sentence(code: int, verdicts: Sequence[LevelVerdict], found: ClusterFeature
         is_there = all(verdict.level == verdict.target for verdict in verdicts)
         answer = "every level is there already, nothing to do" if is_there else "possible"
         known = sum(node.supported is not None for node in found.nodes)
-        unknown = "" if known == len(found.nodes) else ", and of the others it is not known"
+        unknown = "" if known == len(found.nodes) else ", and whether the others do is not known"
         support = f"; {known} of {len(found.nodes)} nodes support it{unknown}" if found.nodes else ""
         return f"{target}: {answer}{support}"
     if code != EXIT_FINDING:

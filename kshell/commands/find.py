@@ -82,7 +82,7 @@ def _line(row: Row) -> str:
 COMMAND = Command(
     name="find",
     task=Task.TREE,
-    summary="every path below some, or every value",
+    summary="every path below a directory, or every value",
     run=run,
     arguments=FindArguments,
     args=(Arg("path", "where to begin; the working directory when absent", kind="path", arity="*"),),

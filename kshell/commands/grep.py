@@ -97,8 +97,8 @@ COMMAND = Command(
         Arg("path", "where to search; the working directory when absent", kind="path", arity="*"),
     ),
     flags=(
-        Flag(("-i", "--ignore-case"), "upper and lower case are the same"),
-        Flag(("-v", "--invert-match"), "what does not match"),
+        Flag(("-i", "--ignore-case"), "ignore upper and lower case"),
+        Flag(("-v", "--invert-match"), "leaves that do not match"),
         Flag(("-F", "--fixed-strings"), "the pattern is plain text"),
         Flag(("-l", "--files-with-matches"), "only the paths of the leaves"),
     ),

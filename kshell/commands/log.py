@@ -278,14 +278,13 @@ COMMAND = Command(
         Example("log --stat", "what fills the log"),
     ),
     description=(
-        "The rows are those of dump, oldest first. Text also names the path that a record touches, says Kafka's names"
-        " in place of its numbers (TOPIC for resourceType 2), and says what the record changed (`1000 -> 2000`), else"
-        " what it holds. What stood there is what the log's records say, from its start or from the snapshot that it"
-        " begins with. NoOp"
-        " records, which change nothing, are left out unless --noop is given. A path may be of something that is gone"
-        " by now. Records say what changed and when, never who changed it. The history starts where the log starts:"
-        " what is only in a snapshot happened before that. Records of a metadata transaction are shown where they are"
-        " written; they took effect at its end, if it was not aborted.\n\n"
+        "The rows are those of dump, oldest first. Text also names the path that a record touches, shows Kafka's names"
+        " instead of its numbers (TOPIC for resourceType 2), and shows what the record changed (`1000 -> 2000`),"
+        " otherwise what it holds. The value before comes from the log's records, from its start or from the snapshot"
+        " that it begins with. NoOp records, which change nothing, are left out unless --noop is given. A path may name"
+        " something that no longer exists. Records say what changed and when, never who changed it. The history starts"
+        " where the log starts: what is only in a snapshot happened before that. Records of a metadata transaction are"
+        " shown where they are written; they took effect at its end, if it was not aborted.\n\n"
         "--stat counts every record, NoOps and control records, too. The bytes of a batch, header and all, are shared"
         " among its records by their size, so their sum is that of the log. Other formats have a row for each type,"
         " topic and hour."

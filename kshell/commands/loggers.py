@@ -63,7 +63,9 @@ def run(session: Session, args: LoggersArguments) -> Result:
 
     nodes = live_nodes(session, "loggers")
     if change is not None and not args.yes and session.ask is None:
-        raise UsageError("loggers: nobody is at a terminal to be asked", hint="--yes changes the level without asking")
+        raise UsageError(
+            "loggers: there is no terminal to ask for confirmation", hint="--yes changes the level without asking"
+        )
     member, connection, node_loggers = _connect(session, nodes, node_id)
     with contextlib.closing(connection):
         if change is not None:
@@ -121,8 +123,7 @@ def _checked(args: LoggersArguments) -> tuple[int, _Change | None]:
     if action not in (_SET, _UNSET):
         raise UsageError(f"loggers: {action} is neither set nor unset", hint=hint)
     if has_row_options(args):
-        why = "it prints one row: options that choose rows or columns do not apply"
-        raise UsageError(f"loggers: {action}: {why}", hint=hint)
+        raise UsageError(f"loggers: {action} takes no options that choose rows", hint=hint)
     if name is None or (level is None) == (action == _SET):
         needs = "a logger and a level" if action == _SET else "a logger, and no level"
         raise UsageError(f"loggers: {action} takes {needs}", hint=hint)
@@ -156,7 +157,7 @@ def _change_level(
     assert member.id is not None
     set_level(connection, member.id, name, level)
     after = _level_of(loggers(connection, member.id), name, member)
-    session.remarks.append(f"{member.title} keeps this level until it restarts: nothing is written down")
+    session.remarks.append(f"{member.title} keeps this level until it restarts: the change is not stored")
     return Rows(_CHANGE_COLUMNS, [{"node": member.id, "name": name, "before": before, "after": after}])
 
 
@@ -191,13 +192,13 @@ COMMAND = Command(
     flags=(Flag(("-y", "--yes"), "change the level without asking"), *row_flags(_FIELDS)),
     examples=(
         Example("loggers 3000", "the loggers of a controller; the sample does not run", 3),
-        Example("loggers 1 --where 'level in [DEBUG, TRACE]' --columns name", "those that say much", 3),
-        Example("loggers 1 set kafka.server.KafkaApis DEBUG --yes", "more words from one broker, in a script", 3),
+        Example("loggers 1 --where 'level in [DEBUG, TRACE]' --columns name", "the verbose loggers", 3),
+        Example("loggers 1 set kafka.server.KafkaApis DEBUG --yes", "make one broker log more, in a script", 3),
         Example("loggers 1 unset kafka.server.KafkaApis --yes", "back to the level that it inherits", 3),
     ),
     description=(
-        "The node itself is asked and told, whichever leads (KIP-412, KIP-919); controllers can from Kafka 3.7 on."
-        " level is the one in effect: the logger's own, or the one that it inherits. Only loggers that exist in the"
+        "kshell asks the node itself, whichever controller leads (KIP-412, KIP-919); controllers answer from Kafka 3.7"
+        " on. level is the one in effect: the logger's own, or the one that it inherits. Only loggers that exist in the"
         " running node are listed and can be changed. set and unset are the only calls of kshell that change anything:"
         " they ask first, and without a terminal they need --yes. The change lasts until the node restarts; what is"
         " printed is what the node says before and after. The principal needs DESCRIBE_CONFIGS on CLUSTER to list; to"

@@ -127,7 +127,7 @@ def _page(facts: Mapping[str, Any]) -> str:
     read_only = {True: "yes: only a restart of the broker changes it", False: "no"}.get(facts["isReadOnly"], "")
     sections = {
         "NAME": f"{facts['name']} - a config of {facts['resourceType']}",
-        "TYPE": facts["type"] + (", sensitive: its value is never told" if facts["isSensitive"] else ""),
+        "TYPE": facts["type"] + (", sensitive: its value is never shown" if facts["isSensitive"] else ""),
         "DEFAULT": default,
         "VALID VALUES": facts["validValues"],
         "SYNONYMS": synonyms and f"{synonyms} (where it is not set, the first of these that is)",
@@ -205,7 +205,8 @@ COMMAND = Command(
     description=(
         "man COMMAND prints the command's page. man config NAME tells a config's type, default, valid values and"
         " synonyms: of a running cluster (-q, -b) as a node of it says, with Kafka's documentation; else as Kafka's own"
-        " definitions of 3.3 to 4.4 have it. A config that several types of resources have gets a part for each."
+        " definitions of 3.3 to 4.4 have it. If several types of resources have the config, each type gets its own"
+        " part."
     ),
     needs_source=False,
 )

@@ -27,7 +27,7 @@ def run(session: Session, args: MarkArguments) -> Result:
     """Set or remove a mark; list all marks if no name is given."""
     if args.remove is not None:
         if args.name is not None:
-            raise UsageError("mark: --remove NAME takes nothing beside it")
+            raise UsageError("mark: --remove NAME takes no other argument")
         session.marks.remove(args.remove.removeprefix("@"))
         return Nothing()
     if args.name is None:
@@ -72,8 +72,9 @@ COMMAND = Command(
     ),
     description=(
         "A mark is an offset with a name: `as-of @before-import`, `diff @before-import now`. Without a point it is the"
-        " last record of what the shell shows. A name that is taken moves. Marks belong to the cluster (by its id; a"
-        " directory that does not know it is told by its path) and are kept in $XDG_STATE_HOME/kshell/marks.json, or in"
-        " ~/.local/state/kshell; without a home, until the shell ends."
+        " last record of what the shell shows. Setting an existing name again moves the mark. Marks belong to the"
+        " cluster (by its id; a directory without a cluster id is known by its path) and are kept in"
+        " $XDG_STATE_HOME/kshell/marks.json, or in ~/.local/state/kshell; without a home directory, until the shell"
+        " ends."
     ),
 )

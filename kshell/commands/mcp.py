@@ -73,10 +73,10 @@ COMMAND = Command(
         " may be repeated: with several sources each call names one. The tools are commands of kshell that only read,"
         " and their answers are what -o json gives. Secrets are redacted, whatever is asked. An answer has 200 rows, or"
         " as many as the call asks for up to 2000, and says how many were left out. A call ends after --timeout"
-        " seconds, 60 when absent. Files, shell commands, other sources and other commands are out of reach. What"
-        " topics, users and groups are called was chosen by whoever made them: it reaches the model as data, escaped,"
-        " and the server tells the model so; a model may still be taken in, so give it nothing else to do harm with."
-        " The server ends when the client does."
+        " seconds, 60 when absent. Files, shell commands, other sources and other commands are out of reach. The names"
+        " of topics, users and groups were chosen by whoever made them: they reach the model as data, escaped, and the"
+        " server tells the model so; a model may still be deceived, so give it no other tools that can do harm. The"
+        " server ends when the client does."
     ),
     needs_source=False,
 )

@@ -187,7 +187,12 @@ COMMAND = Command(
     flags=(
         Flag(("--can-upgrade",), "whether a static quorum can become a dynamic one (KIP-853), and what is missing"),
         Flag(("--watch",), "ask again and again, and show what changes"),
-        Flag(("-n", "--interval"), "with --watch: every so many seconds, 2 when absent", "SECONDS", convert=seconds),
+        Flag(
+            ("-n", "--interval"),
+            "with --watch: ask again after this many seconds, 2 when absent",
+            "SECONDS",
+            convert=seconds,
+        ),
     ),
     examples=(
         Example("quorum", "who leads, who votes"),
@@ -196,14 +201,14 @@ COMMAND = Command(
         Example("watch --until 'leaderEpoch > 1' quorum -o jsonl", "wait for an election"),
     ),
     description=(
-        "On a running quorum the leader is asked (DescribeQuorum; the principal needs DESCRIBE on CLUSTER), and"
-        " nothing else is loaded. lag is in offsets behind the leader's log; text shows lastFetchTimestamp and"
+        "On a running quorum the leader is asked (DescribeQuorum; the principal needs DESCRIBE on CLUSTER), and nothing"
+        " else is loaded. lag is in offsets behind the leader's log; text shows lastFetchTimestamp and"
         " lastCaughtUpTimestamp as ages by the leader's clock, -o wide and every other format as Kafka has them (epoch"
-        " milliseconds). What nobody told is null or empty: endpoints and directory ids below 3.9, the cluster's id at"
-        " controllers below 3.7. A directory, and a moment (--as-of), know leader, epoch and voters; the high watermark"
-        " and observers are not in the log. As of a point, the leader is the one that the log names: null where the"
-        " LeaderChange record of its epoch is deleted. --can-upgrade says for each thing that kraft.version 1 needs"
-        " whether it is there; only controllers of Kafka 4.1 or later change a quorum."
+        " milliseconds). A value that no node reported is null or empty: endpoints and directory ids before 3.9, the"
+        " cluster's id at controllers before 3.7. From a directory, or at a point (--as-of), leader, epoch and voters"
+        " are known; the high watermark and observers are not in the log. As of a point, the leader is the one that the"
+        " log names: null where the LeaderChange record of its epoch is deleted. --can-upgrade says for each thing that"
+        " kraft.version 1 needs whether it is there; only controllers of Kafka 4.1 or later change a quorum."
     ),
     exit_1_when="with --can-upgrade: something is missing (3 where it is not known)",
 )

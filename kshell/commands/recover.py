@@ -146,7 +146,7 @@ def _written(directory: str, plan: _Plan, voter: Voter) -> dict[str, Any]:
     survivors = plan.survivors
     target = os.path.realpath(local_path(directory))
     if any(is_inside(target, os.path.dirname(copy.source.path) or ".") for copy in survivors.copies):
-        raise CommandError(f"{directory}: is in a copy, where kshell writes nothing", hint="choose another directory")
+        raise CommandError(f"{directory}: is inside a copy, where kshell never writes", hint="choose another directory")
     require_empty(directory, target, "choose a new directory: nothing is ever written over")
     with new_directory(directory, target) as place:
         end = write(place, survivors, voter, plan.kraft_version, plan.listener, plan.session.progress)

@@ -31,7 +31,7 @@ _FIELDS = (
     Field("fenced", "boolean", "whether a broker is fenced", tone=tones.harm),
     Field("inControlledShutdown", "boolean", "whether a broker is handing over what it leads", True),
     Field("replicas", "int32", "replicas that are placed on a broker"),
-    Field("stale", "boolean", "whether nothing that runs seems to stand behind it", tone=tones.doubt),
+    Field("stale", "boolean", "whether no running node seems to own it", tone=tones.doubt),
     Field("reason", "string", "why, and what to do", prose=True),
     Field("changed", TIMESTAMP, "when the log last changed it; null if only a snapshot or a node told"),
     Field("changedMs", "int64", "the same in epoch milliseconds", True),
@@ -113,10 +113,10 @@ COMMAND = Command(
     run=run,
     arguments=RegistrationsArguments,
     extra_words_for="id",
-    flags=(Flag(("--stale",), "only those that nothing which runs seems to stand behind"), *row_flags(_FIELDS)),
+    flags=(Flag(("--stale",), "only registrations that no running node seems to own"), *row_flags(_FIELDS)),
     examples=(
         Example("registrations", "all of them"),
-        Example("registrations --stale --columns kind,id,reason", "those to look after"),
+        Example("registrations --stale --columns kind,id,reason", "those that need attention"),
         Example("registrations --where 'kind == broker and replicas == 0' -o json", "brokers that hold nothing"),
     ),
     description=(

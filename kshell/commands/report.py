@@ -111,7 +111,7 @@ def run(session: Session, args: ReportArguments) -> Result:
     if session.redaction.show_secrets:
         raise UsageError("report: never holds secrets", hint="leave out --show-secrets")
     if not args.to:
-        raise UsageError("report: where shall the page go?", hint="report --to incident.html")
+        raise UsageError("report: --to FILE is missing", hint="report --to incident.html")
     target = require_new_file(session, args.to, force=args.force, example="report --to incident.html")
     begin = _begin(session, args.since)
     answers = [_answer(session, chapter, begin) for chapter in _chapters(session)]

@@ -86,7 +86,7 @@ def _facts(session: Session, saved: Loaded, cluster: str | None) -> dict[str, An
     last, digest = saved.image.provenance, image_hash(saved.image)
     is_comparable = session.is_loaded and session.image.provenance.offset == last.offset
     if is_comparable and image_hash(session.image) != digest:
-        raise DataError("save: what was written does not read as the source does: it was not kept")
+        raise DataError("save: the written copy does not give the same metadata as the source, so it was not kept")
     return {
         "source": session.source.name or session.source.path,
         "clusterId": cluster,

@@ -24,8 +24,8 @@ _COUNTS = (
     Field("replicas", "int32", "replicas that are placed here"),
     Field("preferredLeaders", "int32", "partitions whose preferred leader is here", True),
     Field("outOfSync", "int32", "replicas here that are not in the ISR", True),
-    Field("leaderSkew", "float64", "leaders by the even share of the brokers that are not fenced: 1 is even"),
-    Field("replicaSkew", "float64", "replicas by the even share of the registered brokers: 1 is even"),
+    Field("leaderSkew", "float64", "leaders divided by the even share of the brokers that are not fenced: 1 is even"),
+    Field("replicaSkew", "float64", "replicas divided by the even share of the registered brokers: 1 is even"),
 )
 _BROKER = (
     Field("broker", BROKER_ID, "the broker's id"),
@@ -151,7 +151,7 @@ COMMAND = Command(
     run=run,
     arguments=SkewArguments,
     extra_words_for="broker",
-    flags=(Flag(("--rack",), "by rack, with the partitions that one rack would take along"), *row_flags(_FIELDS)),
+    flags=(Flag(("--rack",), "by rack, with the partitions whose replicas are all in one rack"), *row_flags(_FIELDS)),
     examples=(
         Example("skew", "by broker"),
         Example("skew --rack", "by rack"),
@@ -159,7 +159,7 @@ COMMAND = Command(
     ),
     description=(
         "The even share of leaders counts brokers that are not fenced, that of replicas counts every registered one; a"
-        " rack's share goes by its brokers. A broker that is not registered any more but still has replicas has a row,"
-        " and no share. The spread below the table is the standard deviation by the mean."
+        " rack's share depends on the number of its brokers. A broker that is not registered any more but still has"
+        " replicas has a row, and no share. The spread below the table is the standard deviation divided by the mean."
     ),
 )

@@ -41,7 +41,7 @@ def _read(path: str) -> list[str]:
             _demand_own(path, os.fstat(file.fileno()))
             text = file.read(_LARGEST + 1)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise CommandError(f"{path}: {reason}") from None
     if len(text) > _LARGEST:
         raise CommandError(f"{path}: too large to be a file of commands")
@@ -59,7 +59,9 @@ def _demand_own(path: str, status: os.stat_result) -> None:
     others_write = status.st_mode & stat.S_IWOTH
     group_writes = status.st_mode & stat.S_IWGRP and status.st_gid != status.st_uid  # same ids: a user private group
     if others_write or group_writes:
-        raise CommandError(f"{path}: others may write it, so its lines are not run", hint=f"chmod go-w {quote(path)}")
+        raise CommandError(
+            f"{path}: other users can write to it, so its lines are not run", hint=f"chmod go-w {quote(path)}"
+        )
 
 
 def _parts(session: Session, path: str, lines: list[str], *, keep_going: bool) -> Iterator[LineResult]:

@@ -43,7 +43,7 @@ def _facts(session: Session, segments: Segments, node: Node) -> dict[str, Any]:
     place = origin.place
     if is_node_reported(origin):
         api = f"{origin.record_type} v{origin.version}"
-        written = f"not known: {place.file} told the value ({api})"
+        written = f"not known: {place.file} reported the value ({api})"
         return facts | dict.fromkeys(_FIELDS) | {"written": written}
     facts |= _in_snapshot(session, origin) if place.in_snapshot else _in_log(origin)
     if session.source.is_live:

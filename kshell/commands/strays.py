@@ -79,7 +79,7 @@ def read(file: str, broker: int | None) -> LogDirContents:
     if start >= 0 and '"logDirs"' in text:
         return _parse_tool_output(file, text[start:])
     if broker is None:
-        raise CommandError(f"{file}: a listing does not say whose it is", hint="--broker ID says so")
+        raise CommandError(f"{file}: a listing does not name its broker", hint="name it with --broker ID")
     replicas = list(dict.fromkeys(_listed(text.splitlines(), broker)))
     if not replicas:
         raise CommandError(
@@ -174,7 +174,7 @@ def _directory(file: str, path: str, broker: int | None) -> LogDirContents:
     """Read a log directory of this machine, with the topic ids in its ``partition.metadata`` files."""
     owner = broker if broker is not None else _owner(path)
     if owner is None:
-        raise CommandError(f"{file}: has no meta.properties that says whose it is", hint="--broker ID says so")
+        raise CommandError(f"{file}: has no meta.properties that names its broker", hint="name it with --broker ID")
     replicas = []
     try:
         names = sorted(os.listdir(path))

@@ -180,7 +180,7 @@ def _manifest(session: Session, rows: list[dict[str, Any]]) -> dict[str, Any]:
 COMMAND = Command(
     name="support-bundle",
     task=Task.PROBLEMS,
-    summary="what somebody who helps needs to know, in one ZIP file, without secrets",
+    summary="what the person who helps you needs to know, in one ZIP file, without secrets",
     run=run,
     arguments=SupportBundleArguments,
     args=(Arg("file", "where the ZIP file goes"),),

@@ -52,7 +52,9 @@ def run(session: Session, args: TimelineArguments) -> Result:
     then = until(session, args.until)
     story = story_of(then, "timeline")
     if story.chronicle is None:
-        raise CommandError(f"there is no past to draw: {story.reach}", hint="`partitions` and `why` tell the present")
+        raise CommandError(
+            f"there is no past to draw: {story.reach}", hint="`partitions` and `why` show the present state"
+        )
     first = since(session, story, args.since)
     last = story.end()[0]
 
@@ -188,10 +190,10 @@ COMMAND = Command(
     description=(
         "Two lines a partition: who led, and how many replicas were in sync. ✗ marks time without a leader; partitions"
         " that had such a time come first. Brokers 0 to 9 are their digit, others a letter (the legend says which),"
-        " each with a colour that everybody can tell apart. A column of the plot is a stretch of time; where several"
-        " states fall into one, it shows the worst. Other formats have a row for each stretch in which leader, ISR and"
+        " each with a colour that everybody can tell apart. A column of the plot is a period of time; where several"
+        " states fall into one, it shows the worst. Other formats have a row for each period in which leader, ISR and"
         " replicas stayed as they were: it begins with the record at fromOffset, and the record at toOffset ended it"
-        " (null: it lasts). Without a word, partitions whose leader or ISR never changed are left out. The history"
-        " starts where the log starts."
+        " (null: it lasts). Without a topic or partition, partitions whose leader or ISR never changed are left out."
+        " The history starts where the log starts."
     ),
 )

@@ -242,7 +242,7 @@ COMMAND = Command(
     flags=(
         Flag(
             ("-n", "--interval"),
-            "run at least every so many seconds, 2 when absent; and whenever the source changes",
+            "run at least once in this many seconds, 2 when absent; and whenever the source changes",
             metavar="SECONDS",
             convert=lambda text: max(seconds(text), _LOOK),
             default=2.0,

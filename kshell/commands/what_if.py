@@ -195,7 +195,7 @@ class _Crash:
         if not down:
             return {}
         is_or_are = "is" if len(down) == 1 else "are"
-        return {"note": f"{_named(down)} {is_or_are} fenced or not registered: the controller has done without already"}
+        return {"note": f"{_named(down)} {is_or_are} already fenced or not registered: the crash changes nothing"}
 
     def _status(self, broker: int) -> str:
         registration = self._registration(broker)
@@ -371,14 +371,14 @@ COMMAND = Command(
         Example("what-if --unclean legacy-import-0", "whom an unclean election makes the leader, and the loss", 1),
     ),
     description=(
-        "The answer follows the controller's rules. A broker that dies is fenced and leaves the ISRs; of several, one"
-        " after another. The leader stays, or the first of the replicas becomes it that is in the ISR and runs (not"
-        " fenced, not in controlled shutdown, its log directory online); without one, and with"
-        " eligible.leader.replicas.version on, one of the ELR, or the last leader; and where"
-        " unclean.leader.election.enable is true, any replica that runs. It is about the moment at which the last of"
-        " the brokers has been fenced: followers that catch up later are not foreseen, nor is the preferred leader's"
-        f" return. {MIN_ISR} For the ELR, an unknown one counts as 1. With --unclean, the log says since when the new"
-        " leader need not have every record; a partition that has a leader is left as it is."
+        "The answer follows the controller's rules. A broker that dies is fenced and leaves the ISRs; several brokers"
+        " die one after another. A leader that still runs stays the leader. Otherwise the first replica that is in the"
+        " ISR and runs (not fenced, not in controlled shutdown, its log directory online) becomes the leader; if there"
+        " is none, and eligible.leader.replicas.version is on, one of the ELR, or the last leader; and where"
+        " unclean.leader.election.enable is true, any replica that runs. The answer is about the moment at which the"
+        " last of the brokers has been fenced: it foresees neither followers that catch up later nor the return of the"
+        f" preferred leader. {MIN_ISR} For the ELR, an unknown min.insync.replicas counts as 1. With --unclean, the log"
+        " says since when the new leader may lack records; a partition that has a leader stays unchanged."
     ),
     needs_records=True,
     exit_1_when="a partition would go offline, fall under min ISR or be led with loss, "

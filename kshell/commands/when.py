@@ -68,7 +68,7 @@ def run(session: Session, args: WhenArguments) -> Result:
     if not found:
         session.remarks.append(f"no row of {table.name} fulfilled that at any offset: {story.reach}")
     elif found[0]["fromOffset"] < chronicle.start:
-        session.remarks.append(f"{story.reach}; the first stretch may have begun earlier")
+        session.remarks.append(f"{story.reach}; the first period may have begun earlier")
     result = Rows(COLUMNS, found, exit_code=EXIT_OK if found else EXIT_FINDING)
     end = story.end()[1]
     result.readable = Rows(_SHOWN, [_format_row(row, end) for row in found])
@@ -128,7 +128,7 @@ def _complete_where(words: list[str], typed: str) -> Iterable[str]:
 COMMAND = Command(
     name="when",
     task=Task.PAST,
-    summary="the stretches of the log in which a row of a table fulfilled a condition",
+    summary="the periods in which a row of a table fulfilled a condition",
     run=run,
     arguments=WhenArguments,
     args=(Arg("table", "partitions, topics, brokers, configs, acls, …", complete=_complete_table),),
@@ -140,7 +140,7 @@ COMMAND = Command(
             once=True,
             after=_complete_where,
         ),
-        Flag(("--since",), "stretches that last beyond it", metavar="POINT", complete=complete_point, dashed=True),
+        Flag(("--since",), "periods that last beyond it", metavar="POINT", complete=complete_point, dashed=True),
         Flag(("--until",), "up to that point", metavar="POINT", complete=complete_point, dashed=True),
         MIN_ISR_DEFAULT,
     ),
@@ -153,14 +153,14 @@ COMMAND = Command(
         ),
     ),
     description=(
-        "One row per stretch: it begins with the record at fromOffset, and after the record at toOffset no row"
-        " fulfilled the condition any more (null, in text `still`: it lasts, or lasted at --until). Text says how long"
-        " it lasted; of one that goes on, up to the last record. rows is the most rows at one offset of the stretch;"
-        " which they were, the table itself says: `partitions --where … --as-of OFFSET`. What holds"
-        " when the log starts, from a snapshot, begins at the snapshot's last offset."
-        " Records of a metadata transaction take effect at its end. The tables are those of `sql`: the rows and"
-        " conditions of `partitions`, `topics`, `brokers` and so on, as the log has them. min.insync.replicas that only"
-        " a server.properties has is unknown, or --min-isr-default. --since leaves out stretches that ended before."
+        "One row per period: it begins with the record at fromOffset, and after the record at toOffset no row fulfilled"
+        " the condition any more (null, in text `still`: it lasts, or lasted at --until). Text says how long it lasted;"
+        " of one that goes on, up to the last record. rows is the highest number of rows at one offset of the period;"
+        " `partitions --where … --as-of OFFSET` shows which they were. What holds when the log starts, from a snapshot,"
+        " begins at the snapshot's last offset. Records of a metadata transaction take effect at its end. The tables"
+        " are those of `sql`: the rows and conditions of `partitions`, `topics`, `brokers` and so on, as the log has"
+        " them. min.insync.replicas that only a server.properties has is unknown, or --min-isr-default. --since leaves"
+        " out periods that ended before."
     ),
     needs_records=True,
     exit_1_when="no row fulfilled the condition at any offset",

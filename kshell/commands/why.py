@@ -116,7 +116,9 @@ def _refuse_parted_node(story: Story, args: WhyArguments) -> None:
     """Raise CommandError for ``broker 3``, which should be ``broker-3``, unless there is a topic ``broker``."""
     if args.number is not None and args.target in ("broker", "controller") and args.target not in story.names():
         node = f"{args.target}-{args.number}"
-        raise CommandError(f"{args.target}/{args.number}: no such partition", hint=f"the {args.target} is `why {node}`")
+        raise CommandError(
+            f"{args.target}/{args.number}: no such partition", hint=f"write `why {node}` for the {args.target}"
+        )
 
 
 def _partition_word(args: WhyArguments) -> str:

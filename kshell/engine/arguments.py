@@ -61,11 +61,16 @@ def timezone(text: str) -> str:
 SHAPING = (
     Flag(("-o", "--output"), "format of the answer", metavar="FORMAT", choices=FORMATS),
     Flag(("--as-of",), "the state at an offset or time, not the newest", metavar="POINT", dashed=True),
-    Flag(("--show-secrets",), "show values that are redacted otherwise"),
+    Flag(("--show-secrets",), "show secret values instead of [redacted]"),
     Flag(("--color",), "colours: auto, always or never", metavar="WHEN", choices=COLORS),
     Flag(("--no-header",), "no header line in tables"),
-    Flag(("--tz",), "time zone of text and of times that name none: Europe/Berlin, local", "ZONE", convert=timezone),
-    Flag(("--timeout",), "give up after so many seconds", metavar="SECONDS", convert=seconds),
+    Flag(
+        ("--tz",),
+        "time zone of times in text, and of times without a zone: Europe/Berlin, local",
+        "ZONE",
+        convert=timezone,
+    ),
+    Flag(("--timeout",), "give up after this many seconds", metavar="SECONDS", convert=seconds),
 )
 """The options of every command, which shape its answer. A front end also accepts them before the command."""
 
@@ -165,7 +170,7 @@ def parse(command: Command, tokens: list[str], *, explains: bool = True) -> Argu
 
             meant = excess_hint(command, reader.namespace, rest) if explains else None
             raise UsageError(
-                f"{command.name}: more than it takes: {' '.join(rest)}", hint=meant or _with_example(command, hint)
+                f"{command.name}: too many arguments: {' '.join(rest)}", hint=meant or _with_example(command, hint)
             )
     return reader.namespace
 

@@ -30,7 +30,7 @@ def note_source_beside(session: Session, paths: Iterable[str]) -> None:
     if isinstance(session.source, NoSource) or session.source.is_sample:
         return
     if _log_directory(place) not in map(_log_directory, paths):
-        session.remarks.append(f"{place} is not looked at: only the directories that the line names are")
+        session.remarks.append(f"{place} is not read: only the directories named on the command line are")
 
 
 def _log_directory(path: str) -> str:

@@ -16,7 +16,7 @@ from kshell.errors import EXIT_FINDING, EXIT_OK, EXIT_SOURCE
 if TYPE_CHECKING:
     from kshell.engine.session import Session
 
-FAIL_IF_ANY = Flag(("--fail-if-any",), "exit code 1 when a row is left, 0 when none is: for alerts")
+FAIL_IF_ANY = Flag(("--fail-if-any",), "exit code 1 when the answer has a row, 0 when it has none: for alerts")
 
 
 def code_of_verdicts(verdicts: Iterable[bool | None]) -> int:
@@ -91,5 +91,5 @@ def meaning_of_no(command: Command) -> str:
     alone = command.exit_1_when
     if FAIL_IF_ANY not in command.flags:
         return alone
-    with_rows = "a row is left with --fail-if-any"
+    with_rows = "the answer has a row, with --fail-if-any"
     return f"{alone}; or {with_rows}" if alone else with_rows

@@ -199,8 +199,8 @@ class Session(SourceView):
             age = ago(time.time() - begin.last_ms / 1000)
             from_end = f"end{point}" if is_ago(point) else "end-15m"
             self.remarks.append(
-                f"nothing is newer than {point}: the last record is of {iso(begin.last_ms)}, {age};"
-                f" `{from_end}` counts from there"
+                f"no record is newer than {point}: the last one was written at {iso(begin.last_ms)}, {age};"
+                f" `{from_end}` counts back from it"
             )
         return begin
 

@@ -69,8 +69,8 @@ SETTINGS = {
         Setting("keep-going", "go on after a line that fails", _switch, False, ("on", "off")),
         Setting("output", "format of answers", _one_of(FORMATS), "text", FORMATS),
         Setting("pager", "show long answers in the pager", _switch, True, ("on", "off")),
-        Setting("timeout", "give up after so many seconds", seconds, None),
-        Setting("timezone", "time zone of text, and of times that name none", timezone, None),
+        Setting("timeout", "give up after this many seconds", seconds, None),
+        Setting("timezone", "time zone of times in text, and of times without a zone", timezone, None),
         Setting("width", "columns of an answer; those of the terminal when not set", _columns, None),
     )
 }

@@ -24,7 +24,7 @@ SOURCES = (
 READING = (
     Flag(
         ("--on-corruption",),
-        "at damage in a directory: stop (default), tail (an unreadable end is torn), skip",
+        "at damage in a directory: stop (default), tail (take a bad end as torn), skip",
         "HOW",
         choices=ON_CORRUPTION,
     ),
@@ -58,7 +58,7 @@ def _only(*values_and_flags: list[str] | str | None) -> str | None:
     if len(pairs) > 1:
         raise UsageError(f"{' and '.join(str(name) for name, _ in pairs)} are two sources: give one")
     if pairs and not pairs[0][1]:
-        raise UsageError(f"{pairs[0][0]}: nothing is named", hint="is a variable of the line empty?")
+        raise UsageError(f"{pairs[0][0]}: the value is empty", hint="is a shell variable on the command line empty?")
     return pairs[0][1] if pairs else None
 
 

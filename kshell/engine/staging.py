@@ -40,7 +40,7 @@ def new_directory(typed: str, target: str, lone_file: str | None = None) -> Iter
         os.makedirs(parent, exist_ok=True)
         os.mkdir(place, _MODE)
     except (FileExistsError, NotADirectoryError):
-        raise CommandError(f"{typed}: something on the way there is a file, not a directory") from None
+        raise CommandError(f"{typed}: a part of this path is a file, not a directory") from None
     except OSError as error:
         raise not_written(typed, error) from None
     try:
@@ -99,7 +99,7 @@ def require_new_file(session: Session, typed: str, *, force: bool, example: str)
     if os.path.isdir(target):
         raise CommandError(f"{typed}: is a directory", hint=f"name a file: {example}")
     if os.path.exists(target) and not os.path.isfile(target):  # --force would put a file where a device was
-        raise CommandError(f"{typed}: is no file that could be replaced", hint=f"name a file: {example}")
+        raise CommandError(f"{typed}: is not a regular file, so it cannot be replaced", hint=f"name a file: {example}")
     if os.path.lexists(target) and not force:
         raise CommandError(f"{typed}: exists", hint="--force replaces it")
     return target

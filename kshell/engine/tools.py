@@ -33,7 +33,7 @@ TOOLS: Mapping[str, str] = {
     " by `path`, or call it with `stat` first: rows hold whole old and new values.",
     "log": "Call this for the records themselves: what was written about a topic, broker or config, in order.",
     "blame": "Call this for when a value became what it is, and which record did it.",
-    "when": "Call this for 'since when?' and 'how often?': the stretches of the log in which a row of a table fulfilled"
+    "when": "Call this for 'since when?' and 'how often?': the periods in which a row of a table fulfilled"
     " a condition. Give `where`.",
     "topics": "Call this to list or count topics. Choose rows with `where` and fields with `columns`.",
     "partitions": "Call this to list partitions: leader, replicas, ISR. Choose rows with `where`: there may be many.",

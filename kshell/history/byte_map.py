@@ -266,7 +266,7 @@ def _record(batch: Batch, index: int, cursor: _Cursor, redaction: Redaction, *, 
         cursor.number(f"{name}.attributes", "int8", ">b")
         cursor.varint(f"{name}.timestampDelta", read_varlong)
         delta, _ = read_varint(cursor.buf, cursor.position)
-        note = f"offset {batch.base_offset + delta}" if delta == index else f"wrong: {index} was to come"
+        note = f"offset {batch.base_offset + delta}" if delta == index else f"wrong: {index} was expected"
         cursor.varint(f"{name}.offsetDelta", note=note)
         hides = not redaction.show_secrets and not batch.is_control  # a metadata record has neither key nor headers
         key = _blob(cursor, f"{name}.key", is_hidden=hides, as_key=batch.is_control)

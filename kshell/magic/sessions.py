@@ -54,7 +54,7 @@ class Sessions:
         """
         options, rest = parse_options("%kafka connect", CONNECT_FLAGS, [token.text for token in tokens])
         if rest or options.name == "":
-            problem = f"more than it takes: {' '.join(rest)}" if rest else "--name needs a name"
+            problem = f"too many arguments: {' '.join(rest)}" if rest else "--name needs a name"
             raise UsageError(f"connect: {problem}", hint=_HINT)
         for pair in options.X or ():
             _refuse_secret(pair)
@@ -186,6 +186,6 @@ def _refuse_secret(pair: str) -> None:
     key, _, value = pair.partition("=")
     if any(secret_part in key.lower() for secret_part in _SECRET) and not re.fullmatch(r"\$\{[^{}]*\}", value):
         raise UsageError(
-            f"-X {key}: a credential does not belong into a notebook, which saves it",
+            f"-X {key}: do not put a credential into a notebook: the notebook saves it",
             hint="put it into a properties file (--config FILE) or a context, or refer to it: ${env:NAME}",
         )

@@ -316,7 +316,7 @@ def _report_offset(run: UndecodedRun, value: bytes, delta: int, due: int) -> Non
     decoded = decode_value(value)
     offset = run.base_offset + delta
     origin = Origin(offset, run.timestamp, decoded.name, decoded.version, run.place)
-    run.report(origin, f"the record claims offset {offset}, {run.base_offset + due} was to come", None)
+    run.report(origin, f"the record claims offset {offset}, {run.base_offset + due} was expected", None)
 
 
 def _value(value: bytes, offset: int, run: UndecodedRun) -> Partition | Undecoded:

@@ -175,7 +175,7 @@ class Framer:
         for framed in self.frame(buf, start, end):
             delta = framed.delta
             if delta < due or (run is None and delta != due):
-                raise DecodeError(f"a record claims offset delta {delta}, {due} was to come", framed.start)
+                raise DecodeError(f"a record claims offset delta {delta}, {due} was expected", framed.start)
             due = delta + 1
             run = framed if isinstance(framed, _RUNS) and framed.start < framed.end else None
             yield framed

@@ -287,7 +287,7 @@ class Chain:
                 reason = f"the batch counts {records} records over {batch.last_offset_delta + 1} offsets"
                 raise CorruptDataError(file, position, reason)
             if offset < 0 or offset + records - 1 > LAST_OFFSET:
-                reason = f"the batch has offsets {offset} to {batch.last_offset}, 0 to {LAST_OFFSET} can be"
+                reason = f"the batch has offsets {offset} to {batch.last_offset}, outside 0 to {LAST_OFFSET}"
                 raise CorruptDataError(file, position, reason)
             fault = epoch_fault(batch, file)
             if fault is not None:
@@ -302,7 +302,7 @@ class Chain:
     def _out_of_order(self, batch: Batch) -> str:
         if is_of_snapshot(batch) and not isinstance(self._epochs, FixedEpoch):
             return SNAPSHOT_IN_LOG
-        return f"the batch starts at offset {batch.base_offset}, {self.next_offset} was to come"
+        return f"the batch starts at offset {batch.base_offset}, {self.next_offset} was expected"
 
     def _end_or_damage(self, source: Windowed, batch: Batch, file: str, remaining: int) -> None:
         """Classify the bytes from ``batch`` on, which are no whole batch: set ``torn``, or raise CorruptDataError."""
@@ -316,7 +316,7 @@ class Chain:
         elif batch.size > remaining:
             self._torn_or_damaged(source, batch, file, remaining)
         else:
-            raise CorruptDataError(file, position, f"the batch claims {batch.size} bytes, {MAX_BATCH} are the most")
+            raise CorruptDataError(file, position, f"the batch claims {batch.size} bytes, the maximum is {MAX_BATCH}")
 
     def _torn_or_damaged(self, source: Windowed, batch: Batch, file: str, remaining: int) -> None:
         """Classify a batch longer than the file: torn, unless its CRC or a later whole batch shows a wrong length."""
@@ -332,7 +332,7 @@ class Chain:
                 file, batch.position, f"{claim}, and a whole batch follows at byte {next_batch.position}"
             )
         if self.next_offset is not None and batch.base_offset != self.next_offset:
-            raise CorruptDataError(file, batch.position, f"{claim}, and {self.next_offset} was to come")
+            raise CorruptDataError(file, batch.position, f"{claim}, and {self.next_offset} was expected")
         self.torn = Torn(batch.position, remaining, claim)
 
 

@@ -180,9 +180,9 @@ def offset_at(listing: Listing, time_ms: int) -> int:
         if 0 <= of <= time_ms:
             last, written = end - 1, of
     following = min((end for end, of in snapshots if end - 1 > last and of > time_ms), default=following)
-    unknown = f"nothing is known of {_iso(time_ms)}"
+    unknown = f"the state at {_iso(time_ms)} is not known"
     if last < 0:
-        reason = "there is no log" if first is None else f"the log's first record is of {_iso(first)}"
+        reason = "there is no log" if first is None else f"the log's first record was written at {_iso(first)}"
         raise OutOfReachError(f"{unknown}: {reason}", hint=reach(listing))
     if following is not None and following > last + 1 and written < time_ms:
         raise IncompleteLogError(f"{unknown}: {missing(last + 1, following)}", hint=reach(listing))

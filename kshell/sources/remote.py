@@ -66,7 +66,8 @@ def plain(place: str) -> str:
         return "/" + urllib.parse.unquote(rest).lstrip("/")
     if scheme not in _SCHEMES:
         raise UsageError(
-            f"{scheme}:/…: no file system that kshell reads", hint=f"local paths, {', '.join(_SCHEMES)}; or mount it"
+            f"{scheme}:/…: kshell cannot read this file system",
+            hint=f"give a local path or one of {', '.join(_SCHEMES)}; or mount the file system",
         )
     authority, _, path = rest[2:].partition("/") if rest.startswith("//") else ("", "", rest.lstrip("/"))
     user, at, _ = authority.rpartition("@")

@@ -88,7 +88,7 @@ def macro_calls(duckdb: Any, text: str, macros: Mapping[str, TableMacro]) -> lis
                 " ('-1h', '2026-01-31T12:00:00Z', '@NAME', 'now')",
                 text,
                 at,
-                hint="what a query computes is no point: ask for it first",
+                hint="a point cannot be computed in the query: compute it with a query of its own first",
             )
         found.append((macro, points))
     return found

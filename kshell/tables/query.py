@@ -224,7 +224,7 @@ def _statement(duckdb: Any, connection: Any, text: str) -> Any:
         raise UsageError(f"sql: one statement is needed, not {len(statements)}", hint='sql "SELECT … FROM partitions"')
     kind = statements[0].type.name
     if kind not in _READ_ONLY:
-        raise UsageError(f"sql: {kind} changes something, or is not for here: only SELECT is", hint="`man sql`")
+        raise UsageError(f"sql: {kind} changes something, or is not allowed here: only SELECT is", hint="`man sql`")
     return statements[0]
 
 

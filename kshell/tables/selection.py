@@ -91,7 +91,7 @@ def row_flags(fields: Sequence[Field]) -> tuple[Flag, ...]:
         where_flag(fields),
         Flag(
             ("--sort",),
-            "order by these fields, falling where a - is in front; null comes last",
+            "sort by these fields; put - before a field for descending order; null comes last",
             metavar="[-]FIELD,…",
             convert=lambda text: _keys(text, names),
             complete=complete_keys,
@@ -99,12 +99,12 @@ def row_flags(fields: Sequence[Field]) -> tuple[Flag, ...]:
         ),
         Flag(
             ("--columns",),
-            "these fields, in this order",
+            "show these fields, in this order",
             metavar="FIELD,…",
             convert=lambda text: _listed(text, names),
             complete=complete_names,
         ),
-        Flag(("--limit",), "no more rows than these", metavar="N", convert=count),
+        Flag(("--limit",), "show at most this many rows", metavar="N", convert=count),
         FAIL_IF_ANY,
     )
 

@@ -445,7 +445,7 @@ class Checker:
             right = self.value(node.right)
             if not right.kind.may_be("list", "object", "string"):
                 raise self.fault(
-                    f"{self.source_of(node.right)} is {right.kind.description}, which holds nothing", node.right
+                    f"{self.source_of(node.right)} is {right.kind.description}, and `in` cannot search that", node.right
                 )
             inside = {"list": right.kind.element, "object": STRING, "string": STRING}
             element = inside.get(right.kind.name, ANY)

@@ -77,7 +77,7 @@ def tokens(text: str) -> list[WhereToken]:
 
 def _unexpected(text: str, at: int) -> ExpressionError:
     instead = _FOREIGN.get(text[at : at + 2]) or _FOREIGN.get(text[at])
-    hint = f"write {instead}" if instead else "text with such characters stands in quotes"
+    hint = f"write {instead}" if instead else "put text with such characters in quotes"
     return ExpressionError("this means nothing in a condition", text, at, hint=hint)
 
 
@@ -239,13 +239,13 @@ class _Parser:
                 hint = "one comparison at a time: 1 < partitions and partitions < 9"
             elif self.next.kind == "word":
                 hint = _FOREIGN_WORDS.get(self.next.value.lower())
-            raise self.fault("nothing more is expected here but and, or", self.next, hint)
+            raise self.fault("only `and` or `or` can follow here", self.next, hint)
         return node
 
     def condition(self) -> Node:
         self.depth += 1
         if self.depth > DEEPEST:
-            raise self.fault(f"more than {DEEPEST} conditions within one another", self.next)
+            raise self.fault(f"more than {DEEPEST} conditions nested in one another", self.next)
         node = self.joined("or")
         self.depth -= 1
         return node
@@ -315,7 +315,7 @@ class _Parser:
     def items(self, opening: WhereToken) -> Node:
         self.depth += 1
         if self.depth > DEEPEST:
-            raise self.fault(f"more than {DEEPEST} lists within one another", opening)
+            raise self.fault(f"more than {DEEPEST} lists nested in one another", opening)
         elements: list[Node] = []
         while not self.is_next("]"):
             if elements:

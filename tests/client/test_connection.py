@@ -64,7 +64,7 @@ SPOILT: list[tuple[str, Fault, type[NodeError], str]] = [
     ("negative", faults.length(-5), ProtocolError, "-5 bytes is claimed"),
     ("no header", faults.raw(b"\0\0\0\2ab"), ProtocolError, "2 bytes has no header"),
     ("empty frame", faults.raw(b"\0\0\0\0"), ProtocolError, "0 bytes has no header"),
-    ("wrong correlation id", faults.wrong_correlation, ProtocolError, "the answer is to request 3, and request 2"),
+    ("wrong correlation id", faults.wrong_correlation, ProtocolError, "the answer is to request 3, but request 2"),
     ("garbage", faults.frame(b"\xff" * 40), ProtocolError, "not a DescribeClusterResponse v2"),
     ("nothing after the header", faults.frame(b""), ProtocolError, "not a DescribeClusterResponse v2"),
     ("another version", faults.other_version(0), ProtocolError, "not a DescribeClusterResponse v2"),

@@ -130,15 +130,15 @@ class TestJks:
     @pytest.mark.parametrize(
         ("data", "reason"),
         [
-            (jks_of(count=0xFFFFFFFF), "byte 12: the file is cut"),
-            (jks_of(struct.pack(">IH", 2, 0xFFFF)), "byte 18: the file is cut"),
-            (jks_of(struct.pack(">IH", 1, 0) + bytes(8) + b"\xff\xff\xff\xff"), "byte 30: the file is cut"),
+            (jks_of(count=0xFFFFFFFF), "byte 12: the file is truncated"),
+            (jks_of(struct.pack(">IH", 2, 0xFFFF)), "byte 18: the file is truncated"),
+            (jks_of(struct.pack(">IH", 1, 0) + bytes(8) + b"\xff\xff\xff\xff"), "byte 30: the file is truncated"),
             (jks_of(struct.pack(">IH", 3, 0) + bytes(20)), "unknown kind 3"),
             (jks_of(entry_of(b"x", kind=b"PGP")), "not X.509"),
-            (jks_of(entry_of(b"x"), count=2), "the file is cut"),
+            (jks_of(entry_of(b"x"), count=2), "the file is truncated"),
             (jks_of(entry_of(b"x"), b"more", count=1), "bytes after the last entry"),
-            (b"", "byte 0: the file is cut"),
-            (b"\xfe\xed\xfe\xed", "byte 0: the file is cut"),
+            (b"", "byte 0: the file is truncated"),
+            (b"\xfe\xed\xfe\xed", "byte 0: the file is truncated"),
         ],
     )
     def test_hostile_lengths_are_refused_at_once(self, data: bytes, reason: str) -> None:

@@ -101,9 +101,9 @@ BAD = [
     ("dump --type NO_SUCH", "NO_SUCH: no record has that type", None),
     ("cat", "cat: PATH is missing", "help cat"),
     ("grep", "grep: PATTERN is missing", "help grep"),
-    ("pwd a b", "pwd: more than it takes: a b", "help pwd"),
-    ("cd a b", "cd: more than it takes: b", None),
-    ("set a b c", "set: more than it takes: c", None),
+    ("pwd a b", "pwd: too many arguments: a b", "help pwd"),
+    ("cd a b", "cd: too many arguments: b", None),
+    ("set a b c", "set: too many arguments: c", None),
 ]
 
 

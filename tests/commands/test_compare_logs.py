@@ -124,7 +124,7 @@ def test_the_records_that_differ(tmp_path: Path) -> None:
     ]
     assert [record["type"] for record in two["otherRecords"]] == ["LEADER_CHANGE"]
     assert two["comparedWith"] == one["copy"]
-    assert "drops it" in two["reason"]
+    assert "truncates them" in two["reason"]
 
 
 def test_in_one_epoch_only_the_records_that_differ(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_a_log_that_ends_before_its_snapshot_is_never_called_whole(tmp_path: Pat
     whole, cut = builders.copy_of(ROLLED / "controller-3001", tmp_path / "whole"), cut_copy(tmp_path / "cut", size=size)
     (row,) = [row for row in compare(whole, cut) if row["copy"] == str(cut)]
     assert row["state"] == "damaged" and row["endOffset"] == 947
-    assert f"before the snapshot {max(cut.glob('*.checkpoint')).name} does" in row["damage"][0]
+    assert f"before the end of snapshot {max(cut.glob('*.checkpoint')).name}: " in row["damage"][0]
     assert code(whole, cut) == 4
     # Next to a damaged copy, too, it is none to keep.
     builders.flip(max(whole.glob("*.log")), 500)

@@ -155,6 +155,6 @@ def test_a_property_on_the_line_is_refused_and_not_forgotten(capsys: pytest.Capt
     ):
         assert cli.main(line) == 2
         out, error = capsys.readouterr()
-        assert "-X is not kept: a property may be a password" in error
+        assert "-X is not stored in a context: a property may be a password" in error
         assert "hunter2" not in out + error
     assert not (home / "config").exists()

@@ -314,7 +314,7 @@ def test_a_time_after_the_last_record_says_that_nothing_is_newer(sample: Session
     assert run(sample, line).exit_code == 0
     point = line.split()[1]
     assert sample.remarks[0].startswith(
-        f"nothing is newer than {point}: the last record is of 2026-11-21T15:11:24.494Z"
+        f"no record is newer than {point}: the last one was written at 2026-11-21T15:11:24.494Z"
     )
     assert run(sample, "diff now now").exit_code == 0 and sample.remarks == []
 

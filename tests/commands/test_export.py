@@ -379,7 +379,7 @@ def test_the_name_may_say_the_format(sample: Session, tmp_path: Path) -> None:
     assert "is a directory" in sample.remarks[-1]
     with pytest.raises(UsageError, match="--format is missing"):
         run(sample, f"export {tmp_path}/out --table users")
-    with pytest.raises(UsageError, match=r"--format is missing, and \.xlsx names none"):
+    with pytest.raises(UsageError, match=r"--format is missing, and the ending \.xlsx is not that of a format"):
         run(sample, f"export {tmp_path}/out.xlsx --table users")
 
 

@@ -304,7 +304,7 @@ def test_what_is_possible_says_of_how_many_nodes_and_whether_anything_is_left_to
 
 def test_nodes_that_do_not_say_what_they_support_are_not_counted() -> None:
     told = lines(opened(FIXTURES / "3.3.2" / "broker-0"), "features --can-upgrade 3.3")[0]
-    assert told.endswith("2 of 3 nodes support it, and of the others it is not known")
+    assert told.endswith("2 of 3 nodes support it, and whether the others do is not known")
 
 
 def test_without_a_node_nothing_is_said_of_nodes(tmp_path: Path) -> None:

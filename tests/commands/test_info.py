@@ -116,7 +116,7 @@ def test_damage(tmp_path: Path) -> None:
     kinds = by_kind(sections(session, "info"))
     reasons = "\n".join(row["reason"] for row in kinds["damage"])
     assert "CRC" in reasons
-    assert "the snapshot is cut" in reasons
+    assert "the snapshot is truncated" in reasons
     assert kinds["skipped"][0]["record"] == "REMOVE_TOPIC_RECORD"
     assert "torn tail" in kinds
     assert run(session, "info").exit_code == EXIT_DATA

@@ -388,6 +388,6 @@ def test_a_path_where_something_is_or_was_may_have_no_record_in_sight(sample: Se
 
 def test_since_a_time_after_the_last_record_says_so(sample: Session) -> None:
     assert rows(sample, "log --since -10m") == []
-    note = "nothing is newer than -10m: the last record is of 2026-11-21T15:11:24.494Z, "
-    assert sample.remarks[0].startswith(note) and sample.remarks[0].endswith("`end-10m` counts from there")
+    note = "no record is newer than -10m: the last one was written at 2026-11-21T15:11:24.494Z, "
+    assert sample.remarks[0].startswith(note) and sample.remarks[0].endswith("`end-10m` counts back from it")
     assert rows(sample, "log --since end-10m") and sample.remarks == []

@@ -141,7 +141,7 @@ class TestSet:
             ]
             change = {"name": "kafka.server.KafkaApis", "configOperation": SET, "value": "DEBUG"}
             assert changes(quorum) == [(2, LOGGER, "2", [change])]
-            assert session.notes() == ["controller 2 keeps this level until it restarts: nothing is written down"]
+            assert session.notes() == ["controller 2 keeps this level until it restarts: the change is not stored"]
 
     def test_a_node_that_only_says_that_it_did_is_not_believed(self) -> None:
         with Quorum() as quorum:

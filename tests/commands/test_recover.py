@@ -298,7 +298,7 @@ def test_nothing_is_ever_written_over(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="exists, and is not an empty directory"):
         recover(str(copy), "--to", str(tmp_path / "full"), *voters)
     for inside in (copy, copy / "new", copy / METADATA_DIRECTORY / "new"):
-        with pytest.raises(CommandError, match="is in a copy"):
+        with pytest.raises(CommandError, match="is inside a copy"):
             recover(str(copy), "--to", str(inside), *voters)
     assert os.listdir(tmp_path / "full") == ["mine"]
 
@@ -321,7 +321,7 @@ def test_a_source_that_is_not_among_the_copies_is_not_looked_at_and_that_is_said
     for line in (f"recover {BEHIND}", f"compare-logs {BEHIND} {BEHIND}"):
         session = opened(BROKER)
         run(session, line)
-        assert any("is not looked at: only the directories" in remark for remark in session.remarks), line
+        assert any("is not read: only the directories" in remark for remark in session.remarks), line
         session = opened(BEHIND)
         run(session, line)
-        assert not any("is not looked at" in remark for remark in session.remarks), line
+        assert not any("is not read: only" in remark for remark in session.remarks), line

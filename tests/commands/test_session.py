@@ -178,7 +178,7 @@ def test_source_within_source(sample: Session, tmp_path: Path) -> None:
 
 def test_source_of_what_is_no_text(sample: Session, tmp_path: Path) -> None:
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
-    for name, said in (("bytes", "no text"), ("missing", "No such file"), (".", "Is a directory")):
+    for name, said in (("bytes", "not UTF-8 text"), ("missing", "No such file"), (".", "Is a directory")):
         with pytest.raises(CommandError, match=said):
             run(sample, f"source {tmp_path / name}")
 

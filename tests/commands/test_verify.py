@@ -88,11 +88,11 @@ def test_a_log_that_ends_before_its_snapshot_lacks_records(tmp_path: Path, size:
     log = max(directory.glob("*.log"))
     os.truncate(log, size)
     row = checks(directory)[log.name]
-    assert row["verdict"] == "incomplete" and "its end is missing" in row["reason"]
+    assert row["verdict"] == "incomplete" and "the end of the log is missing" in row["reason"]
     assert "normal" not in row["reason"]
     assert code(directory) == code(directory, "verify --deep") == EXIT_FINDING
     notes = opened(directory).loaded.notes
-    assert any("before the snapshot" in note and "compare-logs" in note for note in notes)
+    assert any("before the end of snapshot" in note and "compare-logs" in note for note in notes)
     assert not any("normal while a server writes" in note for note in notes)
 
 
@@ -170,7 +170,7 @@ def test_a_missing_segment_is_named_by_the_one_after_it(tmp_path: Path) -> None:
     assert len(segments) > 2
     segments[1].unlink()
     row = checks(directory)[segments[2].name]
-    assert row["verdict"] == "incomplete" and "was to come" in row["reason"]
+    assert row["verdict"] == "incomplete" and "was expected" in row["reason"]
     assert code(directory) == EXIT_FINDING
 
 
@@ -355,7 +355,7 @@ def test_a_link_to_nothing_where_a_file_of_the_log_was_is_no_good_answer(tmp_pat
     directory = builders.copy_of(SMALL, tmp_path)
     (directory / "00000000000000000009.log").symlink_to(tmp_path / "nowhere")
     found = checks(directory)["00000000000000000009.log"]
-    assert (found["verdict"], found["reason"]) == ("not-read", "a link to what is not there: left out")
+    assert (found["verdict"], found["reason"]) == ("not-read", "a link to a file that does not exist: left out")
     assert code(directory) == EXIT_SOURCE
 
 

@@ -46,7 +46,7 @@ def huge_claim() -> bytes:
 LOGS: dict[str, tuple[bytes, str]] = {
     "nothing but zeros": (b"", "zero bytes"),
     "batches, then zeros": (GOOD, "zero bytes"),
-    "a batch that claims two gigabytes": (huge_claim(), f"claims 2000000000 bytes, {MAX_BATCH} are the most"),
+    "a batch that claims two gigabytes": (huge_claim(), f"claims 2000000000 bytes, the maximum is {MAX_BATCH}"),
     "damage, then zeros": (GOOD + b"\x01" * 100, "magic 1"),
 }
 

@@ -45,7 +45,7 @@ COMMANDS = (
 OF_MANY = ("support-bundle OUT/b.zip", "report --to OUT/r.html")
 """These run many of the others."""
 ALARM = re.compile(
-    r'damage(?!": (?:null|\[\]))|corrupt|vanish|incomplete|disagree|no(?:t a)? whole|was to come|Traceback'
+    r'damage(?!": (?:null|\[\]))|corrupt|vanish|incomplete|disagree|no(?:t a)? whole|was expected|Traceback'
     r"|fault of kshell"
 )
 

@@ -176,7 +176,7 @@ def test_behind_a_first_segment_that_is_empty_offsets_are_missing(tmp_path: Path
     for command in ("health", "status", "info"):
         took = measured("-d", str(tmp_path), command)
         check(took, 4)
-        assert "the segment starts at offset 7, 0 was to come" in took.text
+        assert "the segment starts at offset 7, 0 was expected" in took.text
 
 
 def test_empty_files_hold_nothing(tmp_path: Path) -> None:

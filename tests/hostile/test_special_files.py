@@ -167,7 +167,7 @@ def test_the_owner_of_a_log_directory_is_asked_of_a_file(directory: Path) -> Non
     pipe(root / "orders-0/partition.metadata")
     (found,) = strays.read(str(root), 1).replicas
     assert (found.topic, found.topic_id) == ("orders", None)
-    with pytest.raises(CommandError, match=r"has no meta\.properties that says whose it is"):
+    with pytest.raises(CommandError, match=r"has no meta\.properties that names its broker"):
         strays.read(str(root), None)
 
 

@@ -57,7 +57,7 @@ QUESTIONS = (
 ANSWERS_NO = ("health", "diff")
 """Commands that may say no: there is one broker only, and there are changes."""
 ALARM = re.compile(
-    r'damage(?!": (?:null|\[\]))|corrupt|vanish|incomplete|no(?:t a)? whole|left out|was to come|Traceback'
+    r'damage(?!": (?:null|\[\]))|corrupt|vanish|incomplete|no(?:t a)? whole|left out|was expected|Traceback'
 )
 """What no answer says of a directory that is well; ``info`` has a field for damage."""
 ROWS_OF_DUMP = ("dump", "follow")

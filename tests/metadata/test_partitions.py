@@ -109,8 +109,8 @@ def test_offsets_that_jump_inside_a_run_are_listed_when_the_topic_is_opened() ->
     assert replayer.problems == []
     assert topic.partition_ids() == topic.copy().partition_ids() == list(range(60))
     assert [(problem.origin.offset, problem.reason) for problem in replayer.problems] == [
-        (52, "the record claims offset 52, 51 was to come"),
-        (52, "the record claims offset 52, 53 was to come"),
+        (52, "the record claims offset 52, 51 was expected"),
+        (52, "the record claims offset 52, 53 was expected"),
     ]
 
 

@@ -49,9 +49,9 @@ def test_a_sound_log() -> None:
 
 
 def test_offsets_have_no_gap_and_no_overlap() -> None:
-    assert damage(data(0, 1, 2), data(3, 1)) == (1, "the batch starts at offset 3, 2 was to come")
-    assert damage(data(0, 1, 2), data(1, 1)) == (1, "the batch starts at offset 1, 2 was to come")
-    assert damage(data(4, 1), start=3) == (0, "the batch starts at offset 4, 3 was to come")
+    assert damage(data(0, 1, 2), data(3, 1)) == (1, "the batch starts at offset 3, 2 was expected")
+    assert damage(data(0, 1, 2), data(1, 1)) == (1, "the batch starts at offset 1, 2 was expected")
+    assert damage(data(4, 1), start=3) == (0, "the batch starts at offset 4, 3 was expected")
 
 
 def test_a_batch_counts_its_records() -> None:
@@ -186,7 +186,7 @@ def test_a_length_that_reaches_past_the_end_is_told_from_a_torn_end() -> None:
     where, reason = damage(data(0, 1), longer(data(1, 1), 500), data(2, 1))
     assert where == 1
     assert "a whole batch follows" in reason
-    assert "7 was to come" in damage(data(6, 1), data(9, 1)[:-1])[1]
+    assert "7 was expected" in damage(data(6, 1), data(9, 1)[:-1])[1]
 
 
 @pytest.mark.parametrize("length", [0, 48, -1, -(2**31)])

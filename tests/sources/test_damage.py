@@ -286,7 +286,7 @@ def test_a_snapshot_that_ends_inside_a_batch_of_the_log_is_told(tmp_path: Path) 
     file = directory / "00000000000000000000.log"
     (note,) = session.loaded.notes
     assert note.startswith(
-        f"{file}: byte 0: the snapshot ends inside this batch, at offset 2: perhaps it is not of this log"
+        f"{file}: byte 0: the snapshot ends inside this batch, at offset 2: perhaps it belongs to another log"
     )
     assert len(rows(session, "topics")) == 6  # as Kafka replays them
     damaged = {row["file"]: row["reason"] for row in rows(session, "verify") if row["verdict"] == "damaged"}

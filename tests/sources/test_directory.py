@@ -265,7 +265,7 @@ def test_a_gap_between_segments_ends_the_log(inner: Path) -> None:
     assert keys(loaded) == [0, 1]
     (damage,) = loaded.damage
     assert isinstance(damage, IncompleteLogError)
-    assert "starts at offset 5, 2 was to come" in damage.message
+    assert "starts at offset 5, 2 was expected" in damage.message
 
 
 def test_several_segments(inner: Path) -> None:

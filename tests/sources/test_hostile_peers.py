@@ -197,7 +197,7 @@ def test_a_leader_that_answers_at_once_and_brings_nothing_is_not_hammered(quorum
     quorum.on("Fetch", answers(lambda asked: partition(highWatermark=100)))
     error = failure_of(source_of(quorum).load, quorum)
     assert isinstance(error, SourceTimeoutError)
-    assert "nothing comes after offset 0" in error.reason
+    assert "the leader sends nothing after offset 0" in error.reason
 
 
 def test_a_watermark_that_rises_and_brings_nothing_is_not_hammered(quorum: Quorum) -> None:

@@ -105,7 +105,7 @@ def test_a_gap_between_segments_is_stepped_over_and_named(tmp_path: Path) -> Non
     assert names(opened(tmp_path, STOP)) == ["t1"]
     session = opened(tmp_path, SKIP)
     assert names(session) == ["t1", "t7"]
-    assert session.exit_code() == 4 and "2 was to come" in session.problems()[0]
+    assert session.exit_code() == 4 and "2 was expected" in session.problems()[0]
 
 
 def test_python_and_the_command_line_have_the_option(tmp_path: Path) -> None:

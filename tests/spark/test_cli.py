@@ -70,7 +70,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (("doctor", "--as-of", "4"), "doctor: there is no option --as-of\n`help doctor` lists them\n"),
         (("doctor", "--show-secrets"), "doctor: there is no option --show-secrets\n"),
         (("doctor", "--qick"), "doctor: there is no option --qick\ndid you mean --quick?\n"),
-        (("doctor", "more"), "doctor: more than it takes: more\n"),
+        (("doctor", "more"), "doctor: too many arguments: more\n"),
         (("doctor", "--conf", "x=y"), "doctor: --conf: 'x=y' is not spark.NAME=VALUE\n"),
         (("doctor", "--quick", "--master", "local[0]"), "local[0]: no master on this machine\n"),
         (("--nope",), "there is no option --nope\n"),

@@ -212,7 +212,7 @@ def _unreachable(endpoint: str, node: str, error: Exception) -> NoReturn:
     if isinstance(error, ssl.SSLCertVerificationError):
         reason, hint = error.verify_message, "its certificate is checked against ssl.truststore.*, or the system's"
     elif isinstance(error, TimeoutError):
-        reason = "no whole answer in time"
+        reason = "no complete answer in time"
         hint = "sasl.login.connect.timeout.ms and sasl.login.read.timeout.ms set how long to wait, within"
         hint += " socket.connection.setup.timeout.ms"
     elif isinstance(error, ValueError | http.client.InvalidURL):
@@ -220,7 +220,7 @@ def _unreachable(endpoint: str, node: str, error: Exception) -> NoReturn:
     elif isinstance(error, OSError) and error.strerror:
         reason = error.strerror
     elif isinstance(error, http.client.HTTPException | OSError):
-        reason = f"the answer is not HTTP, or is cut ({type(error).__name__})"
+        reason = f"the answer is not HTTP, or is truncated ({type(error).__name__})"
     else:
         reason, hint = "the answer is too large for one with a token", "is it the URL of a token endpoint?"
     raise AuthenticationError(node, f"the token endpoint {_public_url(endpoint)}: {reason}", hint=hint) from None

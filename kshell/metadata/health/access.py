@@ -50,7 +50,7 @@ def _acl_text(acl: Acl) -> str:
 @check(
     "orphanedConfig",
     WARNING,
-    "configs of a topic that is not there: they would hold for a new one of that name",
+    "configs of a topic that does not exist: they would apply to a new topic of that name",
     (
         Cure(
             "Kafka changes only configs of topics that are there: create the topic, and delete it if it is not needed,"
@@ -141,7 +141,7 @@ def wide_open_acl(state: CheckedState) -> Iterator[Observation]:
 @check(
     "orphanedAcl",
     INFO,
-    "an ACL of topics that are not there: it would hold for a new one of that name",
+    "an ACL of topics that do not exist: it would apply to a new topic of that name",
     (Cure("if the topic is gone for good: {0}", (_REMOVE_ACL,)),),
 )
 def orphaned_acl(state: CheckedState) -> Iterator[Observation]:
@@ -228,7 +228,8 @@ def few_scram_iterations(state: CheckedState) -> Iterator[Observation]:
     "a delegation token is past its expiry: who uses it is refused",
     (
         Cure(
-            "nothing, if it is not used: the controller removes it within an hour; else a new one, as its owner: {0}",
+            "nothing, if it is not used: the controller removes it within an hour; otherwise create a new one as its"
+            " owner: {0}",
             ("kafka-delegation-tokens.sh --create --max-life-time-period -1 {renewers}",),
         ),
     ),

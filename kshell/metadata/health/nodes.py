@@ -100,7 +100,7 @@ def stale_registration(state: CheckedState) -> Iterator[Observation]:
     WARNING,
     "a broker is in controlled shutdown: its leaders move elsewhere",
     "wait until its process has ended, and start it again if it is to serve: partitions whose last replica in sync it"
-    " has wait for it; what keeps it is a partition that it leads (`partitions --where 'leader == {id}'`), or a broker"
+    " has wait for it; it is held up by a partition that it leads (`partitions --where 'leader == {id}'`), or a broker"
     " that does not keep up with the metadata log (`quorum`)",
 )
 def broker_shutting_down(state: CheckedState) -> Iterator[Observation]:
@@ -164,7 +164,7 @@ def stale_controller(state: CheckedState) -> Iterator[Observation]:
 @check(
     "evenVoters",
     WARNING,
-    "an even number of voters bears no more failures than one voter less",
+    "an even number of voters tolerates no more failures than one voter fewer",
     (
         Cure(
             "add a controller (format it with kafka-storage.sh format --no-initial-controllers, start it, then"
@@ -359,7 +359,7 @@ def no_snapshot(state: CheckedState) -> Iterator[Observation]:
 @check(
     "noSnapshotYet",
     INFO,
-    "there is no snapshot: as it is for the first hour of a cluster",
+    "there is no snapshot, which is normal in the first hour of a cluster",
     "nothing, unless snapshots were there before: servers write one an hour, or after 20 MiB of log",
 )
 def no_snapshot_yet(state: CheckedState) -> Iterator[Observation]:

@@ -190,7 +190,7 @@ def offline_directory(state: CheckedState, partition_state: PartitionState) -> O
 @partition_check(
     "atMinIsr",
     WARNING,
-    "one more replica lost, and acks=all is refused; of an ISR of one, the partition is offline",
+    "if one more replica is lost, acks=all is refused; with an ISR of one, the partition goes offline",
     _RETURN,
     problem=AT_MIN_ISR,
 )
@@ -320,7 +320,7 @@ def unregistered_replica(state: CheckedState, partition_state: PartitionState) -
 @partition_check(
     "rackViolation",
     WARNING,
-    "replicas share racks though there are others: one rack lost takes several",
+    "replicas share racks although there are other racks: the loss of one rack takes several",
     "move replicas to brokers in other racks",
     problem=RACKS,
 )
@@ -345,7 +345,7 @@ def rack_violation(state: CheckedState, partition_state: PartitionState) -> Obse
 @topic_check(
     "singleReplica",
     WARNING,
-    "one replica only: a broker lost is the data lost",
+    "only one replica: if its broker is lost, the data is lost",
     "add replicas",
 )
 def single_replica(state: CheckedState, topic_state: TopicState) -> Observation | None:
@@ -388,7 +388,7 @@ _MIN_ISR = (
 @topic_check(
     "minIsrAboveReplicas",
     WARNING,
-    "min.insync.replicas is above the replication factor: it does not hold what it promises",
+    "min.insync.replicas is above the replication factor: it guarantees less than it says",
     _MIN_ISR,
 )
 def min_isr_above(state: CheckedState, topic_state: TopicState) -> Observation | None:
@@ -401,7 +401,7 @@ def min_isr_above(state: CheckedState, topic_state: TopicState) -> Observation |
 @topic_check(
     "minIsrEqualsReplicas",
     WARNING,
-    "every replica must be in sync: one broker restarted, and acks=all is refused",
+    "every replica must be in sync: while one broker restarts, acks=all is refused",
     _MIN_ISR,
 )
 def min_isr_equals(state: CheckedState, topic_state: TopicState) -> Observation | None:

@@ -53,7 +53,7 @@ def brokers(nodes: Nodes, delta: Delta, notes: list[str]) -> dict[str, int]:
     write(delta, [answers.configs for answers in own.values() if answers.configs is not None], notes)
     _write_silent(delta, own, notes)
     if listed and "isFenced" not in listed[0]:
-        notes.append("brokers that are fenced are not in the image: brokers tell them from Kafka 4.0 on")
+        notes.append("fenced brokers are not in the image: brokers report them only from Kafka 4.0 on")
     return finalized
 
 

@@ -62,7 +62,7 @@ class BrokerSource(Source):
         """Load the present image. Raises SourceError if no broker answers, or if ``until`` asks for the past."""
         if until is not None:
             raise SourceError(NO_LOG, hint=WHERE_LOGS_ARE)
-        partial = [f"{self.name}: the image is partial: it has what brokers tell, and what the principal may see"]
+        partial = [f"{self.name}: the image is partial: it has only what brokers report and the principal may see"]
         image, notes = self.image(progress=progress)
         self._queried_at = time.monotonic()
         return Loaded(

@@ -155,15 +155,15 @@ def reason(verdict: CopyVerdict, reference: Copy) -> str | None:
     if verdict.divergence is None or verdict.peer is None:
         return None
     offset, mine, theirs, why = verdict.divergence
-    parts = f"diverges from {verdict.peer.path} at offset {offset}"
+    diverges = f"diverges from {verdict.peer.path} at offset {offset}"
     epochs = f"epoch {mine.epoch} here, {theirs.epoch} there"
     if why is not None:
-        return f"{parts} ({epochs}), and no election explains it: {why}"
+        return f"{diverges} ({epochs}), and no election explains it: {why}"
     last = verdict.peer.last_epoch
     return (
-        f"{parts} ({epochs}): {verdict.peer.path} goes before it, its last epoch is {last}, here it is"
-        f" {verdict.copy.last_epoch}. No leader up to epoch {last} has committed what is here from {offset} on: the"
-        " node drops it when it follows one"
+        f"{diverges} ({epochs}): {verdict.peer.path} wins an election, because its last epoch is {last}, and here it is"
+        f" {verdict.copy.last_epoch}. No leader up to epoch {last} has committed the records here from {offset} on: the"
+        " node truncates them when it follows a leader"
     )
 
 

@@ -203,7 +203,7 @@ def _local_files(path: str, unreadable: list[str]) -> Iterator[_File]:
                 status = entry.stat()
             except FileNotFoundError:
                 if entry.is_symlink():
-                    unreadable.append(f"{entry.path}: a link to what is not there: left out")
+                    unreadable.append(f"{entry.path}: a link to a file that does not exist: left out")
                 continue  # deleted while we list: a running server does that
             except OSError as error:  # a link to itself
                 unreadable.append(f"{entry.path}: {error.strerror}: left out")

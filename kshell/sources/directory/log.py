@@ -108,7 +108,7 @@ class LogReader:
         """Whether to read a segment: it starts where the one before it ended, or the gap may be stepped over."""
         if self._next is None or segment.base_offset in (None, self._next):
             return True
-        reason = f"the segment starts at offset {segment.base_offset}, {self._next} was to come"
+        reason = f"the segment starts at offset {segment.base_offset}, {self._next} was expected"
         self.damage.append(IncompleteLogError(f"{segment.path}: {reason}"))
         if not self._resume:
             return False

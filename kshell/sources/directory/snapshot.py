@@ -83,7 +83,7 @@ class SnapshotReader:
             if self._progress:
                 self._progress(batch.end, source.size, path)
         if chain.torn is not None:
-            raise CorruptDataError(path, chain.torn.position, f"the snapshot is cut: {chain.torn.reason}")
+            raise CorruptDataError(path, chain.torn.position, f"the snapshot is truncated: {chain.torn.reason}")
         if last is None or not holds(last, SNAPSHOT_FOOTER):
             raise CorruptDataError(path, source.size, "the snapshot has no footer: it was not completed")
 

@@ -290,8 +290,8 @@ def replay_log(
             break
         if batch.base_offset < start <= batch.last_offset:  # Kafka takes a snapshot between two batches
             notes.append(
-                f"{file}: byte {batch.position}: the snapshot ends inside this batch, at offset {start}: perhaps it is"
-                " not of this log, and the answer is mixed of two; `verify --deep` compares them"
+                f"{file}: byte {batch.position}: the snapshot ends inside this batch, at offset {start}: perhaps it"
+                " belongs to another log, and the answer mixes the two; `verify --deep` compares them"
             )
         try:
             if batch.last_offset >= start:
@@ -341,7 +341,7 @@ def add_notes(loaded: Loaded) -> None:
 
 def ends_before(log_end: int, snapshot: str) -> str:
     """Say that a log ends before one of its snapshots does."""
-    return f"the log ends at offset {log_end}, before the snapshot {snapshot} does: its end is missing"
+    return f"the log ends at offset {log_end}, before the end of snapshot {snapshot}: the end of the log is missing"
 
 
 def missing_end(source: Source, listing: Listing, read_end: int | None, newest: SnapshotFile | None) -> str | None:

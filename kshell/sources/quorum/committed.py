@@ -91,7 +91,7 @@ class Committed:
     def prepend(self, older: Mirror) -> None:
         """Put an older part before the log. Raises IncompleteLogError unless it ends where the log starts."""
         if older.end != self.start:
-            raise IncompleteLogError(f"{self._name}: the leader's log ends at {older.end}, {self.start} was to come")
+            raise IncompleteLogError(f"{self._name}: the leader's log ends at {older.end}, {self.start} was expected")
         self.log.prepend(older)
 
     def listing(self, beside: Mapping[str, str], log_start: int) -> Listing:

@@ -209,9 +209,9 @@ class _Partial:
         """What is wrong with a piece; ``None`` if it is the one that was asked for."""
         position, size, data = piece.position, piece.size, piece.data
         if piece.snapshot != self.snapshot:
-            return f"a piece of snapshot {tuple(piece.snapshot)} came, {tuple(self.snapshot)} was asked for"
+            return f"a piece of snapshot {tuple(piece.snapshot)} came, but {tuple(self.snapshot)} was requested"
         if position != self.position:
-            return f"a piece from byte {position} on came, {self.position} was asked for"
+            return f"a piece from byte {position} came, but byte {self.position} was requested"
         if self.size is not None and size != self.size:
             return f"the snapshot's size is said to be {size} bytes, and was said to be {self.size}"
         if not 0 < size <= _MOST_BYTES:
@@ -219,7 +219,7 @@ class _Partial:
         if not data or position + len(data) > size:
             return f"a piece of {len(data)} bytes at byte {position} does not fit {size} bytes"
         if len(data) > MAX_BYTES:
-            return f"a piece of {len(data)} bytes came, {MAX_BYTES} were asked for"
+            return f"a piece of {len(data)} bytes came, but {MAX_BYTES} were requested"
         return None
 
     def contents(self, node: str) -> bytes | mmap.mmap:

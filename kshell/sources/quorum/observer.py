@@ -165,7 +165,9 @@ class Observer:
         """The error for a leader that answers, but sends nothing committed after offset ``end``, though more is due."""
         high_watermark = self.high_watermark
         reason = (
-            "the leader does not say what is committed" if high_watermark < 0 else f"nothing comes after offset {end}"
+            "the leader does not say what is committed"
+            if high_watermark < 0
+            else f"the leader sends nothing after offset {end}"
         )
         hint = "do most voters run? default.api.timeout.ms sets how long to wait"
         return SourceTimeoutError(source, reason, api=FETCH.name, hint=hint)

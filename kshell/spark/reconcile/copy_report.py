@@ -307,8 +307,7 @@ def _exclusion_reason(row: Row, verdict: CopyVerdict) -> str | None:
     offset, batch, other_batch, _ = verdict.divergence
     return (
         f"diverges from {verdict.peer.path} at offset {offset} (epoch {batch.epoch} here, {other_batch.epoch} there),"
-        " and no election explains it: a snapshot shows that those records are committed, or the logs share nothing"
-        " before"
+        " and no election explains it: the records there are committed, or no record before them is the same"
     )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from kshell.spark.reconcile import BadBatches
 
-HINT = "nothing of the step counts; where executors run elsewhere, they must reach the same paths"
+HINT = "the step is not committed; executors on other machines must reach the same paths"
 _IN_LOG = "kind = 'batch' and not isSnapshot"
 _PLACE = ["file", "position", "kind"]
 

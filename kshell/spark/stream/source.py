@@ -52,8 +52,8 @@ class MicroBatchPlanner(_spark.DataSourceStreamReader, _Mixed):  # type: ignore[
             raise UsageError("a stream has no view files", hint="records, quarantine, or a record type")
         for name in options.moving:
             raise UsageError(
-                f"{name}: a stream has no point that is a while ago: after a restart it is another one",
-                hint="say it as a time (2026-01-31T12:00:00Z) or an offset",
+                f"{name}: a stream takes no relative time: after a restart it would be another moment",
+                hint="give a time (2026-01-31T12:00:00Z) or an offset",
             )
         self._options = options
         self._within: Bounds | None = None

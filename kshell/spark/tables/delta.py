@@ -351,7 +351,7 @@ class DeltaTable:
         if newest is not None and newest.version() > self.version:
             return CommandError(
                 f"{self.place}: another writer has committed meanwhile",
-                hint="nothing of this step counts; run it again",
+                hint="this step is not committed; run it again",
             )
         return CommandError(f"{self.place}: {_reason(error)}")
 

@@ -26,9 +26,16 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 SPARK_FLAGS = (
-    Flag(("--master",), "where Spark runs: local[2], spark://…, yarn, k8s://…, sc://… (all cores of here)", "URL"),
+    Flag(
+        ("--master",), "where Spark runs: local[2], spark://…, yarn, k8s://…, sc://… (default: all local cores)", "URL"
+    ),
     Flag(("--conf",), "a setting of Spark", "NAME=VALUE", convert=_setting, repeat=True),
-    Flag(("--spark-log",), "what Spark says here: off, error, warn, info, debug (error)", "LEVEL", default="error"),
+    Flag(
+        ("--spark-log",),
+        "the level of Spark's log here: off, error, warn, info, debug (default: error)",
+        "LEVEL",
+        default="error",
+    ),
 )
 """Options of every verb that starts a session."""
 

@@ -54,7 +54,7 @@ VERB = Verb(
         OUT,
         Flag(
             ("--target",),
-            f"about so many megabytes a file; larger ones stay ({_TARGET_MB})",
+            f"the size of a file in megabytes, about; larger files stay (default: {_TARGET_MB})",
             "MB",
             _megabytes,
             _TARGET_MB,
@@ -62,7 +62,7 @@ VERB = Verb(
     ),
     examples=(Example(f"{NAME} optimize --out tables", "after many steps"),),
     description=(
-        "Rows stay what they are. It is a step of its own, Delta's OPTIMIZE of every table: killed, it does not count."
-        " The files that it replaces stay for readers until `vacuum`. Spark is not started."
+        "Rows stay what they are. It is a step of its own, Delta's OPTIMIZE of every table; if it is killed, it is not"
+        " committed. The files that it replaces stay for readers until `vacuum`. Spark is not started."
     ),
 )

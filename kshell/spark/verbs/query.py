@@ -45,7 +45,7 @@ def run(args: QueryArguments) -> Rows:
 
     keywords = _IDENTIFIER.findall(_APART.sub(" ", args.sql.lower())) or [""]
     if keywords[0] not in _READS or "insert" in keywords:  # WITH … and FROM … may go on with INSERT
-        raise UsageError("query: only SELECT is for here", hint=f'{NAME} query --out DIR "SELECT … FROM partitions"')
+        raise UsageError("query: only SELECT is allowed", hint=f'{NAME} query --out DIR "SELECT … FROM partitions"')
     with open_warehouse(args) as place:
         if not place.warehouse.state.step:
             raise place.warehouse.no_tables()
@@ -56,7 +56,7 @@ def run(args: QueryArguments) -> Rows:
         place.progress.stop()
         if unknown:
             more = f" and {len(unknown) - _NAMED:,} more" if len(unknown) > _NAMED else ""
-            note = f"nothing is known then of {', '.join(unknown[:_NAMED])}{more}: the views leave them out"
+            note = f"nothing is known at that point of {', '.join(unknown[:_NAMED])}{more}: the views leave them out"
             sys.stderr.write(f"{NAME}: note: {terminal(note)}\n")
         return answer
 
@@ -129,5 +129,5 @@ VERB = Verb(
         ),
         Example(f'{NAME} query --out tables --as-of -1d "SELECT * FROM current_acls"', "as it was yesterday"),
     ),
-    description="Silver tables have a row a version; the views `current_…` are the shell's tables, of all clusters.",
+    description="Silver tables have a row per version; the views `current_…` are the shell's tables, of all clusters.",
 )

@@ -102,12 +102,16 @@ VERB = Verb(
     arguments=ReportVerbArguments,
     flags=(
         OUT,
-        Flag(("--cluster",), "of that cluster alone (all of them together)", "ID", convert=utf8),
+        Flag(("--cluster",), "only this cluster (default: all of them together)", "ID", convert=utf8),
         Flag(
-            ("--name",), "what people call a cluster (else the id's beginning)", "ID=NAME", convert=_named, repeat=True
+            ("--name",),
+            "a name for a cluster (default: the beginning of its id)",
+            "ID=NAME",
+            convert=_named,
+            repeat=True,
         ),
         Flag(("--to",), "a directory, or a file whose ending says the format: .html, .md (report)", "DIR|FILE"),
-        Flag(("--format",), "only that one (both)", "NAME", choices=("html", "markdown"), repeat=True),
+        Flag(("--format",), "only this format (default: both)", "NAME", choices=("html", "markdown"), repeat=True),
         *SPARK_FLAGS,
     ),
     examples=(

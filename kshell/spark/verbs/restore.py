@@ -40,7 +40,7 @@ def run(args: RestoreArguments) -> Rows:
 
 VERB = Verb(
     name="restore",
-    summary="the tables as an earlier step left them",
+    summary="put the tables back to the state of an earlier step",
     run=run,
     arguments=RestoreArguments,
     args=(Arg("step", "the number of a step, as `history` lists it"),),

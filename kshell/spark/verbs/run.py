@@ -53,7 +53,7 @@ VERB = Verb(
     summary="take what is new of clusters into the tables of a directory",
     run=run,
     arguments=SourcesArguments,
-    args=(Arg("more", "more sources, as a shell makes them of a glob", arity="*"),),
+    args=(Arg("more", "more sources, such as the paths that your shell makes of a glob", arity="*"),),
     flags=(
         *SOURCE_FLAGS,
         OUT,
@@ -63,7 +63,8 @@ VERB = Verb(
     examples=(
         Example(f"{NAME} run --source '/fleet/*/*/__cluster_metadata-0' --out tables", "all copies of all clusters"),
         Example(
-            f"{NAME} run --source /var/lib/kafka --out tables --cluster staging", "one that does not say whose it is"
+            f"{NAME} run --source /var/lib/kafka --out tables --cluster staging",
+            "copies that do not say which cluster they belong to",
         ),
         Example(f"{NAME} run --source '/fleet/*/*' --out tables --since -30d", "of clusters that are new, a month"),
     ),

@@ -79,17 +79,17 @@ VERB = Verb(
     summary="tables that follow directories as they grow",
     run=run,
     arguments=StreamArguments,
-    args=(Arg("more", "more sources, as a shell makes them of a glob", arity="*"),),
+    args=(Arg("more", "more sources, such as the paths that your shell makes of a glob", arity="*"),),
     flags=(
         *SOURCE_FLAGS,
         OUT,
         SINCE,
         Flag(("--checkpoint",), "a directory, local or a URI, where the stream notes how far it is", "DIR"),
         Flag(("--available-now",), "end when all that is there now is in the tables"),
-        Flag(("--every",), "a micro-batch every so often: 500ms, 30s, 5m (30s)", "TIME", convert=_seconds),
+        Flag(("--every",), "the time between micro-batches: 500ms, 30s, 5m (default: 30s)", "TIME", convert=_seconds),
         Flag(
             ("--max-bytes",),
-            "about so many bytes of logs in one micro-batch: 64m (all there is)",
+            "about how many bytes of logs one micro-batch reads: 64m (default: all there is)",
             "SIZE",
             convert=_size,
         ),
@@ -111,9 +111,9 @@ VERB = Verb(
         ),
     ),
     description=(
-        "The tables are those of `run` over the same files, and `run` may go on where a stream ended, and the other way"
-        " round; one at a time. New clusters, copies and segments are found while it runs. Killed at any moment, the"
-        " next stream goes on where the tables are. Ctrl-C (exit code 130) and SIGTERM end it when the micro-batch that"
-        " runs is done."
+        "The tables are the same as `run` makes of the same files. `run` can go on where a stream ended, and a stream"
+        " where `run` ended, but not both at the same time. New clusters, copies and segments are found while it runs."
+        " If it is killed at any moment, the next stream goes on where the tables are. Ctrl-C (exit code 130) and"
+        " SIGTERM end it when the micro-batch that runs is done."
     ),
 )

@@ -45,7 +45,7 @@ VERB = Verb(
     ),
     description=(
         "A step replaces files and leaves the old ones for readers that still have them open, for `history` and for"
-        " `restore`. This removes those that no step of the time given has, and what killed tasks have left. With"
+        " `restore`. This removes the files that no step within --retain has, and what killed tasks have left. With"
         " --retain 0h, readers that are at work now may fail. Spark is not started."
     ),
 )

@@ -219,16 +219,16 @@ def raw(parts: Callable[[], Iterable[bytes]], pause: float = 0.0) -> Answer:
 
 OK = b"HTTP/1.1 200 OK\r\n"
 ENDLESS: dict[str, tuple[Answer, str]] = {
-    "a status line in drops": (raw(lambda: repeat(b"H"), 0.05), "no whole answer in time"),
-    "headers in drops": (raw(lambda: chain([OK + b"X: "], repeat(b"x")), 0.05), "no whole answer in time"),
+    "a status line in drops": (raw(lambda: repeat(b"H"), 0.05), "no complete answer in time"),
+    "headers in drops": (raw(lambda: chain([OK + b"X: "], repeat(b"x")), 0.05), "no complete answer in time"),
     "one header after another": (raw(lambda: chain([OK], repeat(b"X-A: b\r\n"))), "HTTPException"),
     "a header without an end": (raw(lambda: chain([OK + b"X: "], repeat(b"x" * 4096))), "too large|LineTooLong"),
     "100 Continue": (raw(lambda: repeat(b"HTTP/1.1 100 Continue\r\n\r\n")), "too large"),
-    "100 Continue, slowly": (raw(lambda: repeat(b"HTTP/1.1 100 Continue\r\n\r\n"), 0.05), "no whole answer in time"),
+    "100 Continue, slowly": (raw(lambda: repeat(b"HTTP/1.1 100 Continue\r\n\r\n"), 0.05), "no complete answer in time"),
     "100 Continue with headers": (raw(lambda: repeat(b"HTTP/1.1 100 Continue\r\nX: y\r\n\r\n")), "too large"),
     "a body in drops": (raw(lambda: chain([OK + b"Content-Length: 999\r\n\r\n"], repeat(b" ")), 0.05), "in time"),
     "a body without an end": (raw(lambda: chain([OK + b"\r\n"], repeat(b" " * 4096))), "too large"),
-    "a body that is cut": (raw(lambda: [OK + b"Content-Length: 999\r\n\r\n{}"]), "is cut"),
+    "a body that is cut": (raw(lambda: [OK + b"Content-Length: 999\r\n\r\n{}"]), "is truncated"),
     "a body of an exabyte": (
         raw(lambda: chain([OK + b"Content-Length: 1152921504606846976\r\n\r\n"], repeat(b" " * 4096))),
         "too large",
@@ -239,14 +239,14 @@ ENDLESS: dict[str, tuple[Answer, str]] = {
     ),
     "chunks in drops": (
         raw(lambda: chain([OK + b"Transfer-Encoding: chunked\r\n\r\n"], repeat(b"1\r\n \r\n")), 0.05),
-        "no whole answer in time",
+        "no complete answer in time",
     ),
     "a chunk of a negative size": (
         raw(lambda: chain([OK + b"Transfer-Encoding: chunked\r\n\r\n-5\r\n"], repeat(b" " * 4096))),
-        "too large|is cut",
+        "too large|is truncated",
     ),
     "no HTTP": (raw(lambda: [b"SSH-2.0-OpenSSH\r\n"]), "is not HTTP"),
-    "nothing": (raw(lambda: []), "is not HTTP, or is cut"),
+    "nothing": (raw(lambda: []), "is not HTTP, or is truncated"),
 }
 
 
@@ -437,7 +437,7 @@ class TestEndpoint:
                 'clientId="a" clientSecret="b"', sasl_oauthbearer_token_endpoint_url=url, request_timeout_ms="800"
             )
             begin = time.monotonic()
-            with pytest.raises(AuthenticationError, match="no whole answer in time"):
+            with pytest.raises(AuthenticationError, match="no complete answer in time"):
                 first_of(made)
             assert time.monotonic() - begin < 4
 

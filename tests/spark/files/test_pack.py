@@ -139,7 +139,7 @@ def test_a_missing_segment_is_a_gap(tmp_path: Path) -> None:
     directory = copy_of(FIXTURES / "4.2.1-rolled/controller-3002", tmp_path)
     sorted(directory.glob("*.log"))[3].unlink()
     gaps = [one for one in rows(directory, view="quarantine") if one["kind"] == "gap"]
-    assert len(gaps) == 1 and gaps[0]["position"] is None and "was to come" in gaps[0]["reason"]
+    assert len(gaps) == 1 and gaps[0]["position"] is None and "was expected" in gaps[0]["reason"]
     assert records(directory) == dumped(directory)[0]
 
 

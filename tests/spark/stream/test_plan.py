@@ -235,7 +235,7 @@ def test_a_vanished_stretch_is_a_finding_and_its_snapshot(tmp_path: Path, snapsh
     assert offsets(made) == [10, 11, 12, 13]
     of_snapshots = [row["file"] for row in made if row["isSnapshot"]]
     assert [of_snapshots.count(file) for file in sorted(set(of_snapshots))] == given
-    assert found(findings.trigger()) == [("gap", "the segment starts at offset 10, 4 was to come")]
+    assert found(findings.trigger()) == [("gap", "the segment starts at offset 10, 4 was expected")]
     assert stream.trigger() == [] and findings.trigger() == []
 
 

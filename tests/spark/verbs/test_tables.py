@@ -72,7 +72,7 @@ def test_tables_of_an_empty_place(capsys: pytest.CaptureFixture[str], tmp_path: 
         (("run", "--source", "/nowhere", "--out", "OUT"), 3, "/nowhere: no such file or directory\n"),
         (("run", "--source", "/nowhere", "--out", "OUT", "--master", "local[0]"), 2, "local[0]: no master"),
         (("run", "--source", "/nowhere", "--out", "OUT", "--format", "delta"), 2, "run: there is no option --format"),
-        (("query", "--out", "OUT", "DROP TABLE topics"), 2, "query: only SELECT is for here\n"),
+        (("query", "--out", "OUT", "DROP TABLE topics"), 2, "query: only SELECT is allowed\n"),
         (("query", "--out", "OUT", "SELECT 1"), 2, "OUT: there are no tables\n"),
         (("report", "--out", "OUT"), 2, "OUT: there are no tables\n"),
         (("tables", "--out", __file__), 2, f"{__file__}: not a directory\n"),

@@ -54,7 +54,10 @@ def utf8(text: str) -> str:
 SOURCE_FLAGS = (
     Flag(("--source",), "metadata directories, log directories or files: a path or a glob", "GLOB", repeat=True),
     Flag(
-        ("--cluster",), "the cluster of copies whose meta.properties is missing (each one its own)", "ID", convert=utf8
+        ("--cluster",),
+        "the cluster of copies without meta.properties (default: each is a cluster of its own)",
+        "ID",
+        convert=utf8,
     ),
 )
 
@@ -79,7 +82,7 @@ def point(text: str) -> Point:
 
 SINCE = Flag(
     ("--since",),
-    "begin a cluster at the newest snapshot at or before that point: an offset, a time, -30d (all there is)",
+    "begin a cluster at the newest snapshot at or before that point: an offset, a time, -30d (default: all there is)",
     "POINT",
     convert=point,
     dashed=True,
