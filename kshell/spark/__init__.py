@@ -18,10 +18,13 @@ only :mod:`kshell.spark.source` knows Spark; which files are read, and in which 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
-def local(master: str = "local[*]", settings: Mapping[str, str] | None = None) -> Any:
+def local(master: str = "local[*]", settings: Mapping[str, str] | None = None) -> SparkSession:
     """Start a Spark session on this machine, as ``kshell-pipeline`` does, or return the active session unchanged.
 
     It uses an installed Java, or the one that the extra ``spark`` brings, listens on the loopback address only, and
@@ -42,7 +45,7 @@ def local(master: str = "local[*]", settings: Mapping[str, str] | None = None) -
     return session.local(master, warehouse=folder, settings=settings)
 
 
-def register(spark: Any) -> None:
+def register(spark: SparkSession) -> None:
     """Register the format ``kraft`` with a session, classic or Connect.
 
     Raises CommandError if the Python of the session's workers lacks a module that reading needs.
@@ -54,7 +57,7 @@ def register(spark: Any) -> None:
     spark.dataSource.register(KraftDataSource)
 
 
-def register_tables(spark: Any, out: str, as_of: str = "now") -> list[str]:
+def register_tables(spark: SparkSession, out: str, as_of: str = "now") -> list[str]:
     """Register the tables that ``kshell-pipeline`` keeps in ``out`` as temporary views; return the names of the views.
 
     The views ``current_…`` show the cluster as the shell does, at the point ``as_of``: an offset, a time (ISO-8601) or

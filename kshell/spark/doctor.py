@@ -8,12 +8,16 @@ import platform
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.engine.result import Report, Row, Rows, Section, typed
 from kshell.errors import EXIT_FINDING, EXIT_OK, KshellError
 from kshell.extras import install_command
 from kshell.spark import java, session, session_checks
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class Package(NamedTuple):
@@ -177,7 +181,7 @@ def _tried(master: str | None, settings: Mapping[str, str], log_level: str, prob
 
 def _session(
     checks: session_checks.SessionChecks, name: str, master: str | None, settings: Mapping[str, str], log_level: str
-) -> Any:
+) -> AbstractContextManager[SparkSession | None]:
     return session_checks.session(
         checks, name, lambda: session.running(master, settings=settings, brief=True, log_level=log_level)
     )

@@ -11,10 +11,13 @@ import re
 import shutil
 import subprocess
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.errors import CommandError
 from kshell.spark.tables.data_files import WRITE_HINT
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _REFUSED = re.compile(rf"^{re.escape(CommandError.__module__)}\.{CommandError.__name__}: (.+)$", re.MULTILINE)
 """The last line of a traceback that ends with a CommandError of kshell."""
@@ -40,7 +43,7 @@ def is_late_worker(error: BaseException | None) -> bool:
     return error is not None and _LATE_WORKER in str(error)
 
 
-def check_workers(spark: Any) -> None:
+def check_workers(spark: SparkSession) -> None:
     """Raise CommandError if the Python workers of a classic session on this machine cannot import this package.
 
     That happens in a virtual environment if PYSPARK_PYTHON is not set, because workers run the first ``python3`` on the

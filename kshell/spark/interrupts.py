@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -66,7 +66,7 @@ def _hush(session: Any) -> None:
 
 
 @contextlib.contextmanager
-def _handled(handlers: dict[signal.Signals, Any]) -> Iterator[None]:
+def _handled(handlers: Mapping[signal.Signals, Callable[[int, FrameType | None], NoReturn]]) -> Iterator[None]:
     """Set signal handlers within the block, if this is the main thread: Python runs handlers only there."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -22,6 +22,8 @@ from kshell.protocol.decoder import UNKNOWN_TAGS
 from kshell.tables.declaration import OTHER_FIELDS, Field, Type
 
 RECORDS, FILES, QUARANTINE = "records", "files", "quarantine"
+Row = dict[str, Any]
+"""A row of a view or of a table: column -> value."""
 
 _SOURCE = (
     Field("clusterId", "string", "the cluster, by meta.properties; null where there is none"),

@@ -16,7 +16,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.errors import CommandError, SourceError, UsageError
 from kshell.extras import missing
@@ -280,7 +280,7 @@ def elsewhere(master: str, *, settings: Mapping[str, str] | None = None) -> Spar
 
 
 def _started(settings: Mapping[str, str], failed: str, kind: type[CommandError | SourceError]) -> SparkSession:
-    builder: Any = _spark_session().builder.appName(NAME)
+    builder: SparkSession.Builder = _spark_session().builder.appName(NAME)
     for name, value in settings.items():
         builder = builder.config(name, value)
     try:

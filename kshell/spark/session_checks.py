@@ -7,9 +7,9 @@ import importlib
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.engine.result import Row
 from kshell.errors import KshellError
@@ -18,7 +18,8 @@ from kshell.tables.arrow import batches
 from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
 
 WORKS = "works"
 FAILS = "fails"
@@ -98,7 +99,7 @@ def _worker(spark: SparkSession) -> str:
     return f"Python {rows[0].python}"
 
 
-def _python(batches: Any) -> Iterator[Any]:
+def _python(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     arrow = importlib.import_module("pyarrow")
     for batch in batches:
         yield arrow.RecordBatch.from_pydict({"python": [platform.python_version()] * batch.num_rows})
@@ -109,7 +110,7 @@ def _path(spark: SparkSession, name: str, path: str) -> str:
     return _read_back(spark.read.format(name).load(path))
 
 
-def _read_back(frame: Any) -> str:
+def _read_back(frame: DataFrame) -> str:
     row = frame.selectExpr("count(*) AS n", "sum(id) AS total").collect()[0]
     return _check_sum(row.n, int(row.total))
 

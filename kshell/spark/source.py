@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import KshellError, UsageError
 from kshell.spark.files.pack import Slice, partitions
@@ -21,6 +21,11 @@ from kshell.spark.options import Narrowing, Options, chosen, parse
 from kshell.spark.schemas import FILES, QUARANTINE, fields_of, spark_schema
 from kshell.spark.stream.source import KraftStreamReader, read_view
 from kshell.spark.variants import variant_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.datasource import Filter
+    from pyspark.sql.types import StructType
 
 # By name, so that type checking gives the same result with and without pyspark installed.
 _spark: Any = importlib.import_module("pyspark.sql.datasource")
@@ -46,14 +51,14 @@ class KraftDataSource(_spark.DataSource):  # type: ignore[misc]
         with _hinted():
             return _schema(parse(self.options))
 
-    def reader(self, schema: Any) -> Any:
+    def reader(self, schema: StructType) -> KraftReader:
         """Return a batch reader of exactly the columns of ``schema``."""
         with _hinted():
             options = parse(self.options)
-            reader: Any = PushingReader if options.push_filters else KraftReader
+            reader: type[KraftReader] = PushingReader if options.push_filters else KraftReader
             return reader(_as_asked(options, schema))
 
-    def streamReader(self, schema: Any) -> Any:  # noqa: N802  # Spark's name
+    def streamReader(self, schema: StructType) -> KraftStreamReader:  # noqa: N802  # Spark's name
         """Return a stream reader of exactly the columns of ``schema``."""
         with _hinted():
             return KraftStreamReader(_as_asked(parse(self.options), schema))
@@ -70,7 +75,7 @@ def _hinted() -> Iterator[None]:
         raise
 
 
-def _as_asked(options: Options, schema: Any) -> Options:
+def _as_asked(options: Options, schema: StructType) -> Options:
     """Return the options with the columns of ``schema``, perhaps the user's. Raises UsageError for other types."""
     fields = chosen(fields_of(options.view), schema.fieldNames(), options.view)
     columns = tuple(field.name for field in fields)
@@ -94,12 +99,12 @@ class KraftReader(_spark.DataSourceReader):  # type: ignore[misc]
     def __init__(self, options: Options) -> None:
         self._options = options
 
-    def partitions(self) -> list[Any]:
+    def partitions(self) -> list[KraftPartition]:
         """Return the partitions of the read: at least one, which may be empty. Raises SourceError."""
         with _hinted():
             return [KraftPartition(slices) for slices in partitions(self._options)] or [KraftPartition(())]
 
-    def read(self, partition: Any) -> Iterator[Any]:
+    def read(self, partition: KraftPartition) -> Iterator[pa.RecordBatch]:
         """Return Arrow record batches of the requested columns. Raises UnreadError."""
         return read_view(self._options, partition.slices)
 
@@ -107,7 +112,7 @@ class KraftReader(_spark.DataSourceReader):  # type: ignore[misc]
 class PushingReader(KraftReader):
     """A reader that accepts conditions. Spark applies all of them again: here they only reduce what is read."""
 
-    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802  # Spark's name
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  # Spark's name
         """Narrow what is read, and return every condition, so that Spark applies it as well."""
         for condition in filters:
             self._options = self._options._replace(narrowing=self._narrowed(condition))

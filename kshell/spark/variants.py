@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from kshell.spark.schemas import spark_schema
 from kshell.tables.declaration import Field
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import VariantVal
+
 
 def variant_schema(fields: Sequence[Field]) -> Any:
     """Return the ``StructType`` of columns, with VARIANT for those of type ``json``."""
-    types: Any = importlib.import_module("pyspark.sql.types")
+    types: ModuleType = importlib.import_module("pyspark.sql.types")
     schema = spark_schema(fields)
     for column, field in zip(schema.fields, fields, strict=True):
         if field.type == "json":
@@ -24,9 +29,9 @@ def variant_schema(fields: Sequence[Field]) -> Any:
     return schema
 
 
-def with_variants(batches: Iterable[Any], fields: Sequence[Field]) -> Iterator[Any]:
+def with_variants(batches: Iterable[pa.RecordBatch], fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
     """Replace JSON texts in record batches by variants; a text that many rows share is parsed once per batch."""
-    arrow: Any = importlib.import_module("pyarrow")
+    arrow: ModuleType = importlib.import_module("pyarrow")
     for batch in batches:
         columns, arrow_fields = list(batch.columns), list(batch.schema)
         for number, field in enumerate(fields):
@@ -36,8 +41,8 @@ def with_variants(batches: Iterable[Any], fields: Sequence[Field]) -> Iterator[A
         yield arrow.record_batch(columns, schema=arrow.schema(arrow_fields))
 
 
-def _variants(arrow: Any, texts: Any) -> Any:
-    variant: Any = importlib.import_module("pyspark.sql.types").VariantVal
+def _variants(arrow: ModuleType, texts: pa.StringArray) -> pa.StructArray:
+    variant: type[VariantVal] = importlib.import_module("pyspark.sql.types").VariantVal
     coded = texts.dictionary_encode()
     parsed = [variant.parseJson(text) for text in coded.dictionary.to_pylist()]
     kind = arrow.struct(

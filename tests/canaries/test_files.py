@@ -14,7 +14,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from pyarrow import parquet  # type: ignore[import-untyped]
+from pyarrow import parquet
 
 from kshell.commands.export import EXPORT_FORMATS as EXPORTED
 from kshell.escape import unsafe

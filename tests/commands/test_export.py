@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import pyarrow  # type: ignore[import-untyped]
-import pyarrow.parquet  # type: ignore[import-untyped]
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from kshell import escape

@@ -9,11 +9,21 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple, SupportsIndex
 
 from kshell.protocol.batches import APPEND_TIME_BIT, CODEC_MASK, CONTROL_BIT, HEADER_SIZE, Batch
 
-np: Any = importlib.import_module("numpy")
+if TYPE_CHECKING:
+    from numpy import bool_, int64, uint8
+    from numpy.typing import NDArray
+
+    Bytes = NDArray[uint8]
+    Ints = NDArray[int64]
+    """Positions of bytes, indexes of rows, or values, one per row."""
+    Mask = NDArray[bool_]
+
+np: ModuleType = importlib.import_module("numpy")
 
 _BIG = 1 << 62
 """Beyond this, a base offset or timestamp plus a delta may not fit an int64."""
@@ -26,20 +36,20 @@ class Framed(NamedTuple):
 
     data: bytes
     """The bytes of all records: those of each batch after its header, joined."""
-    batch: Any
+    batch: Ints
     """The index of the record's batch in the argument of :func:`frame`."""
-    offset: Any
-    timestamp: Any
-    start: Any
+    offset: Ints
+    timestamp: Ints
+    start: Ints
     """The first byte of the record's value in ``data``."""
-    end: Any
+    end: Ints
     """The byte after the value."""
 
-    def only(self, rows: Any) -> Framed:
+    def only(self, rows: Ints | Mask) -> Framed:
         """Select records by a mask or an index array."""
         return Framed(self.data, *(column[rows] for column in self[1:]))
 
-    def value(self, row: int) -> bytes:
+    def value(self, row: SupportsIndex) -> bytes:
         """Return the bytes of one record's value."""
         return self.data[self.start[row] : self.end[row]]
 
@@ -98,7 +108,7 @@ def _ends(region: bytes, count: int) -> list[int] | None:
     return record_ends if at == end and len(record_ends) == count else None
 
 
-def _parsed(batches: Sequence[Batch], regions: Sequence[bytes], ends: list[int]) -> tuple[Framed, Any]:
+def _parsed(batches: Sequence[Batch], regions: Sequence[bytes], ends: list[int]) -> tuple[Framed, Mask]:
     """Parse all records at once; return them, and a mask of the batches in which every record is plain."""
     data = b"".join(regions)
     headers = Batch(*(zip(*batches, strict=True) if batches else [()] * len(Batch._fields)))
@@ -130,7 +140,7 @@ _TOO_LONG = -(1 << 40)
 """Stands for a varint of more than four bytes; a shorter one cannot have this value."""
 
 
-def _varints(buf: Any, at: Any) -> tuple[Any, Any]:
+def _varints(buf: Bytes, at: Ints) -> tuple[Ints, Ints]:
     """Read the zigzag varints (at most four bytes) at positions ``at``; return them and the positions after them."""
     byte = buf.take(at, mode="clip").astype(np.int64)
     value, after = byte & 0x7F, at + 1

@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.spark.columns.framing import Framed
 from kshell.spark.columns.values import Group
 from kshell.spark.decoding.single_records import INT16, INT64
 
-np: Any = importlib.import_module("numpy")
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kshell.spark.columns.framing import Ints
+
+np: ModuleType = importlib.import_module("numpy")
 
 
 class DecodedRecord(NamedTuple):
@@ -30,7 +36,7 @@ class DecodedRecord(NamedTuple):
     raw: bytes | None
 
 
-def repeated(arrow: Any, values: Sequence[Any], places: Any, kind: Any) -> Any:
+def repeated(arrow: ModuleType, values: Sequence[Any], places: Ints, kind: pa.DataType) -> pa.Array:
     """Return ``values[place]`` for each of ``places`` as an Arrow array of type ``kind``, dictionary-encoded or not."""
     if not arrow.types.is_dictionary(kind):
         return arrow.array(values, type=kind).take(arrow.array(places))
@@ -44,7 +50,7 @@ def repeated(arrow: Any, values: Sequence[Any], places: Any, kind: Any) -> Any:
 class RecordColumns:
     """Collects ``count`` rows in any order, each with its place, and makes columns of them."""
 
-    def __init__(self, arrow: Any, count: int) -> None:
+    def __init__(self, arrow: ModuleType, count: int) -> None:
         self._arrow = arrow
         self.count = count
         self._numbers = {
@@ -55,16 +61,16 @@ class RecordColumns:
         self._missing: dict[str, list[int]] = {"offset": [], "timestampMs": [], "version": []}
         self._types: dict[str, int] = {}
         self._type = np.zeros(count, np.int32)
-        self._texts: list[Any] = []
-        self._places: list[Any] = []
+        self._texts: list[pa.StringArray] = []
+        self._places: list[Ints] = []
         self._lines: dict[int, DecodedRecord] = {}
 
-    def put(self, places: Any, framed: Framed) -> None:
+    def put(self, places: Ints, framed: Framed) -> None:
         """Set offset and timestamp of records."""
         self._numbers["offset"][places] = framed.offset
         self._numbers["timestampMs"][places] = framed.timestamp
 
-    def put_group(self, places: Any, group: Group) -> None:
+    def put_group(self, places: Ints, group: Group) -> None:
         """Set type, version and JSON text of records of one type and version."""
         self._numbers["version"][places] = group.version
         self._type[places] = self._types.setdefault(group.name, len(self._types))
@@ -85,7 +91,7 @@ class RecordColumns:
         self._type[place] = self._types.setdefault(line.name, len(self._types))
         self._lines[place] = line
 
-    def column(self, name: str, kind: Any) -> Any:
+    def column(self, name: str, kind: pa.DataType) -> pa.Array:
         """Return a column of the view as an Arrow array of type ``kind``."""
         arrow = self._arrow
         if name in self._numbers:
@@ -105,7 +111,7 @@ class RecordColumns:
             else arrow.nulls(self.count, kind)
         )
 
-    def _data(self, kind: Any) -> Any:
+    def _data(self, kind: pa.DataType) -> pa.Array:
         arrow = self._arrow
         lines = arrow.array([line.data for line in self._lines.values()], type=kind)
         places = np.concatenate([*self._places, np.array(list(self._lines), np.int64)])

@@ -6,14 +6,26 @@ import binascii
 import importlib
 import json
 from collections.abc import Callable, Iterable
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kshell.spark.columns.shapes import FIXED
 from kshell.spark.columns.walk import FixedSlot, TextSlot, ValueShape
 
-arrow: Any = importlib.import_module("pyarrow")
-compute: Any = importlib.import_module("pyarrow.compute")
-np: Any = importlib.import_module("numpy")
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from kshell.spark.columns.framing import Bytes, Ints, Mask
+
+    FixedColumn = NDArray[Any]
+    """Values of one fixed size, of any type."""
+    Part: TypeAlias = str | Bytes | pa.StringArray
+    """Constant text, a matrix with the bytes of a text per row, or texts."""
+
+arrow: ModuleType = importlib.import_module("pyarrow")
+compute: ModuleType = importlib.import_module("pyarrow.compute")
+np: ModuleType = importlib.import_module("numpy")
 
 Hides = Callable[[int, str], bool]
 """(resource type, config key) -> whether the config's value is redacted."""
@@ -35,7 +47,7 @@ class Texts:
         self._hides = hides
         self._hidden = hidden
 
-    def of(self, shape: ValueShape) -> tuple[Any, Any]:
+    def of(self, shape: ValueShape) -> tuple[pa.StringArray, Ints | None]:
         """Return the texts of ``shape.rows`` (a string array), and the rows among them that need escapes, or ``None``.
 
         The texts are without these rows, an index array, which the caller decodes one by one.
@@ -46,7 +58,7 @@ class Texts:
             shape = shape.only(plain)
             return (self.of(shape)[0] if len(shape) else arrow.array([], arrow.string())), escaped
         values = self._values(shape)
-        parts: list[Any] = []
+        parts: list[Part] = []
         for number, item in enumerate(shape.items):
             if isinstance(item, str):
                 parts.append(item)
@@ -56,9 +68,9 @@ class Texts:
                 parts += self._text(item, values[number])
         return _joined(parts, len(shape)), None
 
-    def _spans(self, shape: ValueShape) -> tuple[dict[int, Any], Any]:
+    def _spans(self, shape: ValueShape) -> tuple[dict[int, pa.StringArray], Mask]:
         """Return, by number of the item, the array of each text, and a mask of the values that need no escape."""
-        arrays: dict[int, Any] = {}
+        arrays: dict[int, pa.StringArray] = {}
         plain = np.ones(len(shape), bool)
         evens = arrow.array(np.arange(0, 2 * len(shape), 2))
         for number, item in enumerate(shape.items):
@@ -78,9 +90,9 @@ class Texts:
                 plain[np.searchsorted(ends, unsafe, side="right")] = False
         return arrays, plain
 
-    def _values(self, shape: ValueShape) -> dict[int, Any]:
+    def _values(self, shape: ValueShape) -> dict[int, FixedColumn]:
         """Return the values of each item of fixed size, by its number; items at one base are read together."""
-        columns: dict[int, Any] = {}
+        columns: dict[int, FixedColumn] = {}
         for base in range(len(shape.bases)):
             here = {n: item for n, item in enumerate(shape.items) if isinstance(item, FixedSlot) and item.base == base}
             if not here:
@@ -97,7 +109,9 @@ class Texts:
             columns |= {number: taken[str(number)] for number in here}
         return columns
 
-    def _redacted(self, shape: ValueShape, number: int, texts: dict[int, Any], values: dict[int, Any]) -> Any:
+    def _redacted(
+        self, shape: ValueShape, number: int, texts: dict[int, pa.StringArray], values: dict[int, FixedColumn]
+    ) -> pa.StringArray:
         """Return the texts of an item, with secret ones replaced if the item depends on the config key."""
         item = shape.items[number]
         if not isinstance(item, TextSlot) or not item.field.follows:
@@ -117,7 +131,7 @@ class Texts:
         hidden = np.array([self._hides(pair // len(names), names[pair % len(names)]) for pair in each.tolist()])
         return compute.if_else(arrow.array(hidden[positions]), self._hidden, texts[number])
 
-    def _text(self, item: FixedSlot, column: Any) -> list[Any]:
+    def _text(self, item: FixedSlot, column: FixedColumn) -> list[Part]:
         """Print values of fixed size, as parts: string arrays, or byte matrices if all texts have one length."""
         if item.field.type == "uuid":
             return ['"', _ids(column), '"']
@@ -129,7 +143,7 @@ class Texts:
         return [compute.cast(arrow.array(native), arrow.string())]
 
 
-def _ids(column: Any) -> Any:
+def _ids(column: FixedColumn) -> Any:
     """Print UUIDs as URL-safe base64. 16 bytes are padded to 18, which give 24 characters; the first 22 are used."""
     padded = np.zeros((len(column), _SIZE + 2), np.uint8)
     padded[:, :_SIZE] = np.ascontiguousarray(column).view(np.uint8).reshape(-1, _SIZE)
@@ -137,13 +151,13 @@ def _ids(column: Any) -> Any:
     return np.frombuffer(text, np.uint8).reshape(len(column), -1)[:, :_ID]
 
 
-def _reals(column: Any) -> list[str]:
+def _reals(column: FixedColumn) -> list[str]:
     """Print floats as JSON; only NaN and infinity need the slower encoder."""
     encode: Callable[[float], str] = float.__repr__ if np.isfinite(column).all() else json.JSONEncoder().encode
     return [encode(value) for value in column.tolist()]
 
 
-def _joined(parts: Iterable[Any], count: int) -> Any:
+def _joined(parts: Iterable[Part], count: int) -> pa.StringArray:
     """Concatenate parts (constant text, byte matrices, string arrays) to one array of ``count`` texts."""
     columns: list[Any] = []
     fixed: list[Any] = []

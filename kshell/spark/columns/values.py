@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.metadata.families.configs import RESOURCE_TYPES
 from kshell.metadata.records import FRAME_VERSION, Decoded, RecordType, record_types
@@ -17,7 +18,12 @@ from kshell.spark.columns.texts import Texts
 from kshell.spark.columns.walk import LEAST, Walk
 from kshell.spark.decoding.single_records import Wanted, json_text
 
-np: Any = importlib.import_module("numpy")
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kshell.spark.columns.framing import Bytes, Ints
+
+np: ModuleType = importlib.import_module("numpy")
 
 _HEAD = 3
 """Bytes at the start of a value: frame version, api key and version, one byte each in every known type."""
@@ -30,8 +36,8 @@ class Group(NamedTuple):
 
     name: str
     version: int
-    rows: Any
-    texts: Any
+    rows: Ints
+    texts: pa.StringArray | None
 
 
 class Values:
@@ -42,7 +48,7 @@ class Values:
         self._with_data = with_data
         self._steps: dict[int, tuple[RecordType, int, Steps] | None] = {}
 
-    def decode(self, framed: Framed) -> tuple[list[Group], Any]:
+    def decode(self, framed: Framed) -> tuple[list[Group], Ints]:
         """Return the values that were decoded, in groups, and the sorted rows that must be decoded one by one."""
         groups: list[Group] = []
         buf = np.frombuffer(framed.data or bytes(1), np.uint8)
@@ -87,7 +93,7 @@ class Values:
         return self._redaction.config(enum_name(RESOURCE_TYPES, kind), key, "") == REDACTED
 
 
-def _by_head(buf: Any, framed: Framed) -> Iterator[tuple[int, Any]]:
+def _by_head(buf: Bytes, framed: Framed) -> Iterator[tuple[int, Ints]]:
     """Group all values by their head: (api key * 128 + version, rows); -1 for values with an unknown frame."""
     at = framed.start
     frame, key, version = (buf.take(at + place, mode="clip").astype(np.int64) for place in range(_HEAD))

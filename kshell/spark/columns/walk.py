@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.spark.columns.shapes import FIXED, Array, Chars, Fixed, Maybe, Step, Steps, Tag, Tags, Until
 
-np: Any = importlib.import_module("numpy")
+if TYPE_CHECKING:
+    from kshell.spark.columns.framing import Bytes, Ints, Mask
+
+np: ModuleType = importlib.import_module("numpy")
 
 LEAST = 24
 """With fewer values of a shape than this, decoding one by one is faster."""
@@ -50,7 +54,7 @@ class ValueShape:
     begins. ``at``: the distance of the next byte from the last base. ``todo``: the steps that are left.
     """
 
-    def __init__(self, rows: Any, bases: list[Any], at: int, items: list[Item], todo: Todo) -> None:
+    def __init__(self, rows: Ints, bases: list[Ints], at: int, items: list[Item], todo: Todo) -> None:
         self.rows = rows
         self.bases = bases
         self.at = at
@@ -60,7 +64,7 @@ class ValueShape:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def only(self, mask: Any) -> ValueShape:
+    def only(self, mask: Mask) -> ValueShape:
         """Select values by a mask."""
         return ValueShape(self.rows[mask], [base[mask] for base in self.bases], self.at, list(self.items), self.todo)
 
@@ -76,12 +80,12 @@ class Walk:
     ``undecoded_rows`` collects the rows (index arrays) of values that must be decoded one by one.
     """
 
-    def __init__(self, buf: Any, ends: Any) -> None:
+    def __init__(self, buf: Bytes, ends: Ints) -> None:
         self._buf = buf
         self._ends = ends
-        self.undecoded_rows: list[Any] = []
+        self.undecoded_rows: list[Ints] = []
 
-    def shapes(self, steps: Steps, rows: Any, starts: Any) -> Iterator[ValueShape]:
+    def shapes(self, steps: Steps, rows: Ints, starts: Ints) -> Iterator[ValueShape]:
         """Return shapes that enough values have. ``rows``: ascending indexes of values; ``starts``: first bytes."""
         first = ValueShape(rows, [starts], 0, [], None)
         first.next(steps)
@@ -120,14 +124,14 @@ class Walk:
                 return [self._until(shape, step)]
         return [shape]
 
-    def _select(self, shape: ValueShape, mask: Any) -> ValueShape:
+    def _select(self, shape: ValueShape, mask: Mask) -> ValueShape:
         """Select values by a mask; the others become odd."""
         if mask.all():
             return shape
         self.undecoded_rows.append(shape.rows[~mask])
         return shape.only(mask)
 
-    def _byte(self, shape: ValueShape) -> Any:
+    def _byte(self, shape: ValueShape) -> Bytes:
         """Return the next byte of each value. One that has ended before shows at the last step: positions only grow."""
         return self._buf.take(shape.bases[-1] + shape.at, mode="clip")
 
@@ -248,7 +252,7 @@ class Walk:
         return self._select(shape, shape.bases[step.base] + step.at == shape.bases[-1] + shape.at)
 
 
-def gather(buf: Any, kind: str, at: Any) -> Any:
+def gather(buf: Bytes, kind: str, at: Ints) -> Any:
     """Read values of a numpy type at unaligned positions; a position past the end gets the last possible value."""
     size = np.dtype(kind).itemsize
     there = max(len(buf) - size + 1, 0)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import MissingCodecError
 from kshell.history.records import only
@@ -25,7 +26,12 @@ from kshell.spark.options import Narrowing
 from kshell.tables.arrow import schema
 from kshell.tables.declaration import Field
 
-np: Any = importlib.import_module("numpy")
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kshell.spark.columns.framing import Ints
+
+np: ModuleType = importlib.import_module("numpy")
 
 ROWS = 1 << 16
 SIZE = 4 << 20
@@ -52,7 +58,7 @@ class Records:
 
     def __init__(
         self,
-        arrow: Any,
+        arrow: ModuleType,
         fields: Sequence[Field],
         narrowing: Narrowing,
         redaction: Redaction,
@@ -91,7 +97,7 @@ class Records:
         """Whether enough batches were added to take their rows."""
         return self._rows >= ROWS or self._size >= SIZE
 
-    def take(self) -> Iterator[Any]:
+    def take(self) -> Iterator[pa.RecordBatch]:
         """Decode all collected batches and forget them; yields one ``pyarrow.RecordBatch``, or none without rows."""
         framed, unframed = frame(self._batches)
         framed = self._narrowed(framed)
@@ -122,7 +128,7 @@ class Records:
             ]
             yield self._arrow.record_batch(columns, schema=self._schema)
 
-    def _repeated(self, values: Sequence[Any], counts: Any, kind: Any) -> Any:
+    def _repeated(self, values: Sequence[Any], counts: Ints, kind: pa.DataType) -> pa.Array:
         """Return a column that has the value of each batch as often as the batch has rows."""
         return repeated(self._arrow, values, np.repeat(np.arange(len(values), dtype=np.int32), counts), kind)
 
@@ -168,7 +174,7 @@ class Records:
         )
 
 
-def _with_dictionaries(arrow: Any, schema: Any) -> Any:
+def _with_dictionaries(arrow: ModuleType, schema: pa.Schema) -> pa.Schema:
     """Return the schema with dictionary encoding for the columns of texts that many records share."""
     kind = arrow.dictionary(arrow.int32(), arrow.string())
     return arrow.schema([field.with_type(kind) if field.name in _TEXTS else field for field in schema])

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from kshell.errors import MissingCodecError, UnreadError
 from kshell.history.records import only
@@ -22,11 +23,13 @@ from kshell.spark.files.plan import UNREAD, FileFinding, FilePlan
 from kshell.spark.files.read import PositionedBatch, file_row, read
 from kshell.spark.files.scan import CopyOrigin, spelled
 from kshell.spark.options import Narrowing
-from kshell.spark.schemas import FILES, QUARANTINE, RECORDS, column_name
+from kshell.spark.schemas import FILES, QUARANTINE, RECORDS, Row, column_name
 from kshell.tables import arrow as arrow_tables
 from kshell.tables.declaration import Field
 
-Columns = dict[str, Any]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 Event = tuple[PositionedBatch, RawRecord, Decoded] | FileFinding
 
 
@@ -58,7 +61,7 @@ class View:
         self.finding_count = 0
         """How many findings the view ``records``, which has no rows for them, has met so far."""
 
-    def batches(self, slices: Iterable[Slice]) -> Iterator[Any]:
+    def batches(self, slices: Iterable[Slice]) -> Iterator[pa.RecordBatch]:
         """Return the rows of slices as ``pyarrow.RecordBatch`` objects of some ten thousand rows each."""
         pyarrow = importlib.import_module("pyarrow")
         if self.name == RECORDS:
@@ -86,7 +89,7 @@ class View:
             except MissingCodecError as error:
                 yield FileFinding(placed.position, UNREAD, error.message)
 
-    def _records(self, arrow: Any, slices: Iterable[Slice]) -> Iterator[Any]:
+    def _records(self, arrow: ModuleType, slices: Iterable[Slice]) -> Iterator[pa.RecordBatch]:
         from kshell.spark.decoding.bronze import Records  # late: it needs numpy
 
         collected = Records(
@@ -118,7 +121,7 @@ class View:
                 message = finding.reason if file.path in finding.reason else f"{file.path}: {finding.reason}"
                 raise UnreadError(message, hint="read again; the view quarantine has what cannot be read as rows")
 
-    def _typed(self, piece: Slice) -> Iterator[Columns]:
+    def _typed(self, piece: Slice) -> Iterator[Row]:
         types = frozenset((self.name,))
         if self.narrowing.types is not None and self.name not in self.narrowing.types:
             return
@@ -132,7 +135,7 @@ class View:
                 data = redaction.record(decoded)
                 yield source | _context(placed, raw, decoded) | {column_name(key): data[key] for key in data}
 
-    def _quarantine(self, piece: Slice) -> Iterator[Columns]:
+    def _quarantine(self, piece: Slice) -> Iterator[Row]:
         source, redaction = _source(piece.origin, piece.file), Redaction(show_secrets=self.show_secrets)
         for finding in piece.file.findings:
             yield source | _finding_columns(finding)
@@ -145,7 +148,7 @@ class View:
                 reason = decoded.undecoded.reason if decoded.undecoded else ""
                 yield row | {"kind": "record", "reason": reason, "raw": raw_bytes(decoded, redaction.record(decoded))}
 
-    def _files(self, piece: Slice) -> Iterator[Columns]:
+    def _files(self, piece: Slice) -> Iterator[Row]:
         yield _source(piece.origin, piece.file) | file_row(piece.file)
 
 
@@ -154,7 +157,7 @@ def _texts(piece: Slice) -> tuple[str | None, int | None, str, bool]:
     return piece.origin.cluster_id, piece.origin.node_id, spelled(piece.file.path), piece.file.is_snapshot
 
 
-def _source(origin: CopyOrigin, file: FilePlan) -> Columns:
+def _source(origin: CopyOrigin, file: FilePlan) -> Row:
     return {
         "clusterId": origin.cluster_id,
         "nodeId": origin.node_id,
@@ -163,7 +166,7 @@ def _source(origin: CopyOrigin, file: FilePlan) -> Columns:
     }
 
 
-def _context(placed: PositionedBatch, raw: RawRecord, decoded: Decoded) -> Columns:
+def _context(placed: PositionedBatch, raw: RawRecord, decoded: Decoded) -> Row:
     """Return the columns with a record's position and type. Numbers out of range, which only damage has, are null."""
     return {
         "position": placed.position,
@@ -175,6 +178,6 @@ def _context(placed: PositionedBatch, raw: RawRecord, decoded: Decoded) -> Colum
     }
 
 
-def _finding_columns(finding: FileFinding) -> Columns:
+def _finding_columns(finding: FileFinding) -> Row:
     position = None if finding.position < 0 else finding.position
     return {"position": position, "kind": finding.kind, "reason": finding.reason}

@@ -46,7 +46,7 @@ def is_within(raw: RawRecord, narrowing: Narrowing) -> bool:
     )
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     """Encode as :func:`~kshell.tables.arrow.json_text` does, but faster: with an encoder that is created once."""
     text = _compact(value)
     return text if text.isascii() else arrow_tables.json_text(value)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kshell.errors import SourceError
 from kshell.protocol.batches import HEADER_SIZE, MAX_BATCH, Batch, read_header
@@ -15,6 +15,7 @@ from kshell.protocol.verify import MAGIC
 from kshell.sources.directory.files import named
 from kshell.sources.directory.ranges import OpenFile, open_file
 from kshell.spark.files.plan import UNREAD, FileFinding, FilePlan, Run
+from kshell.spark.schemas import Row
 
 _PIECE = 4 << 20
 CRC = "the batch's CRC does not match its bytes"
@@ -116,7 +117,7 @@ def _is_good(file: OpenFile, end: int) -> bool:
 # --- rows of the view files -------------------------------------------------------------------------------------------
 
 
-def file_row(plan: FilePlan) -> dict[str, Any]:
+def file_row(plan: FilePlan) -> Row:
     """Return a file's row of the view ``files``, except the columns of its origin. Reads the whole file in pieces."""
     findings, batches = list(plan.findings), _Batches()
     for placed in read(plan):
@@ -127,7 +128,7 @@ def file_row(plan: FilePlan) -> dict[str, Any]:
     return batches.row() | finding_columns(plan, sorted(findings))
 
 
-def finding_columns(plan: FilePlan, findings: Sequence[FileFinding]) -> dict[str, Any]:
+def finding_columns(plan: FilePlan, findings: Sequence[FileFinding]) -> Row:
     """Return the columns of ``files`` for a file's name, size and findings."""
     name = named(os.path.basename(plan.path))
     return {
@@ -163,7 +164,7 @@ class _Batches:
         self._records += batch.records
         self._bytes += batch.size
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Row:
         first, last = self._first, self._last
         return {
             "firstOffset": first.base_offset if first else None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.metadata.authorizer import EVERYONE, WILDCARD
 from kshell.spark.gold.timelines import aggregates
@@ -11,6 +11,9 @@ from kshell.spark.gold.timelines.durations import day_of
 from kshell.spark.tables.expectations import at_least, not_null
 from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
 from kshell.tables.declaration import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -63,7 +66,7 @@ _WIDE_OPEN = (
 """SQL: whether an ACL is wide open, by the rule of the health check ``wideOpenAcl``."""
 
 
-def access_audit(tables: Tables) -> Any:
+def access_audit(tables: Tables) -> DataFrame:
     """List the changes of ACLs, quotas, users and tokens, one row per change."""
     changed = _acls(tables).unionByName(_quotas(tables)).unionByName(_users(tables)).unionByName(_tokens(tables))
     with_origin = with_found(changed, tables["control_records"])
@@ -90,7 +93,7 @@ def _row(kind: str, name: str, principal: str, description: str, value: str | No
     ]
 
 
-def _acls(tables: Tables) -> Any:
+def _acls(tables: Tables) -> DataFrame:
     acls = changes(tables["acls"], ("id",), _ACL, tables["clusters"]).selectExpr("*", "coalesce(new, old) as acl")
     description = (
         "concat(acl.permissionType, ' ', acl.principal, ' ', acl.operation, ' on ', acl.resourceType, ':',"
@@ -100,7 +103,7 @@ def _acls(tables: Tables) -> Any:
     return acls.selectExpr(*_row("acl", "id", "acl.principal", description, None, wide))
 
 
-def _quotas(tables: Tables) -> Any:
+def _quotas(tables: Tables) -> DataFrame:
     quotas = changes(tables["quotas"], ("name", "key"), ("user", "value"), tables["clusters"]).selectExpr(
         "*", "coalesce(new, old).user as ofUser"
     )
@@ -108,7 +111,7 @@ def _quotas(tables: Tables) -> Any:
     return quotas.selectExpr(*_row("quota", "concat(name, ' ', key)", "concat('User:', ofUser)", description, "value"))
 
 
-def _users(tables: Tables) -> Any:
+def _users(tables: Tables) -> DataFrame:
     users = changes(tables["users"], ("name", "mechanism"), ("iterations",), tables["clusters"])
     description = "concat(mechanism, ' credentials of ', name)"
     return users.selectExpr(
@@ -116,7 +119,7 @@ def _users(tables: Tables) -> Any:
     )
 
 
-def _tokens(tables: Tables) -> Any:
+def _tokens(tables: Tables) -> DataFrame:
     tokens = changes(tables["tokens"], ("tokenId",), ("owner", "expiryTimestamp"), tables["clusters"]).selectExpr(
         "*", "coalesce(new, old).owner as owner"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.spark.gold.hourly_churn import EVENTS
 from kshell.spark.gold.timelines import aggregates
@@ -10,6 +10,9 @@ from kshell.spark.gold.timelines.durations import HOUR_MS, covered, hour
 from kshell.spark.tables.expectations import at_least, key
 from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
 from kshell.tables.declaration import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -43,7 +46,7 @@ _TO_DEVIATION = 1.4826
 """The MAD of a normal distribution times this is its standard deviation."""
 
 
-def anomalies(tables: Tables) -> Any:
+def anomalies(tables: Tables) -> DataFrame:
     """Find the hours whose number of changes is an outlier among the same hour of other weeks."""
     names = ", ".join(f"'{name}', {name}" for name in EVENTS)
     hours = tables["hourly_churn"].selectExpr(
@@ -74,7 +77,7 @@ def anomalies(tables: Tables) -> Any:
     return aggregates.typed(_scored(uneven), FIELDS)
 
 
-def _scored(uneven: Any) -> Any:
+def _scored(uneven: DataFrame) -> DataFrame:
     """Score each hour (``one``, at index ``place`` of ``series``) against the rest of its series; keep outliers."""
     compared = uneven.selectExpr(
         "clusterId",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.spark.gold.partition_availability import HOLDS, MEASURES, MONTHS, SUMS, with_shares
 from kshell.spark.gold.timelines import aggregates
@@ -10,6 +10,9 @@ from kshell.spark.gold.timelines.partition_versions import KEYS
 from kshell.spark.tables.expectations import key, ordered
 from kshell.spark.tables.gold_table import CLUSTER, MONTH, GoldTable, Tables
 from kshell.tables.declaration import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -34,7 +37,7 @@ _SCOPES = (
 )
 
 
-def availability(tables: Tables) -> Any:
+def availability(tables: Tables) -> DataFrame:
     """Sum up the availability of partitions by topic, broker and cluster."""
     measures = ("partitionMs", *SUMS)
     scopes = tables[MONTHS.name].selectExpr("clusterId", "month", *KEYS, *measures, _SCOPES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.spark.gold.timelines import aggregates
 from kshell.spark.gold.timelines.broker_versions import racks_by_day
@@ -11,6 +11,9 @@ from kshell.spark.gold.timelines.partition_versions import SPANS
 from kshell.spark.tables.expectations import at_least, key
 from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable, Tables
 from kshell.tables.declaration import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -54,7 +57,7 @@ _MEASURES = {
 }
 
 
-def broker_load(tables: Tables) -> Any:
+def broker_load(tables: Tables) -> DataFrame:
     """Compute the partitions that each broker led and had a replica of, averaged over each day."""
     roles = tables[SPANS.name].where("beginMs < endMs").selectExpr("*", _ROLES)
     sums = by_day(roles, ["clusterId", "broker"], _MEASURES)

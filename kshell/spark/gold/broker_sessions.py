@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.spark.gold.timelines import aggregates
 from kshell.spark.gold.timelines.broker_versions import IS_FENCING, with_states_and_sessions
 from kshell.spark.tables.expectations import at_least, key, ordered
 from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
 from kshell.tables.declaration import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -45,7 +48,7 @@ _SUMS = {
 }
 
 
-def broker_sessions(tables: Tables) -> Any:
+def broker_sessions(tables: Tables) -> DataFrame:
     """Aggregate versions of brokers into sessions, each from one registration to the next one or to the removal."""
     sessions = aggregates.grouped(
         with_states_and_sessions(tables["brokers"], tables["clusters"]),

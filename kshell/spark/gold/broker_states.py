@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.spark.gold.timelines import aggregates
 from kshell.spark.gold.timelines.broker_versions import OF_A_BROKER, with_states_and_sessions
@@ -10,6 +10,9 @@ from kshell.spark.gold.timelines.durations import last_of
 from kshell.spark.tables.expectations import at_least, key, ordered
 from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
 from kshell.tables.declaration import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -31,7 +34,7 @@ FIELDS = (
 )
 
 
-def broker_states(tables: Tables) -> Any:
+def broker_states(tables: Tables) -> DataFrame:
     """List the states of brokers over time; consecutive versions in one state of one registration are one row."""
     versions = with_states_and_sessions(tables["brokers"], tables["clusters"])
     keys = ["clusterId", "broker"]

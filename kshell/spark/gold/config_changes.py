@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.spark.gold.timelines import aggregates
 from kshell.spark.gold.timelines.changes import changes, with_found
@@ -10,6 +10,9 @@ from kshell.spark.gold.timelines.durations import day_of
 from kshell.spark.tables.expectations import at_least, key
 from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
 from kshell.tables.declaration import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -31,7 +34,7 @@ FIELDS = (
 )
 
 
-def config_changes(tables: Tables) -> Any:
+def config_changes(tables: Tables) -> DataFrame:
     """List the changes of configs."""
     changed = changes(tables["configs"], ("resourceType", "resourceName", "name"), ("value",), tables["clusters"])
     with_values = (

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.spark.gold.timelines import aggregates, config_comparison
 from kshell.spark.gold.timelines.config_comparison import MEMBER, RESOURCE
 from kshell.spark.tables.expectations import at_least, not_null, ordered
 from kshell.spark.tables.gold_table import GoldTable, Tables
 from kshell.tables.declaration import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 FIELDS = (
     *config_comparison.FIELDS,
@@ -36,7 +39,7 @@ FIELDS = (
 )
 
 
-def config_drift(tables: Tables) -> Any:
+def config_drift(tables: Tables) -> DataFrame:
     """List the current values, at every member of a comparison, of configs that do not have the same value at all."""
     current = {name: tables[name].where("isCurrent") for name in config_comparison.NEEDS}
     values = config_comparison.values(current["configs"], ["validFromMs as sinceMs"])

@@ -7,13 +7,16 @@ counts: a record with a time before that of an earlier record is taken to have t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.spark.gold.timelines import aggregates, config_comparison
 from kshell.spark.gold.timelines.config_comparison import MEMBER, RESOURCE
 from kshell.spark.tables.expectations import at_least, not_null
 from kshell.spark.tables.gold_table import GoldTable, Tables
 from kshell.tables.declaration import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 FIELDS = (
     *config_comparison.FIELDS,
@@ -37,7 +40,7 @@ _NEVER = (1 << 63) - 1
 _NULL = "cast(null as boolean) as isThere"
 
 
-def config_drift_episodes(tables: Tables) -> Any:
+def config_drift_episodes(tables: Tables) -> DataFrame:
     """List from when to when a config had another value at a member than the usual one of its comparison."""
     spans = _spans(tables)
     usual = (
@@ -67,7 +70,7 @@ def config_drift_episodes(tables: Tables) -> Any:
     )
 
 
-def _spans(tables: Tables) -> Any:
+def _spans(tables: Tables) -> DataFrame:
     """Return the ``value`` of each config at each member from ``ms`` to before ``toMs`` (null: until now), and whether
     the member still exists after that (``isThereThen``). What began and ended at the same time is left out.
     """
@@ -97,7 +100,7 @@ def _spans(tables: Tables) -> Any:
     return ended.where("isThere").select(*key, "value", "ms", "toMs", "isThereThen")
 
 
-def _ends(versions: Any, key: Sequence[str], started: str, ended: str) -> Any:
+def _ends(versions: DataFrame, key: Sequence[str], started: str, ended: str) -> DataFrame:
     """Return a row (``offset``, ``ms``, columns ``started``) per begin of a version, and one (``ended``) per end."""
     begins = f"struct(validFromOffset as offset, validFromMs as ms, {started})"
     ends = f"struct(validToOffset as offset, validToMs as ms, {ended})"
@@ -105,7 +108,7 @@ def _ends(versions: Any, key: Sequence[str], started: str, ended: str) -> Any:
     return versions.selectExpr(*key, f"inline(array({begins}, {ends}))").where("offset is not null")
 
 
-def _comings(lives: Any) -> Any:
+def _comings(lives: DataFrame) -> DataFrame:
     """Return when members appear (``isThere``) and disappear; versions without a gap between them count as one."""
     key = (*RESOURCE, *MEMBER)
     points = _ends(lives, key, "1 as step", "-1 as step")
@@ -115,7 +118,7 @@ def _comings(lives: Any) -> Any:
     return counted.selectExpr("*", f"lag(isThere) over {window} as was").where("not (was <=> isThere)")
 
 
-def _usual(spans: Any) -> Any:
+def _usual(spans: DataFrame) -> DataFrame:
     """Return the value that most members have (``usual.value``), from ``ms`` to before ``toMs`` (null: until now).
 
     The times at which a value of a config changes are numbered. A value has a row for each number while any member has

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.spark.gold.timelines import aggregates
 from kshell.spark.gold.timelines.broker_versions import IS_FENCING, with_states_and_sessions
@@ -11,6 +11,9 @@ from kshell.spark.gold.timelines.partition_versions import IS_NEW_LEADER, SHRUNK
 from kshell.spark.tables.expectations import at_least, key
 from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable, Tables
 from kshell.tables.declaration import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -24,7 +27,7 @@ EVENTS = {"leaderChanges": f"count_if({IS_NEW_LEADER})", "isrShrinks": f"count_i
 """Column -> SQL aggregate over versions of partitions. Fencings are counted in versions of brokers."""
 
 
-def hourly_churn(tables: Tables) -> Any:
+def hourly_churn(tables: Tables) -> DataFrame:
     """Count changes of leaders and of in-sync replicas, and fencings, by hour."""
     keys, number = ["clusterId", "hourNumber"], f"{within('validFromMs')} div {HOUR_MS} as hourNumber"
     versions = tables[SPANS.name].selectExpr("*", number)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.spark.gold.timelines import aggregates
 from kshell.spark.gold.timelines.partition_versions import FACTOR, KEYS, SHRUNK, SPANS, episode
 from kshell.spark.tables.expectations import at_least, key, ordered
 from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable, Tables
 from kshell.tables.declaration import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -44,7 +47,7 @@ _EXPANDED = "if(array_size(array_except(isr, previous.isr)) > 0, 1, 0)"
 _EXPANDS_NEXT = "if(array_size(array_except(following.isr, isr)) > 0, 1, 0)"
 
 
-def isr_episodes(tables: Tables) -> Any:
+def isr_episodes(tables: Tables) -> DataFrame:
     """List the episodes in which partitions lacked in-sync replicas, one row per partition and episode."""
     versions = tables[SPANS.name]
     lacking = versions.selectExpr("*", f"{episode(_LACKS)} as episode").where(_LACKS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.spark.gold.timelines import aggregates
 from kshell.spark.gold.timelines.durations import by_day, day, day_of, end_of_day
@@ -10,6 +10,9 @@ from kshell.spark.gold.timelines.partition_versions import IS_NEW_LEADER, SPANS
 from kshell.spark.tables.expectations import at_least, key, ordered
 from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable, Tables
 from kshell.tables.declaration import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -32,7 +35,7 @@ FIELDS = (
 )
 
 
-def leadership(tables: Tables) -> Any:
+def leadership(tables: Tables) -> DataFrame:
     """Compute how long each broker led partitions of each topic, and how often the leader changed, by day."""
     versions = tables[SPANS.name]
     keys = ["clusterId", "topic", "topicId", "broker"]

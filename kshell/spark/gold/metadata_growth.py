@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.spark.gold.timelines import aggregates
 from kshell.spark.gold.timelines.durations import DAY_MS, LAST_MS, day, end_of_day
 from kshell.spark.tables.expectations import at_least, not_null, ordered, unique
 from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable, Tables
 from kshell.tables.declaration import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -24,7 +27,7 @@ FIELDS = (
 )
 
 
-def metadata_growth(tables: Tables) -> Any:
+def metadata_growth(tables: Tables) -> DataFrame:
     """Count records of the log by type and day."""
     of_log = (
         tables["records"]

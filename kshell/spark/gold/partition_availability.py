@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.spark.gold.timelines import aggregates
 from kshell.spark.gold.timelines.durations import clipped, end_of_month, split_by_month, timed
@@ -11,6 +11,9 @@ from kshell.spark.gold.timelines.partition_versions import KEYS
 from kshell.spark.tables.expectations import at_least, key, ordered
 from kshell.spark.tables.gold_table import CLUSTER, MONTH, GoldTable, Shared, Tables
 from kshell.tables.declaration import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 MEASURES = (
     Field("offlineMs", "int64", "those without a leader"),
@@ -62,7 +65,7 @@ SUMS = {
 """Column -> SQL aggregate over rows of :func:`_classified`."""
 
 
-def _months(tables: Tables) -> Any:
+def _months(tables: Tables) -> DataFrame:
     """Sum up each month of a partition, one row per replica list it had: ``partitionMs`` (all of it) and SUMS."""
     keys = ["clusterId", "month", "topic", *KEYS, "replicas"]
     return aggregates.grouped(_classified(tables), keys, partitionMs="sum(ms)", **SUMS)
@@ -71,7 +74,7 @@ def _months(tables: Tables) -> Any:
 MONTHS = Shared("partition_months", ("partitions", "configs", "clusters"), _months, MONTH)
 
 
-def _classified(tables: Tables) -> Any:
+def _classified(tables: Tables) -> DataFrame:
     """Cut versions of partitions where a month or ``min.insync.replicas`` changes, and classify each piece: ``ms`` (its
     length), ``month``, ``isOffline``, ``inSync`` (size of the ISR), ``factor`` (replication factor), ``minIsr``,
     ``isAssumed`` (the log sets no ``minIsr``, and 1 is taken), ``replicas``.
@@ -105,14 +108,14 @@ def _classified(tables: Tables) -> Any:
     )
 
 
-def with_shares(sums: Any, total: str) -> Any:
+def with_shares(sums: DataFrame, total: str) -> DataFrame:
     """Add availabilities and ``untilMs`` to sums of months; ``total``: the column with all milliseconds of a row."""
     shares = {"availability": "offlineMs", "writeAvailability": "underMinIsrMs"}
     columns = (f"if({total} > 0, 1 - {lost} / {total}, null) as {name}" for name, lost in shares.items())
     return sums.selectExpr("*", *columns, f"{end_of_month('month')} as untilMs")
 
 
-def partition_availability(tables: Tables) -> Any:
+def partition_availability(tables: Tables) -> DataFrame:
     """Compute each partition's time offline, under and at ``min.insync.replicas``, by month."""
     added = {name: f"sum({name})" for name in SUMS}
     keys = ["clusterId", "month", "topic", *KEYS]

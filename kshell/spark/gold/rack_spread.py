@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.spark.gold.timelines import aggregates
 from kshell.spark.gold.timelines.broker_versions import racks_by_day
@@ -11,6 +11,9 @@ from kshell.spark.gold.timelines.partition_versions import SPANS
 from kshell.spark.tables.expectations import at_least, key, ordered
 from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable, Tables
 from kshell.tables.declaration import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -37,7 +40,7 @@ FIELDS = (
 )
 
 
-def rack_spread(tables: Tables) -> Any:
+def rack_spread(tables: Tables) -> DataFrame:
     """Compute how much partition time had its replicas in as many racks as possible, by day."""
     replica_time = by_day(tables[SPANS.name], ["clusterId", "replicas"], {"spent": "1"})
     racks = aggregates.grouped(

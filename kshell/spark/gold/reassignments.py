@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.spark.gold.timelines import aggregates
 from kshell.spark.gold.timelines.partition_versions import KEYS, SPANS, episode
 from kshell.spark.tables.expectations import at_least, key, ordered
 from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable, Tables
 from kshell.tables.declaration import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -44,13 +47,13 @@ _MOVED = "array_size(previous.addingReplicas) + array_size(previous.removingRepl
 """SQL: whether replicas are being added or removed in a version; with ``_MOVED``, in the version before it."""
 
 
-def reassignments(tables: Tables) -> Any:
+def reassignments(tables: Tables) -> DataFrame:
     """List the reassignments of replicas."""
     versions = tables[SPANS.name]
     return aggregates.typed_with_until(_long(versions).unionByName(_at_once(versions)), FIELDS)
 
 
-def _long(versions: Any) -> Any:
+def _long(versions: DataFrame) -> DataFrame:
     """List the reassignments that took more than one record."""
     moving = versions.selectExpr("*", f"{episode(_MOVES)} as episode").where(_MOVES)
     state = "struct(sort_array({0}addingReplicas), sort_array({0}removingReplicas))"
@@ -93,7 +96,7 @@ def _long(versions: Any) -> Any:
     )
 
 
-def _at_once(versions: Any) -> Any:
+def _at_once(versions: DataFrame) -> DataFrame:
     """List the reassignments that took effect with a single record."""
     moved = versions.where(
         f"previous is not null and not ({_MOVES}) and not ({_MOVED}) and previous.replicas <> replicas"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.spark.gold.timelines import aggregates
 from kshell.spark.tables.expectations import at_least, key, ordered
 from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
 from kshell.tables.declaration import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -36,7 +39,7 @@ _SUM = "aggregate({0}, 0D, (sum, one) -> sum + one)"
 _SUM_OF = f"if(count({{0}}) > 0, {_SUM.format(_SORTED)}, null)"
 
 
-def skew(tables: Tables) -> Any:
+def skew(tables: Tables) -> DataFrame:
     """Compute how unevenly leaders and replicas are spread over brokers and racks on each day."""
     by_broker = tables["broker_load"]
     brokers = by_broker.selectExpr(

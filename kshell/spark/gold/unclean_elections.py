@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.spark.gold.timelines import aggregates
 from kshell.spark.gold.timelines.durations import day_of, every_of, versions_of
@@ -10,6 +10,9 @@ from kshell.spark.gold.timelines.partition_versions import KEYS, SPANS, rows_bef
 from kshell.spark.tables.expectations import at_least, key
 from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable, Tables
 from kshell.tables.declaration import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -51,7 +54,7 @@ _HEALED_UNTIL = "if(healed is not null, healed.latestMsAtBegin, if(last is null,
 """SQL: ``untilMs`` of an election that needs recovery: when it recovered, else when the partition was deleted."""
 
 
-def unclean_elections(tables: Tables) -> Any:
+def unclean_elections(tables: Tables) -> DataFrame:
     """List the elections whose leader may lack acknowledged records."""
     window = versions_of(KEYS)
     # In descending order: Spark reads a window's frame once if it grows, but again for every row if it shrinks.

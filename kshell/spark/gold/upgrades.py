@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import count, takewhile
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.metadata.metadata_version import FEATURE, KRAFT_FEATURE, version_name
 from kshell.spark.gold.timelines import aggregates
@@ -12,6 +12,9 @@ from kshell.spark.gold.timelines.durations import day_of, versions_of
 from kshell.spark.tables.expectations import at_least, key
 from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
 from kshell.tables.declaration import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -33,7 +36,7 @@ FIELDS = (
 )
 
 
-def upgrades(tables: Tables) -> Any:
+def upgrades(tables: Tables) -> DataFrame:
     """List the changes of finalized features, metadata.version and kraft.version."""
     levels = (
         tables["features"]
@@ -75,7 +78,7 @@ def _name(level: str) -> str:
     )
 
 
-def _kraft_versions(records: Any) -> Any:
+def _kraft_versions(records: DataFrame) -> DataFrame:
     """Return the levels of kraft.version, which are in control records, as versions like those of other features."""
     levels = (
         records.where("type = 'KRAFT_VERSION' and reason is null")

@@ -23,7 +23,7 @@ from kshell.spark.reconcile.copy_report import (
     segment_head,
     segment_sums,
 )
-from kshell.spark.reconcile.inventory import Checkpoint, Position, Row, StateRange, take_inventory
+from kshell.spark.reconcile.inventory import Checkpoint, Position, StateRange, take_inventory
 from kshell.spark.reconcile.logs import BadBatches
 from kshell.spark.reconcile.plan import (
     ReadPlan,
@@ -35,6 +35,7 @@ from kshell.spark.reconcile.plan import (
     must_restart,
 )
 from kshell.spark.reconcile.plan import slices as slices_of
+from kshell.spark.schemas import Row
 
 _NOW = Point()
 

@@ -30,10 +30,10 @@ from kshell.spark.files.scan import LogCopy
 from kshell.spark.reconcile.comparison import Comparison
 from kshell.spark.reconcile.inventory import (
     Checkpoint,
+    Evidence,
     Position,
     PreviousComparison,
     ReportedFinding,
-    Row,
     SegmentHead,
     finding_error,
     signature,
@@ -41,7 +41,7 @@ from kshell.spark.reconcile.inventory import (
 )
 from kshell.spark.reconcile.logs import good_batch_at, parts_of
 from kshell.spark.reconcile.plan import ReadPlan, SnapshotCandidates
-from kshell.spark.schemas import COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
+from kshell.spark.schemas import COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS, Row
 
 _REMEMBERED = 10_000
 """Findings of one copy that the checkpoint keeps at most: after a lost election every later batch may be a finding."""
@@ -59,7 +59,7 @@ class CopyReport(NamedTuple):
     copies: tuple[Row, ...]
     files: tuple[Row, ...]
     findings: Findings
-    excluded: dict[str, Mapping[str, Any]]
+    excluded: dict[str, Evidence]
     committed: int | None
     looks_damaged: bool
 
@@ -223,7 +223,7 @@ def copy_row(cluster_id: str, path: str, **values: object) -> Row:
 
 def _copy_rows(
     cluster_id: str, comparison: Comparison, findings: Findings, before: Checkpoint
-) -> tuple[list[Row], dict[str, Mapping[str, Any]], int | None]:
+) -> tuple[list[Row], dict[str, Evidence], int | None]:
     """Return the rows of ``copies``, the evidence for excluded copies by path, and the proven committed offset."""
     copies = comparison.inventory.copies
     excluded = dict(comparison.inventory.excluded)

@@ -30,10 +30,12 @@ from kshell.spark.reconcile.logs import (
     log_of,
     without_batches,
 )
+from kshell.spark.schemas import Row
 from kshell.spark.stream.directory_walk import ResumedBoundaries
 from kshell.spark.stream.resume import Start
 
-Row = dict[str, Any]
+Evidence = Mapping[str, Any]
+"""Why a copy of another history is excluded: see :attr:`Checkpoint.excluded`."""
 
 
 def by_cluster(copies: Iterable[LogCopy], default: str | None = None) -> dict[str, list[LogCopy]]:
@@ -126,7 +128,7 @@ class Checkpoint(NamedTuple):
     """Path of a copy -> its last batch that is in the tables; ``None``: it has none."""
     copy_rows: Mapping[str, Row] = {}
     """Path of a copy that is not excluded -> its row of ``copies``."""
-    excluded: Mapping[str, Mapping[str, Any]] = {}
+    excluded: Mapping[str, Evidence] = {}
     """Path of a copy of another history -> why it is excluded: its ``row`` of ``copies``; the batch that proves it
     (``file``, ``position``, ``crc``); and ``until``, the offset beyond which the tables must be before the copy can be
     compared at all, or null if the proof is final while that batch is there."""
@@ -182,7 +184,7 @@ class PreviousComparison(NamedTuple):
 
     since: int | None
     to: int
-    row: Mapping[str, Any]
+    row: Row
 
 
 class Inventory(NamedTuple):
@@ -198,7 +200,7 @@ class Inventory(NamedTuple):
     copies: tuple[LogCopy, ...]
     plans: Mapping[int, list[FilePlan]]
     previous: Mapping[int, PreviousComparison]
-    excluded: Mapping[str, Mapping[str, Any]]
+    excluded: Mapping[str, Evidence]
     start: Checkpoint | None
 
 
@@ -274,7 +276,7 @@ def _without_bad(plans: Mapping[int, list[FilePlan]], bad: BadBatches) -> dict[i
     return {index: [without_batches(file, bad) for file in files] for index, files in plans.items()}
 
 
-def _still_excluded(copies: Sequence[LogCopy], checkpoint: Checkpoint) -> dict[str, Mapping[str, Any]]:
+def _still_excluded(copies: Sequence[LogCopy], checkpoint: Checkpoint) -> dict[str, Evidence]:
     """Return copies that were excluded and still have the proof; none if a copy is new and may be of their history."""
     if any(copy.path not in checkpoint.positions and copy.path not in checkpoint.excluded for copy in copies):
         return {}

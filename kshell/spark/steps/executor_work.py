@@ -6,12 +6,15 @@ import importlib
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kshell.spark.failures import of_task
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 T = TypeVar("T")
 _VALUE = "value"
@@ -22,7 +25,10 @@ _TOGETHER = 2000
 
 
 def spread(
-    spark: SparkSession, pieces: Sequence[bytes], work: Callable[[bytes], Iterable[Any]], schema: Any
+    spark: SparkSession,
+    pieces: Sequence[bytes],
+    work: Callable[[bytes], Iterable[pa.RecordBatch]],
+    schema: StructType | str,
 ) -> DataFrame:
     """Return the rows that ``work`` makes of each piece, in the order of the pieces.
 
@@ -58,27 +64,27 @@ def collected(frame: DataFrame) -> list[Any]:
 class Pickled:
     """Adapts a function that returns one value to :func:`spread`: it returns the value as one pickled row."""
 
-    def __init__(self, work: Callable[[bytes], Any]) -> None:
+    def __init__(self, work: Callable[[bytes], object]) -> None:
         self._work = work
 
-    def __call__(self, piece: bytes) -> Iterator[Any]:
+    def __call__(self, piece: bytes) -> Iterator[pa.RecordBatch]:
         yield pickled(self._work(piece))
 
 
-def pickled(value: Any) -> Any:
+def pickled(value: object) -> pa.RecordBatch:
     """Return a value as a record batch with one :data:`PICKLED` row."""
-    arrow: Any = importlib.import_module("pyarrow")
+    arrow: ModuleType = importlib.import_module("pyarrow")
     return arrow.record_batch([arrow.array([pickle.dumps(value)], type=arrow.binary())], names=[_VALUE])
 
 
 class Work:
     """The function of a task: it gets indexes of pieces as rows and calls ``work`` with each of these pieces."""
 
-    def __init__(self, pieces: Sequence[bytes], work: Callable[[bytes], Iterable[Any]]) -> None:
+    def __init__(self, pieces: Sequence[bytes], work: Callable[[bytes], Iterable[pa.RecordBatch]]) -> None:
         self._pieces = tuple(pieces)
         self._work = work
 
-    def __call__(self, numbers: Iterator[Any]) -> Iterator[Any]:
+    def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in numbers:
             for number in batch.column(0).to_pylist():
                 yield from self._work(self._pieces[number])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.spark.files.pack import Slice
 from kshell.spark.schemas import QUARANTINE_FIELDS, RECORDS, spark_schema
@@ -14,11 +14,12 @@ from kshell.spark.steps.tasks import Writing, quarantined
 from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from kshell.spark.tables.warehouse import Warehouse
 
-Read = Callable[[bytes], Iterator[Any]]
+    Read = Callable[[bytes], Iterator[pa.RecordBatch]]
 
 _TASK_BYTES = 64 << 20
 """About the most bytes of files per task: seconds of work, and little to repeat if the task fails."""

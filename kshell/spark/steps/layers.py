@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as fn
 
@@ -28,7 +28,7 @@ from kshell.spark.tables.gold_table import PARTITIONS_RETAINED
 from kshell.spark.tables.steps import ClusterState
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Row
 
     from kshell.sources.directory.log import Progress
     from kshell.spark.reconcile import BadBatches, ReconciledLog
@@ -160,7 +160,7 @@ class StepWriter:
         ms = fn.coalesce("timestampMs", fn.lit(LAST_MS + 1))
         counts = fn.count(fn.lit(1)).alias("records"), fn.count("reason").alias("undecoded")
         times = fn.min(ms).alias("earliest"), fn.max(ms).alias("latest")
-        rows_of: dict[str, list[Any]] = {}
+        rows_of: dict[str, list[Row]] = {}
         for row in self._new_records().groupBy("clusterId", "type").agg(*counts, *times).collect():
             rows_of.setdefault(row["clusterId"], []).append(row)
         self._change(RECORDS, rows_of)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from kshell.engine.result import Row
 from kshell.spark.schemas import spark_schema
@@ -12,18 +13,21 @@ from kshell.tables.arrow import batches, schema
 from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
 
 
-def frame_of(spark: Any, fields: Sequence[Field], rows: Iterable[Row]) -> DataFrame:
+def frame_of(spark: SparkSession, fields: Sequence[Field], rows: Iterable[Row]) -> DataFrame:
     """Make a DataFrame of rows with the given columns; meant for few rows, as all are sent to Spark at once."""
-    arrow: Any = importlib.import_module("pyarrow")
+    arrow: ModuleType = importlib.import_module("pyarrow")
     return frame_of_batches(spark, fields, batches(arrow, fields, rows))
 
 
-def frame_of_batches(spark: Any, fields: Sequence[Field], record_batches: Iterable[Any]) -> DataFrame:
+def frame_of_batches(
+    spark: SparkSession, fields: Sequence[Field], record_batches: Iterable[pa.RecordBatch]
+) -> DataFrame:
     """Make a DataFrame of Arrow record batches, in their order; unlike lists of tuples, they need no Python worker."""
-    arrow: Any = importlib.import_module("pyarrow")
+    arrow: ModuleType = importlib.import_module("pyarrow")
     table = arrow.Table.from_batches(record_batches, schema=schema(arrow, fields))
     frame: DataFrame = spark.createDataFrame(table, spark_schema(fields))
     return frame

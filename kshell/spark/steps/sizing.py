@@ -6,7 +6,6 @@ No file is opened for it. Free of Spark.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from kshell.spark.files.scan import LogCopy
 from kshell.spark.reconcile import Checkpoint
@@ -37,6 +36,6 @@ def _after(copy: LogCopy, checkpoint: Checkpoint) -> int:
     paths = [segment.path for segment in segments]
     if place and place[0] in paths:
         return sum(segment.size for segment in segments[paths.index(place[0]) :]) - int(place[1])
-    bases: list[Any] = [segment.base_offset for segment in segments]
+    bases: list[int | None] = [segment.base_offset for segment in segments]
     before = [index for index, base in enumerate(bases) if base is not None and base < checkpoint.offset]
     return sum(segment.size for segment in segments[before[-1] if before else 0 :])

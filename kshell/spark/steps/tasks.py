@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.spark.decoding.decode import View
 from kshell.spark.options import Narrowing
 from kshell.spark.schemas import QUARANTINE, QUARANTINE_FIELDS, RECORD_FIELDS, RECORDS
 from kshell.spark.tables.data_files import DataFile, DataFileWriter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class WrittenFiles(NamedTuple):
@@ -32,6 +35,6 @@ class Writing:
         return WrittenFiles(files, view.finding_count)
 
 
-def quarantined(piece: bytes) -> Iterator[Any]:
+def quarantined(piece: bytes) -> Iterator[pa.RecordBatch]:
     """Read pickled slices as record batches of the view ``quarantine``."""
     return View(QUARANTINE, QUARANTINE_FIELDS, Narrowing()).batches(pickle.loads(piece))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kshell.errors import EXIT_OK, KshellError
 from kshell.spark.files.scan import LogCopy, Unread
 from kshell.spark.reconcile import cluster_of, copy_row
-from kshell.spark.reconcile.inventory import Row
+from kshell.spark.schemas import Row
 from kshell.spark.tables.steps import WarehouseState
 
 if TYPE_CHECKING:

@@ -10,15 +10,19 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.spark.options import Options, parse
 from kshell.spark.schemas import spark_schema
 from kshell.spark.stream.plan import listed_copies
-from kshell.spark.stream.positions import StreamPosition, StreamPositions, bytes_after
-from kshell.spark.stream.source import MicroBatchPlanner, Offset
+from kshell.spark.stream.positions import Offset, StreamPosition, StreamPositions, bytes_after
+from kshell.spark.stream.source import MicroBatchPlanner
 from kshell.tables import arrow as arrow_tables
 from kshell.tables.declaration import Field
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
 
 _spark: Any = importlib.import_module("pyspark.sql.datasource")
 FORMAT = "kraft-growth"
@@ -52,7 +56,7 @@ class GrowthSource(_spark.DataSource):  # type: ignore[misc]
         """The columns of a row."""
         return spark_schema(FIELDS)
 
-    def streamReader(self, schema: Any) -> Any:  # noqa: N802  # Spark's name
+    def streamReader(self, schema: StructType) -> GrowthReader:  # noqa: N802  # Spark's name
         """Return a reader of all columns."""
         return GrowthReader(parse(self.options)._replace(skips_unlistable=True))
 
@@ -60,11 +64,11 @@ class GrowthSource(_spark.DataSource):  # type: ignore[misc]
 class GrowthReader(MicroBatchPlanner):
     """Computes all rows on the driver; the executor only returns them."""
 
-    def partitions(self, start: Offset, end: Offset) -> list[Any]:
+    def partitions(self, start: Offset, end: Offset) -> list[GrowthPartition]:
         """Return one partition, with all rows of the micro-batch."""
         return [GrowthPartition(tuple(growth_rows(self._options, *self._between(start, end))))]
 
-    def read(self, partition: Any) -> Iterator[Any]:
+    def read(self, partition: GrowthPartition) -> Iterator[pa.RecordBatch]:
         """Return the rows of a partition."""
         pyarrow = importlib.import_module("pyarrow")
         names = [field.name for field in FIELDS]

@@ -41,14 +41,16 @@ class StreamPosition(NamedTuple):
 
 StreamPositions = dict[str, StreamPosition]
 """Real path of a directory -> how far it was read."""
+Offset = dict[str, Any]
+"""An offset of the stream, as :func:`offset_of` makes it."""
 
 
-def places_of(offset: Mapping[str, Any]) -> StreamPositions:
+def places_of(offset: Offset) -> StreamPositions:
     """Return the positions in an offset of the stream. Raises TypeError if another release wrote other fields."""
     return {path: StreamPosition(**values) for path, values in offset.items()}
 
 
-def offset_of(places: Mapping[str, StreamPosition]) -> dict[str, Any]:
+def offset_of(places: Mapping[str, StreamPosition]) -> Offset:
     """Return positions as an offset of the stream: the same text for the same positions."""
     return {path: places[path]._asdict() for path in sorted(places)}
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import UsageError
 from kshell.spark.decoding.decode import View
@@ -23,8 +23,12 @@ from kshell.spark.files.pack import Slice
 from kshell.spark.options import STARTS, UNLIMITED, Options
 from kshell.spark.schemas import FILES
 from kshell.spark.stream.plan import Bounds, bounds, latest, slices
-from kshell.spark.stream.positions import StreamPositions, offset_of, places_of
+from kshell.spark.stream.positions import Offset, StreamPositions, offset_of, places_of
 from kshell.spark.variants import with_variants
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.streaming.datasource import ReadLimit
 
 _spark: Any = importlib.import_module("pyspark.sql.datasource")
 try:
@@ -32,9 +36,6 @@ try:
 except ModuleNotFoundError:  # before 4.2
     _limits = None
 _Mixed: Any = object if _limits is None else _limits.SupportsTriggerAvailableNow
-
-Offset = dict[str, Any]
-"""An offset of the stream, as :func:`~kshell.spark.stream.positions.offset_of` makes it."""
 
 
 class KraftStreamPartition(_spark.InputPartition):  # type: ignore[misc]
@@ -65,7 +66,7 @@ class MicroBatchPlanner(_spark.DataSourceStreamReader, _Mixed):  # type: ignore[
         self._known = {} if self._options.starts == STARTS[0] else latest(self._options, {})
         return offset_of(self._known)
 
-    def latestOffset(self, start: Offset | None = None, limit: Any = None) -> Offset:  # noqa: N802
+    def latestOffset(self, start: Offset | None = None, limit: ReadLimit | None = None) -> Offset:  # noqa: N802
         """Return where the next micro-batch ends. Spark 4.1 passes neither argument. Raises SourceError."""
         before, most = self._known, self._options.trigger_bytes
         if start is not None:
@@ -95,19 +96,19 @@ class MicroBatchPlanner(_spark.DataSourceStreamReader, _Mixed):  # type: ignore[
         """Do nothing: no state depends on committed offsets."""
 
 
-def _bytes(limit: Any) -> int:
+def _bytes(limit: ReadLimit | None) -> int:
     return int(getattr(limit, "max_bytes", UNLIMITED))
 
 
 class KraftStreamReader(MicroBatchPlanner):
     """Plans on the driver, reads on the executors."""
 
-    def partitions(self, start: Offset, end: Offset) -> list[Any]:
+    def partitions(self, start: Offset, end: Offset) -> list[KraftStreamPartition]:
         """Return the partitions of a micro-batch: at least one, which may be empty. Raises SourceError."""
         parts = slices(self._options, *self._between(start, end))
         return [KraftStreamPartition(part) for part in parts] or [KraftStreamPartition(())]
 
-    def read(self, partition: Any) -> Iterator[Any]:
+    def read(self, partition: KraftStreamPartition) -> Iterator[pa.RecordBatch]:
         """Return Arrow record batches of the requested columns.
 
         Raises UnreadError for a file that is gone, so that no micro-batch succeeds with rows missing.
@@ -115,7 +116,7 @@ class KraftStreamReader(MicroBatchPlanner):
         return read_view(self._options, partition.slices)
 
 
-def read_view(options: Options, pieces: tuple[Slice, ...]) -> Iterator[Any]:
+def read_view(options: Options, pieces: tuple[Slice, ...]) -> Iterator[pa.RecordBatch]:
     """Read slices in a task, as Arrow record batches of the requested columns. Raises UnreadError."""
     fields = options.fields()
     view = View(options.view, fields, options.narrowing, show_secrets=options.show_secrets, is_whole=True)

@@ -33,6 +33,9 @@ from kshell.spark.tables.steps import writer_lock
 from kshell.spark.tables.warehouse import for_spark, location
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
     from kshell.sources.directory.log import Progress
     from kshell.spark.reconcile import ReconciledLog
     from kshell.spark.tables.warehouse import Warehouse
@@ -123,14 +126,14 @@ class TableStream:
                 self._start(lambda: self._query(spark, for_spark(place), trigger))
         return self._stop
 
-    def _session(self) -> Any:
+    def _session(self) -> SparkSession:
         spark = self._warehouse.spark
         if ".connect." in type(spark).__module__:
             raise UsageError("stream: not through Spark Connect", hint="repeat `run` there: it takes only what is new")
         spark.dataSource.register(GrowthSource)
         return spark
 
-    def _query(self, spark: Any, checkpoint: str, trigger: Trigger) -> Any:
+    def _query(self, spark: SparkSession, checkpoint: str, trigger: Trigger) -> StreamingQuery:
         """Start the query."""
         reader = spark.readStream.format(FORMAT).options(**self._sources.options)
         writer = reader.load().writeStream.foreachBatch(self._batch).option("checkpointLocation", checkpoint)
@@ -138,7 +141,7 @@ class TableStream:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=f"{trigger.every * 1000:.0f} milliseconds").start()
 
-    def _start(self, query: Callable[[], Any]) -> None:
+    def _start(self, query: Callable[[], StreamingQuery]) -> None:
         """Start a query and wait for its end; start another one if Spark's Python worker did not start in time."""
         for starts_left in reversed(range(WORKER_STARTS)):
             try:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.errors import UsageError, did_you_mean
 from kshell.spark import schemas
@@ -20,7 +21,12 @@ from kshell.spark.tables.expectations import (
 from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import DataFrame
+
+    from kshell.spark.silver.declaration import SilverTable
+    from kshell.spark.tables.gold_table import GoldTable
 
 BRONZE, SILVER, GOLD, QUALITY = "bronze", "silver", "gold", "quality"
 LAYERS = (BRONZE, SILVER, GOLD, QUALITY)
@@ -128,7 +134,7 @@ def _bronze() -> list[TableSpec]:
 
 
 def _silver() -> list[TableSpec]:
-    declared: Any = importlib.import_module("kshell.spark.silver").tables()
+    declared: Mapping[str, SilverTable] = importlib.import_module("kshell.spark.silver").tables()
     return [
         TableSpec(
             silver_table.name,
@@ -158,9 +164,9 @@ def _quality() -> list[TableSpec]:
 
 
 def _gold() -> list[TableSpec]:
-    declared: Any = importlib.import_module("kshell.spark.tables.gold_table")
-    gold: Any = importlib.import_module("kshell.spark.gold").tables()
-    partitions: Any = importlib.import_module("kshell.spark.silver").tables()["partitions"]
+    declared: ModuleType = importlib.import_module("kshell.spark.tables.gold_table")
+    gold: Mapping[str, GoldTable] = importlib.import_module("kshell.spark.gold").tables()
+    partitions: SilverTable = importlib.import_module("kshell.spark.silver").tables()["partitions"]
     summary = "kshell's own, not for queries: the versions of partitions that ended, and that the next step needs"
     specs = [TableSpec(declared.PARTITIONS_RETAINED, GOLD, summary, tuple(partitions.fields))]
     for gold_table in gold.values():

@@ -15,13 +15,19 @@ import os
 import secrets
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.errors import CommandError, DataError
 from kshell.sources import remote
 from kshell.spark.tables.expectations import Breach, ExpectationCheck, Expectations
 from kshell.tables.arrow import schema
 from kshell.tables.declaration import Field
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyarrow.fs import FileSystem
 
 CLUSTER = "clusterId"
 CODEC = "zstd"
@@ -91,7 +97,7 @@ class DataFileWriter(NamedTuple):
     expect: Expectations = ()
     """The expectations that rows are checked against while they are written."""
 
-    def write(self, batches: Iterable[Any]) -> list[DataFile]:
+    def write(self, batches: Iterable[pa.RecordBatch]) -> list[DataFile]:
         """Write ``pyarrow.RecordBatch`` objects as new files, and return these; without rows there is no file.
 
         The batches must have exactly the table's columns, in their order. Strings may be dictionary-encoded.
@@ -119,7 +125,7 @@ class DataFileWriter(NamedTuple):
             raise
         return written
 
-    def write_frame(self, batches: Iterable[Any]) -> list[DataFile]:
+    def write_frame(self, batches: Iterable[pa.RecordBatch]) -> list[DataFile]:
         """Write batches from Spark, in whose Arrow schema nested types have other field names; see :meth:`write`."""
         arrow = importlib.import_module("pyarrow")
         declared = schema(arrow, self.fields)
@@ -139,7 +145,7 @@ class DataFileWriter(NamedTuple):
             if not compute.any(compute.is_in(there, value_set=unwanted)).as_py():
                 return None
 
-            def remaining_rows() -> Iterator[Any]:
+            def remaining_rows() -> Iterator[pa.RecordBatch]:
                 for rows in self._read(parquet, file):
                     is_unwanted = compute.is_in(rows.column(CLUSTER), value_set=unwanted)
                     yield from rows.filter(compute.invert(is_unwanted)).to_batches()
@@ -152,13 +158,13 @@ class DataFileWriter(NamedTuple):
         rewriting = self._replace(expect=())  # these rows were checked when they were new
         return rewriting.write(batch for rows in self.read(files) for batch in rows.to_batches())
 
-    def read(self, files: Iterable[DataFile]) -> Iterator[Any]:
+    def read(self, files: Iterable[DataFile]) -> Iterator[pa.Table]:
         """Read files as ``pyarrow.Table`` objects with the declared columns, one per row group. Raises DataError."""
         for file in files:
             with self._opened(file) as parquet:
                 yield from self._read(parquet, file)
 
-    def rows_of(self, files: Iterable[DataFile], clusters: Collection[str] | None = None) -> Any:
+    def rows_of(self, files: Iterable[DataFile], clusters: Collection[str] | None = None) -> pa.Table:
         """Read all rows of files, or the rows of some clusters, as one ``pyarrow.Table``. Raises DataError."""
         arrow, compute = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.compute")
         parts = [*self.read(files)]
@@ -184,7 +190,7 @@ class DataFileWriter(NamedTuple):
         return next((file for file, info in zip(files, infos, strict=True) if info.size != file.size), None)
 
     @contextlib.contextmanager
-    def _opened(self, file: DataFile) -> Iterator[Any]:
+    def _opened(self, file: DataFile) -> Iterator[pq.ParquetFile]:
         parquet = importlib.import_module("pyarrow.parquet")
         system, root = file_system(self.table)
         path = f"{self.table}/{file.path}"
@@ -196,7 +202,7 @@ class DataFileWriter(NamedTuple):
         except (OSError, importlib.import_module("pyarrow").ArrowException) as error:
             raise DataError(f"{path}: {remote.reason(error)}", hint=_REPAIR) from None
 
-    def _read(self, parquet: Any, file: DataFile) -> Iterator[Any]:
+    def _read(self, parquet: pq.ParquetFile, file: DataFile) -> Iterator[pa.Table]:
         """Read row groups with the declared columns; a column that was added after the file was written is null."""
         arrow = importlib.import_module("pyarrow")
         declared = schema(arrow, self.fields)
@@ -213,7 +219,7 @@ class DataFileWriter(NamedTuple):
                     columns.append(arrow.nulls(rows.num_rows, field.type))
             yield arrow.Table.from_arrays(columns, schema=declared)
 
-    def _partitions(self, rows: Any) -> Iterator[tuple[str | None, Any]]:
+    def _partitions(self, rows: pa.Table) -> Iterator[tuple[str | None, pa.Table]]:
         """Split rows by the partition column, which the files themselves do not have."""
         if self.partition_by is None:
             yield None, rows
@@ -231,7 +237,7 @@ class DataFileWriter(NamedTuple):
 class _OpenFile:
     """A data file that is being written: :meth:`append` rows, then :meth:`close` or :meth:`discard` it."""
 
-    def __init__(self, writer: DataFileWriter, partition: str | None, arrow_schema: Any) -> None:
+    def __init__(self, writer: DataFileWriter, partition: str | None, arrow_schema: pa.Schema) -> None:
         folder = "" if partition is None else f"{writer.partition_by}={partition}/"
         self._path = f"{folder}part-{secrets.token_hex(12)}.{CODEC}.parquet"
         self._partition = partition
@@ -241,7 +247,7 @@ class _OpenFile:
         if not remote.is_remote(writer.table):
             os.makedirs(os.path.dirname(self._whole), exist_ok=True)
         self._sink = self._system.open_output_stream(self._whole)
-        self._footers: list[Any] = []
+        self._footers: list[pq.FileMetaData] = []
         self._writer: Any = None
         parquet = importlib.import_module("pyarrow.parquet")
         nested = any(not isinstance(field.type, str) for field in writer.fields)
@@ -259,7 +265,7 @@ class _OpenFile:
             self.discard()
             raise
 
-    def append(self, rows: Any) -> None:
+    def append(self, rows: pa.Table) -> None:
         self._writer.write_table(rows)
         self._check.add(rows)
 
@@ -282,7 +288,7 @@ class _OpenFile:
             self._system.delete_file(self._whole)
 
 
-def _described(path: str, size: int, partition: str | None, footer: Any) -> DataFile:
+def _described(path: str, size: int, partition: str | None, footer: pq.FileMetaData) -> DataFile:
     """Make the statistics of a file from its Parquet footer: rows, and bounds of columns neither nested nor binary.
 
     Either all of these columns have bounds or none has: if only some had, readers that use pyarrow's datasets would
@@ -291,7 +297,7 @@ def _described(path: str, size: int, partition: str | None, footer: Any) -> Data
     return DataFile(path, size, footer.num_rows, partition, *(_bounds(footer) or ({}, {}, {})))
 
 
-def _bounds(footer: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, int]] | None:
+def _bounds(footer: pq.FileMetaData) -> tuple[dict[str, Any], dict[str, Any], dict[str, int]] | None:
     """Return minimum, maximum and number of nulls by column; ``None`` if any column has values but no bounds."""
     least: dict[str, Any] = {}
     greatest: dict[str, Any] = {}
@@ -319,7 +325,7 @@ def _bounds(footer: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, int]
     return None if None in greatest.values() else (least, greatest, nulls)
 
 
-def _is_bound(value: Any) -> bool:
+def _is_bound(value: object) -> bool:
     return isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
 
 
@@ -335,16 +341,16 @@ def _at_least(text: str) -> str | None:
     return None
 
 
-def file_system(place: str) -> tuple[Any, str]:
+def file_system(place: str) -> tuple[FileSystem, str]:
     """Return the ``pyarrow.fs.FileSystem`` of a local path or a URI, and the path within it."""
     if remote.is_remote(place):
         return remote.system(place)
     return importlib.import_module("pyarrow.fs").LocalFileSystem(), place
 
 
-def _groups(arrow: Any, batches: Iterable[Any]) -> Iterator[Any]:
+def _groups(arrow: ModuleType, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Combine consecutive batches into tables of about ``GROUP_BYTES``."""
-    waiting: list[Any] = []
+    waiting: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
         if batch.num_rows:

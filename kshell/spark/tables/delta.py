@@ -14,6 +14,7 @@ import re
 import time
 import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from kshell.errors import CommandError, DataError, KshellError, UsageError
@@ -408,7 +409,7 @@ def _uri(place: str) -> str:
     return f"{_STORES.get(scheme, scheme)}://{rest}" if separator else place
 
 
-def _libraries() -> tuple[Any, Any]:
+def _libraries() -> tuple[ModuleType, ModuleType]:
     """Import ``deltalake`` and its module of transactions. Raises UsageError if it is not installed."""
     lake, transaction, _ = require(
         "kshell-pipeline", "spark", "deltalake", "deltalake.transaction", "deltalake.exceptions"

@@ -16,10 +16,15 @@ import importlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kshell.spark.schemas import Row
 from kshell.tables.arrow import json_text
 from kshell.tables.declaration import Field
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 _CLUSTER = "clusterId"
 _LONGEST = 2_000
@@ -45,12 +50,12 @@ class Breach(NamedTuple):
     expectation: str
     cluster_id: str | None
     rows: int
-    example: Mapping[str, Any]
+    example: Row
 
 
 def breach_rows(
     step: int, breaches: Mapping[str, Iterable[Breach]], expectations: Mapping[str, Expectations]
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Make a step's rows of the table ``breaches``, one per table, expectation and cluster; arguments are by table."""
     merged: dict[tuple[str, str, str | None], Breach] = {}
     for table, listed in breaches.items():
@@ -77,7 +82,7 @@ def breach_rows(
     return rows
 
 
-def identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
+def identity(row: Row) -> tuple[object, ...]:
     """Return the values by which two rows of ``breaches`` report the same breach in different steps."""
     key = json_text(row["key"]) if isinstance(row["key"], dict) else row["key"]
     return row["table"], row["expectation"], row[_CLUSTER], row["count"], key
@@ -91,7 +96,7 @@ class Condition(NamedTuple):
     operator: str
     least: int = 0
 
-    def broken(self, rows: Any) -> Any:
+    def broken(self, rows: pa.Table) -> pa.ChunkedArray | None:
         """Return a mask of the rows of a ``pyarrow.Table`` that break the condition; ``None`` if none does."""
         compute = importlib.import_module("pyarrow.compute")
         first = rows.column(self.columns[0])
@@ -166,7 +171,7 @@ class ExpectationCheck:
         }
         self._breaches: dict[tuple[str, str | None], Breach] = {}
 
-    def add(self, rows: Any) -> None:
+    def add(self, rows: pa.Table) -> None:
         """Check some rows, a ``pyarrow.Table`` of the table's columns without the partition column."""
         for condition in self._conditions:
             if set(condition.columns) <= set(rows.column_names) and (mask := condition.broken(rows)) is not None:
@@ -182,7 +187,7 @@ class ExpectationCheck:
                 self._note(expectation.name, repeated(arrow.concat_tables(parts)))
         return tuple(self._breaches.values())
 
-    def _note(self, name: str, rows: Any) -> None:
+    def _note(self, name: str, rows: pa.Table) -> None:
         for cluster_id, count, example in by_cluster(rows):
             before = self._breaches.get((name, cluster_id))
             breach = Breach(name, cluster_id, count, example)
@@ -190,7 +195,7 @@ class ExpectationCheck:
             self._breaches[name, cluster_id] = merged
 
 
-def repeated(keys: Any) -> Any:
+def repeated(keys: pa.Table) -> pa.Table:
     """Return the repeated rows of a ``pyarrow.Table`` of keys: a key that occurs n times is returned n - 1 times."""
     columns = keys.column_names
     groups = keys.group_by(columns).aggregate([([], "count_all")])
@@ -203,7 +208,7 @@ def repeated(keys: Any) -> Any:
     return groups.select(columns).take(arrow.array([row for row, more in enumerate(times) for _ in range(more)]))
 
 
-def by_cluster(rows: Any) -> Iterator[tuple[str | None, int, dict[str, Any]]]:
+def by_cluster(rows: pa.Table) -> Iterator[tuple[str | None, int, Row]]:
     """Group rows that break an expectation: (cluster, number of rows, the first row without its binary values)."""
     clusters = rows.column(_CLUSTER).to_pylist() if _CLUSTER in rows.column_names else [None] * rows.num_rows
     for cluster_id, count in Counter(clusters).items():

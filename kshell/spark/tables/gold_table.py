@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.spark.tables.expectations import Expectations
 from kshell.tables.declaration import Field
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
 CLUSTER = Field("clusterId", "string", "the cluster")
 
-Tables = Mapping[str, Any]
+Tables = Mapping[str, "DataFrame"]
 """DataFrames by the names of their tables."""
 
 DAY, MONTH = "day", "month"
@@ -30,7 +33,7 @@ class Shared(NamedTuple):
 
     name: str
     needs: tuple[str, ...]
-    make: Callable[[Tables], Any]
+    make: Callable[[Tables], DataFrame]
     final_by: str
 
 
@@ -56,12 +59,12 @@ class GoldTable(NamedTuple):
     summary: str
     fields: tuple[Field, ...]
     needs: tuple[str, ...]
-    make: Callable[[Tables], Any]
+    make: Callable[[Tables], DataFrame]
     is_fleet: bool = False
     final_by: str | None = None
     shares: tuple[Shared, ...] = ()
     expect: Expectations = ()
 
-    def made_of(self, tables: Tables) -> Any:
+    def made_of(self, tables: Tables) -> DataFrame:
         """Compute the rows from ``needs`` alone; what the table shares is computed from ``tables``, too."""
         return self.make({**tables, **{shared.name: shared.make(tables) for shared in self.shares}})

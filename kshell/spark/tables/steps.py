@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 from kshell.errors import CommandError, UsageError
 from kshell.sources import remote
+from kshell.spark.schemas import Row
 from kshell.spark.tables.data_files import file_system
 from kshell.spark.tables.delta import NO_TABLE, DeltaTable
 from kshell.tables.arrow import batches
@@ -80,9 +81,6 @@ class WarehouseState(NamedTuple):
     """Table -> the version of its Delta table that belongs to the step."""
     rows: Mapping[str, int] = {}
     """Table -> how many rows the last step that changed it has written."""
-
-
-Row = dict[str, Any]
 
 
 class StepLog:

@@ -21,12 +21,12 @@ import pickle
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from kshell.errors import CommandError, DataError, UsageError
 from kshell.sources import remote
 from kshell.spark.failures import of_task
-from kshell.spark.schemas import spark_columns, spark_schema
+from kshell.spark.schemas import Row, spark_columns, spark_schema
 from kshell.spark.steps.executor_work import PICKLED, collected, pickled, spread
 from kshell.spark.tables import catalog
 from kshell.spark.tables.catalog import BREACHES, CLOSED, CURRENT, TableSpec
@@ -38,7 +38,9 @@ from kshell.tables.arrow import batches
 from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
 
 _SMALL_FILE = 1 << 20
 _MOST_SMALL_FILES = 4
@@ -78,7 +80,7 @@ class Warehouse:
         self._tables: dict[str, DeltaTable] = {}
         self._rows: dict[str, int] = {}
         self._breaches: dict[str, list[Breach]] = {}
-        self.breaches: list[dict[str, Any]] = []
+        self.breaches: list[Row] = []
         """Rows of ``breaches`` that the last committed step has written."""
         self._local: dict[tuple[str, ...], DataFrame] = {}
         """Small frames by table, files and clusters, so that what a step reads often is loaded once."""
@@ -351,7 +353,7 @@ class Warehouse:
             for row in rows
         ]
 
-    def _append_breaches(self) -> list[dict[str, Any]]:
+    def _append_breaches(self) -> list[Row]:
         """Write the step's new rows of ``breaches``, without those that an equal earlier row reports; return them."""
         if not any(self._breaches.values()):
             return []
@@ -483,7 +485,7 @@ class Warehouse:
         self.abandon()
 
 
-def _computed(frame: DataFrame) -> Any:
+def _computed(frame: DataFrame) -> pa.Table:
     """Collect a frame as a ``pyarrow.Table``. Raises CommandError if tasks fail for a known reason."""
     # Arrow refuses a null struct whose fields are not nullable; a cast to the type's text makes everything nullable.
     columns = [
@@ -546,7 +548,7 @@ class _Writing:
     def __init__(self, writer: DataFileWriter) -> None:
         self._writer = writer
 
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         files = self._writer.write_frame(batches)
         if files:
             yield pickled(files)
@@ -558,6 +560,6 @@ class _Reading:
     def __init__(self, writer: DataFileWriter) -> None:
         self._writer = writer
 
-    def __call__(self, piece: bytes) -> Iterator[Any]:
+    def __call__(self, piece: bytes) -> Iterator[pa.RecordBatch]:
         for rows in self._writer.read([pickle.loads(piece)]):
             yield from rows.to_batches()

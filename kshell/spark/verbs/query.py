@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Arg, Example, Flag
 from kshell.engine.result import Column, Row, Rows
@@ -19,6 +19,8 @@ from kshell.spark.verbs.warehouse.opening import open_warehouse
 from kshell.tables.query import plain, unique
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from kshell.spark.tables.warehouse import Warehouse
 
 _IDENTIFIER = re.compile(r"\w+")
@@ -90,7 +92,7 @@ def _answer(warehouse: Warehouse, sql: str) -> Rows:
     return Rows(tuple(Column(name) for name in names), list(_rows(names, table)))
 
 
-def _rows(names: Sequence[str], table: Any) -> Iterator[Row]:
+def _rows(names: Sequence[str], table: pa.Table) -> Iterator[Row]:
     for batch in table.to_batches():
         for values in zip(*(column.to_pylist(maps_as_pydicts="lossy") for column in batch.columns), strict=True):
             yield dict(zip(names, map(plain, values), strict=True))

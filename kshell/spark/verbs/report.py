@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Example, Flag
 from kshell.engine.result import Report, Rows, Section, typed
@@ -14,6 +14,7 @@ from kshell.spark.verbs.warehouse.flags import OUT, WarehouseArguments, utf8
 from kshell.spark.verbs.warehouse.opening import open_warehouse
 
 if TYPE_CHECKING:
+    from kshell.spark.report.compose import Document
     from kshell.spark.report.section import Scope
     from kshell.spark.tables.warehouse import Warehouse
 
@@ -74,7 +75,7 @@ def _named(text: str) -> tuple[str, str]:
     return cluster, name
 
 
-def _answer(document: Any, files: list[tuple[str, int]]) -> Report:
+def _answer(document: Document, files: list[tuple[str, int]]) -> Report:
     attention = [
         {"level": item.level, "figure": item.figure, "what": item.message, "where": item.where, "section": section.name}
         for item, section in document.attention

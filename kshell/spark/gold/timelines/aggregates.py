@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.spark.schemas import spark_columns
 from kshell.tables.declaration import Field
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
 _UNTIL = Field("untilMs", "int64", "the time from which on the row is final")
 
 
-def typed(frame: Any, fields: Sequence[Field]) -> Any:
+def typed(frame: DataFrame, fields: Sequence[Field]) -> DataFrame:
     """Select the declared columns of a DataFrame, in their order and types."""
     return frame.selectExpr(*(f"cast(`{name}` as {kind}) as `{name}`" for name, kind in spark_columns(fields)))
 
 
-def typed_with_until(frame: Any, fields: Sequence[Field]) -> Any:
+def typed_with_until(frame: DataFrame, fields: Sequence[Field]) -> DataFrame:
     """Select the declared columns of a table whose rows become final (``final_by``), and ``untilMs``."""
     return typed(frame, (*fields, _UNTIL))
 
@@ -31,7 +34,7 @@ def by_keys(keys: Sequence[str]) -> list[str]:
     return sorted(keys, key=lambda key: key == "clusterId")
 
 
-def grouped(frame: Any, keys: Sequence[str], **aggregates: str) -> Any:
+def grouped(frame: DataFrame, keys: Sequence[str], **aggregates: str) -> DataFrame:
     """Group a DataFrame by the key columns. ``aggregates``: result column -> SQL aggregate expression."""
     expr = importlib.import_module("pyspark.sql.functions").expr  # late: declarations need no Spark
 

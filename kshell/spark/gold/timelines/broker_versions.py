@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.spark.gold.timelines.aggregates import grouped
 from kshell.spark.gold.timelines.durations import DAY_MS, timed, versions_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 OF_A_BROKER = versions_of(("broker",))
 """SQL: the window over the versions of one broker, by offset; for the rows of :func:`with_states_and_sessions`."""
@@ -13,7 +16,7 @@ IS_FENCING = "fenced and not previous.fenced and previous.session = session"
 """SQL: whether a version of :func:`with_states_and_sessions` began with the fencing of a broker that was not fenced."""
 
 
-def with_states_and_sessions(brokers: Any, clusters: Any) -> Any:
+def with_states_and_sessions(brokers: DataFrame, clusters: DataFrame) -> DataFrame:
     """Return the versions of brokers with spans (:mod:`.durations`), ``session`` (the number of the registration, from
     1), ``state`` (registered, unfenced, controlled-shutdown, fenced), and parts of the version before (``previous``:
     fenced, session) and after (``following``: validFromOffset, validFromMs), even if there is a gap between them.
@@ -52,7 +55,7 @@ def with_states_and_sessions(brokers: Any, clusters: Any) -> Any:
     return with_neighbours.selectExpr("*", state).drop("before", "wasUnfenced").withColumnRenamed("id", "broker")
 
 
-def racks_by_day(brokers: Any, clusters: Any) -> Any:
+def racks_by_day(brokers: DataFrame, clusters: DataFrame) -> DataFrame:
     """Return one row per day (``dayNumber``: days since 1970) and ``broker`` that was registered at any time of it,
     with its ``rack`` by the last version on that day.
     """

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.spark.gold.timelines.durations import timed, versions_of
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
-def bases(records: Any) -> Any:
+
+def bases(records: DataFrame) -> DataFrame:
     """Return the snapshots with which state begins, from ``control_records``: ``clusterId``, ``file``, and ``offset``
     and time (``baseMs``) of the last record that each covers.
     """
@@ -25,7 +28,7 @@ def bases(records: Any) -> Any:
     )
 
 
-def changes(versions: Any, keys: Sequence[str], values: Sequence[str], clusters: Any) -> Any:
+def changes(versions: DataFrame, keys: Sequence[str], values: Sequence[str], clusters: DataFrame) -> DataFrame:
     """Return one row per change of a key's values.
 
     Returns:
@@ -53,7 +56,7 @@ def changes(versions: Any, keys: Sequence[str], values: Sequence[str], clusters:
     return beside.selectExpr("clusterId", *keys, f"inline(if({is_gone}, array({began}, {ended}), array({began})))")
 
 
-def with_found(changed: Any, records: Any) -> Any:
+def with_found(changed: DataFrame, records: DataFrame) -> DataFrame:
     """Replace ``added`` by ``found`` in changes at the offset of a base snapshot. ``records``: ``control_records``."""
     base_offsets = bases(records).selectExpr("clusterId", "offset", "true as isBase").distinct()
     return (

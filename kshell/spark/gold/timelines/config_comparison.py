@@ -6,10 +6,13 @@ Rows name their comparison (the columns :data:`RESOURCE`) and the resource or br
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.spark.tables.gold_table import CLUSTER, Tables
 from kshell.tables.declaration import Field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 RESOURCE = ("resource", "resourceType", "within", "scope")
 """Columns that identify a comparison, in the order to sort by. ``resource`` is the name that several clusters share
@@ -32,7 +35,7 @@ FIELDS = (
 )
 
 
-def values(configs: Any, columns: Sequence[str]) -> Any:
+def values(configs: DataFrame, columns: Sequence[str]) -> DataFrame:
     """Return versions of ``configs`` with their comparison and member. ``columns``: further columns to keep."""
     of_broker = "resourceType = 'BROKER' and resourceName <> ''"
     return configs.where("resourceType <> 'BROKER_LOGGER'").selectExpr(
@@ -43,7 +46,7 @@ def values(configs: Any, columns: Sequence[str]) -> Any:
     )
 
 
-def lives(tables: Tables, columns: Sequence[str]) -> Any:
+def lives(tables: Tables, columns: Sequence[str]) -> DataFrame:
     """Return the members of all comparisons: one row per version which shows that a member exists, with ``columns``.
 
     A version of a topic shows the topic. A version of a broker shows the broker and, for the default of all brokers,

@@ -7,9 +7,12 @@ have *spans*.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.spark.gold.timelines.aggregates import by_keys, grouped
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -39,7 +42,7 @@ def within(ms: str) -> str:
     return f"greatest(0L, least({ms}, {LAST_MS}L))"
 
 
-def last_of(clusters: Any, *more: str) -> Any:
+def last_of(clusters: DataFrame, *more: str) -> DataFrame:
     """Return ``clusterId`` and ``lastMs``, the time up to which current versions are known to be valid.
 
     That is the time of the cluster's last record, but no later than a day from now (the column ``tomorrowMs`` if
@@ -70,7 +73,7 @@ def versions_of(keys: Sequence[str]) -> str:
     return f"{every_of(keys)[:-1]} order by validFromOffset)"
 
 
-def timed(versions: Any, keys: Sequence[str], clusters: Any) -> Any:
+def timed(versions: DataFrame, keys: Sequence[str], clusters: DataFrame) -> DataFrame:
     """Add spans to versions, by the rules of :mod:`kshell.spark.gold` (times that run backwards, versions without end).
 
     Returns:
@@ -92,7 +95,7 @@ def timed(versions: Any, keys: Sequence[str], clusters: Any) -> Any:
     return ended.selectExpr("*", "if(begunMs > 0, begunMs, endMs) as beginMs").drop("lastMs", "begunMs")
 
 
-def clipped(spans: Any) -> Any:
+def clipped(spans: DataFrame) -> DataFrame:
     """Cut off what lies before ``sinceMs`` (rows of earlier days and months are final); drop spans without length."""
     renamed = spans.withColumnRenamed("beginMs", "ownBeginMs")
     return (
@@ -100,7 +103,7 @@ def clipped(spans: Any) -> Any:
     )
 
 
-def by_day(spans: Any, keys: Sequence[str], measures: Mapping[str, str]) -> Any:
+def by_day(spans: DataFrame, keys: Sequence[str], measures: Mapping[str, str]) -> DataFrame:
     """Sum up the milliseconds of spans for each measure, per key and ``dayNumber`` (days since 1970).
 
     A span becomes at most three rows: its part of the first day, its part of the last, and a step with which the whole
@@ -150,7 +153,7 @@ def _pieces(first: str, last: str) -> str:
     )
 
 
-def split_by_month(spans: Any) -> Any:
+def split_by_month(spans: DataFrame) -> DataFrame:
     """Cut spans where months begin, and add ``month`` (``2026-01``). Spans without length are dropped."""
     number = "cast(year({0}) * 12 + month({0}) - 1 as int)"
     first = number.format(f"date_add(date'1970-01-01', cast(beginMs div {DAY_MS} as int))")
@@ -169,11 +172,11 @@ def split_by_month(spans: Any) -> Any:
     return cut.drop("wholeBeginMs", "wholeEndMs", "monthNumber")
 
 
-def covered(clusters: Any, *versions: Any) -> Any:
+def covered(clusters: DataFrame, *versions: DataFrame) -> DataFrame:
     """Return one row per cluster with the time that is known of it: from the earliest begin of a version of those
     tables (``coveredFromMs``) to its last record (``coveredToMs``). Clusters without such versions are left out.
     """
-    starts = None
+    starts: Any = None
     for table in versions:
         times = table.where("validFromMs > 0").select("clusterId", "validFromMs")
         starts = times if starts is None else starts.unionByName(times)

@@ -6,17 +6,20 @@ the log (:mod:`kshell.metadata.partition_state`).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.metadata.partition_state import MIN_ISR_CONFIG, NUMBER_PATTERN
 from kshell.spark.gold.timelines.aggregates import grouped
 from kshell.spark.gold.timelines.durations import timed
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
 _NUMBER = f"cast(nullif(regexp_extract(value, r'{NUMBER_PATTERN}', 1), '') as int)"
 """SQL: the config's value as a number; null for what is no number in range, since that cannot be in force."""
 
 
-def with_min_isr(spans: Any, configs: Any, clusters: Any) -> Any:
+def with_min_isr(spans: DataFrame, configs: DataFrame, clusters: DataFrame) -> DataFrame:
     """Cut spans (with ``topic`` and ``leader``) where ``minIsr`` changes, and add it; null: the log sets no value."""
     value_spans = _spans_of_values(configs, clusters)
     topics = value_spans.where("resourceType = 'TOPIC'").selectExpr(
@@ -47,7 +50,7 @@ def with_min_isr(spans: Any, configs: Any, clusters: Any) -> Any:
     )
 
 
-def _spans_of_values(configs: Any, clusters: Any) -> Any:
+def _spans_of_values(configs: DataFrame, clusters: DataFrame) -> DataFrame:
     """Return one row per topic or broker, whose array ``held`` has the values that were set and their spans."""
     keys = ("resourceType", "resourceName", "name")
     wanted = configs.where(f"name = '{MIN_ISR_CONFIG}' and resourceType in ('TOPIC', 'BROKER')")

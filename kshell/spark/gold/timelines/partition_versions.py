@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.spark.gold.timelines.durations import timed, versions_of
 from kshell.spark.tables.gold_table import DAY, Shared, Tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 KEYS = ("topicId", "partition")
 FACTOR = "array_size(replicas) - array_size(addingReplicas)"
@@ -28,7 +31,7 @@ _STATE = (
 )
 
 
-def _linked(tables: Tables) -> Any:
+def _linked(tables: Tables) -> DataFrame:
     """Return the versions of partitions with spans (:mod:`.durations`); ``previous`` and ``following``, the version
     that each replaced and the one that replaced it (structs of :data:`_STATE`; null if there is none, or a gap between
     them); and ``lastLeader``, the last broker that led the partition before.

@@ -5,10 +5,13 @@ For rows that are not final, gold tables need the late versions (:func:`is_late`
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.spark.gold.timelines.durations import every_of
 from kshell.spark.gold.timelines.partition_versions import KEYS
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
 
 
 def _size(name: str) -> str:
@@ -30,7 +33,7 @@ def is_late(begin: str) -> str:
     return f"(validToMs is null or validToMs <= 0 or validToMs >= {begin} or validFromMs >= {begin})"
 
 
-def retained_versions(partitions: Any, until: Any) -> Any:
+def retained_versions(partitions: DataFrame, until: Column) -> DataFrame:
     """Return the ended versions that gold tables need besides those that are late by ``until`` (Column, milliseconds).
 
     These are the versions of a partition from its last calm one on (:data:`_IS_STABLE`; all if there is none) and, if

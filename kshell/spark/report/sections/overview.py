@@ -89,7 +89,7 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
     return SectionContent(lead, drawings, tuple(tables), tuple(_attention(totals, rows, answers)))
 
 
-def _joined(answers: Answers) -> list[dict[str, Any]]:
+def _joined(answers: Answers) -> Sequence[Row]:
     """Join the answers into one row per cluster. Counts are 0 where an answer has no row of the cluster."""
     parts = [{row["clusterId"]: row for row in answers[name]} for name in ("topics", "brokers", "versions")]
     counts = ("topics", "partitions", "brokers", *_TROUBLES)
