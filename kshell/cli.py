@@ -111,7 +111,7 @@ def _with_sources_after(options: SimpleNamespace, command: list[str]) -> tuple[S
     return both, [command[0], *words[: len(words) - len(inner)], *line]
 
 
-def _merged(before: Any, after: Any) -> Any:
+def _merged(before: object, after: object) -> Any:
     """Merge an option's values before and after the command: repeated ones add up, else the later one counts."""
     return [*before, *after] if isinstance(before, list) and isinstance(after, list) else after or before
 

@@ -119,7 +119,7 @@ class KshellError(Exception):
         return _from_pickle, (type(self), *self.args), self.__dict__
 
 
-def _from_pickle(kind: type[KshellError], *args: Any) -> KshellError:
+def _from_pickle(kind: type[KshellError], *args: object) -> KshellError:
     """Return an error without its attributes, which pickle then sets."""
     return kind.__new__(kind, *args)
 

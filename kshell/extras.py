@@ -6,14 +6,17 @@ import importlib
 import os
 import shlex
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.errors import UsageError
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 DISTRIBUTION = "kraft-shell"
 
 
-def require(purpose: str, extra: str, *packages: str) -> tuple[Any, ...]:
+def require(purpose: str, extra: str, *packages: str) -> tuple[ModuleType, ...]:
     """Import packages and return the modules. Raises UsageError for the first that is missing; ``purpose`` needs it."""
     modules = []
     for package in packages:

@@ -49,7 +49,7 @@ def damaged(path: str, holds: str, hint: str) -> UsageError:
     return UsageError(f"{path}: not a file of {holds} that this kshell can read", hint=hint)
 
 
-def write(path: str, stored: Mapping[str, Any]) -> None:
+def write(path: str, stored: Mapping[str, object]) -> None:
     """Write a file by replacing it atomically. Raises CommandError."""
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)

@@ -8,30 +8,29 @@ spreadsheet would interpret is escaped (:mod:`kshell.escape`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from kshell import escape
 from kshell.json_text import to_json
 
 
-def csv_line(values: Sequence[Any]) -> str:
+def csv_line(values: Sequence[object]) -> str:
     """Return a row of plain values as a line of CSV."""
     # A row with one empty field would be an empty line, which readers skip.
     return (",".join(map(_csv_field, values)) or '""') + "\n"
 
 
-def _csv_field(value: Any) -> str:
+def _csv_field(value: object) -> str:
     if value is None:
         return ""
     return escape.csv_field(escape.csv(value) if isinstance(value, str) else _scalar(value))
 
 
-def tsv_line(values: Sequence[Any]) -> str:
+def tsv_line(values: Sequence[object]) -> str:
     """Return a row of plain values as a line of TSV."""
     return "\t".join(escape.tsv(value if isinstance(value, str) else _scalar(value)) for value in values) + "\n"
 
 
-def _scalar(value: Any) -> str:
+def _scalar(value: object) -> str:
     """Write a value that is no string: ``""`` for null, compact JSON for nested values. It needs no escaping."""
     if value is None:
         return ""

@@ -250,7 +250,7 @@ class NodeVersions(NamedTuple):
         return PRODUCE in self.ranges
 
 
-def versions_of(body: Mapping[str, Any]) -> NodeVersions:
+def versions_of(body: Message) -> NodeVersions:
     """Read the body of an ApiVersions response of any version or dialect."""
     return NodeVersions(
         {item["apiKey"]: (item["minVersion"], item["maxVersion"]) for item in body["apiKeys"]},

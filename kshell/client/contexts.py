@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell import own_files
 from kshell.errors import CommandError, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from kshell.json_text import JsonObject
 
 DIRECTORY, CONTROLLERS, SERVERS = "directory", "bootstrap_controllers", "bootstrap_servers"
 """The kinds of sources that a context may name; without a kind, the context's properties file names the source."""
@@ -92,7 +95,7 @@ def load(environment: Mapping[str, str]) -> Contexts:
     return Contexts(path) if stored is None else _loaded(path, stored)
 
 
-def _loaded(path: str, stored: Mapping[str, Any]) -> Contexts:
+def _loaded(path: str, stored: JsonObject) -> Contexts:
     contexts = Contexts(path)
     if not isinstance(stored.get("contexts"), dict):
         raise own_files.damaged(path, _HOLDS, _MOVE)

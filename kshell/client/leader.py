@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.client.address import Address, name_of
 from kshell.client.backoff import Backoff
@@ -22,6 +22,9 @@ from kshell.client.nodes import TOPIC, ClusterNode, Nodes
 from kshell.errors import ConnectError, NodeError, NoLeaderError, ProtocolError, ServerError, SourceTimeoutError
 from kshell.protocol.messages.quorum import FETCH, FETCH_SNAPSHOT
 from kshell.protocol.primitives import Uuid
+
+if TYPE_CHECKING:
+    from kshell.protocol.decoder import Message
 
 # --- Fetch and FetchSnapshot ------------------------------------------------------------------------------------------
 
@@ -104,7 +107,7 @@ def fetch(
     With a ``cluster_id``, a node of another cluster refuses. An error code of the partition is in the result
     (``quorum.error``); one of the whole request, and any other failure, raises NodeError.
     """
-    wanted: dict[str, Any] = {
+    wanted: Message = {
         "partition": 0,
         "currentLeaderEpoch": at.leader_epoch,
         "fetchOffset": at.offset,
@@ -112,7 +115,7 @@ def fetch(
         "partitionMaxBytes": max_bytes,
         "highWatermark": at.high_watermark,
     }
-    message: dict[str, Any] = {
+    message: Message = {
         "replicaId": NO_REPLICA,
         "maxWaitMs": int(wait * 1000),
         "minBytes": 0,
@@ -137,7 +140,7 @@ def fetch(
     )
 
 
-def _snapshot_id(connection: Connection, claim: dict[str, Any]) -> SnapshotId:
+def _snapshot_id(connection: Connection, claim: Message) -> SnapshotId:
     """Read a snapshot id from a response. Raises ProtocolError for a negative epoch."""
     if claim["epoch"] < 0:
         connection.close()
@@ -163,7 +166,7 @@ def fetch_snapshot(
         "snapshotId": {"endOffset": snapshot.end_offset, "epoch": snapshot.epoch},
         "position": position,
     }
-    message: dict[str, Any] = {
+    message: Message = {
         "replicaId": NO_REPLICA,
         "maxBytes": max_bytes,
         "topics": [{"name": TOPIC, "partitions": [wanted]}],
@@ -179,17 +182,17 @@ def fetch_snapshot(
     return SnapshotChunk(answered, named, partition["size"], partition["position"], partition["unalignedRecords"])
 
 
-def _only_partition(connection: Connection, topics: list[dict[str, Any]], api: str) -> dict[str, Any]:
+def _only_partition(connection: Connection, topics: list[Message], api: str) -> Message:
     partitions = [partition for topic in topics for partition in topic["partitions"]]
     if len(partitions) != 1:
         connection.close()
         reason = f"the answer holds {len(partitions)} partitions, one was asked for"
         raise ProtocolError(connection.node, reason, api=api)
-    only: dict[str, Any] = partitions[0]
+    only: Message = partitions[0]
     return only
 
 
-def _quorum_state(connection: Connection, partition: dict[str, Any], body: dict[str, Any]) -> QuorumState:
+def _quorum_state(connection: Connection, partition: Message, body: Message) -> QuorumState:
     leader = partition.get("currentLeader") or {"leaderId": -1, "leaderEpoch": -1}
     endpoints = {point["nodeId"]: (point["host"], point["port"]) for point in body.get("nodeEndpoints", ())}
     return QuorumState(connection.node, partition["errorCode"], leader["leaderId"], leader["leaderEpoch"], endpoints)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kshell.client import codes
 from kshell.client.connection import Connection
@@ -58,11 +58,11 @@ def set_level(connection: Connection, node_id: int, name: str, level: str | None
     _only(connection, body["responses"], INCREMENTAL_ALTER_CONFIGS.name)
 
 
-def _only(connection: Connection, results: list[Message], api: str) -> dict[str, Any]:
+def _only(connection: Connection, results: list[Message], api: str) -> Message:
     if len(results) != 1:
         connection.close()
         raise ProtocolError(connection.node, f"the answer holds {len(results)} resources, one was asked for", api=api)
-    resource: dict[str, Any] = results[0]
+    resource: Message = results[0]
     if resource["errorCode"]:
         raise codes.failure(connection.node, resource["errorCode"], api, resource["errorMessage"])
     return resource

@@ -6,13 +6,17 @@ every voter has sent it its directory id and versions. Earlier controllers accep
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.metadata.feature_levels import KRAFT_VERSION
 from kshell.metadata.feature_update import ClusterFeatures, check, handles_kraft_version
 from kshell.metadata.health.nodes import BEHIND_AFTER
 from kshell.metadata.kafka_tools import KafkaTools
+
+if TYPE_CHECKING:
+    from kshell.engine.result import Row
+    from kshell.json_text import JsonObject
 
 _LEVEL = "kraftVersion"
 _COMMAND = "kafka-features.sh upgrade --feature kraft.version=1"
@@ -29,7 +33,7 @@ class QuorumRequirement(NamedTuple):
     counts: bool = True
     """Whether the upgrade depends on it. False for what nobody can check, or what is to be done after the upgrade."""
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Row:
         """The values under the column names of result rows."""
         return {
             "requirement": self.requirement,
@@ -40,9 +44,7 @@ class QuorumRequirement(NamedTuple):
         }
 
 
-def requirements(
-    cluster: ClusterFeatures, quorum: Mapping[str, Any] | None, tools: KafkaTools
-) -> list[QuorumRequirement]:
+def requirements(cluster: ClusterFeatures, quorum: JsonObject | None, tools: KafkaTools) -> list[QuorumRequirement]:
     """List the present state, with the command if nothing is missing, and after it what the upgrade needs.
 
     Args:
@@ -61,7 +63,7 @@ def requirements(
     return [QuorumRequirement(_LEVEL, None, static, step, command, counts=False), *needed]
 
 
-def _needed(cluster: ClusterFeatures, quorum: Mapping[str, Any] | None) -> Iterator[QuorumRequirement]:
+def _needed(cluster: ClusterFeatures, quorum: JsonObject | None) -> Iterator[QuorumRequirement]:
     if handles_kraft_version(cluster):
         yield QuorumRequirement(
             "software", True, "the active controller changes kraft.version: it runs Kafka 4.1 or later"
@@ -90,7 +92,7 @@ def _needed(cluster: ClusterFeatures, quorum: Mapping[str, Any] | None) -> Itera
     )
 
 
-def _voters(quorum: Mapping[str, Any] | None) -> QuorumRequirement:
+def _voters(quorum: JsonObject | None) -> QuorumRequirement:
     """Whether every voter fetches: one that does has sent its directory id and versions before (UpdateRaftVoter)."""
     if quorum is None:
         return QuorumRequirement(

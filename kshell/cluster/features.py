@@ -6,10 +6,10 @@ Both come from the image. Controllers register from 3.7 on, so those of a live s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.errors import NodeError
-from kshell.metadata.families.cluster import CONTROLLERS
+from kshell.metadata.families.cluster import CONTROLLERS, Broker, Controller
 from kshell.metadata.families.features import ZK_MIGRATION
 from kshell.metadata.feature_levels import CONTROLLERS_REGISTER, KRAFT_VERSION, METADATA_VERSION
 from kshell.metadata.feature_update import BROKER, CONTROLLER, ClusterFeatures, NodeFeatures, Range
@@ -20,6 +20,7 @@ from kshell.sources.directory import describe
 if TYPE_CHECKING:
     from kshell.client.nodes import Nodes
     from kshell.engine.session import Session
+    from kshell.sources.source import SourceFacts
 
 _MIGRATING = (1, 2)
 """``ZkMigrationState``: MIGRATION and PRE_MIGRATION."""
@@ -60,14 +61,14 @@ def registered(image: Image, voters: list[int]) -> list[NodeFeatures]:
     return nodes
 
 
-def _ranges(registration: Any) -> Mapping[str, Range] | None:
+def _ranges(registration: Broker | Controller) -> Mapping[str, Range] | None:
     supported = registration.supported_features
     return (
         {name: (span["min"], span["max"]) for name, span in supported.items()} if isinstance(supported, dict) else None
     )
 
 
-def _of_log(session: Session) -> dict[str, Any]:
+def _of_log(session: Session) -> SourceFacts:
     return describe.quorum(session.loaded)
 
 

@@ -35,6 +35,7 @@ from kshell.tree.paths import join, walk
 if TYPE_CHECKING:
     from kshell.client.nodes import Nodes
     from kshell.engine.session import Session
+    from kshell.json_text import JsonObject
     from kshell.sources.directory.files import Listing
     from kshell.sources.source import Loaded
 
@@ -119,7 +120,7 @@ def without_leader(session: Session, error: NoLeaderError) -> CheckedState:
     return CheckedState(EMPTY, ClusterFeatures({}, ()), MinIsr(EMPTY), leaderless=error.reason)
 
 
-def _quorum(session: Session, nodes: Nodes) -> tuple[Mapping[str, Any] | None, str | None]:
+def _quorum(session: Session, nodes: Nodes) -> tuple[JsonObject | None, str | None]:
     """Ask the quorum: (its description, ``None``), or (``None``, why it seems to have no leader). Raises NodeError.
 
     Brokers forward the question to the leader, so if one that is up gives no answer, there is no leader.

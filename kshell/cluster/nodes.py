@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.client.address import Address, name_of
 from kshell.client.concurrency import concurrently
@@ -23,6 +23,8 @@ from kshell.protocol.messages.quorum import DESCRIBE_QUORUM
 if TYPE_CHECKING:
     from kshell.client.connection import Connection
     from kshell.engine.session import Session
+    from kshell.json_text import JsonObject
+    from kshell.metadata.families.cluster import Listener
 
 _WITH_NODES = 2
 """The first version of DescribeQuorum that returns the endpoints of nodes (KIP-853)."""
@@ -119,7 +121,7 @@ def _registered(session: Session, nodes: Nodes, kind: str) -> list[Member]:
     protocol = nodes.settings.security_protocol
     members = []
     for node_id, entry in sorted(session.image[f"{kind}s"].items()):
-        listeners: Iterable[Any] = entry.value.listeners
+        listeners: Iterable[Listener] = entry.value.listeners
         fits = next((listener for listener in listeners if listener.security_protocol == protocol), None)
         address = (fits.host, fits.port) if fits else None
         members.append(Member(kind, node_id, address, None if fits else f"it has no listener with {protocol}"))
@@ -270,7 +272,7 @@ class Software(NamedTuple):
     highest: str | None = None
 
 
-def add_software(session: Session, rows: list[dict[str, Any]]) -> None:
+def add_software(session: Session, rows: list[JsonObject]) -> None:
     """Ask every broker for its software and add it to the rows of ``brokers``, in place. Raises SourceError offline."""
     from kshell.client.inference import span  # late: few ask for it
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.client.compatibility import shared
 from kshell.engine.arguments import count
@@ -52,7 +52,7 @@ def run(session: Session, args: ApiVersionsArguments) -> Result:
     return result
 
 
-def _row(key: int, span: Range | None, ranges: Mapping[str, Mapping[int, Range]]) -> dict[str, Any]:
+def _row(key: int, span: Range | None, ranges: Mapping[str, Mapping[int, Range]]) -> Row:
     low, high = span or (None, None)
     offered = {node: ranges[node][key] for node in ranges if key in ranges[node]}
     nodes = {node: {"min": first, "max": last} for node, (first, last) in offered.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.engine.arguments import count
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
@@ -24,6 +24,7 @@ from kshell.tree.image import iso
 from kshell.tree.paths import below_home, join, split
 
 if TYPE_CHECKING:
+    from kshell.json_text import JsonObject
     from kshell.tables.where import Predicate
 
 _LIMIT = 1000
@@ -84,7 +85,7 @@ def _removals(session: Session, blame: Blame, removed: list[Removed]) -> Iterato
 
 def _format_row(row: Row) -> Row:
     """A row for text output: values on one line, the record as a phrase, and the changed parts."""
-    cells: dict[str, Any] = {
+    cells: JsonObject = {
         **row,
         "value": names_and_values(row["value"]),
         "old": None if row["change"] == ADDED else names_and_values(row["old"]),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.cluster.broker_load import loads
 from kshell.engine.declaration import Command, Example, Flag, Task
@@ -16,6 +15,7 @@ from kshell.tables.state.cluster import BROKER_FIELDS, broker_rows
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.json_text import JsonObject
 
 
 def _software_sources() -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def run(session: Session, args: BrokersArguments) -> Result:
     image = image_for(session, "brokers", ("brokers", "topics") if args.load else ("brokers",))
     note_unknown_names(session, image, args.where)
     unasked = dict.fromkeys((field.name for field in _SOFTWARE), None) | {"softwareSource": "unknown"}
-    rows: list[dict[str, Any]] = [{**row, **unasked} for row in broker_rows(session, image, None)]
+    rows: list[JsonObject] = [{**row, **unasked} for row in broker_rows(session, image, None)]
     if args.load:
         loads_by_broker = loads(image)
         rows = [{**row, **loads_by_broker[row["id"]].row()} for row in rows]
@@ -78,7 +78,7 @@ def _page(result: Rows, *, software: bool) -> Result:
     assert isinstance(table, Rows)
     left_out = {*_OF_CLUSTER} if software else {field.name for field in _SOFTWARE}
     table.columns = tuple(column for column in table.columns if column.name not in left_out)
-    first: Mapping[str, Any] | None = next(iter(result), None) if software else None
+    first: Row | None = next(iter(result), None) if software else None
     if first is None:
         return table
     cluster = {name: first[name] for name in _OF_CLUSTER}
@@ -92,7 +92,7 @@ def _readable(row: Row) -> Row:
     return {**row, "listeners": listeners, "supportedFeatures": ranges}
 
 
-def _address(listener: Mapping[str, Any]) -> str:
+def _address(listener: Row) -> str:
     host, port = listener["host"], listener["port"]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 

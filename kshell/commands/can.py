@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Section
@@ -30,6 +30,7 @@ from kshell.tables.existing import PRINCIPAL, TOPIC, NameMeant, principals, unkn
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.json_text import JsonObject
 
 _CLUSTER = "kafka-cluster"
 """The name of the only resource of the type CLUSTER."""
@@ -83,7 +84,7 @@ def run(session: Session, args: CanArguments) -> Result:
     )
 
 
-def _decision_facts(request: AccessRequest, decision: Decision) -> dict[str, Any]:
+def _decision_facts(request: AccessRequest, decision: Decision) -> JsonObject:
     return {
         "allowed": decision.allowed,
         "reason": _reason(decision),

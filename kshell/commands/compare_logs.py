@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.engine import tones
 from kshell.engine.declaration import Arg, Command, Example, Task
@@ -28,7 +28,7 @@ from kshell.history.diff import PROVENANCE, changed_places
 from kshell.history.records import RECORD_TYPE
 from kshell.metadata.image import Image
 from kshell.metadata.records import decode_record
-from kshell.protocol.batches import iter_records
+from kshell.protocol.batches import RawRecord, iter_records
 from kshell.protocol.primitives import DecodeError
 from kshell.sources.copies.agreement import (
     BEHIND,
@@ -62,6 +62,7 @@ from kshell.tree.paths import Segments, join
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.json_text import JsonObject
     from kshell.metadata.redaction import Redaction
     from kshell.protocol.batches import Batch
 
@@ -283,9 +284,7 @@ def _hash_at(
     return None if then.damage else image_hash(then.image)
 
 
-def _row(
-    verdict: CopyVerdict, comparison: CopyComparison, difference: str | None, redaction: Redaction
-) -> dict[str, Any]:
+def _row(verdict: CopyVerdict, comparison: CopyComparison, difference: str | None, redaction: Redaction) -> JsonObject:
     copy, parted, newest = verdict.copy, verdict.divergence, verdict.copy.newest
     return {
         "copy": copy.path,
@@ -313,7 +312,7 @@ def _left_out(copy: Copy) -> str | None:
     return "what is damaged was not compared" if copy.damage else None
 
 
-def _records(parted: Divergence, redaction: Redaction, *, from_peer: bool = False) -> Iterator[dict[str, Any]]:
+def _records(parted: Divergence, redaction: Redaction, *, from_peer: bool = False) -> Iterator[Row]:
     """The records of the batch at which two logs diverge, from the first differing one on; of the peer if asked."""
     mine, theirs = _raw(parted.batch), _raw(parted.other_batch)
     skipped = 0
@@ -332,7 +331,7 @@ def _records(parted: Divergence, redaction: Redaction, *, from_peer: bool = Fals
         }
 
 
-def _raw(batch: Batch) -> list[Any]:
+def _raw(batch: Batch) -> list[RawRecord]:
     """The records of a batch; none if it is malformed, or compressed with a codec that is not installed."""
     try:
         return list(iter_records(batch))
@@ -352,13 +351,13 @@ def _remark(session: Session, copies: list[Copy]) -> None:
             session.remarks.append(f"{copy.path}: the metadata log is empty")
 
 
-def _format_row(row: dict[str, Any]) -> Row:
+def _format_row(row: JsonObject) -> Row:
     """A row for text output, which shows both states of a reference that is damaged."""
     is_damaged_reference = row["state"] == REFERENCE and row["damage"]
     return row | {"state": f"{REFERENCE}, {DAMAGED}"} if is_damaged_reference else row
 
 
-def _page(rows: list[dict[str, Any]], comparison: CopyComparison, advice: str) -> Report:
+def _page(rows: list[JsonObject], comparison: CopyComparison, advice: str) -> Report:
     """The text output: the table, which copy to keep, then reasons, differing records and damage in full."""
     end = comparison.reference.end or 0
     committed = f"below offset {comparison.committed}, as far as these copies prove it"

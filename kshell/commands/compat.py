@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.client.compatibility import capabilities, check, find
 from kshell.engine.declaration import Arg, Command, Example, Task
@@ -79,7 +79,7 @@ def _wanted(name_or_kip: str | None) -> list[Capability]:
     return matches
 
 
-def _row(verdict: Compatibility[str], node_survey: Survey) -> dict[str, Any]:
+def _row(verdict: Compatibility[str], node_survey: Survey) -> Row:
     feature = verdict.feature
     blockers = verdict.blockers
     # A blocker is certain, even if some nodes were not asked.
@@ -134,7 +134,7 @@ def _readable(row: Row) -> Row:
     }
 
 
-def _page(rows: Iterable[Mapping[str, Any]]) -> Report:
+def _page(rows: Iterable[Row]) -> Report:
     """The text output for single features: the verdict, and a table of required against shared versions."""
     columns = typed("name:string required:json shared:json")
     sections = []

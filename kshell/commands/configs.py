@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.cluster.configs import ask, complete_entity, expand, failure_of, parse_entity
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
-from kshell.engine.result import Result, Rows, typed
+from kshell.engine.result import Result, Row, Rows, typed
 from kshell.errors import EXIT_FINDING, EXIT_OK, KshellError, NodeError, UsageError
 from kshell.metadata.families.configs import Resource, resource_segment
 from kshell.metadata.redaction import REDACTED, config_is_secret
-from kshell.sources.brokers.config_entries import UNKNOWN
+from kshell.sources.brokers.config_entries import UNKNOWN, ConfigEntry
 from kshell.tables.configs import check, readable, rows_of_log, rows_of_node
 from kshell.tables.selection import RowArguments, has_row_options, row_flags, select
 from kshell.tables.state.cluster import CONFIG_FIELDS
@@ -60,14 +60,14 @@ def run(session: Session, args: ConfigsArguments) -> Result:
     return select(fields, _rows(session, resources, args), args, readable=readable)
 
 
-def _rows(session: Session, resources: list[Resource], args: ConfigsArguments) -> list[dict[str, Any]]:
+def _rows(session: Session, resources: list[Resource], args: ConfigsArguments) -> list[Row]:
     nodes = session.source.nodes
     extended = args.docs or args.effective or args.overridden
     if nodes is None or session.until is not None or not (args.entity or extended):
         if extended:
             session.remarks.append("the log holds what was set, and neither defaults nor documentation: needs -q or -b")
         return list(rows_of_log(session.image["configs"], resources, session.redaction))
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     failures: list[KshellError] = []
     any_from_log = False
     for described in ask(session, nodes, resources, docs=args.docs):
@@ -122,10 +122,10 @@ def _check(session: Session, arguments: list[str]) -> Rows:
     return Rows(_CHECKED, rows, exit_code=EXIT_OK if all(row["valid"] for row in rows) else EXIT_FINDING)
 
 
-def _reported_entries(session: Session, resource: Resource) -> Callable[[str], Any]:
+def _reported_entries(session: Session, resource: Resource) -> Callable[[str], ConfigEntry | None]:
     """A lookup of the entry that a node reports for a key. Without a node it is empty, and a remark says so."""
     nodes = session.source.nodes
-    entries: dict[str, Any] = {}
+    entries: dict[str, ConfigEntry] = {}
     if nodes is None:
         session.remarks.append(f"{_BY_TABLES}; a running cluster (-q, -b) also says what it has")
         return entries.get

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.client import contexts
 from kshell.client.address import addresses
@@ -16,6 +16,9 @@ from kshell.engine.result import Column, Nothing, Report, Result, Rows, Section
 from kshell.engine.session import Session
 from kshell.errors import UsageError
 from kshell.sources.directory.files import local_path
+
+if TYPE_CHECKING:
+    from kshell.json_text import JsonObject
 
 _ACTIONS = ("list", "add", "use", "show", "remove")
 _COLUMNS = (
@@ -94,13 +97,13 @@ def _list(saved_contexts: Contexts) -> Rows:
 def _show(saved_contexts: Contexts, name: str) -> Report:
     """One context, with the keys of its properties file and its protocol and mechanism, but no other values."""
     context = saved_contexts.get(name)
-    facts: dict[str, Any] = contexts.described(context) | {"current": saved_contexts.current == name}
+    facts: JsonObject = contexts.described(context) | {"current": saved_contexts.current == name}
     if context.config is not None:
         facts |= _of_properties(context.config)
     return Report([Section("", context.name, facts)])
 
 
-def _of_properties(path: str) -> dict[str, Any]:
+def _of_properties(path: str) -> JsonObject:
     properties = read(path)
     settings = Settings.of(properties)
     return {

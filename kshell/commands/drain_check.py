@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.cluster.broker_arguments import broker_id, complete_broker, refuse_unknown
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrRowArguments, min_isr_of
 from kshell.engine import tones
 from kshell.engine.declaration import Arg, Command, Example, Task
-from kshell.engine.result import Result
+from kshell.engine.result import Result, Row
 from kshell.errors import EXIT_FINDING, EXIT_OK
 from kshell.history.story import reported_ids
 from kshell.metadata.image import Image
@@ -102,7 +102,7 @@ def _candidates(value: Partition) -> tuple[int, ...]:
     return reported_ids(value.elr) or reported_ids(value.last_known_elr) or value.replicas
 
 
-def at_risk(image: Image, leaving: frozenset[int], least: MinIsr) -> Iterator[dict[str, Any]]:
+def at_risk(image: Image, leaving: frozenset[int], least: MinIsr) -> Iterator[Row]:
     """Rows of the partitions that would have no in-sync replica, or too few for acks=all, without these brokers."""
     fenced = {broker_id for broker_id, entry in image["brokers"].items() if entry.value.fenced}
     for topic in by_name(image):

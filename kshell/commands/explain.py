@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.engine.arguments import count
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
@@ -23,6 +23,7 @@ from kshell.tables.selection import RowArguments, has_row_options, row_flags, se
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.json_text import JsonObject
     from kshell.metadata.redaction import Redaction
 
 _FIELDS = (
@@ -105,7 +106,7 @@ def _damaged(located: BatchAt, redaction: Redaction) -> Iterable[ByteRange]:
     return batch_pieces(located.batch, redaction, end=located.end - located.start)
 
 
-def _row(piece: ByteRange) -> dict[str, Any]:
+def _row(piece: ByteRange) -> JsonObject:
     return {
         "position": piece.start,
         "hex": piece.hex,
@@ -118,7 +119,7 @@ def _row(piece: ByteRange) -> dict[str, Any]:
     }
 
 
-def _lines(rows: list[dict[str, Any]]) -> Iterator[Row]:
+def _lines(rows: Iterable[JsonObject]) -> Iterator[Row]:
     """Rows for text output: fields of many bytes become several rows, of which only the first has name and value."""
     width = 3 * _BYTES_PER_LINE
     for row in rows:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
-from kshell.engine.result import Result, Rows, typed
+from kshell.engine.result import Result, Row, Rows, typed
 from kshell.engine.staging import new_directory, require_new_directory, require_new_file
 from kshell.errors import SourceError, UsageError, did_you_mean
 from kshell.history.catalog import past_tables
 from kshell.tables.declaration import Table, ask_brokers_once, image_for, tables, with_progress
-from kshell.tables.export import DATABASE, WRITERS, counted
+from kshell.tables.export import DATABASE, WRITERS, Writer, counted
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -62,7 +62,7 @@ def run(session: Session, args: ExportArguments) -> Result:
     return Rows(_COLUMNS, sorted(rows, key=lambda row: str(row["table"])))
 
 
-def _written(session: Session, writer: Any, chosen: Iterable[Table]) -> Iterator[dict[str, Any]]:
+def _written(session: Session, writer: Writer, chosen: Iterable[Table]) -> Iterator[Row]:
     """Write the tables, and yield a row for each; a remark names tables that the source cannot give."""
     for table in chosen:
         try:

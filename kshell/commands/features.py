@@ -6,7 +6,7 @@ Each question has its own rows: the state, ``--can-upgrade`` and ``--can-downgra
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.client.releases import supported_features
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
@@ -28,6 +28,7 @@ from kshell.tables.selection import RowArguments, has_row_options, row_flags, se
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.json_text import JsonObject
     from kshell.metadata.feature_update import ClusterFeatures, LevelVerdict, Range
     from kshell.metadata.kafka_tools import KafkaTools
 
@@ -138,7 +139,7 @@ def _sentence(code: int, verdicts: Sequence[LevelVerdict], found: ClusterFeature
 
 def _answer(
     fields: tuple[Field, ...],
-    rows: list[dict[str, Any]],
+    rows: Sequence[Row],
     args: FeaturesArguments,
     readable: Callable[[Row], Row],
     exit_code: int = EXIT_OK,
@@ -154,7 +155,7 @@ def _answer(
 # --- the present state ---------------------------------------------------------------------------------------------
 
 
-def _state(found: ClusterFeatures, tools: KafkaTools) -> list[dict[str, Any]]:
+def _state(found: ClusterFeatures, tools: KafkaTools) -> list[Row]:
     """One row per feature that is finalized or that some node supports; metadata.version is first."""
     known = {name for node in found.nodes for name in node.supported or ()}
     names = sorted({*known, *found.finalized}, key=lambda name: (name != METADATA_VERSION, name))
@@ -166,7 +167,7 @@ def _state_readable(row: Row) -> Row:
     return {**row, "nodes": nodes, "inTheWay": row["inTheWay"] or None}
 
 
-def _feature(found: ClusterFeatures, name: str, tools: KafkaTools) -> dict[str, Any]:
+def _feature(found: ClusterFeatures, name: str, tools: KafkaTools) -> JsonObject:
     level = found.finalized.get(name, 0)
     # A node that does not know the feature supports its level 0 only.
     ranges = {node.title: node.supported.get(name, (0, 0)) for node in found.nodes if node.supported is not None}
@@ -252,7 +253,7 @@ def _verdicts(found: ClusterFeatures, targets: Mapping[str, int], *, upgrade: bo
     return check(found, wanted, upgrade=upgrade)
 
 
-def _row(verdict: LevelVerdict) -> dict[str, Any]:
+def _row(verdict: LevelVerdict) -> JsonObject:
     return {
         "feature": verdict.feature,
         "level": verdict.level,
@@ -276,9 +277,9 @@ def _change_readable(row: Row) -> Row:
 # --- map: the levels of all releases -------------------------------------------------------------------------------
 
 
-def _map() -> list[dict[str, Any]]:
+def _map() -> list[Row]:
     """One row per level of each feature, with the first and the last release that support it."""
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for name, known in levels().items():
         for one in known:
             first, last = _releases(name, one.level)

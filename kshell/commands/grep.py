@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from kshell.engine.arguments import regex
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
@@ -69,7 +68,7 @@ def _matches(leaves: Iterator[tuple[Segments, Node]], search: Search, *, invert:
                 yield {"path": join(segments), "type": node.type, "field": name or None, "value": value}
 
 
-def _parts(value: Any, name: str = "") -> Iterator[tuple[str, str, Any]]:
+def _parts(value: object, name: str = "") -> Iterator[tuple[str, str, object]]:
     """(dotted name, text, value) of each innermost field, such as ``listeners.0.host``; a list of scalars is one."""
     if isinstance(value, dict) and value:
         for key, item in value.items():

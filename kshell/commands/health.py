@@ -85,7 +85,7 @@ class FindingRows(list[Any]):
         return (row_of(one, self._needed) for one in super().__iter__())
 
 
-_CELLS: dict[str, Callable[[Finding], Any]] = {
+_CELLS: dict[str, Callable[[Finding], object]] = {
     "level": lambda one: one.check.level,
     "finding": lambda one: one.check.name,
     "path": lambda one: one.path,
@@ -95,7 +95,7 @@ _CELLS: dict[str, Callable[[Finding], Any]] = {
 }
 
 
-def row_of(one: Finding, needed: Wanted = None) -> dict[str, Any]:
+def row_of(one: Finding, needed: Wanted = None) -> Row:
     """Make a row of a finding, with the fields in ``needed``; ``None`` for all."""
     return {name: cell(one) for name, cell in _CELLS.items() if needed is None or name in needed}
 

@@ -6,7 +6,7 @@ All of it is read and verified, but no image is needed, so it also works on a lo
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.cluster.snapshot_slips import Slip, slips
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
@@ -30,6 +30,11 @@ from kshell.sources.directory.survey import LogSurvey, SegmentSurvey, SnapshotSu
 from kshell.sources.source import Loaded
 from kshell.tree.image import iso, provenance
 from kshell.tree.paths import join
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kshell.json_text import JsonObject
 
 _COLUMNS = typed("type:string version:int16 count:int64 undecoded:int64 unknownTags:int64")
 
@@ -89,13 +94,13 @@ def _problem_line(row: Row) -> str:
 
 
 def _row(
-    kind: str, count: int = 1, record: str | None = None, version: int | None = None, **more: Any
-) -> dict[str, Any]:
+    kind: str, count: int = 1, record: str | None = None, version: int | None = None, **more: object
+) -> JsonObject:
     row = {"kind": kind, "count": count, "record": record, "version": version, "place": None}
     return row | more
 
 
-def _of_types(types: Types, where: str) -> list[dict[str, Any]]:
+def _of_types(types: Types, where: str) -> list[JsonObject]:
     """Problem rows of record types that could not be decoded, or that have unknown tagged fields."""
     rows = []
     for (name, version), type_survey in sorted(types.items()):
@@ -109,7 +114,7 @@ def _of_types(types: Types, where: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _skipped(loaded: Loaded | None) -> list[dict[str, Any]]:
+def _skipped(loaded: Loaded | None) -> list[JsonObject]:
     """Problem rows of records that were decoded, but skipped at replay because they do not fit the image."""
     rows = []
     for problem in loaded.problems if loaded else ():
@@ -226,13 +231,13 @@ _TEXT_COLUMNS = ("file", "id", "lastTime", "firstTime", "lastContainedTime", "da
 _TYPES = dict.fromkeys(_TEXT_COLUMNS, "string") | {"complete": "boolean", "epoch": "int32", "epochs": "json"}
 
 
-def _table(names: tuple[str, ...], rows: list[dict[str, Any]], wide: tuple[str, ...] = ()) -> Rows:
+def _table(names: tuple[str, ...], rows: Sequence[Row], wide: tuple[str, ...] = ()) -> Rows:
     return Rows(
         columns=tuple(Column(name, name in wide, _TYPES.get(name, "int64")) for name in (*names, *wide)), rows=rows
     )
 
 
-def _source(session: Session, listing: Listing, notes: list[str]) -> dict[str, Any]:
+def _source(session: Session, listing: Listing, notes: list[str]) -> JsonObject:
     properties = meta_properties(listing, notes)
     lone = "log file" if listing.segments else "snapshot file"
     source = session.source
@@ -248,11 +253,11 @@ def _source(session: Session, listing: Listing, notes: list[str]) -> dict[str, A
     }
 
 
-def _image(loaded: Loaded) -> dict[str, Any]:
+def _image(loaded: Loaded) -> JsonObject:
     image = loaded.image
     version = image["features"].get(FEATURE)
     kraft = image[QUORUM].get(KRAFT_VERSION)
-    facts: dict[str, Any] = {
+    facts: JsonObject = {
         "provenance": provenance(image),
         "metadataVersion": version_name(version.value) if version else None,
         "kraftVersion": kraft.value if kraft else 0,
@@ -275,7 +280,7 @@ def _counts(image: Image) -> dict[str, int]:
     return counts
 
 
-def _quorum(session: Session, loaded: Loaded | None, listing: Listing) -> dict[str, Any]:
+def _quorum(session: Session, loaded: Loaded | None, listing: Listing) -> JsonObject:
     if session.source.is_live and loaded is not None and session.until is None:
         facts = session.source.quorum(loaded)
         leader = {"leaderId": facts["leaderId"][1], "leaderEpoch": facts["leaderEpoch"][1]}
@@ -291,17 +296,17 @@ def _quorum(session: Session, loaded: Loaded | None, listing: Listing) -> dict[s
     }
 
 
-def _replica(replica: dict[str, Any]) -> dict[str, Any]:
+def _replica(replica: JsonObject) -> JsonObject:
     points = [f"{point['name']}://{point['host']}:{point['port']}" for point in replica["endpoints"]]
     return {"id": replica["id"], "directoryId": replica["directoryId"], "endpoints": points}
 
 
-def _voter(voter: dict[str, Any]) -> dict[str, Any]:
+def _voter(voter: JsonObject) -> JsonObject:
     points = [f"{point['name']}://{point['host']}:{point['port']}" for point in voter.get("endpoints", ())]
     return {"id": voter["voterId"], "directoryId": voter.get("voterDirectoryId"), "endpoints": points}
 
 
-def _log(session: Session, listing: Listing, log: LogSurvey) -> dict[str, Any]:
+def _log(session: Session, listing: Listing, log: LogSurvey) -> JsonObject:
     first = listing.segments[0].base_offset if listing.segments else None
     history = leader_epochs(listing)
     start = history[0][1] if history and first is not None and history[0][1] > first else first
@@ -370,7 +375,7 @@ def _epochs(session: Session, listing: Listing, log: LogSurvey) -> Rows:
     return _table(("epoch", "startOffset", "firstRecordOffset"), rows)
 
 
-def _commit(session: Session, snapshots: list[SnapshotSurvey], log: dict[str, Any]) -> dict[str, Any]:
+def _commit(session: Session, snapshots: list[SnapshotSurvey], log: JsonObject) -> JsonObject:
     """Which offsets are known to be committed. The high watermark is not on disk; only a running quorum reports it.
 
     Kafka snapshots only committed records, and deletes the log only below a snapshot, so all below both is committed.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import TIMESTAMP, Column, Result, Row, Rows
@@ -14,6 +14,9 @@ from kshell.sources.directory.describe import snapshot_named_by
 from kshell.tree.image import iso
 from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join
+
+if TYPE_CHECKING:
+    from kshell.json_text import JsonObject
 
 _REPLAY_AT_MOST = 32 * 1024 * 1024
 """Bytes of log that ``ls -l`` replays at most to find when a snapshot's value was written; ``stat`` has no limit."""
@@ -77,17 +80,17 @@ def _directory(session: Session, segments: Segments, node: Directory, args: LsAr
 
 def _row(session: Session | None, segments: Segments, node: Node, directory: str, name: str) -> Row:
     kind = node.type if isinstance(node, Leaf | Directory) else ""
-    row: dict[str, Any] = {"name": name, "type": kind, "directory": directory, "path": join(segments)}
+    row: JsonObject = {"name": name, "type": kind, "directory": directory, "path": join(segments)}
     if session is not None and isinstance(node, Leaf | Directory):
         row |= _written(session.origin(segments, node, most=_REPLAY_AT_MOST))
     return row
 
 
-def _written(origin: Origin | None) -> dict[str, Any]:
+def _written(origin: Origin | None) -> JsonObject:
     """The columns of ``-l`` for an origin. A snapshot does not have offset and time of the original record."""
     if origin is None or is_node_reported(origin):
         return {}
-    facts: dict[str, Any] = {"record": origin.record_type, "version": origin.version}
+    facts: JsonObject = {"record": origin.record_type, "version": origin.version}
     if origin.place.in_snapshot:
         return facts | {"snapshot": snapshot_named_by(origin.place.file)}
     return facts | {"offset": origin.offset, "time": iso(origin.timestamp)}

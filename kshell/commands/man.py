@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from kshell.cluster.configs import ask
 from kshell.engine import registry
@@ -21,6 +21,7 @@ from kshell.tables.configs import known_key, valid_values
 
 if TYPE_CHECKING:
     from kshell.client.nodes import Nodes
+    from kshell.json_text import JsonObject
     from kshell.metadata.families.configs import Resource
 
 KINDS = ("TOPIC", "BROKER", "GROUP", "CLIENT_METRICS")
@@ -45,10 +46,10 @@ def page(session: Session, name: str) -> Result:
     return result
 
 
-def _facts(kind: str, name: str, reported: ConfigEntry | None) -> dict[str, Any]:
+def _facts(kind: str, name: str, reported: ConfigEntry | None) -> JsonObject:
     definition = known_key(kind, name)
     typed = reported is not None and reported.type != UNKNOWN
-    facts: dict[str, Any] = {
+    facts: JsonObject = {
         "resourceType": kind,
         "name": name,
         "type": reported.type if reported and typed else definition.type if definition else UNKNOWN,
@@ -120,7 +121,7 @@ def _near(name: str) -> str | None:
     return did_you_mean(name, [key for kind in TABLE for key in known_types(kind)], limit=3)
 
 
-def _page(facts: Mapping[str, Any]) -> str:
+def _page(facts: JsonObject) -> str:
     """The Markdown page on a config, in the layout of the page on a command."""
     default = "none" if facts["default"] is None else f"`{facts['default']}`" if facts["default"] else '`""`'
     synonyms = ", ".join(f"`{synonym}`" for synonym in facts["synonyms"] or ())

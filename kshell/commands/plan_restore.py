@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result, Row, Rows
@@ -24,6 +24,9 @@ from kshell.tables.state.topics import by_name
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.json_text import JsonObject
+    from kshell.metadata.families.acls import Acl
+    from kshell.metadata.values import Entry
 
 RESTORED = ("topics", "brokers", "configs", "acls", "clientQuotas", "scram", "delegationToken")
 """Families that are read for a plan."""
@@ -81,7 +84,7 @@ def _unplanned(image: Image) -> Iterator[Step]:
             yield Step("source", "/".join(family.path), None, "not in the plan: no step for it is known")
 
 
-def _values(entries: Mapping[str, Any]) -> dict[str, Any]:
+def _values(entries: Mapping[str, Entry[object]]) -> JsonObject:
     return {key: entry.value for key, entry in sorted(entries.items())}
 
 
@@ -178,7 +181,7 @@ def _quota_step(entity: Entity, limits: Mapping[str, float], tools: KafkaTools) 
 # --- access ----------------------------------------------------------------------------------------------------------
 
 
-def _acl_step(acl: Any, tools: KafkaTools) -> Step:
+def _acl_step(acl: Acl, tools: KafkaTools) -> Step:
     subject = f"{acl.permission_type} {acl.principal} {acl.operation} {acl.resource_type}:{acl.resource_name}"
     arguments = acl_words(acl)
     if arguments is None:

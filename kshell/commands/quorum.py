@@ -6,13 +6,13 @@ A live source is asked with DescribeQuorum. Else the log and files beside it giv
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from kshell.engine.arguments import parse, seconds
 from kshell.engine.declaration import Arguments, Command, Example, Flag, Task
 from kshell.engine.predicates import code_of_verdicts
-from kshell.engine.result import Column, Report, Result, Rows, Section
+from kshell.engine.result import Column, Report, Result, Row, Rows, Section
 from kshell.engine.session import ago
 from kshell.errors import UsageError
 from kshell.protocol.primitives import ZERO_UUID
@@ -23,6 +23,7 @@ from kshell.tables.declaration import Field, columns
 if TYPE_CHECKING:
     from kshell.client.nodes import Nodes
     from kshell.engine.session import Session
+    from kshell.json_text import JsonObject
 
 _REPLICA = (
     "id",
@@ -95,7 +96,7 @@ def _watched(session: Session, args: QuorumArguments) -> Result:
     return WATCH.run(session, asked)
 
 
-def _of_nodes(nodes: Nodes) -> dict[str, Any]:
+def _of_nodes(nodes: Nodes) -> JsonObject:
     """The quorum as its leader describes it, under the field names of this command's output. Raises NodeError."""
     from kshell.sources.quorum.facts import describe_quorum
 
@@ -104,7 +105,7 @@ def _of_nodes(nodes: Nodes) -> dict[str, Any]:
     return describe_quorum(nodes)
 
 
-def _of_log(session: Session) -> dict[str, Any]:
+def _of_log(session: Session) -> JsonObject:
     """The quorum as control records and the files next to the log describe it; lag and observers are not on disk."""
     loaded = session.loaded
     state = quorum_state(loaded.listing, loaded.notes)
@@ -120,7 +121,7 @@ def _of_log(session: Session) -> dict[str, Any]:
     }
 
 
-def _voter(voter: Mapping[str, Any]) -> dict[str, Any]:
+def _voter(voter: Row) -> JsonObject:
     points = [{name: point[name] for name in ("name", "host", "port")} for point in voter.get("endpoints", ())]
     directory = voter.get("voterDirectoryId")
     known = {
@@ -134,7 +135,7 @@ def _voter(voter: Mapping[str, Any]) -> dict[str, Any]:
 # --- text output -----------------------------------------------------------------------------------------------------
 
 
-def _readable(told: Mapping[str, Any]) -> Report:
+def _readable(told: JsonObject) -> Report:
     head = {name: told[name] for name in ("clusterId", "leaderId", "leaderEpoch", "highWatermark")}
     # Ages are relative to the leader's clock if known: a leader reports the time of its answer as its own last fetch.
     leader = next((one for one in told["voters"] if one["id"] == told["leaderId"]), None)
@@ -148,11 +149,11 @@ def _readable(told: Mapping[str, Any]) -> Report:
     return Report([Section("", "Quorum", head), Section("replicas", title, Rows(columns, rows))])
 
 
-def _by_id(replicas: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _by_id(replicas: Iterable[Row]) -> list[Row]:
     return sorted(replicas, key=lambda replica: replica["id"])
 
 
-def _row(role: str, replica: Mapping[str, Any], now: int) -> dict[str, Any]:
+def _row(role: str, replica: Row, now: int) -> Row:
     return {
         **replica,
         "role": role,
@@ -162,7 +163,7 @@ def _row(role: str, replica: Mapping[str, Any], now: int) -> dict[str, Any]:
     }
 
 
-def _endpoint(point: Mapping[str, Any]) -> str:
+def _endpoint(point: Row) -> str:
     host = f"[{point['host']}]" if ":" in point["host"] else point["host"]
     return f"{point['name']}://{host}:{point['port']}"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.cluster.recovery_steps import RecoverySteps
 from kshell.engine import tones
@@ -43,6 +43,7 @@ from kshell.sources.source import Loaded
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.json_text import JsonObject
 
 _TONES = {"state": tones.state}
 _COPIES = tuple(
@@ -142,7 +143,7 @@ def _voters(text: str) -> list[Voter]:
     return chosen
 
 
-def _written(directory: str, plan: _Plan, voter: Voter) -> dict[str, Any]:
+def _written(directory: str, plan: _Plan, voter: Voter) -> JsonObject:
     survivors = plan.survivors
     target = os.path.realpath(local_path(directory))
     if any(is_inside(target, os.path.dirname(copy.source.path) or ".") for copy in survivors.copies):
@@ -237,7 +238,7 @@ class _Plan:
             "clusterId": copy.cluster_id,
         }
 
-    def _keep(self) -> dict[str, Any]:
+    def _keep(self) -> JsonObject:
         reference, comparison = self.survivors.reference, self.survivors.comparison
         repair = self._repaired() if reference.damage else None
         why = which_to_keep(comparison, [verdict.state for verdict in self.survivors.verdicts], repair)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.cluster.broker_load import loads
 from kshell.cluster.health import StepOf, steps_of
 from kshell.engine import tones
 from kshell.engine.declaration import Command, Example, Flag, Task
-from kshell.engine.result import TIMESTAMP, Result
+from kshell.engine.result import TIMESTAMP, Result, Row
 from kshell.metadata.image import Image
 from kshell.metadata.partial import is_node_reported, reported_or_none
 from kshell.metadata.values import Entry
@@ -21,6 +21,7 @@ from kshell.tree.image import iso
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.json_text import JsonObject
 
 BROKER, CONTROLLER = "broker", "controller"
 _FIELDS = (
@@ -48,13 +49,13 @@ def run(session: Session, args: RegistrationsArguments) -> Result:
     """Return one row per registration; with ``--stale``, only for stale ones."""
     image = image_for(session, "registrations", ("brokers", "topics"))
     step = steps_of(session)
-    rows: Any = [*_brokers(image, step), *_controllers(session, image, step)]
+    rows: list[Row] = [*_brokers(image, step), *_controllers(session, image, step)]
     if args.stale:
         rows = [row for row in rows if row["stale"]]
     return select(_FIELDS, rows, args)
 
 
-def _brokers(image: Image, step: StepOf) -> Iterator[dict[str, Any]]:
+def _brokers(image: Image, step: StepOf) -> Iterator[Row]:
     carried = loads(image)
     for broker_id, entry in sorted(image["brokers"].items()):
         broker, replicas = entry.value, carried[broker_id].replicas
@@ -79,7 +80,7 @@ def _brokers(image: Image, step: StepOf) -> Iterator[dict[str, Any]]:
         }
 
 
-def _controllers(session: Session, image: Image, step: StepOf) -> Iterator[dict[str, Any]]:
+def _controllers(session: Session, image: Image, step: StepOf) -> Iterator[Row]:
     """Rows of the controllers. One that is no voter is stale: it was removed, or is an observer that may become one."""
     voters = _voters(session) if image["controllers"] else None
     reason = "no voter of the quorum: it was removed, or is an observer"
@@ -99,7 +100,7 @@ def _voters(session: Session) -> set[int] | None:
     return {voter["voterId"] for voter in describe.voters(session.loaded)} or None
 
 
-def _changed(entry: Entry[Any]) -> dict[str, Any]:
+def _changed(entry: Entry[object]) -> JsonObject:
     origin = entry.origin
     if is_node_reported(origin) or origin.place.in_snapshot:
         return {"changed": None, "changedMs": None}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kshell.engine.declaration import Arguments, Command, Example, Task
 from kshell.engine.result import Nothing, Result
 from kshell.engine.session import Session
@@ -12,7 +10,9 @@ from kshell.errors import KshellError
 
 def run(session: Session, args: Arguments) -> Result:
     """Read the source now, not at the next command, so that errors show here; if it fails, the old state stays."""
-    previous: dict[str, Any] = {name: session.__dict__[name] for name in ("loaded", "root") if name in session.__dict__}
+    previous: dict[str, object] = {
+        name: session.__dict__[name] for name in ("loaded", "root") if name in session.__dict__
+    }
     session.reload()
     try:
         session.image  # noqa: B018  # the property loads the source

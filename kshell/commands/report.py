@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.commands.as_of import complete_point
 from kshell.engine import plain, registry
@@ -165,7 +165,7 @@ def _bounded(chapter: Chapter, result: Result) -> Answered:
     return Answered(chapter, result, None, _keep(result))
 
 
-def _keep(part: Any) -> int:
+def _keep(part: object) -> int:
     """Keep the first rows of a part, in place, and return how many were left out; 0 if it is not rows."""
     if not isinstance(part, Rows):
         return 0

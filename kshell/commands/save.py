@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
 from kshell.engine.local_files import complete_file
@@ -20,6 +20,7 @@ from kshell.tree.hash import image_hash
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.json_text import JsonObject
 
 _HINT = "choose a new directory, or empty that one"
 
@@ -82,7 +83,7 @@ def _read_back(place: str) -> Loaded:
     return loaded
 
 
-def _facts(session: Session, saved: Loaded, cluster: str | None) -> dict[str, Any]:
+def _facts(session: Session, saved: Loaded, cluster: str | None) -> JsonObject:
     last, digest = saved.image.provenance, image_hash(saved.image)
     is_comparable = session.is_loaded and session.image.provenance.offset == last.offset
     if is_comparable and image_hash(session.image) != digest:

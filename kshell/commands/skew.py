@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.cluster.broker_load import Load, loads
 from kshell.engine.declaration import Command, Example, Flag, Task
@@ -18,6 +18,7 @@ from kshell.tables.selection import RowArguments, row_flags, select
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.json_text import JsonObject
 
 _COUNTS = (
     Field("leaders", "int32", "partitions that are led here"),
@@ -45,7 +46,7 @@ _FIELDS = tuple(dict.fromkeys((*_BROKER, *_RACK)))
 class _Place:
     """A broker or rack; registered ``members`` decide its even share of replicas, unfenced (``active``) of leaders."""
 
-    def __init__(self, facts: dict[str, Any]) -> None:
+    def __init__(self, facts: JsonObject) -> None:
         self.facts = facts
         self.load = Load()
         self.members = 0
@@ -87,7 +88,7 @@ def _places(image: Image, *, by_rack: bool) -> list[_Place]:
     """Every broker that is registered or has replicas, with its load; or with ``by_rack`` their racks."""
     loads_by_broker = loads(image)
     brokers = {broker_id: entry.value for broker_id, entry in image["brokers"].items()}
-    places: dict[Any, _Place] = {}
+    places: dict[int | str | None, _Place] = {}
     for broker_id in sorted({*loads_by_broker, *brokers}):
         broker = brokers.get(broker_id)
         rack = broker.rack if broker else None
@@ -116,7 +117,7 @@ def _sole_racks(image: Image) -> Counter[str | None]:
     return partitions_by_rack
 
 
-def _row(place: _Place, places: Iterable[_Place]) -> dict[str, Any]:
+def _row(place: _Place, places: Iterable[_Place]) -> JsonObject:
     active, members = sum(peer.active for peer in places), sum(peer.members for peer in places)
     leaders = sum(peer.load.leaders for peer in places) * place.active / active if active else 0
     replicas = sum(peer.load.replicas for peer in places) * place.members / members if members else 0
@@ -128,7 +129,7 @@ def _by(count: int, share: float) -> float | None:
     return round(count / share, 3) if share else None
 
 
-def _spread(rows: Iterable[Row]) -> dict[str, Any]:
+def _spread(rows: Iterable[Row]) -> JsonObject:
     """Least, mean, most and relative deviation of leaders and replicas over brokers or racks with an even share."""
     spread = {}
     for name in ("leaders", "replicas"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
 from kshell.engine.result import Report, Result, Section
@@ -14,6 +14,9 @@ from kshell.sources.directory.describe import snapshot_named_by
 from kshell.tree.image import iso
 from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join
+
+if TYPE_CHECKING:
+    from kshell.json_text import JsonObject
 
 
 class StatArguments(Arguments):
@@ -33,8 +36,8 @@ def run(session: Session, args: StatArguments) -> Result:
 _FIELDS = tuple("written record version offset epoch time timeMs snapshot snapshotOffset file position".split())
 
 
-def _facts(session: Session, segments: Segments, node: Node) -> dict[str, Any]:
-    facts: dict[str, Any] = {"path": join(segments), "type": kind(node)}
+def _facts(session: Session, segments: Segments, node: Node) -> JsonObject:
+    facts: JsonObject = {"path": join(segments), "type": kind(node)}
     if isinstance(node, Directory):
         facts["children"] = len(node.segments())
     origin = session.origin(segments, node) if isinstance(node, Leaf | Directory) else None
@@ -51,7 +54,7 @@ def _facts(session: Session, segments: Segments, node: Node) -> dict[str, Any]:
     return facts | {"file": place.file, "position": place.position}
 
 
-def _in_log(origin: Origin) -> dict[str, Any]:
+def _in_log(origin: Origin) -> JsonObject:
     return {
         "written": f"by the record at offset {origin.offset}",
         "record": origin.record_type,
@@ -65,7 +68,7 @@ def _in_log(origin: Origin) -> dict[str, Any]:
     }
 
 
-def _in_snapshot(session: Session, origin: Origin) -> dict[str, Any]:
+def _in_snapshot(session: Session, origin: Origin) -> JsonObject:
     """Facts on a value of a snapshot, whose original offset is only known to be below the snapshot's end."""
     facts = session.loaded.snapshot
     name = snapshot_named_by(origin.place.file)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.client.inference import infer, registered_span, span
 from kshell.cluster.health import state_of
@@ -13,7 +12,7 @@ from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrArguments, min_isr_of
 from kshell.commands.health import level_of
 from kshell.engine.declaration import Command, Example, Task
-from kshell.engine.result import Report, Result, Rows, Section, StyledText, typed
+from kshell.engine.result import Report, Result, Row, Rows, Section, StyledText, typed
 from kshell.engine.walk import counted
 from kshell.errors import NodeError
 from kshell.metadata.feature_levels import KRAFT_VERSION, METADATA_VERSION, level_name
@@ -27,6 +26,7 @@ from kshell.tree.image import provenance
 if TYPE_CHECKING:
     from kshell.client.nodes import Nodes
     from kshell.engine.session import Session
+    from kshell.json_text import JsonObject
 
 _PROBLEMS = typed("level:string finding:string count:int64 first:string")
 _SHOWN = tuple(column._replace(spare=-1) for column in _PROBLEMS)
@@ -46,12 +46,12 @@ def run(session: Session, args: MinIsrArguments) -> Result:
     ]
     problems = _problems(health)
     result = Report([*sections, Section("problems", "Problems", Rows(_PROBLEMS, problems, tone=level_of))])
-    facts: dict[str, Any] = {section.key: section.body for section in sections}
+    facts: JsonObject = {section.key: section.body for section in sections}
     result.readable = Report([_problems_shown(problems), Section("cluster", "Cluster", _facts_shown(**facts))])
     return result
 
 
-def _cluster(session: Session, state: CheckedState) -> dict[str, Any]:
+def _cluster(session: Session, state: CheckedState) -> JsonObject:
     source = session.source
     quorum_cluster_id = state.quorum["clusterId"] if state.quorum else None
     listing, notes = session.loaded.listing, session.loaded.notes
@@ -67,7 +67,7 @@ def _cluster(session: Session, state: CheckedState) -> dict[str, Any]:
     }
 
 
-def _versions(session: Session, state: CheckedState) -> dict[str, Any]:
+def _versions(session: Session, state: CheckedState) -> JsonObject:
     level = state.features.finalized.get(METADATA_VERSION)
     lowest, highest, source = _release(session, state)
     return {
@@ -106,7 +106,7 @@ def _inferred(session: Session, nodes: Nodes) -> list[tuple[str | None, str | No
     ]
 
 
-def _quorum(session: Session, state: CheckedState) -> dict[str, Any]:
+def _quorum(session: Session, state: CheckedState) -> JsonObject:
     quorum = state.quorum
     if quorum is None:
         if state.is_partial:
@@ -128,7 +128,7 @@ def _quorum(session: Session, state: CheckedState) -> dict[str, Any]:
     }
 
 
-def _counts(state: CheckedState, health: Health) -> dict[str, Any]:
+def _counts(state: CheckedState, health: Health) -> JsonObject:
     brokers = [entry.value for entry in state.image["brokers"].values()]
     fenced = sum(broker.fenced is True for broker in brokers)
     controllers = state.voters if state.is_partial else {*state.image["controllers"], *state.voters}
@@ -147,7 +147,7 @@ def _counts(state: CheckedState, health: Health) -> dict[str, Any]:
     }
 
 
-def _problems(health: Health) -> list[dict[str, Any]]:
+def _problems(health: Health) -> list[JsonObject]:
     worst = [finding for finding in health.findings if finding.check.level in (CRITICAL, ERROR, WARNING)]
     counts = Counter(finding.check.name for finding in worst)
     firsts = [next(group) for _, group in groupby(worst, key=lambda finding: finding.check.name)]
@@ -162,10 +162,10 @@ def _problems(health: Health) -> list[dict[str, Any]]:
     ]
 
 
-def _problems_shown(problems: list[dict[str, Any]]) -> Section:
+def _problems_shown(problems: list[JsonObject]) -> Section:
     if not problems:
         return Section("problems", "Problems: none", {})
-    rows: list[Mapping[str, Any]] = [
+    rows: list[Row] = [
         problem | {"level": StyledText(problem["level"], problem["level"])} for problem in problems[:_MOST]
     ]
     more = f"{counted(len(problems) - _MOST, 'more kind')}, and " if len(problems) > _MOST else ""
@@ -173,10 +173,10 @@ def _problems_shown(problems: list[dict[str, Any]]) -> Section:
 
 
 def _facts_shown(
-    cluster: Mapping[str, Any],
-    versions: Mapping[str, Any],
-    quorum: Mapping[str, Any],
-    counts: Mapping[str, Any],
+    cluster: JsonObject,
+    versions: JsonObject,
+    quorum: JsonObject,
+    counts: JsonObject,
 ) -> dict[str, str]:
     """All sections but the problems as a few lines of text, so that the problems fit on the same screen."""
     fenced, leaving = counts["brokersFenced"], counts["brokersShuttingDown"]
@@ -218,7 +218,7 @@ def _moment(offset: int | None, time: str | None) -> str:
     return f"offset {offset}, {time}" if offset >= 0 else "before the first record: the metadata log is empty"
 
 
-def _named(facts: Mapping[str, Any]) -> str:
+def _named(facts: JsonObject) -> str:
     """The known facts as ``name value, name value``; ``not known`` if there are none."""
     known = {name: value for name, value in facts.items() if value is not None}
     texts = {name: " ".join(map(str, value)) if isinstance(value, list) else value for name, value in known.items()}

@@ -9,12 +9,12 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.cluster.broker_arguments import complete_broker
 from kshell.engine.arguments import count
 from kshell.engine.declaration import Command, Example, Flag, Task
-from kshell.engine.result import Result
+from kshell.engine.result import Result, Row
 from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, SourceError, UsageError
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import Image
@@ -27,6 +27,7 @@ from kshell.tables.selection import RowArguments, row_flags, select
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.json_text import JsonObject
 
 METADATA_TOPIC = "__cluster_metadata"
 DELETED, MOVED, STRAY = "delete", "future", "stray"
@@ -131,7 +132,7 @@ def _parse_tool_output(file: str, text: str) -> LogDirContents:
     return LogDirContents(replicas, frozenset(brokers), partial)
 
 
-def _of_tool(broker: int, log_dir: str, item: dict[str, Any]) -> LogDirReplica:
+def _of_tool(broker: int, log_dir: str, item: JsonObject) -> LogDirReplica:
     topic, _, number = str(item["partition"]).rpartition("-")
     state = MOVED if item.get("isFuture") else ""
     size = item.get("size")
@@ -248,7 +249,7 @@ def run(session: Session, args: StraysArguments) -> Result:
     return select(_FIELDS, rows, args, exit_code=EXIT_FINDING if rows else EXIT_OK)
 
 
-def _strays(image: Image, replicas: Iterable[LogDirReplica]) -> Iterator[dict[str, Any]]:
+def _strays(image: Image, replicas: Iterable[LogDirReplica]) -> Iterator[Row]:
     """Rows of replicas on disk that the image does not place there, without those that are being deleted already."""
     for replica in replicas:
         if replica.state == "delete":
@@ -287,7 +288,7 @@ def _finding(replica: LogDirReplica, topic: Topic | None, placed: list[int] | No
     return None if replica.broker in placed else NOT_A_REPLICA
 
 
-def _missing(session: Session, image: Image, contents: LogDirContents) -> Iterator[dict[str, Any]]:
+def _missing(session: Session, image: Image, contents: LogDirContents) -> Iterator[Row]:
     """Rows of replicas that the image places on a broker and that are not there; only for brokers read completely."""
     for broker, why in sorted(contents.partial.items()):
         session.remarks.append(f"broker {broker}: what is missing there is not known: {why}")

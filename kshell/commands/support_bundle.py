@@ -8,15 +8,15 @@ import os
 import platform
 import sys
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.engine import plain, registry
 from kshell.engine.arguments import parse
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
-from kshell.engine.result import Result, Rows, typed
+from kshell.engine.result import Result, Row, Rows, typed
 from kshell.engine.staging import require_new_file
 from kshell.errors import KshellError, UsageError
-from kshell.json_text import to_json
+from kshell.json_text import JsonObject, to_json
 from kshell.own_files import replacing
 from kshell.tree.image import iso
 from kshell.version import __version__
@@ -98,7 +98,7 @@ def run(session: Session, args: SupportBundleArguments) -> Result:
     target = require_new_file(session, args.file, force=args.force, example="support-bundle bundle.zip")
     from zipfile import ZIP_DEFLATED, ZipFile  # late: help and completion do without
 
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     with replacing(target, args.file) as file, ZipFile(file, "w", ZIP_DEFLATED) as archive:
         for content in CONTENTS:
             rows.append(_add_answer(archive, session, content))
@@ -112,7 +112,7 @@ def run(session: Session, args: SupportBundleArguments) -> Result:
     return Rows(_COLUMNS, rows)
 
 
-def _add_answer(archive: zipfile.ZipFile, session: Session, content: Content) -> dict[str, Any]:
+def _add_answer(archive: zipfile.ZipFile, session: Session, content: Content) -> JsonObject:
     try:
         return _add(archive, content.file, to_json(_answer(session, content.words), 2))
     except KshellError as error:
@@ -121,13 +121,13 @@ def _add_answer(archive: zipfile.ZipFile, session: Session, content: Content) ->
         return _add(archive, name, text) | {"error": error.message}
 
 
-def _answer(session: Session, words: tuple[str, ...]) -> dict[str, Any]:
+def _answer(session: Session, words: tuple[str, ...]) -> JsonObject:
     """The answer of a command with exit code and notes; of many rows only the first, and the number of the others."""
     session.remarks.clear()
     command = registry.get(words[0])
     result = command.run(session, parse(command, list(words[1:])))
     if isinstance(result, Rows):
-        value: Any
+        value: object
         value, left_out, _ = plain.first_rows(plain.objects(result), _MOST_ROWS)
     else:
         value, left_out = plain.value(result), 0
@@ -140,13 +140,13 @@ def _answer(session: Session, words: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def _add(archive: zipfile.ZipFile, name: str, text: str) -> dict[str, Any]:
+def _add(archive: zipfile.ZipFile, name: str, text: str) -> JsonObject:
     body = (text.rstrip("\n") + "\n").encode()
     archive.writestr(name, body)
     return {"file": name, "bytes": len(body), "sha256": hashlib.sha256(body).hexdigest(), "error": None}
 
 
-def _environment() -> dict[str, Any]:
+def _environment() -> JsonObject:
     """Facts on kshell, Python, packages and machine; of environment variables only names, as values may be secret."""
     from importlib.metadata import PackageNotFoundError, version
 
@@ -164,7 +164,7 @@ def _environment() -> dict[str, Any]:
     }
 
 
-def _manifest(session: Session, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _manifest(session: Session, rows: list[Row]) -> JsonObject:
     source = session.source
     files = [{"name": row["file"], "size": row["bytes"], "sha256": row["sha256"]} for row in rows]
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.commands.as_of import complete_point
 from kshell.commands.why import since, until
@@ -94,7 +94,7 @@ def _moved(revisions: Partitions) -> bool:
     return len({_shape(revision.value) for revision in revisions if revision.value is not None}) > 1
 
 
-def _shape(value: Partition | None) -> tuple[Any, ...] | None:
+def _shape(value: Partition | None) -> tuple[object, ...] | None:
     return None if value is None else (value.leader, tuple(sorted(reported_ids(value.isr))), value.replicas)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.engine.arguments import count, seconds
 from kshell.engine.declaration import CONDITION, Arg, Arguments, Command, Example, Flag, Task
@@ -19,6 +19,10 @@ from kshell.errors import EXIT_FINDING, EXIT_OK, DeadlineError, KshellError, Sou
 from kshell.tables.declaration import where_type
 from kshell.tables.where import Predicate, compile_where
 from kshell.tables.where_kinds import Kind, fields_of, kind_of
+
+if TYPE_CHECKING:
+    from kshell.json_text import JsonObject
+    from kshell.sources.directory.files import Listing
 
 _LOOK = 0.1
 """Seconds between two checks whether the source has changed."""
@@ -126,7 +130,7 @@ class _ChangeDetector:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._seen: Any = None
+        self._seen: Listing | None = None
 
     def changed(self) -> bool:
         """Whether the source has changed since the last call; reloads the session then. Raises KshellError."""
@@ -207,14 +211,14 @@ def _objects(result: Result) -> tuple[list[Row], list[str]]:
     return [{"text": getattr(result, "text", None)}], []
 
 
-def _nested(branch: Branch) -> Any:
+def _nested(branch: Branch) -> object:
     if branch.children is None:
         return branch.value
     return {child.name: _nested(child) for child in branch.children}
 
 
-def _report(report: Report) -> dict[str, Any]:
-    out: dict[str, Any] = {}
+def _report(report: Report) -> JsonObject:
+    out: JsonObject = {}
     for section in report.sections:
         body = _objects(section.body)[0] if isinstance(section.body, Rows) else dict(section.body)
         if section.key or isinstance(body, list):

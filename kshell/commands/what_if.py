@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.cluster.broker_arguments import broker_id, complete_brokers, refuse_unknown
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
@@ -33,6 +33,7 @@ from kshell.tree.image import iso
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.json_text import JsonObject
 
 _PARTS = ("topics", "brokers", "configs")
 UNCLEAN_ELECTION, LEADER_MOVES, NO_WORSE = "unclean-election", "leader-moves", "no-worse"
@@ -111,7 +112,7 @@ class _Case(NamedTuple):
     before: ElectionCase
     least: MinIsr
 
-    def row(self, outcome: Outcome) -> dict[str, Any]:
+    def row(self, outcome: Outcome) -> JsonObject:
         """The row that compares the partition before with its outcome."""
         value, after = self.before.partition, outcome.partition
         leader = after.leader if after.leader >= 0 else value.leader
@@ -260,7 +261,7 @@ def _unclean(session: Session, args: WhatIfArguments, target: str) -> Result:
     return _answer([row], args, {"then": then, "loss": _loss(row, before, after.leader, revisions)})
 
 
-def _loss(row: dict[str, Any], before: ElectionCase, elected: int, revisions: Partitions) -> str:
+def _loss(row: JsonObject, before: ElectionCase, elected: int, revisions: Partitions) -> str:
     """Say which brokers have all committed records, and since when the elected one may not (also put into the row)."""
     complete = before.isr or before.elr or _last_in_sync(revisions)
     holders = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.cluster.broker_load import loads
 from kshell.cluster.features import cluster_features
@@ -30,6 +30,7 @@ from kshell.history.node_story import (
     controller_story,
 )
 from kshell.history.story import (
+    Brokers,
     Partitions,
     Revision,
     Story,
@@ -48,7 +49,7 @@ from kshell.history.topic_story import (
     topic_story,
 )
 from kshell.metadata.election import leaderless, steps
-from kshell.metadata.families.cluster import BROKERS, CONTROLLERS
+from kshell.metadata.families.cluster import BROKERS, CONTROLLERS, Broker
 from kshell.metadata.names import encode_name
 from kshell.metadata.partition_state import MinIsr, effective_min_isr, problems, state
 from kshell.metadata.values import plain
@@ -58,6 +59,7 @@ from kshell.tree.paths import TOPICS_BY_NAME, join
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.json_text import JsonObject
 
 _WIDE = frozenset(column.name for column in COLUMNS) - {"offset", "time", "what", "leader", "isr", "elr", "replicas"}
 _PEOPLE = ("offset", "time", "leader", "isr", "elr", "replicas", "what")
@@ -208,9 +210,7 @@ def _no_node(
     return CommandError(f"{kind}-{node_id}: no such {kind}, {now_or_before(session)}", hint=hint)
 
 
-def _of_node(
-    key: str, title: str, about: dict[str, Any], events: Rows, state: dict[str, Any], closing: dict[str, Any]
-) -> Report:
+def _of_node(key: str, title: str, about: JsonObject, events: Rows, state: JsonObject, closing: JsonObject) -> Report:
     result = Report(
         [
             Section(key, title, about),
@@ -223,10 +223,10 @@ def _of_node(
     return result
 
 
-def _answer_first(key: str, title: str, about: dict[str, Any], story: list[Section], closing: dict[str, Any]) -> Report:
+def _answer_first(key: str, title: str, about: JsonObject, story: list[Section], closing: JsonObject) -> Report:
     """The text output: the present state and what to do, then the events, then the path in the tree."""
     answer = {title: closing[name] for name, title in _TITLES.items() if name in closing}
-    place: dict[str, Any] = {name: about[name] for name in ("path", "topicId") if name in about}
+    place: JsonObject = {name: about[name] for name in ("path", "topicId") if name in about}
     rest = [*story, Section("place", "", {**place, "history": closing["history"]})]
     return Report([Section(key, title, answer), *rest], is_answer_first=True)
 
@@ -327,7 +327,7 @@ def _min_isr(story: Story, topic: str, held: Partitions) -> int | None:
     return effective_min_isr(present, MinIsr(story.image).of(topic, leader))
 
 
-def _next_steps(session: Session, story: Story, topic: str, number: int, held: Partitions) -> dict[str, Any]:
+def _next_steps(session: Session, story: Story, topic: str, number: int, held: Partitions) -> JsonObject:
     """The next step for a partition without a leader, and the last resort if that fails; empty if it has a leader."""
     present = held[-1].value
     if present is None or present.leader != -1:
@@ -335,13 +335,13 @@ def _next_steps(session: Session, story: Story, topic: str, number: int, held: P
     case = leaderless(story.image, topic, present, is_partial=not session.source.has_log)
     tools = kafka_tools(session, cluster_features(session))
     first, fallback, if_never = steps(case, topic, number, tools)
-    found: dict[str, Any] = {"nextStep": first.text, "commands": list(first.commands)}
+    found: JsonObject = {"nextStep": first.text, "commands": list(first.commands)}
     if fallback is not None:
         found |= {"lastResort": f"{if_never}: {fallback.text}", "lastResortCommands": list(fallback.commands)}
     return found
 
 
-def _node_steps(session: Session, name: str | None, **places: Any) -> dict[str, Any]:
+def _node_steps(session: Session, name: str | None, **places: object) -> JsonObject:
     """The next step that ``health`` has for a finding on a node; empty if there is no finding."""
     if name is None:
         return {}
@@ -349,7 +349,7 @@ def _node_steps(session: Session, name: str | None, **places: Any) -> dict[str, 
     return {"nextStep": step.text, "commands": list(step.commands)}
 
 
-def _state(story: Story, held: Partitions, min_isr: int | None) -> dict[str, Any]:
+def _state(story: Story, held: Partitions, min_isr: int | None) -> JsonObject:
     facts = _as_of(story)
     present = held[-1].value
     if present is None:
@@ -357,7 +357,7 @@ def _state(story: Story, held: Partitions, min_isr: int | None) -> dict[str, Any
     return {**facts, "state": state(problems(present, min_isr)), **plain(present)}
 
 
-def _as_of(story: Story) -> dict[str, Any]:
+def _as_of(story: Story) -> JsonObject:
     offset, time = story.end()
     return {"asOf": None if offset < 0 else offset, "time": iso(time), "timeMs": None if time < 0 else time}
 
@@ -388,14 +388,12 @@ def _brokers(story: Story, held: Partitions) -> list[Row]:
     return rows
 
 
-def _last_run(known: list[Revision[Any]], status: str) -> Revision[Any] | None:
+def _last_run(known: Brokers, status: str) -> Revision[Broker] | None:
     """The revision since which a broker has had its present status without interruption."""
     return holds_since(known, lambda one: broker_status(one) == status)
 
 
-def _readable(
-    title: str, about: dict[str, Any], rows: list[Row], brokers: list[Row], closing: dict[str, Any]
-) -> Report:
+def _readable(title: str, about: JsonObject, rows: list[Row], brokers: list[Row], closing: JsonObject) -> Report:
     """The text output for a partition: in each line of the events, what happened comes last."""
     columns = (
         *(Column(name, prose=name == "what") for name in _PEOPLE),

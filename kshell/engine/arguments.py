@@ -297,7 +297,7 @@ class _Reader:
             value = [*(getattr(self.namespace, flag.dest) or ()), value]
         setattr(self.namespace, flag.dest, value)
 
-    def _converted(self, flag: Flag, name: str, text: str) -> Any:
+    def _converted(self, flag: Flag, name: str, text: str) -> object:
         try:
             value = flag.convert(text)
         except ValueError as error:

@@ -35,8 +35,8 @@ class Flag(NamedTuple):
     names: tuple[str, ...]
     help: str
     metavar: str | None = None
-    convert: Callable[[str], Any] = str
-    default: Any = None
+    convert: Callable[[str], object] = str
+    default: object = None
     choices: Collection[str] = ()
     complete: Complete | None = None
     repeat: bool = False

@@ -158,14 +158,14 @@ def _named(session: Session, shell_words: list[Word]) -> list[Word]:
     return [Word(name, name, path.column), *shell_words]
 
 
-def _patterns(value: Any) -> Any:
+def _patterns(value: object) -> Any:
     """Replace each :class:`PatternWord` word in the value of a path argument by its glob pattern."""
     if isinstance(value, list):
         return [_patterns(element) for element in value]
     return value.pattern if isinstance(value, PatternWord) else value
 
 
-def _session(session: Session, arguments: Any, point: str | None) -> Session:
+def _session(session: Session, arguments: object, point: str | None) -> Session:
     """Return the session to run on: the given one, or a copy with ``--show-secrets``, ``--as-of`` and ``--tz``."""
     show = True if getattr(arguments, "show_secrets", False) else None
     asked = getattr(arguments, "as_of", None)
@@ -176,7 +176,7 @@ def _session(session: Session, arguments: Any, point: str | None) -> Session:
     return session.reshape(show_secrets=show, point=point, zone=zone)
 
 
-def _shape(arguments: Any, settings: dict[str, Any]) -> Shape:
+def _shape(arguments: object, settings: dict[str, Any]) -> Shape:
     """Take each option of the answer from the line, else from the session's settings (``set``)."""
     return Shape(
         output=getattr(arguments, "output", None) or settings.get("output"),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from kshell.engine.result import Branch, Report, Result, Row, Rows, Section, Text, Tree, Value
+
+if TYPE_CHECKING:
+    from kshell.json_text import JsonObject
 
 T = TypeVar("T")
 LEFT_OUT = "…"
@@ -77,7 +80,7 @@ def trees(root: Branch) -> list[Branch]:
     return [root] if root.name or root.children is None else root.children
 
 
-def tree(branch: Branch) -> Any:
+def tree(branch: Branch) -> object:
     """Return a branch without its own name: the value of a leaf, or an object name -> branch."""
     if branch.children is None and not branch.left_out:
         return branch.value
@@ -103,9 +106,9 @@ def _leaves(branch: Branch, path: str) -> Iterator[Row]:
         yield {"path": f"{path.rstrip('/')}/{LEFT_OUT}", "value": branch.left_out}
 
 
-def report(result: Report) -> dict[str, Any]:
+def report(result: Report) -> JsonObject:
     """Return a report as an object: section key -> body. The items of a section with key ``""`` are put in directly."""
-    out: dict[str, Any] = {}
+    out: JsonObject = {}
     for section in result.sections:
         body = list(objects(section.body)) if isinstance(section.body, Rows) else dict(section.body)
         if section.key or isinstance(body, list):
@@ -115,7 +118,7 @@ def report(result: Report) -> dict[str, Any]:
     return out
 
 
-def items(section: Section) -> Iterator[tuple[str, Any]]:
+def items(section: Section) -> Iterator[tuple[str, object]]:
     """Yield a section's values with their keys; in a section with rows a key is ``<number of the row>.<column>``."""
     if not isinstance(section.body, Rows):
         yield from ((str(key), value) for key, value in section.body.items())

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # Plain classes, not dataclasses: making those costs a one-shot command more than running it (docs/decisions/0009).
 
 Row = Mapping[str, Any]
+"""A row, for reading: name of a column -> plain value. Where one is made, it is a ``JsonObject``, a dictionary."""
 
 
 class Result:
@@ -59,8 +60,8 @@ class Difference(NamedTuple):
     """The old and new value of a field, or of the whole value if the name is ``""``; for a :class:`PageLayout` only."""
 
     name: str
-    old: Any
-    new: Any
+    old: object
+    new: object
 
 
 class Text(Result):
@@ -86,7 +87,7 @@ class Drawing(Text):
 class Value(Result):
     """One leaf: its path, its type (``partition``, ``config``, …) and its plain value."""
 
-    def __init__(self, path: str, type: str, value: Any, *, exit_code: int = 0) -> None:
+    def __init__(self, path: str, type: str, value: object, *, exit_code: int = 0) -> None:
         super().__init__(exit_code=exit_code)
         self.path = path
         self.type = type
@@ -119,7 +120,7 @@ class Column(NamedTuple):
     type: Any = None
     spare: int = 0
     prose: bool = False
-    tone: Callable[[Any], str] | None = None
+    tone: Callable[[object], str] | None = None
     usual: str | None = None
 
 
@@ -223,7 +224,7 @@ class Branch(NamedTuple):
     """A node of a :class:`Tree`: its name, and either a leaf's value or children."""
 
     name: str
-    value: Any = None
+    value: object = None
     children: list[Branch] | None = None
     left_out: int = 0
     """The number of children that a limit cut off."""

@@ -21,7 +21,7 @@ from kshell.metadata.values import Origin
 from kshell.protocol import checksum
 from kshell.sources.directory.files import META, METADATA_DIRECTORY
 from kshell.sources.directory.log import Progress
-from kshell.sources.source import Source
+from kshell.sources.source import Source, SourceFacts
 from kshell.sources.view import SourceView
 from kshell.tree.globs import expand, is_glob, unescape
 from kshell.tree.image import iso
@@ -334,6 +334,6 @@ def ago(seconds: float) -> str:
     return f"{max(seconds, 0):.0f} s ago"
 
 
-def _facts(described: dict[str, Any]) -> Facts:
+def _facts(described: SourceFacts) -> Facts:
     """Convert the nested (type, value, origin) tuples with which a source describes itself to facts of the tree."""
     return {name: _facts(below) if isinstance(below, dict) else Fact(*below) for name, below in described.items()}

@@ -51,11 +51,11 @@ class Setting(NamedTuple):
 
     name: str
     help: str
-    convert: Callable[[str], Any]
-    default: Any
+    convert: Callable[[str], object]
+    default: object
     choices: Collection[str] = ()
 
-    def format_value(self, value: Any) -> Any:
+    def format_value(self, value: object) -> Any:
         """Return a value as the user would type it: ``on`` and ``off`` for booleans."""
         return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
 

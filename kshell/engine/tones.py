@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 _OF_STATES = {
     "offline": "error",
     "under-min-isr": "error",
@@ -28,16 +26,16 @@ _OF_STATES = {
 }
 
 
-def state(value: Any) -> str:
+def state(value: object) -> str:
     """Return the tone of a partition's state, of a verdict on a file or copy, or of a finding's level."""
     return _OF_STATES.get(value, "") if isinstance(value, str) else ""
 
 
-def harm(value: Any) -> str:
+def harm(value: object) -> str:
     """Return ``error`` for true, and for a count above 0."""
     return "error" if value else ""
 
 
-def doubt(value: Any) -> str:
+def doubt(value: object) -> str:
     """Return ``warning`` for true, and for a count above 0."""
     return "warning" if value else ""

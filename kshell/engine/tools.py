@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from kshell.engine import registry
 from kshell.engine.arguments import count, option_words
 from kshell.engine.declaration import CONDITION, Arg, Command, Flag
 from kshell.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from kshell.json_text import JsonObject
 
 ROWS = 200
 """The most rows of an answer, unless the caller gives ``limit``."""
@@ -112,14 +115,14 @@ def description(command: Command) -> str:
     return "\n\n".join((f"{summary[0].upper()}{summary[1:]}. {TOOLS[command.name]}", *sentences))
 
 
-def input_schema(command: Command, sources: Iterable[str]) -> dict[str, Any]:
+def input_schema(command: Command, sources: Iterable[str]) -> JsonObject:
     """Return the JSON schema of a tool's arguments.
 
     Args:
         command: the command of the tool.
         sources: the names of the open sources; with more than one, the argument ``source`` is required.
     """
-    properties: dict[str, Any] = {}
+    properties: JsonObject = {}
     required: list[str] = []
     names = list(sources)
     if len(names) > 1:
@@ -142,7 +145,7 @@ def input_schema(command: Command, sources: Iterable[str]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-def _of_argument(arg: Arg) -> dict[str, Any]:
+def _of_argument(arg: Arg) -> JsonObject:
     about = f"{arg.help}. {_PATH}" if arg.kind == "path" else arg.help
     text = {"type": "string"}
     if arg.arity in "*+":
@@ -150,7 +153,7 @@ def _of_argument(arg: Arg) -> dict[str, Any]:
     return {**text, "description": about}
 
 
-def _of_flag(flag: Flag) -> dict[str, Any]:
+def _of_flag(flag: Flag) -> JsonObject:
     if flag.metavar is None:
         return {"type": "boolean", "description": flag.help}
     about = [flag.help]
@@ -161,7 +164,7 @@ def _of_flag(flag: Flag) -> dict[str, Any]:
     convert: object = flag.convert
     if isinstance(convert, OnFields):
         about.append("Fields: " + "; ".join(f"{field.name} ({field.doc})" for field in convert.fields))
-    text: dict[str, Any] = {"type": "string"}
+    text: JsonObject = {"type": "string"}
     if flag.convert is count or flag.metavar == "N":
         text = {"type": "integer", "minimum": 0}
     elif flag.choices:
@@ -175,7 +178,7 @@ def takes_several(flag: Flag) -> bool:
     return flag.repeat or (flag.metavar or "").endswith(",…")
 
 
-def command_tokens(command: Command, arguments: Mapping[str, Any]) -> list[str]:
+def command_tokens(command: Command, arguments: Mapping[str, object]) -> list[str]:
     """Convert the arguments of a tool's call to the tokens of its command; ``source`` and ``limit`` are left out.
 
     Raises:
@@ -196,7 +199,7 @@ def command_tokens(command: Command, arguments: Mapping[str, Any]) -> list[str]:
     return [*option_words(command, options), "--", *_positional(command, arguments)]
 
 
-def _positional(command: Command, arguments: Mapping[str, Any]) -> list[str]:
+def _positional(command: Command, arguments: Mapping[str, object]) -> list[str]:
     positional: list[str] = []
     gap = ""
     for arg in command.args:
@@ -210,7 +213,7 @@ def _positional(command: Command, arguments: Mapping[str, Any]) -> list[str]:
     return positional
 
 
-def limit_of(arguments: Mapping[str, Any]) -> int:
+def limit_of(arguments: Mapping[str, object]) -> int:
     """Return the most rows that a call asks for. Raises UsageError if ``limit`` is not a number of rows."""
     value = arguments.get(LIMIT)
     if value is None:

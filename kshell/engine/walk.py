@@ -36,7 +36,7 @@ def branch(name: str, node: Node, *, values: bool, depth: int | None = None) -> 
     )
 
 
-def nested(node: Node) -> Any:
+def nested(node: Node) -> object:
     """Return a leaf's value, or a directory as nested objects, name -> value."""
     if isinstance(node, Directory):
         children = [(name, node.child(name)) for name in node.segments()]
@@ -44,7 +44,7 @@ def nested(node: Node) -> Any:
     return node.value() if isinstance(node, Leaf) else None
 
 
-def one_line(value: Any) -> str:
+def one_line(value: object) -> str:
     """Write a plain value on one line: a string unchanged, anything else as compact JSON."""
     if isinstance(value, str):
         return value
@@ -56,7 +56,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def names_and_values(value: Any) -> str:
+def names_and_values(value: object) -> str:
     """Write a plain value on one line for users: an object as ``name=value, name=value``, a list as ``[1,2]``.
 
     Text inside an object or list is quoted if it holds blanks or punctuation. Not exact: ``5`` may be number or text.
@@ -69,7 +69,7 @@ def names_and_values(value: Any) -> str:
 _MARKS = frozenset(' ,={}"')
 
 
-def _inner(value: Any) -> str:
+def _inner(value: object) -> str:
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{name}={_inner(item)}" for name, item in value.items()) + "}"
     if isinstance(value, list | tuple):

@@ -110,7 +110,7 @@ def _branch(branch: Branch, here: tzinfo) -> Branch:
     return branch._replace(value=_value(branch.value, here), children=below)
 
 
-def _value(value: Any, here: tzinfo) -> Any:
+def _value(value: object, here: tzinfo) -> Any:
     if isinstance(value, str):
         if "T" not in value:
             return value

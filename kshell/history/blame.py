@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.result import TIMESTAMP, Row
 from kshell.engine.walk import walk
@@ -19,7 +19,7 @@ from kshell.metadata.checkpoint import ONLY_LOG, Disagreement
 from kshell.metadata.delta import Touch
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.history import History
-from kshell.metadata.image import Family, Image, families
+from kshell.metadata.image import Family, Image, Keys, families
 from kshell.metadata.metadata_version import FEATURE, version_name
 from kshell.metadata.names import decode_name
 from kshell.metadata.partitions import Topic
@@ -34,6 +34,9 @@ from kshell.tree.image import image_directory, iso
 from kshell.tree.node import Directory, Leaf, StaticDirectory
 from kshell.tree.paths import Segments, is_under, join, paths, resolve
 from kshell.tree.paths import walk as node_at
+
+if TYPE_CHECKING:
+    from kshell.json_text import JsonObject
 
 FIELDS = (
     Field("path", "string", "of the leaf"),
@@ -63,7 +66,7 @@ class _Setter(NamedTuple):
 
     effective: int
     origin: Origin
-    old: Any = None
+    old: object = None
     was_there: bool = False
     """Whether there was a value before the change. A field of such a value may itself be null, so ``old`` does not
     tell."""
@@ -77,7 +80,7 @@ class Removed(NamedTuple):
 
     path: Segments
     effective: int
-    old: Any
+    old: object
     snapshot: str | None
 
 
@@ -93,7 +96,7 @@ class Blame:
         self._until = until
         self._redaction = redaction
         self._image: Image = history.at(until)
-        self._places: dict[str, dict[Segments, tuple[Any, ...]]] = {}
+        self._places: dict[str, dict[Segments, Keys]] = {}
 
     def _root(self) -> Directory:
         return StaticDirectory({"image": lambda: image_directory(self._image, self._redaction)})
@@ -142,7 +145,7 @@ class Blame:
         if family is not None:
             yield from self._entry_versions(family, keys)
 
-    def _entry(self, path: Segments) -> tuple[Family | None, tuple[Any, ...]]:
+    def _entry(self, path: Segments) -> tuple[Family | None, Keys]:
         """Return the family and the keys of the entry at a path; ``(None, ())`` for a path of no family."""
         for family in families().values():
             if path[: 1 + len(family.path)] == ("image", *family.path):
@@ -170,7 +173,7 @@ class Blame:
                     removals += self._removal(family, keys, path)
         return sorted(removals, key=lambda entry: (entry.effective, entry.path))
 
-    def _removal(self, family: Family, keys: tuple[Any, ...], path: Segments) -> Iterator[Removed]:
+    def _removal(self, family: Family, keys: Keys, path: Segments) -> Iterator[Removed]:
         """Yield the removal of the entry at some keys, if its newest version is one and an earlier value is known."""
         versions = self._history.versions(family.name, keys, self._until)
         effective, present = next(versions, (-1, None))
@@ -207,17 +210,17 @@ class Blame:
             "effectiveOffset": removed.effective,
         }
 
-    def _keys(self, family: Family) -> dict[Segments, tuple[Any, ...]]:
+    def _keys(self, family: Family) -> dict[Segments, Keys]:
         """Return path -> keys of every entry that a family has in the image. Kept for the next call."""
         if family.name not in self._places:
-            keys_by_path: dict[Segments, tuple[Any, ...]] = {}
+            keys_by_path: dict[Segments, Keys] = {}
             for key, entries in self._image[family.name].items():
                 below = [(key,)] if isinstance(entries, Entry) else [(key, name) for name in entries]
                 keys_by_path |= {path: keys for keys in below for path in paths(Touch(family.name, keys))}
             self._places[family.name] = keys_by_path
         return self._places[family.name]
 
-    def _entry_versions(self, family: Family, keys: tuple[Any, ...]) -> Iterator[Version]:
+    def _entry_versions(self, family: Family, keys: Keys) -> Iterator[Version]:
         base: Any = self._history.base[family.name]
         for key in keys:
             base = (base or {}).get(key)
@@ -259,8 +262,8 @@ class Blame:
 
     # --- rows ----------------------------------------------------------------------------------------------------
 
-    def _row(self, path: Segments, field: str | None, value: Any, setter: _Setter | None) -> Row:
-        row: dict[str, Any] = dict.fromkeys(_NAMES) | {"path": join(path), "field": field, "value": value}
+    def _row(self, path: Segments, field: str | None, value: object, setter: _Setter | None) -> Row:
+        row: JsonObject = dict.fromkeys(_NAMES) | {"path": join(path), "field": field, "value": value}
         if setter is None:
             return row
         origin = setter.origin
@@ -281,7 +284,7 @@ class Blame:
             "old": self._redacted(path, field, setter.old),
         }
 
-    def _redacted(self, path: Segments, field: str | None, old: Any) -> Any:
+    def _redacted(self, path: Segments, field: str | None, old: object) -> Any:
         """Return the value before a change with its secrets hidden."""
         family, keys = self._entry(path)
         if family is None or old is None:
@@ -290,7 +293,7 @@ class Blame:
             return self._redaction.fields({field: old}, family.secret)[field]
         return self._displayed(family, keys, old)
 
-    def _displayed(self, family: Family, keys: tuple[Any, ...], value: Any) -> Any:
+    def _displayed(self, family: Family, keys: Keys, value: Any) -> Any:
         """Return a plain value of a family as the tree shows it, with its secrets hidden."""
         if (family.name, keys) == ("features", (FEATURE,)):
             return version_name(value)
@@ -298,7 +301,7 @@ class Blame:
             return self._redaction.config(*family.config_key(keys), value)
         return self._redaction.fields(value, family.secret)
 
-    def _provenance(self, field: str, value: Any) -> Row:
+    def _provenance(self, field: str, value: int) -> Row:
         """Return the row of a field of the provenance, with the first offset that gave it its present value."""
         row = dict.fromkeys(_NAMES) | {"path": join(PROVENANCE), "field": field, "value": value}
         log, at = self._history.log, self._history.provenance
@@ -332,7 +335,7 @@ def _last_change(versions: Iterator[Version] | list[Version]) -> _Setter | None:
     unchanged.
     """
     setter: _Setter | None = None
-    present: Any = None
+    present: object = None
     set_back = False
     for effective, value, origin in versions:
         together = setter is not None and effective == setter.effective

@@ -70,7 +70,7 @@ class ByteRange(NamedTuple):
     field: str
     """A dotted path: ``baseOffset``, ``records[0].value.endPoints[1].host``."""
     type: str
-    value: Any = None
+    value: object = None
     note: str | None = None
     hidden: bool = False
     """Whether the bytes and the value are secret and must not be shown."""
@@ -84,7 +84,7 @@ class ByteRange(NamedTuple):
         return REDACTED if self.hidden else self.raw.hex(" ")
 
     @property
-    def shown(self) -> Any:
+    def shown(self) -> object:
         """The value; ``[redacted]`` if it is hidden."""
         return REDACTED if self.hidden and self.value is not None else self.value
 
@@ -103,7 +103,7 @@ class _Cursor:
         self._origin = origin
         self._is_decompressed = is_decompressed
 
-    def take(self, end: int, field: str, kind: str, value: Any = None, note: str | None = None) -> None:
+    def take(self, end: int, field: str, kind: str, value: object = None, note: str | None = None) -> None:
         """Add a range from the present position up to ``end``. Raises DecodeError if the buffer ends before."""
         if end > self.end:
             raise DecodeError(f"{field} runs past the end", self.position)
@@ -134,7 +134,7 @@ class _Cursor:
         self.take(end, field, read.__name__.removeprefix("read_"), value, note)
         return value
 
-    def blob(self, field: str, kind: str, size: int, value: Callable[[bytes], Any]) -> bytes:
+    def blob(self, field: str, kind: str, size: int, value: Callable[[bytes], object]) -> bytes:
         """Read ``size`` bytes; ``value`` turns them into the value that is shown. No bytes, no range."""
         end = self.position + size
         if size < 0 or end > self.end:

@@ -12,7 +12,7 @@ from kshell.engine.result import Row
 from kshell.engine.walk import nested, walk
 from kshell.metadata.delta import Touch
 from kshell.metadata.families.topics import NAMES, TOPICS
-from kshell.metadata.image import Image, Table, families, keys_of_both
+from kshell.metadata.image import Image, Keys, Table, families, keys_of_both
 from kshell.metadata.names import encode_name, sort_key
 from kshell.metadata.partial import MISSING, NOT_AVAILABLE
 from kshell.metadata.partitions import Topic
@@ -28,6 +28,7 @@ from kshell.tree.paths import walk as node_at
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.json_text import JsonObject
 
 _TOPICS: Segments = ("image", "topics")
 PROVENANCE: Segments = ("image", "provenance")
@@ -57,7 +58,7 @@ def unknown_subtrees(old: Image, new: Image) -> list[Segments]:
     return sorted({("image", *path) for image in (old, new) for path in image[MISSING]})
 
 
-def _changed_keys(old: Table, new: Table) -> Iterator[tuple[Any, ...]]:
+def _changed_keys(old: Table, new: Table) -> Iterator[Keys]:
     """Yield the keys of the entries that differ between two tables of a family; of a two-level table, both keys."""
     if old is new:
         return
@@ -183,9 +184,9 @@ class TreeComparison:
         fields = [name for name in fields if name not in self._ignored]
         return Change(path, new.type, CHANGED, fields, before, after) if fields else None
 
-    def patch(self) -> list[dict[str, Any]]:
+    def patch(self) -> list[JsonObject]:
         """Return the JSON patch (RFC 6902) that turns the old image's ``cat PATH -o json`` into the new image's."""
-        operations: list[dict[str, Any]] = []
+        operations: list[JsonObject] = []
         replaced: set[Segments] = set()
         for change in self.changes():
             if change.change != CHANGED:
@@ -206,7 +207,7 @@ class TreeComparison:
                 return path[:depth]
         return path
 
-    def _subtree(self, change: str, path: Segments) -> dict[str, Any]:
+    def _subtree(self, change: str, path: Segments) -> JsonObject:
         """Return the operation that adds or removes the subtree at a path."""
         pointer = self._pointer(path)
         if change == REMOVED:
@@ -214,7 +215,7 @@ class TreeComparison:
         node = node_at(self._roots[1], path)
         return {"op": "add", "path": pointer, "value": None if node is None else nested(node)}
 
-    def _field(self, change: Change, name: str) -> dict[str, Any]:
+    def _field(self, change: Change, name: str) -> JsonObject:
         pointer = self._pointer((*change.path, name))
         if name not in change.new:
             return {"op": "remove", "path": pointer}

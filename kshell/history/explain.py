@@ -7,10 +7,10 @@ sync, since when and why. Both know only what records say, not what made a broke
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.result import Row, typed
-from kshell.history.story import STATE, Brokers, Partitions, Revision, Story, reported_ids, successive
+from kshell.history.story import STATE, AnyRevision, Brokers, Partitions, Revision, Story, reported_ids, successive
 from kshell.metadata.election import leaderless
 from kshell.metadata.families.cluster import Broker
 from kshell.metadata.partial import is_unreported, reported_or_none
@@ -20,6 +20,9 @@ from kshell.metadata.values import plain
 from kshell.protocol.primitives import Uuid
 from kshell.sources.points import Since
 from kshell.tree.image import iso
+
+if TYPE_CHECKING:
+    from kshell.json_text import JsonObject
 
 COLUMNS = typed(
     "offset:int64 time:timestamp timeMs:int64 type:string event:string broker:int32 what:string leader:int32"
@@ -32,7 +35,7 @@ _STATE = tuple(column.name for column in COLUMNS[7:])
 class Event(NamedTuple):
     """What a record did to a partition, or to ``broker``: a stable name (``leader-lost``), and words for users."""
 
-    at: Revision[Any]
+    at: AnyRevision
     event: str
     description: str
     broker: int | None = None
@@ -207,7 +210,7 @@ def event_rows(story: Story, revisions: Partitions, since: Since | None) -> list
     return rows
 
 
-def _order(revision: Revision[Any]) -> tuple[int, int]:
+def _order(revision: AnyRevision) -> tuple[int, int]:
     return (revision.offset if revision.since < 0 else revision.since), revision.offset
 
 
@@ -224,7 +227,7 @@ def _concerns(event: Event, partition: Partition | None) -> bool:
     return not event.lost or not places or not set(event.lost).isdisjoint(places)
 
 
-def event_row(event: Event) -> dict[str, Any]:
+def event_row(event: Event) -> JsonObject:
     """Return the columns that the event rows of partitions, topics and nodes have in common."""
     at = event.at
     return {
@@ -237,7 +240,7 @@ def event_row(event: Event) -> dict[str, Any]:
     }
 
 
-def _row(event: Event, state: Partition | None) -> dict[str, Any]:
+def _row(event: Event, state: Partition | None) -> Row:
     columns = (
         dict.fromkeys(_STATE) if state is None else {name: reported_or_none(plain(state)[name]) for name in _STATE}
     )
@@ -264,7 +267,7 @@ def broker_status(broker: Broker | None) -> str:
     return _SHUTDOWN if broker.in_controlled_shutdown is True else UNFENCED
 
 
-def holds_since(revisions: list[Revision[Any]], holds: Callable[[Any], bool]) -> Revision[Any] | None:
+def holds_since(revisions: list[AnyRevision], holds: Callable[[Any], bool]) -> AnyRevision | None:
     """Return the first of the newest revisions in a row that fulfil ``holds``: since when something is so."""
     first = None
     for revision in reversed(revisions):
@@ -274,7 +277,7 @@ def holds_since(revisions: list[Revision[Any]], holds: Callable[[Any], bool]) ->
     return first
 
 
-def since(revision: Revision[Any] | None) -> str:
+def since(revision: AnyRevision | None) -> str:
     """Write ``since 2026-… (offset 70)``; for a state from a snapshot, ``at the latest``; else that it is unknown."""
     if revision is None or revision.since == STATE:
         return "(since when is not known)"
@@ -320,7 +323,7 @@ def _leaderless(story: Story, revisions: Partitions) -> list[str]:
     return [f"{text}.", *_candidates(story, present)]
 
 
-def _before(revisions: Partitions, at: Revision[Any] | None) -> Partition | None:
+def _before(revisions: Partitions, at: AnyRevision | None) -> Partition | None:
     """Return the state just before a revision; ``None`` if it is the first."""
     return next(
         (before.value for before, revision in successive(revisions) if revision is at and before is not None), None
@@ -365,7 +368,7 @@ def _candidates(story: Story, present: Partition) -> list[str]:
     return sentences
 
 
-def _was(story: Story, broker: int, effect: Revision[Any] | None) -> str:
+def _was(story: Story, broker: int, effect: AnyRevision | None) -> str:
     """Write what happened to an in-sync replica: ``broker 2, which was fenced at offset 71 (…)``."""
     fell = fall(broker, story.broker(broker), effect)
     status = _status(story, broker)
@@ -376,7 +379,7 @@ def _was(story: Story, broker: int, effect: Revision[Any] | None) -> str:
     return f"broker {broker}, which was {' and '.join(fell)}"
 
 
-def fall(broker: int, revisions: Brokers, effect: Revision[Any] | None = None) -> list[str]:
+def fall(broker: int, revisions: Brokers, effect: AnyRevision | None = None) -> list[str]:
     """Describe how a broker went away, oldest event first: ``fenced at offset 71 (…)``. Empty if it is unfenced.
 
     ``effect`` is the change of a partition that followed. The controller writes both in one batch, the partition first:
@@ -397,7 +400,7 @@ def fall(broker: int, revisions: Brokers, effect: Revision[Any] | None = None) -
     )
 
 
-def _moment(cause: Revision[Any], effect: Revision[Any] | None) -> str:
+def _moment(cause: AnyRevision, effect: AnyRevision | None) -> str:
     """Write when a broker's change happened, or that Kafka wrote it after its effect."""
     is_behind = effect is not None and effect.time == cause.time and effect.offset < cause.offset
     return "Kafka writes the cause after its effects" if is_behind else str(iso(cause.time))

@@ -8,7 +8,7 @@ was active, the quorum's LeaderChange records say in every release.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.engine.result import Row, typed
 from kshell.history.explain import (
@@ -24,7 +24,7 @@ from kshell.history.explain import (
     is_from,
     since,
 )
-from kshell.history.story import STATE, Brokers, Revision, Story, reported_ids, successive
+from kshell.history.story import STATE, AnyRevision, Brokers, Revision, Story, reported_ids, successive
 from kshell.metadata.families.cluster import CONTROLLERS, Broker, Controller, Listener
 from kshell.metadata.families.quorum import LEADER, QUORUM, VOTERS
 from kshell.metadata.families.topics import TOPICS
@@ -32,6 +32,9 @@ from kshell.metadata.partial import is_unreported, reported_or_none
 from kshell.metadata.partitions import Partition
 from kshell.metadata.values import plain
 from kshell.sources.points import Since
+
+if TYPE_CHECKING:
+    from kshell.protocol.decoder import Message
 
 BROKER_COLUMNS = typed(
     "offset:int64 time:timestamp timeMs:int64 type:string event:string what:string status:string",
@@ -72,7 +75,7 @@ def _broker_event(before: Revision[Broker] | None, revision: Revision[Broker]) -
     return Event(revision, changes[0][0], ", ".join(text for _, text in changes))
 
 
-def _known_state(revision: Revision[Any], status: str) -> Event:
+def _known_state(revision: AnyRevision, status: str) -> Event:
     """Return the event for a state that no record of the log explains; ``status`` describes it."""
     if revision.since == STATE:
         return Event(revision, "state", f"as it stands: {status}; the records between are not known")
@@ -170,9 +173,9 @@ class ControllerStory(NamedTuple):
     """What the log has on one controller, each list oldest first."""
 
     registrations: list[Revision[Controller]]
-    leaders: list[Revision[Any]]
+    leaders: list[Revision[Message]]
     """The quorum's LeaderChange records; the value is the record's fields."""
-    voters: list[Revision[Any]]
+    voters: list[Revision[list[Message]]]
     """The quorum's KRaftVoters records (the value is the list of voters); empty if voters are configured statically."""
 
     def is_known(self, node_id: int) -> bool:
@@ -228,7 +231,7 @@ def _registered(revisions: list[Revision[Controller]]) -> Iterator[Event]:
             yield Event(revision, "controller-registered", f"registered again, {process}")
 
 
-def _led(revisions: list[Revision[Any]], node_id: int) -> Iterator[Event]:
+def _led(revisions: list[Revision[Message]], node_id: int) -> Iterator[Event]:
     for before, revision in successive(revisions):
         old, new = None if before is None else _leader(before), _leader(revision)
         if revision.since < 0:
@@ -240,7 +243,7 @@ def _led(revisions: list[Revision[Any]], node_id: int) -> Iterator[Event]:
             yield Event(revision, "controller-inactive", f"no longer active: controller {new} is")
 
 
-def _voted(revisions: list[Revision[Any]], node_id: int) -> Iterator[Event]:
+def _voted(revisions: list[Revision[list[Message]]], node_id: int) -> Iterator[Event]:
     for before, revision in successive(revisions):
         was, now = before is not None and _votes(node_id, before), _votes(node_id, revision)
         if revision.since < 0:
@@ -250,16 +253,16 @@ def _voted(revisions: list[Revision[Any]], node_id: int) -> Iterator[Event]:
             yield Event(revision, name, text)
 
 
-def _leader(revision: Revision[Any]) -> int | None:
+def _leader(revision: Revision[Message]) -> int | None:
     """Return the id of the controller that a LeaderChange record makes active."""
     return None if revision.value is None else revision.value["leaderId"]
 
 
-def _votes(node_id: int, revision: Revision[Any]) -> bool:
+def _votes(node_id: int, revision: Revision[list[Message]]) -> bool:
     return any(voter["voterId"] == node_id for voter in revision.value or ())
 
 
-def _voter_ids(change: Any) -> list[int]:
+def _voter_ids(change: Message) -> list[int]:
     return [voter["voterId"] for voter in change["voters"]]
 
 

@@ -271,8 +271,8 @@ class Touched(NamedTuple):
 
     path: Segments
     touch: Touch
-    old: Any = None
-    new: Any = None
+    old: object = None
+    new: object = None
 
 
 def row_at(session: Session, record: LogRecord, touched: Touched | None) -> Row:
@@ -309,7 +309,7 @@ def _displayed(session: Session, touch: Touch, value: Any) -> Any:
     return session.redaction.fields(family.plain(value), family.secret)
 
 
-def changed_parts(old: Any, new: Any) -> Iterator[str]:
+def changed_parts(old: object, new: object) -> Iterator[str]:
     """Yield ``field old -> new`` for each field that differs; for a value without fields, ``old -> new``.
 
     If a field is an object on both sides, only its keys that differ are named: ``supportedFeatures.metadata.version``.
@@ -329,7 +329,7 @@ def changed_parts(old: Any, new: Any) -> Iterator[str]:
             yield f"{name} {_field(before)} -> {_field(after)}"
 
 
-def _field(value: Any) -> str:
+def _field(value: object) -> str:
     """Write a field's value; an object stands in braces, to separate its fields from those that follow."""
     text = names_and_values(value)
     return f"{{{text}}}" if isinstance(value, dict) and value else text

@@ -14,13 +14,12 @@ from kshell.errors import CommandError, did_you_mean
 from kshell.metadata.families.cluster import BROKERS, Broker
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.history import History
-from kshell.metadata.image import Image
+from kshell.metadata.image import Image, Keys
 from kshell.metadata.names import decode_name
 from kshell.metadata.partial import is_unreported
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.values import Entry
-from kshell.metadata.versions import Keys
 from kshell.protocol.primitives import Uuid
 from kshell.sources.source import NO_LOG, WHERE_LOGS_ARE
 from kshell.tables.declaration import image_for
@@ -55,6 +54,8 @@ class Revision(NamedTuple, Generic[T]):
 
 Partitions = list[Revision[Partition]]
 Brokers = list[Revision[Broker]]
+AnyRevision = Revision[Any]
+"""A revision of a value of any family."""
 
 
 class LogRevisions:
@@ -122,10 +123,10 @@ class LogRevisions:
         newest_first = list(recorded.versions(only, self.until))
         return iter([(only, since, entry) for since, entry in reversed(newest_first)])
 
-    def values(self, family: str, keys: Keys, removal: str) -> list[Revision[Any]]:
+    def values(self, family: str, keys: Keys, removal: str) -> list[AnyRevision]:
         """Return the revisions of a value, oldest first; ``removal`` is the type of the records that remove it."""
         base = entry_at(self.history.base, family, keys)
-        revisions: list[Revision[Any]] = [] if base is None else [self._in_snapshot(base)]
+        revisions: list[AnyRevision] = [] if base is None else [self._in_snapshot(base)]
         for since, entry in reversed(list(self.history.versions(family, keys, self.until))):
             revisions.append(self._tombstone(since, removal) if entry is None else self._written(entry, since))
         return revisions
@@ -161,7 +162,7 @@ class LogRevisions:
         log = self.history.log
         return log.timestamp(max(log.start, min(offset, log.end - 1))) if log.end > log.start else self.end()[1]
 
-    def _in_snapshot(self, entry: Entry[Any], since: int = IN_SNAPSHOT) -> Revision[Any]:
+    def _in_snapshot(self, entry: Entry[Any], since: int = IN_SNAPSHOT) -> AnyRevision:
         last = self.history.snapshot_provenance(entry.origin.place.file)
         return Revision(entry.value, since, last.offset, last.timestamp, None)
 
@@ -250,7 +251,7 @@ class Story(NamedTuple):
         """Return the registrations of a broker, oldest first; the value is ``None`` where it was unregistered."""
         return self.values(BROKERS.name, (broker_id,), "UNREGISTER_BROKER_RECORD")
 
-    def values(self, family: str, keys: Keys, removal: str) -> list[Revision[Any]]:
+    def values(self, family: str, keys: Keys, removal: str) -> list[AnyRevision]:
         """Return all known revisions of a value, oldest first, as :meth:`LogRevisions.values` does."""
         revisions = self.chronicle.values(family, keys, removal) if self.chronicle else []
         entry = entry_at(self.image, family, keys)

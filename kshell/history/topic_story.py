@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kshell.engine.result import Row, typed
 from kshell.history.explain import Event, event_row, holds_since, is_from, partition_events, since
-from kshell.history.story import Partitions, Revision, Story, successive
+from kshell.history.story import AnyRevision, Partitions, Revision, Story, successive
 from kshell.metadata.partial import reported_or_none
 from kshell.metadata.partition_state import ONLINE, MinIsr, problems, state
 from kshell.metadata.partitions import Partition
@@ -143,7 +143,7 @@ def _state(value: Partition, name: str, least: MinIsr) -> str:
     return state(problems(value, least.of(name, value.leader)))
 
 
-def _since(revisions: Partitions, name: str, least: MinIsr) -> Revision[Any] | None:
+def _since(revisions: Partitions, name: str, least: MinIsr) -> AnyRevision | None:
     """Return the revision from which on a partition is in its present state, by the present min.insync.replicas."""
     last = revisions[-1].value
     if last is None:

@@ -16,15 +16,15 @@ from kshell.engine.result import Row
 from kshell.history.recorded import RecordedPast, recorded_past
 from kshell.metadata.families.quorum import LEADER, QUORUM, VOTERS
 from kshell.metadata.families.topics import TOPICS
-from kshell.metadata.image import Image, families
+from kshell.metadata.image import Image, Keys, families
 from kshell.metadata.metadata_version import FEATURE
 from kshell.metadata.names import sort_key
 from kshell.metadata.partition_changes import Waypoint, java_int, waypoint_of
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.redaction import config_is_secret
-from kshell.metadata.values import Provenance
-from kshell.metadata.versions import Keys, Version
+from kshell.metadata.values import Entry, Provenance
+from kshell.metadata.versions import Version
 from kshell.tables.controller_rows import voter_listeners
 from kshell.tables.declaration import Table, Wanted, tables
 from kshell.tables.state.topics import PARTITION_VALUES
@@ -32,6 +32,9 @@ from kshell.tables.versions import VERSION, recorded_fields
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.json_text import JsonObject
+    from kshell.metadata.families.cluster import Controller
+    from kshell.protocol.decoder import Message
 
 PREFIX = "history_"
 State = tuple[int, Any]
@@ -82,7 +85,7 @@ def settled(states: Iterable[State]) -> Iterator[State]:
         yield last
 
 
-def _validity(past: RecordedPast, since: int, until: int | None) -> dict[str, Any]:
+def _validity(past: RecordedPast, since: int, until: int | None) -> JsonObject:
     """Return the columns for a period: from ``since`` up to ``until`` (exclusive; ``None``: it is current)."""
     return {
         "validFromOffset": since,
@@ -150,7 +153,7 @@ def _family_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row
     provenance = past.history.base.provenance
     for keys, states in states_of(past, family.name):
 
-        def row_of(value: Any, keys: Keys = keys) -> Row | None:
+        def row_of(value: object, keys: Keys = keys) -> Row | None:
             if value is None:
                 return None
             below = {keys[0]: value} if len(keys) == 1 else {keys[0]: {keys[1]: value}}
@@ -284,7 +287,14 @@ def _controller_rows(session: Session, table: Table, wanted: Wanted) -> Iterator
             yield row | _validity(past, since, until)
 
 
-def _controller(session: Session, table: Table, node_id: int, own: Any, voters: Any, leader: Any) -> Row | None:
+def _controller(
+    session: Session,
+    table: Table,
+    node_id: int,
+    own: Entry[Controller] | None,
+    voters: Entry[list[Message]] | None,
+    leader: Entry[Message] | None,
+) -> Row | None:
     """Return a controller's row from the entries that hold at an offset; ``None`` where the log does not name it."""
     change = {} if leader is None else leader.value
     leads = change.get("leaderId") == node_id

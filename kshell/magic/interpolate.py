@@ -139,7 +139,7 @@ def _is_glob(text: str) -> bool:
     return depth == 0 and commas
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     """Convert a value to the text of an argument; ``None`` if it cannot be one (a list, ``None``)."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -154,5 +154,5 @@ def _text(value: Any) -> str | None:
     return _text(item()) if callable(item) and getattr(value, "shape", None) == () else None
 
 
-def _named(value: Any) -> str:
+def _named(value: object) -> str:
     return "None" if value is None else f"of the type {type(value).__name__}"

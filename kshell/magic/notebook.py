@@ -295,7 +295,7 @@ class KafkaMagics(Magics):
     @no_var_expand
     @needs_local_scope
     @line_cell_magic
-    def kafka(self, line: str, cell: str | None = None, local_ns: dict[str, Any] | None = None) -> Result:
+    def kafka(self, line: str, cell: str | None = None, local_ns: Names | None = None) -> Result:
         """Kafka's metadata: ``%kafka --help`` says how it is used, ``%kafka help`` what there is."""
         self._notebook.as_widgets = self.widget
         if cell is None:

@@ -8,7 +8,7 @@ are written as escapes, as in ``-o text``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from kshell.engine import plain
@@ -19,7 +19,7 @@ from kshell.engine.session import Session
 from kshell.engine.tools import MOST_ROWS
 from kshell.errors import EXIT_CODES, EXIT_FINDING, EXIT_OK, KshellError, UsageError
 from kshell.escape import terminal
-from kshell.json_text import to_json
+from kshell.json_text import JsonObject, to_json
 from kshell.render.limits import cut
 from kshell.tables.query import MOST_CONFINED
 from kshell.tree.image import iso
@@ -35,7 +35,7 @@ _COUNTING = 2.0
 
 Answer = dict[str, Any]
 
-SCHEMA: dict[str, Any] = {
+SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
         "result": {"description": "what the command's -o json prints: a list of rows, an object, or a value"},
@@ -100,7 +100,7 @@ def failure(error: KshellError) -> Answer:
     return escaped({name: value for name, value in fields.items() if value is not None})  # type: ignore[no-any-return]
 
 
-def escaped(value: Any) -> Any:
+def escaped(value: object) -> Any:
     """Return a copy of a plain value with all texts and keys escaped, and cut if they are longer than ``LONGEST``."""
     if isinstance(value, str):
         left_out = len(value) - LONGEST
@@ -108,7 +108,7 @@ def escaped(value: Any) -> Any:
     if isinstance(value, list):
         return [escaped(item) for item in value]
     if isinstance(value, dict):
-        escaped_items: dict[str, Any] = {}
+        escaped_items: JsonObject = {}
         for key, item in value.items():
             name = spelled = escaped(key)
             number = 2
@@ -119,7 +119,7 @@ def escaped(value: Any) -> Any:
     return value
 
 
-def _limited(result: Result, limit: int, left_out: list[str]) -> Any:
+def _limited(result: Result, limit: int, left_out: list[str]) -> object:
     if isinstance(result, Rows):
         return _rows(result, limit, left_out)
     if isinstance(result, Tree):
@@ -131,7 +131,7 @@ def _limited(result: Result, limit: int, left_out: list[str]) -> Any:
         is_single_root = len(roots) == 1 and roots[0].name == result.root.name
         return plain.tree(roots[0] if is_single_root else result.root._replace(children=roots))
     if isinstance(result, Report):
-        bodies: dict[str, Any] = {}
+        bodies: JsonObject = {}
         for section in result.sections:
             rows = section.body
             body = _rows(rows, limit, left_out, section.key) if isinstance(rows, Rows) else dict(rows)
@@ -148,11 +148,11 @@ def _leaves(branches: Iterable[Branch]) -> int:
     return sum(1 if branch.children is None else _leaves(branch.children) for branch in branches)
 
 
-def _rows(rows: Rows, limit: int, left_out: list[str], section: str = "") -> list[Any]:
+def _rows(rows: Rows, limit: int, left_out: list[str], section: str = "") -> list[object]:
     """Return as many rows as the limits allow; count the further ones, for two seconds at most, into ``left_out``."""
     size = 0
 
-    def fits(item: Any) -> bool:
+    def fits(item: object) -> bool:
         nonlocal size
         size += len(to_json(item))
         return size <= LARGEST // 2
@@ -170,6 +170,6 @@ def _rows(rows: Rows, limit: int, left_out: list[str], section: str = "") -> lis
     return taken
 
 
-def text_of(answer: Mapping[str, Any]) -> str:
+def text_of(answer: Answer) -> str:
     """Return an answer as JSON on one line."""
     return to_json(answer)

@@ -10,7 +10,7 @@ import signal
 import threading
 from collections.abc import Callable, Mapping
 from types import FrameType, SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kshell.engine import tools
 from kshell.engine.execution import deadline, prepare_words
@@ -82,7 +82,7 @@ class Cancelled(KeyboardInterrupt):
 class Job:
     """A call that waits or runs. In the end the main thread calls ``done``: (answer, whether it is an error)."""
 
-    def __init__(self, tool: str, arguments: Mapping[str, Any], on_answer: Callable[[Answer, bool], None]) -> None:
+    def __init__(self, tool: str, arguments: Mapping[str, object], on_answer: Callable[[Answer, bool], None]) -> None:
         self.tool = tool
         self.arguments = arguments
         self.done = on_answer
@@ -134,7 +134,7 @@ class Calls:
         if job is not None and job.is_cancelled:
             raise Cancelled
 
-    def call(self, tool: str, arguments: Mapping[str, Any]) -> tuple[Answer, bool]:
+    def call(self, tool: str, arguments: Mapping[str, object]) -> tuple[Answer, bool]:
         """Run one call; return the answer, and whether it is an error. Raises only what is no ``Exception``."""
         session: Session | None = None
         try:
@@ -158,7 +158,7 @@ class Calls:
             tell(f"mcp: {terminal(tool)}: {fault.message}")
             return failure(fault), True
 
-    def _source(self, arguments: Mapping[str, Any]) -> OpenSource:
+    def _source(self, arguments: Mapping[str, object]) -> OpenSource:
         names = list(self.sources)
         name = arguments.get(tools.SOURCE)
         if name is None and len(names) == 1:

@@ -77,10 +77,10 @@ async def _serve(calls: Calls) -> None:
 def make_server(calls: Calls) -> Server[Any]:
     """Make the MCP server that answers one client; its calls go to ``calls``."""
 
-    async def list_tools(context: Any, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    async def list_tools(context: object, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=listed(calls))
 
-    async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(context: object, params: types.CallToolRequestParams) -> types.CallToolResult:
         loop = asyncio.get_running_loop()
         outcome: asyncio.Future[tuple[Answer, bool]] = loop.create_future()
 

@@ -17,10 +17,13 @@ import functools
 import re
 from collections.abc import Collection, Iterable, Mapping
 from ipaddress import IPv6Address
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.metadata.families.acls import OPERATIONS, PATTERN_TYPES, PERMISSION_TYPES, Acl
 from kshell.metadata.values import Entry
+
+if TYPE_CHECKING:
+    from kshell.protocol.primitives import Uuid
 
 _OCTETS = r"([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})"
 _IPV4 = re.compile(_OCTETS)
@@ -155,7 +158,7 @@ class Decision(NamedTuple):
 
     allowed: bool
     rule: str
-    acl_id: Any = None
+    acl_id: Uuid | Acl | None = None
     acl: Acl | None = None
 
 
@@ -180,7 +183,7 @@ def decide(
     """
     if request.principal in super_users:
         return Decision(True, SUPER_USER)
-    allowing: tuple[Any, Acl] | None = None
+    allowing: tuple[Uuid | Acl, Acl] | None = None
     any_rule = False
     for acl_id, acl in _of_resource(acls, request):
         any_rule = True
@@ -212,7 +215,7 @@ def covers(acl: Acl, resource_type: str, resource_name: str) -> bool:
     return acl.pattern_type == "PREFIXED" and resource_name.startswith(acl.resource_name)
 
 
-def _of_resource(acls: Mapping[Any, Entry[Acl]], request: AccessRequest) -> Iterable[tuple[Any, Acl]]:
+def _of_resource(acls: Mapping[Any, Entry[Acl]], request: AccessRequest) -> Iterable[tuple[Uuid | Acl, Acl]]:
     """Return (id, ACL) of the ACLs for the resource, in Kafka's order: longer names first, the wildcard last."""
     kind, name = request.resource_type, request.resource_name
     covering = [(key, entry.value) for key, entry in acls.items() if covers(entry.value, kind, name)]
@@ -241,7 +244,7 @@ _OPERATION_CODES = {name: code for code, name in OPERATIONS.items()}
 _PERMISSION_CODES = {name: code for code, name in PERMISSION_TYPES.items()}
 
 
-def _order(acl: Acl, name: str) -> tuple[Any, ...]:
+def _order(acl: Acl, name: str) -> tuple[object, ...]:
     """Return the sort key of an ACL among those that cover ``name`` (``StandardAcl.compareTo``).
 
     Their resource names are all prefixes of ``name``, so that sorting by length is sorting by name. The wildcard comes

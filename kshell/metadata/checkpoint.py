@@ -9,7 +9,7 @@ is its snapshot and the log after it, so a replay that passes a snapshot takes o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kshell.metadata.delta import Delta, Touch
 from kshell.metadata.families.topics import NAMES, TOPICS
@@ -89,14 +89,14 @@ def _table(delta: Delta, family: str, snapshot: Table) -> list[Disagreement]:
     return differences
 
 
-def _set(delta: Delta, family: str, key: Any, entry: Entry[Any] | None) -> None:
+def _set(delta: Delta, family: str, key: object, entry: Entry[object] | None) -> None:
     if entry is None:
         delta.drop(family, key)
     else:
         delta.put(family, key, entry.value, entry.origin)
 
 
-def _set_inner(delta: Delta, family: str, key: Any, name: Any, entry: Entry[Any] | None) -> None:
+def _set_inner(delta: Delta, family: str, key: object, name: object, entry: Entry[object] | None) -> None:
     if entry is None:
         delta.drop_inner(family, key, name)
     else:

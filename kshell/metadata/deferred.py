@@ -12,7 +12,7 @@ Three kinds of filers, for the record types that are most frequent after those o
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.cluster import BROKERS, REGISTER_BROKER, REGISTRATION_CHANGE, Broker, change_registration
@@ -210,7 +210,7 @@ class Registrations:
         """The essence of a registration -> a broker with that registration."""
         self.changes: dict[bytes, _Change] = {}
         """The essence of a change -> the decoded change."""
-        self._interned: dict[tuple[Any, ...], Broker] = {}
+        self._interned: dict[tuple[object, ...], Broker] = {}
         self.filers: dict[bytes, RegistrationFiler | ChangeFiler] = {
             **{head: RegistrationFiler(self, version) for version, head in REGISTER_BROKER.heads()},
             **{head: ChangeFiler(self, version) for version, head in REGISTRATION_CHANGE.heads()},

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from kshell.metadata.image import Image
+from kshell.metadata.image import Image, Keys, MutableTable
 from kshell.metadata.partitions import Topic
 from kshell.metadata.values import Entry, Origin, Provenance
 
@@ -17,7 +17,7 @@ class Touch(NamedTuple):
     """What a record wrote or removed: the family, and the keys of a value or, in a family with two levels, a table."""
 
     family: str
-    keys: tuple[Any, ...]
+    keys: Keys
 
 
 class Delta:
@@ -32,38 +32,38 @@ class Delta:
         self.old: dict[Touch, Any] | None = None
         self._tables: dict[str, Any] = dict(image.tables)
         self._owned: set[str] = set()
-        self._owned_inner: set[tuple[str, Any]] = set()
+        self._owned_inner: set[tuple[str, object]] = set()
 
-    def peek(self, family: str) -> dict[Any, Any]:
+    def peek(self, family: str) -> MutableTable:
         """Return a family's table, for reading only."""
-        table: dict[Any, Any] = self._tables.get(family, {})
+        table: MutableTable = self._tables.get(family, {})
         return table
 
-    def table(self, family: str) -> dict[Any, Any]:
+    def table(self, family: str) -> MutableTable:
         """Return a family's table, for writing: the delta's own copy."""
         if family not in self._owned:
             self._tables[family] = dict(self._tables.get(family, ()))
             self._owned.add(family)
-        table: dict[Any, Any] = self._tables[family]
+        table: MutableTable = self._tables[family]
         return table
 
-    def inner(self, family: str, key: Any) -> dict[Any, Any]:
+    def inner(self, family: str, key: object) -> MutableTable:
         """Return the table of ``key`` in a family with two levels, for writing; an empty one is made when absent."""
         table = self.table(family)
         if (family, key) not in self._owned_inner:
             table[key] = dict(table.get(key, ()))
             self._owned_inner.add((family, key))
-        inner: dict[Any, Any] = table[key]
+        inner: MutableTable = table[key]
         return inner
 
-    def owns(self, family: str, key: Any) -> bool:
+    def owns(self, family: str, key: object) -> bool:
         """Whether a mutable value, such as a topic, is the delta's own. If not, the caller must copy it now."""
         if (family, key) in self._owned_inner:
             return True
         self._owned_inner.add((family, key))
         return False
 
-    def touch(self, family: str, *keys: Any) -> None:
+    def touch(self, family: str, *keys: object) -> None:
         """Note that a value is about to be changed. Methods such as :meth:`put` do it themselves."""
         if self.touched is not None:
             touch = Touch(family, keys)
@@ -81,12 +81,12 @@ class Delta:
                 entry = None if entry is None else entry.get(key)
         return entry.value if isinstance(entry, Entry) else None
 
-    def put(self, family: str, key: Any, value: Any, origin: Origin) -> None:
+    def put(self, family: str, key: object, value: object, origin: Origin) -> None:
         """Set the value of a key."""
         self.touch(family, key)
         self.table(family)[key] = Entry(value, origin)
 
-    def drop(self, family: str, key: Any) -> bool:
+    def drop(self, family: str, key: object) -> bool:
         """Remove a key; return whether it was there."""
         if key not in self.peek(family):
             return False
@@ -95,12 +95,12 @@ class Delta:
         self._owned_inner.discard((family, key))
         return True
 
-    def put_inner(self, family: str, key: Any, name: Any, value: Any, origin: Origin) -> None:
+    def put_inner(self, family: str, key: object, name: object, value: object, origin: Origin) -> None:
         """Set the value of ``name`` in the table of ``key``, in a family with two levels."""
         self.touch(family, key, name)
         self.inner(family, key)[name] = Entry(value, origin)
 
-    def drop_inner(self, family: str, key: Any, name: Any) -> bool:
+    def drop_inner(self, family: str, key: object, name: object) -> bool:
         """Remove ``name`` from the table of ``key``, and the table if it is empty then; return whether it was there."""
         if name not in self.peek(family).get(key, ()):
             return False

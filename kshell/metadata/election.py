@@ -13,7 +13,7 @@ or from 3.9 on because of ``unclean.leader.election.enable``.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.metadata.families.cluster import Broker
 from kshell.metadata.feature_levels import METADATA_VERSION, version_level
@@ -24,6 +24,9 @@ from kshell.metadata.partial import is_unreported
 from kshell.metadata.partition_state import is_online
 from kshell.metadata.partitions import Partition
 from kshell.metadata.values import Entry
+
+if TYPE_CHECKING:
+    from kshell.protocol.primitives import Uuid
 
 ELR_FEATURE = "eligible.leader.replicas.version"
 UNCLEAN_CONFIG = "unclean.leader.election.enable"
@@ -137,7 +140,7 @@ def statuses(partition: Partition, broker_of: Callable[[int], Broker | None]) ->
     return {broker: status_of(broker_of(broker), places.get(broker)) for broker in named if broker >= 0}
 
 
-def status_of(broker: Broker | None, place: Any = None) -> str:
+def status_of(broker: Broker | None, place: Uuid | None = None) -> str:
     """Return a broker's status: :data:`ACTIVE` and so on. ``place`` is a replica's log directory that it must have."""
     if broker is None:
         return UNREGISTERED

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 from kshell.metadata.checkpoint import LogCheckpoint, PassedCheckpoint
 from kshell.metadata.families.topics import NAMES, TOPICS
-from kshell.metadata.image import EMPTY, Image, Table, families
+from kshell.metadata.image import EMPTY, Image, Keys, Table, families
 from kshell.metadata.partition_changes import PartitionChanges
 from kshell.metadata.partitions import Topic
 from kshell.metadata.record_log import RecordLog
 from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.replay import Problem, Problems, Replayer
 from kshell.metadata.values import Entry, Provenance
-from kshell.metadata.versions import Cells, Keys, PackedValues, Tombstones, Version
+from kshell.metadata.versions import Cells, PackedValues, Tombstones, Version
 
 
 class ProvenanceRun(NamedTuple):
@@ -50,7 +50,7 @@ class History:
         self._values = PackedValues(self.log, changes)
         self._cells: dict[str, Cells] = {}
         """Family -> the versions of its keys."""
-        self._inner: dict[str, dict[Any, Cells]] = {}
+        self._inner: dict[str, dict[object, Cells]] = {}
         """For families with two levels: family -> key of a table -> the versions of the table's keys."""
         self._tombstones: dict[str, Tombstones] = {}
         self._problems_at: list[int] = []
@@ -104,13 +104,13 @@ class History:
             self.problems += new
             self._problems_at += [offset] * len(new)
 
-    def note(self, family: str, key: Any, offset: int, value: Any) -> None:
+    def note(self, family: str, key: object, offset: int, value: object) -> None:
         """Note that a key has a value (``None``: is removed) from an offset on."""
         if family not in self._cells:
             self._cells[family] = Cells(self._values, self._tombstones.setdefault(family, Tombstones(self._values)))
         self._cells[family].put(key, offset, value, self.base[family].get(key))
 
-    def note_inner(self, family: str, key: Any, name: Any, offset: int, value: Any) -> None:
+    def note_inner(self, family: str, key: object, name: object, offset: int, value: object) -> None:
         """As :meth:`note`, for ``name`` in the table of ``key``, in a family with two levels."""
         if family not in self._inner:
             self._inner[family] = {}
@@ -122,7 +122,7 @@ class History:
         if not cells:
             del self._inner[family][key]
 
-    def note_end(self, family: str, key: Any, offset: int) -> None:
+    def note_end(self, family: str, key: object, offset: int) -> None:
         """Note that the whole table of a key was removed at an offset, in a family with two levels."""
         for name in {*self.base[family].get(key, {}), *self._inner.get(family, {}).get(key, ())}:
             self.note_inner(family, key, name, offset, None)
@@ -179,7 +179,7 @@ class History:
     def _two_levels(self, family: str, offset: int) -> Table:
         """As :meth:`table`, for a family of which values were noted with two keys."""
         base, inner = self.base[family], self._inner[family]
-        revived: dict[Any, dict[Any, Sequence[int]]] = {}
+        revived: dict[object, dict[object, Sequence[int]]] = {}
         for (key, name), older in self._tombstones[family].there(offset).items():
             revived.setdefault(key, {})[name] = older
         table = dict(base)
@@ -202,21 +202,21 @@ class CellsAt(Mapping[Any, Any]):
     were removed after the offset -> positions of their packed versions; and ``base``, the table before the log.
     """
 
-    def __init__(self, base: Table, cells: Cells, revived: Mapping[Any, Sequence[int]], offset: int) -> None:
+    def __init__(self, base: Table, cells: Cells, revived: Mapping[object, Sequence[int]], offset: int) -> None:
         self._base = base
         self._cells = cells
         self._revived = revived
         self._offset = offset
-        self._keys: list[Any] | None = None
+        self._keys: list[object] | None = None
 
-    def _value_of(self, key: Any) -> Any:
+    def _value_of(self, key: object) -> Any:
         version = self._cells.at(key, self._offset)
         if version is not None:
             return version[1]
         older = self._revived.get(key)
         return self._base.get(key) if older is None else self._cells.packed(older, self._offset)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         value = self._value_of(key)
         if value is None:
             raise KeyError(key)
@@ -230,12 +230,12 @@ class CellsAt(Mapping[Any, Any]):
         """Whether the table has no keys; faster than its length."""
         return not any(key in self for key in self._all())
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         if self._keys is None:
             self._keys = [key for key in self._all() if key in self]
         return iter(self._keys)
 
-    def _all(self) -> Iterable[Any]:
+    def _all(self) -> Iterable[object]:
         """Yield every key once that may be in the table."""
         yield from self._base
         yield from (key for key in self._cells if key not in self._base)
@@ -250,11 +250,11 @@ class CellsAt(Mapping[Any, Any]):
 class TopicsAt(CellsAt):
     """The table of topics by id as of an offset; a topic is made when it is first asked for."""
 
-    def __init__(self, base: Table, cells: Cells, revived: Mapping[Any, Sequence[int]], offset: int) -> None:
+    def __init__(self, base: Table, cells: Cells, revived: Mapping[object, Sequence[int]], offset: int) -> None:
         super().__init__(base, cells, revived, offset)
-        self._cached: dict[Any, Topic] = {}
+        self._cached: dict[object, Topic] = {}
 
-    def __getitem__(self, key: Any) -> Topic:
+    def __getitem__(self, key: object) -> Topic:
         topic = self._cached.get(key)
         if topic is None:
             recorded: Topic = super().__getitem__(key)
@@ -310,7 +310,7 @@ class Recorder(Replayer):
             touched.clear()  # including what noting itself touched
         self.history.note_problems(offset, self.problems)
 
-    def _value(self, family: str, keys: tuple[Any, ...], offset: int) -> None:
+    def _value(self, family: str, keys: Keys, offset: int) -> None:
         """Note the current value of a touch, or the removal of a value or of a whole table."""
         current = self._delta.peek(family).get(keys[0])
         if len(keys) == 2:
@@ -322,7 +322,7 @@ class Recorder(Replayer):
         else:
             self.history.note(family, keys[0], offset, None)
 
-    def _note_topic(self, keys: tuple[Any, ...], offset: int) -> None:
+    def _note_topic(self, keys: Keys, offset: int) -> None:
         """Note a topic that was created, removed, or changed for the first time since the snapshot."""
         history, topic_id = self.history, keys[0]
         is_there = topic_id in self._delta.peek(TOPICS)

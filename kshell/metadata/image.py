@@ -13,6 +13,10 @@ from kshell.metadata.records import load_families
 from kshell.metadata.values import Provenance, plain
 
 Table = Mapping[Any, Any]
+MutableTable = dict[Any, Any]
+"""A table that is still being changed."""
+Keys = tuple[Any, ...]
+"""The keys of a value: one, or two in a family with two levels."""
 
 
 class Family(NamedTuple):
@@ -27,7 +31,7 @@ class Family(NamedTuple):
     levels: tuple[Callable[[Any], str], ...]
     leaf: str
     plain: Callable[[Any], Any] = plain
-    config_key: Callable[[tuple[Any, ...]], tuple[str, str]] | None = None
+    config_key: Callable[[Keys], tuple[str, str]] | None = None
     """For configs only: the keys of a value -> (resource type, config name), which decide whether it is redacted."""
     secret: tuple[str, ...] = ()
     """Names of the values' JSON fields that are secret."""
@@ -82,7 +86,7 @@ class Image:
 EMPTY = Image({}, Provenance(-1, -1, -1))
 
 
-def keys_of_both(mine: Mapping[Any, Any], theirs: Mapping[Any, Any]) -> Iterable[Any]:
+def keys_of_both(mine: Table, theirs: Table) -> Iterable[Any]:
     """Yield every key of two tables once: those of ``mine``, then those that only ``theirs`` has."""
     yield from mine
     yield from (key for key in theirs if key not in mine)

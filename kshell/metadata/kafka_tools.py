@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.metadata.values import camel
 from kshell.shell_words import command_line, option, quote
+
+if TYPE_CHECKING:
+    from kshell.metadata.families.acls import Acl
 
 Release = tuple[int, int]
 """Major and minor number of a Kafka release."""
@@ -67,7 +70,7 @@ class KafkaTools(NamedTuple):
         """Return ``kafka-topics.sh --bootstrap-server … WORD …``, each word quoted for the shell."""
         return f"{tool}{self._connect(tool, at_controllers=False)} {command_line(words)}"
 
-    def fill(self, template: str, values: Mapping[str, Any]) -> str:
+    def fill(self, template: str, values: Mapping[str, object]) -> str:
         """Return the command line that a template such as ``kafka-cluster.sh unregister --id {id}`` describes.
 
         Args:
@@ -100,7 +103,7 @@ class KafkaTools(NamedTuple):
         return f"{connect} {command_line(option(name, file))}"
 
 
-def shell_text(value: Any) -> str:
+def shell_text(value: object) -> str:
     """Return a value as one quoted word for a shell; a list as several words."""
     return command_line(value) if isinstance(value, (list, tuple)) else quote(str(value))
 
@@ -127,7 +130,7 @@ def move_command(tools: KafkaTools, moves: Iterable[Move]) -> str:
     return tools.fill(_EXECUTE, {"moves": assignment(moves)})
 
 
-def acl_words(acl: Any) -> list[str] | None:
+def acl_words(acl: Acl) -> list[str] | None:
     """Return the arguments of kafka-acls.sh that describe an ACL; ``None`` if the tool cannot describe it."""
     verb = acl.permission_type.lower()
     words = [*option(f"--{verb}-principal", acl.principal), *option(f"--{verb}-host", acl.host)]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import string
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kshell.metadata.kafka_tools import NEWEST, KafkaTools, Release, shell_text
 
-_NOTHING: Mapping[str, Any] = {}
+_NOTHING: Mapping[str, int] = {}
 
 
 class NextStep(NamedTuple):
@@ -50,7 +50,7 @@ class Cure(NamedTuple):
             and all(finalized.get(feature, 0) < level for feature, level in self.below.items())
         )
 
-    def fill(self, tools: KafkaTools, values: Mapping[str, Any]) -> NextStep:
+    def fill(self, tools: KafkaTools, values: Mapping[str, object]) -> NextStep:
         """Return the next step, with ``values`` in place of its placeholders."""
         commands = tuple(tools.fill(template, values) for template in self.commands)
         shown = {name: shell_text(value) for name, value in values.items()}
@@ -67,7 +67,7 @@ def cures_of(declared: Cures) -> tuple[Cure, ...]:
 
 
 def next_step(
-    cures: Sequence[Cure], tools: KafkaTools, finalized: Mapping[str, int], values: Mapping[str, Any]
+    cures: Sequence[Cure], tools: KafkaTools, finalized: Mapping[str, int], values: Mapping[str, object]
 ) -> NextStep:
     """Return the next step of the first cure that fits the cluster, else of the last cure.
 

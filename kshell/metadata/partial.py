@@ -28,11 +28,11 @@ def is_node_reported(origin: Origin) -> bool:
     return origin.offset < 0
 
 
-def reported_or_none(value: Any) -> Any:
+def reported_or_none(value: object) -> Any:
     """Return a value for a row of a table: ``None`` where the source does not report it."""
     return None if is_unreported(value) else value
 
 
-def is_unreported(value: Any) -> bool:
+def is_unreported(value: object) -> bool:
     """Whether this is the placeholder of a value that the source does not report."""
     return isinstance(value, str) and value == NOT_AVAILABLE

@@ -12,13 +12,16 @@ import struct
 from collections.abc import Callable, Iterator
 from itertools import islice
 from operator import itemgetter, lt
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.metadata.records import ReplayError, Undecoded, decode_known, decode_value
 from kshell.metadata.values import BatchPosition, Entry, Origin
 from kshell.protocol.framing import iter_values
 from kshell.protocol.primitives import ZERO_UUID, Buffer, Uuid
 from kshell.protocol.readers import HEAD, KEY, RunReader
+
+if TYPE_CHECKING:
+    from kshell.protocol.decoder import Message
 
 RECOVERY_STATES = {0: "RECOVERED", 1: "RECOVERING"}
 NO_LEADER_CHANGE = -2
@@ -71,7 +74,7 @@ def _directories(listed: tuple[Uuid, ...] | list[Uuid] | None, replicas: int) ->
     return tuple(listed)
 
 
-def from_record(data: dict[str, Any]) -> Partition:
+def from_record(data: Message) -> Partition:
     """Return the partition that a PartitionRecord describes. Raises ReplayError if Kafka refuses the record."""
     return Partition(
         replicas=tuple(data["replicas"]),
@@ -88,7 +91,7 @@ def from_record(data: dict[str, Any]) -> Partition:
     )
 
 
-def merge(old: Partition, data: dict[str, Any]) -> Partition:
+def merge(old: Partition, data: Message) -> Partition:
     """Return the partition after a PartitionChangeRecord (``PartitionRegistration.merge``).
 
     Every change raises the partition epoch; the leader epoch rises only if the change names a leader. Raises

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.metadata.families import acls, configs, scram
 from kshell.metadata.metadata_version import FEATURE, version_name
 from kshell.metadata.partitions import RECOVERY_STATES
 from kshell.metadata.values import SECURITY_PROTOCOLS
+
+if TYPE_CHECKING:
+    from kshell.json_text import JsonObject
 
 ZK_MIGRATION_STATES = {0: "NONE", 1: "PRE_MIGRATION", 2: "MIGRATION", 3: "POST_MIGRATION"}
 _FENCING = {-1: "UNFENCE", 0: "NONE", 1: "FENCE"}
@@ -31,7 +34,7 @@ _NAMES: dict[str, dict[str, dict[int, str]]] = {
 """Record type -> field -> code -> Kafka's name of the code."""
 
 
-def readable(record_type: str, data: Any) -> Any:
+def readable(record_type: str, data: object) -> Any:
     """Return the fields of a record with names in place of codes; other values are unchanged.
 
     Args:
@@ -46,18 +49,18 @@ def readable(record_type: str, data: Any) -> Any:
     return named if special is None else special(named)
 
 
-def _name(names: dict[int, str] | None, value: Any) -> Any:
+def _name(names: dict[int, str] | None, value: object) -> Any:
     return value if names is None or not isinstance(value, int) else names.get(value, value)
 
 
-def _feature_level(data: dict[str, Any]) -> dict[str, Any]:
+def _feature_level(data: JsonObject) -> JsonObject:
     """Name the level of a FeatureLevelRecord, which only levels of metadata.version have."""
     if data.get("name") != FEATURE or not isinstance(data.get("featureLevel"), int):
         return data
     return data | {"featureLevel": version_name(data["featureLevel"])}
 
 
-def _registration(data: dict[str, Any]) -> dict[str, Any]:
+def _registration(data: JsonObject) -> JsonObject:
     """Name the security protocols and the supported metadata versions in the registration of a broker or controller."""
     points = [
         point | {"securityProtocol": _name(SECURITY_PROTOCOLS, point.get("securityProtocol"))}
@@ -72,7 +75,7 @@ def _registration(data: dict[str, Any]) -> dict[str, Any]:
     return data | {"endPoints": points, "features": features}
 
 
-_SPECIAL: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+_SPECIAL: dict[str, Callable[[JsonObject], JsonObject]] = {
     "FEATURE_LEVEL_RECORD": _feature_level,
     "REGISTER_BROKER_RECORD": _registration,
     "REGISTER_CONTROLLER_RECORD": _registration,

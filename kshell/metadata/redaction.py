@@ -45,7 +45,7 @@ class Redaction:
     def _hides(self, resource_type: str, key: str) -> bool:
         return not self.show_secrets and config_is_secret(resource_type, key)
 
-    def fields(self, content: Any, secret: tuple[str, ...]) -> Any:
+    def fields(self, content: object, secret: tuple[str, ...]) -> Any:
         """Return the JSON object of a value in the tree, with the fields named in ``secret`` redacted."""
         if self.show_secrets or not secret or not isinstance(content, dict):
             return content
@@ -83,7 +83,7 @@ class Redaction:
     def _hides_config(self, data: Message) -> bool:
         return self._hides(enum_name(RESOURCE_TYPES, data.get("resourceType", 0)), data.get("name", ""))
 
-    def _undecoded(self, decoded: Decoded) -> Any:
+    def _undecoded(self, decoded: Decoded) -> dict[str, str]:
         undecoded = decoded.undecoded
         raw, reason = (undecoded.raw, undecoded.reason) if undecoded else (b"", "")
         return self.undecoded(raw, reason, hide=decoded.type is not None and bool(decoded.type.schema.secrets))
@@ -93,7 +93,7 @@ class Redaction:
         return {"undecoded": REDACTED if hide and not self.show_secrets else raw.hex(), "reason": reason}
 
 
-def record_plain(value: Any) -> Any:
+def record_plain(value: object) -> Any:
     """Return a record's value as Kafka's own JSON converters write it: bytes in base64; unknown tags in hex."""
     if isinstance(value, dict):
         return {

@@ -14,13 +14,16 @@ import struct
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.metadata.partition_changes import PartitionChanges
 from kshell.metadata.record_log import Interned, RecordLog
 from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.values import Entry, Origin
 from kshell.protocol.primitives import Uuid
+
+if TYPE_CHECKING:
+    from kshell.metadata.image import Keys
 
 _HEAD = struct.Struct("<II")
 _SINCE = struct.Struct("<I")
@@ -58,15 +61,15 @@ class PackedValues:
         self._packed = bytearray()
         self._kinds: Interned[_Kind] = Interned()
         self._nothing, self._same = self._kinds.number(_NOTHING), self._kinds.number(_SAME)
-        self._parts: list[Any] = []
+        self._parts: list[object] = []
         """Fields of named tuples that are not scalars or UUIDs (listeners, directories), each stored once."""
-        self._part_numbers: dict[Any, int] = {}
+        self._part_numbers: dict[object, int] = {}
         self._recent: dict[tuple[_Kind, bytes], int] = {}
         """(kind, payload) -> position of the first such version: a broker that is fenced repeatedly has two values."""
-        self._objects: list[Any] = []
+        self._objects: list[object] = []
         """Values that cannot be packed, such as those of a snapshot."""
 
-    def pack(self, since: int, value: Any) -> int:
+    def pack(self, since: int, value: object) -> int:
         """Pack a value that took effect at offset ``since`` (``None``: removed there); return its position."""
         kind, payload = self._form(since, value)
         position = len(self._packed)
@@ -80,7 +83,7 @@ class PackedValues:
         self._packed += payload
         return position
 
-    def _form(self, since: int, value: Any) -> tuple[_Kind, bytes]:
+    def _form(self, since: int, value: object) -> tuple[_Kind, bytes]:
         """Return a value's kind and payload."""
         if value is None:
             return _NOTHING, b""
@@ -113,7 +116,7 @@ class PackedValues:
             return None
         return _Kind(type(value), *origin_fields, types), marshal.dumps(tuple(fields))
 
-    def _part(self, part: Any) -> int:
+    def _part(self, part: object) -> int:
         """Return the number of a field that is stored once. Raises TypeError or ValueError if it cannot be."""
         key = (dict, marshal.dumps(part)) if type(part) is dict else (type(part), part)
         number = self._part_numbers.setdefault(key, len(self._parts))
@@ -168,8 +171,6 @@ class PackedValues:
 
 Version = tuple[int, Any]
 """(the offset at which it took effect, the value; ``None`` if it was removed there)."""
-Keys = tuple[Any, ...]
-"""The keys of a value: one, or two in a family with two levels."""
 _MASK = 2**64 - 1
 
 
@@ -178,7 +179,7 @@ class Cell:
 
     __slots__ = ("older", "since", "value")
 
-    def __init__(self, since: int, value: Any) -> None:
+    def __init__(self, since: int, value: object) -> None:
         self.older: array[int] | None = None
         """Positions of the packed versions before it, oldest first."""
         self.since = since
@@ -245,22 +246,22 @@ class Cells:
         self._values = values
         self._tombstones = tombstones
         self._above = above
-        self._cells: dict[Any, Cell] = {}
+        self._cells: dict[object, Cell] = {}
 
     def __len__(self) -> int:
         return len(self._cells)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         """Iterate over the keys that have a cell: those that were written and did not become tombstones."""
         return iter(self._cells)
 
-    def came(self, until: int) -> Iterator[Any]:
+    def came(self, until: int) -> Iterator[object]:
         """Yield the keys with a cell whose first version took effect at or before an offset."""
         for key, cell in self._cells.items():
             if (self._values.since(cell.older[0]) if cell.older else cell.since) <= until:
                 yield key
 
-    def put(self, key: Any, since: int, value: Any, base: Any) -> None:
+    def put(self, key: object, since: int, value: object, base: object) -> None:
         """Note a key's value (``None``: removed) from offset ``since`` on; ``base`` is its value before the log."""
         cell = self._cells.get(key)
         if cell is None:
@@ -280,7 +281,7 @@ class Cells:
             cell.older = array("Q")
         cell.older.append(self._values.pack(cell.since, cell.value))
 
-    def _bury(self, key: Any, cell: Cell, died: int) -> None:
+    def _bury(self, key: object, cell: Cell, died: int) -> None:
         """Turn a removed key into a tombstone. A version removed where it took effect, in a transaction, is dropped."""
         del self._cells[key]
         if cell.since < died:
@@ -288,7 +289,7 @@ class Cells:
         if cell.older is not None:
             self._tombstones.add((*self._above, key), cell.older, died)
 
-    def at(self, key: Any, offset: int) -> Version | None:
+    def at(self, key: object, offset: int) -> Version | None:
         """Return the version of a key at an offset; ``None`` without a cell, or if all its versions came later."""
         cell = self._cells.get(key)
         if cell is None:
@@ -298,7 +299,7 @@ class Cells:
         packed_version = self._last_by(cell.older or (), offset)
         return None if packed_version is None else self._values.unpack(packed_version)
 
-    def holds(self, key: Any, offset: int) -> bool | None:
+    def holds(self, key: object, offset: int) -> bool | None:
         """Whether :meth:`at` is a value and not a removal; ``None`` where it is ``None``. Nothing is unpacked."""
         cell = self._cells.get(key)
         if cell is None:
@@ -318,7 +319,7 @@ class Cells:
         index = bisect_right(older, offset, key=self._values.since) - 1
         return None if index < 0 else older[index]
 
-    def versions(self, key: Any, until: int) -> Iterator[Version]:
+    def versions(self, key: object, until: int) -> Iterator[Version]:
         """Yield all versions of a key that took effect up to an offset, newest first, removals included."""
         cell = self._cells.get(key)
         if cell is not None:

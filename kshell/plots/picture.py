@@ -19,6 +19,8 @@ from kshell.plots.vega import MIME
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from kshell.json_text import JsonObject
+
 
 class Drawn(NamedTuple):
     """A figure with its alternative text: a few sentences that say what it shows. Names in the text are escaped."""
@@ -43,7 +45,7 @@ class Picture(NamedTuple):
     needs: tuple[str, ...]
     any_of: tuple[str, ...]
     commands: tuple[str, ...]
-    spec: Callable[[list[Row]], dict[str, Any]] | None = None
+    spec: Callable[[list[Row]], JsonObject] | None = None
 
 
 class NothingToDraw(Exception):
@@ -66,7 +68,7 @@ def picture(
     needs: tuple[str, ...],
     any_of: tuple[str, ...] = (),
     commands: tuple[str, ...] = (),
-    spec: Callable[[list[Row]], dict[str, Any]] | None = None,
+    spec: Callable[[list[Row]], JsonObject] | None = None,
 ) -> Callable[[_Draw], _Draw]:
     """Declare the decorated function as the way to draw a picture. See :class:`Picture`."""
 
@@ -101,7 +103,7 @@ class Plot:
         spec: a Vega-Lite chart, which notebooks that support it show in place of the figure; ``None`` if there is none.
     """
 
-    def __init__(self, figure: Figure, alt: str, spec: dict[str, Any] | None = None) -> None:
+    def __init__(self, figure: Figure, alt: str, spec: JsonObject | None = None) -> None:
         self.figure = figure
         self.alt = alt
         self.spec = spec
@@ -163,7 +165,7 @@ class Plot:
 
     def _repr_mimebundle_(
         self, include: Container[str] | None = None, exclude: Container[str] | None = None
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
+    ) -> tuple[JsonObject, JsonObject]:
         """Return the forms that a notebook shows and saves, by MIME type, and their metadata."""
         width, height = self.size
         formats: dict[str, Callable[[], Any]] = {"image/png": self._base64, "text/plain": self.__repr__}

@@ -6,10 +6,13 @@ It is data, not a script, so a saved notebook keeps it. Where it cannot be drawn
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.escape import terminal
 from kshell.plots import theme
+
+if TYPE_CHECKING:
+    from kshell.json_text import JsonObject
 
 MIME = "application/vnd.vegalite.v5+json"
 MOST = 5_000
@@ -24,10 +27,10 @@ class LaneBar(NamedTuple):
     start: float
     end: float
     state: str
-    facts: dict[str, Any]
+    facts: JsonObject
 
 
-def timeline(title: str, stretches: Sequence[LaneBar], colors: dict[str, str], legend: str) -> dict[str, Any]:
+def timeline(title: str, stretches: Sequence[LaneBar], colors: dict[str, str], legend: str) -> JsonObject:
     """Return the specification: lanes in the order of their first interval, a colour for each state, texts escaped."""
     names = list(dict.fromkeys(fact for stretch in stretches for fact in stretch.facts))
     data = [
@@ -72,5 +75,5 @@ def timeline(title: str, stretches: Sequence[LaneBar], colors: dict[str, str], l
     }
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return terminal(str(value)) if value is not None else "-"

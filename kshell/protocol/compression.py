@@ -8,11 +8,14 @@ that names the codec; data is never skipped.
 from __future__ import annotations
 
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.errors import MissingCodecError
 from kshell.protocol.batches import MAX_BATCH
 from kshell.protocol.primitives import DecodeError
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -38,7 +41,7 @@ def decompress(codec: int, data: bytes) -> bytes:
         raise DecodeError(f"the {NAMES[codec]} data of the batch cannot be decompressed ({error})", 0) from None
 
 
-def _cramjam(name: str) -> Any:
+def _cramjam(name: str) -> ModuleType:
     try:
         import cramjam
     except ImportError:
@@ -64,7 +67,7 @@ def _gunzip(data: bytes) -> bytes:
     return out
 
 
-def _grow(module: Any, data: bytes) -> bytes:
+def _grow(module: ModuleType, data: bytes) -> bytes:
     """Decompress into a buffer of limited size; the size that the data itself claims is not used for an allocation."""
     size = max(64 * 1024, 4 * len(data))
     while True:
@@ -81,7 +84,7 @@ def _grow(module: Any, data: bytes) -> bytes:
         size *= 8
 
 
-def _unsnappy(library: Any, data: bytes) -> bytes:
+def _unsnappy(library: ModuleType, data: bytes) -> bytes:
     if not data.startswith(_XERIAL_MAGIC):
         return _raw_snappy(library, data, MAX_DECOMPRESSED)
     if len(data) < _XERIAL_HEADER:
@@ -98,7 +101,7 @@ def _unsnappy(library: Any, data: bytes) -> bytes:
     return bytes(out)
 
 
-def _raw_snappy(library: Any, block: bytes, limit: int) -> bytes:
+def _raw_snappy(library: ModuleType, block: bytes, limit: int) -> bytes:
     if library.snappy.decompress_raw_len(block) > limit:
         raise _too_large()
     return bytes(library.snappy.decompress_raw(block))

@@ -20,6 +20,7 @@ from kshell.protocol.schema import Field, Schema
 UNKNOWN_TAGS = "unknownTaggedFields"
 
 Message = dict[str, Any]
+"""A decoded message or record: name of a field -> value. Structures within it are such dictionaries, too."""
 Decoder = Callable[[bytes, int], tuple[Message, int]]
 
 FIXED = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "float64": "d"}

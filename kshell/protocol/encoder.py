@@ -5,19 +5,19 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from kshell.protocol.decoder import FIXED, UNKNOWN_TAGS
+from kshell.protocol.decoder import FIXED, UNKNOWN_TAGS, Message
 from kshell.protocol.primitives import ZERO_UUID, write_uvarint
 from kshell.protocol.schema import Field, Schema
 
 
-def encode(schema: Schema, version: int, message: dict[str, Any]) -> bytes:
+def encode(schema: Schema, version: int, message: Message) -> bytes:
     """Encode ``message`` at ``version``. Absent fields get their default; absent tagged fields are not written."""
     if version not in schema.versions:
         raise ValueError(f"{schema.name} has no version {version}, only {schema.versions}")
     return _struct(schema.fields, message, version, version >= schema.flexible)
 
 
-def _struct(fields: tuple[Field, ...], message: dict[str, Any], version: int, flexible: bool) -> bytes:
+def _struct(fields: tuple[Field, ...], message: Message, version: int, flexible: bool) -> bytes:
     mine = [field for field in fields if version in field.versions]
     out = [_value(f, _get(f, message), version, flexible) for f in mine if f.tag is None or not flexible]
     if flexible:
@@ -33,7 +33,7 @@ def _struct(fields: tuple[Field, ...], message: dict[str, Any], version: int, fl
     return b"".join(out)
 
 
-def _get(field: Field, message: dict[str, Any]) -> Any:
+def _get(field: Field, message: Message) -> Any:
     return message.get(field.name, field.default)
 
 

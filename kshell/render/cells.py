@@ -14,12 +14,12 @@ GAP = "  "
 """The blanks between two columns of a table."""
 
 
-def is_scalar(value: Any) -> bool:
+def is_scalar(value: object) -> bool:
     """Whether the value is neither a list nor an object."""
     return not isinstance(value, Mapping | list | tuple)
 
 
-def scalar(value: Any) -> str:
+def scalar(value: object) -> str:
     """Write a value without parts: ``-`` for null, ``""`` for an empty string, numbers as in Python (``50.0``)."""
     if isinstance(value, str):
         return escape.terminal(value) if value else '""'
@@ -81,12 +81,12 @@ def clip_inside(text: str, width: int) -> str:
     return clip(text, width - cells(end)) + end
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Whether a value is shown as a number; a boolean is not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def are_numbers(values: Iterable[Any]) -> bool:
+def are_numbers(values: Iterable[object]) -> bool:
     """Whether all values but null are numbers, and there is at least one."""
     known = [value for value in values if value is not None]
     return bool(known) and all(map(is_number, known))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TextIO
+from typing import TextIO
 
 from kshell.engine.result import StyledText
 
@@ -54,7 +54,7 @@ def paint(text: str, style: str, on: bool) -> str:
     return f"\x1b[{CODES[style]}m{text}\x1b[0m" if on and style and text else text
 
 
-def style_of(value: Any) -> str:
+def style_of(value: object) -> str:
     """Return the style of a plain value by its type; of a :class:`StyledText` its tone, of any other string ``""``."""
     if isinstance(value, StyledText):
         return value.tone if value.tone in CODES else ""

@@ -68,12 +68,12 @@ _MOST = 3
 """The number of fields in the summary of any other object."""
 
 
-def words(value: Any) -> str:
+def words(value: object) -> str:
     """Write a value on one line, escaped for HTML."""
     return escape.html(cell(value, ", "))
 
 
-def td(value: Any, numeric: bool | None = None, tone: str = "") -> str:
+def td(value: object, numeric: bool | None = None, tone: str = "") -> str:
     """Return a table cell with a value.
 
     Args:
@@ -121,7 +121,7 @@ def _difference(one: Difference) -> str:
     return f'<div style="max-width:44em;white-space:normal;overflow-wrap:anywhere">{name}{old} → {new}</div>'
 
 
-def _piece(tag: str, style: str, value: Any) -> str:
+def _piece(tag: str, style: str, value: object) -> str:
     """Return the old or the new value of a difference in full; a long object is folded."""
     text = cell(value, ", ")
     if _is_deep(value) and len(text) > LONG:
@@ -130,7 +130,7 @@ def _piece(tag: str, style: str, value: Any) -> str:
     return f'<{tag} style="{style}{whole}">{escape.html(text)}</{tag}>'
 
 
-def folded(value: Any) -> str:
+def folded(value: object) -> str:
     """Return an object or list that is folded behind its summary."""
     return f"<details>{SUMMARY}{summary(value)}</summary>{nested(value, _OPEN_DEPTH)}</details>"
 
@@ -167,7 +167,7 @@ def nested(value: Any, depth: int = 0) -> str:
     return words(value)
 
 
-def fields(item: Mapping[str, Any], depth: int = 0, caption: str = "") -> Iterator[str]:
+def fields(item: Mapping[str, object], depth: int = 0, caption: str = "") -> Iterator[str]:
     """Render an object as a table with a row for each field; nested objects are tables inside, deeper ones are folded.
 
     ``caption`` is HTML, and so need not be escaped.
@@ -179,14 +179,14 @@ def fields(item: Mapping[str, Any], depth: int = 0, caption: str = "") -> Iterat
     yield "</tbody></table>\n"
 
 
-def _field(value: Any, depth: int) -> str:
+def _field(value: object, depth: int) -> str:
     if _is_flat(value) or not value or len(cell(value, ", ")) <= LONG:
         return td(value, False)
     inner = nested(value, depth + 1) if depth < _OPEN_DEPTH else folded(value)
     return f'<td style="{LEFT}">{inner}</td>'
 
 
-def _grid(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _grid(items: Sequence[Row]) -> Iterator[str]:
     """Render a list of objects as a table of all their keys."""
     names = list(dict.fromkeys(str(key) for item in items for key in item))
     heads = "".join(f'<th scope="col" style="{LEFT}">{escape.html(name)}</th>' for name in names)
@@ -299,7 +299,7 @@ def _line(rows: Rows, row: Row, columns: Sequence[Column], numeric: Sequence[boo
     tone = rows.tone(row) if rows.tone else ""
     options = TONES.get(tone)
     shown = on_page(rows, row)
-    values: list[Any] = [shown.get(column.name) for column in columns]
+    values: list[object] = [shown.get(column.name) for column in columns]
     marked = -1 if options is None or not values else values.index(tone) if tone in values else 0
     cells = "".join(td(value, numeric[place], tone if place == marked else "") for place, value in enumerate(values))
     start = ROW if options is None or not options.row else ROW.replace('">', f';background-color:{options.row}">')
@@ -419,7 +419,7 @@ def _branch(branch: Branch, values: bool, depth: int) -> Iterator[str]:
         yield "</div></details>\n"
 
 
-def _leaf(name: str, value: Any) -> str:
+def _leaf(name: str, value: object) -> str:
     shown = escape.html(name)
     if not isinstance(value, Mapping) or not value:
         return f'<div>{shown}: <code style="overflow-wrap:anywhere">{words(value)}</code></div>\n'

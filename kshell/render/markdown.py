@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from kshell import escape
 from kshell.engine import plain
@@ -63,7 +62,7 @@ def _note(text: str, options: RenderOptions) -> Iterator[str]:
         yield f"\n{escape.markdown(text)}\n"
 
 
-def _fields(item: Mapping[str, Any], options: RenderOptions) -> Iterator[str]:
+def _fields(item: Mapping[str, object], options: RenderOptions) -> Iterator[str]:
     return _table(("key", "value"), ({"key": str(key), "value": below} for key, below in item.items()), options)
 
 
@@ -79,7 +78,7 @@ def _line(fields: Iterable[str]) -> str:
     return f"| {' | '.join(fields)} |\n"
 
 
-def _cell(item: Any) -> str:
+def _cell(item: object) -> str:
     return escape.markdown(cell(item, ", "))
 
 
@@ -97,7 +96,7 @@ def _branch(branch: Branch, indent: str, values: bool) -> Iterator[str]:
         yield f"{below}- … {branch.left_out} more\n"
 
 
-def _leaf(name: str, item: Any, indent: str) -> Iterator[str]:
+def _leaf(name: str, item: object, indent: str) -> Iterator[str]:
     if not isinstance(item, Mapping) or not item:
         yield f"{indent}- {name}: {_cell(item)}\n"
         return

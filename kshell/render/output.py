@@ -7,7 +7,7 @@ import itertools
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import IO, TYPE_CHECKING, Any, TextIO
+from typing import IO, TYPE_CHECKING, TextIO
 
 from kshell import escape
 from kshell.engine.result import Result, Rows
@@ -245,7 +245,7 @@ def _end(process: subprocess.Popen[str], *, patience: float) -> None:
 
 
 @contextlib.contextmanager
-def _inheritable(out: TextIO) -> Iterator[Any]:
+def _inheritable(out: TextIO) -> Iterator[IO[bytes] | TextIO]:
     """Give a file that a child process can write to; at the end it is copied to ``out`` if that is no real file."""
     try:
         out.fileno()

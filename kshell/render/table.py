@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kshell.engine.result import Column, Row
 from kshell.render.cells import GAP, are_numbers, blanks, cell, cells, clip, clip_inside
@@ -50,7 +50,7 @@ class _Column(NamedTuple):
     """The width to which values are cut; ``None``: values are not cut."""
     is_name: bool = False
     """Whether values are cut in their middle, because names that begin alike differ at the end."""
-    tone: Callable[[Any], str] | None = None
+    tone: Callable[[object], str] | None = None
 
 
 class _Layout(NamedTuple):
@@ -191,7 +191,7 @@ def _least(layout: list[_Column], flexible: set[str], width: int, names: Collect
     )
 
 
-def _may_be_cut(name: str, values: list[Any]) -> bool:
+def _may_be_cut(name: str, values: list[object]) -> bool:
     """Whether values may be cut: words and objects may; ids, times, numbers and lists of them would become wrong."""
     if name == "id" or (name.endswith("Id") and name not in _FREE_IDS):
         return False
@@ -199,7 +199,7 @@ def _may_be_cut(name: str, values: list[Any]) -> bool:
     return not all(map(_is_exact, parts))
 
 
-def _is_exact(value: Any) -> bool:
+def _is_exact(value: object) -> bool:
     if isinstance(value, str):
         return _EXACT.fullmatch(value) is not None
     return not isinstance(value, Mapping | list | tuple)

@@ -78,7 +78,7 @@ def _is_nested(value: Any, depth: int) -> bool:
     return not all(map(is_scalar, value))
 
 
-def _list_lines(value: list[Any], options: RenderOptions) -> Iterator[str]:
+def _list_lines(value: Any, options: RenderOptions) -> Iterator[str]:
     """Render a list of objects as a table, or below each other if that is too wide; any other list line by line."""
     if all(isinstance(item, Mapping) and item for item in value):
         names = list(dict.fromkeys(str(key) for item in value for key in item))
@@ -173,7 +173,7 @@ def _sentence(text: str, options: RenderOptions) -> Iterable[str]:
     return (indent + (INDENT if number else "") + line for number, line in enumerate(lines))
 
 
-def _as_line(line: Any) -> str:
+def _as_line(line: object) -> str:
     return escape.terminal(line) if isinstance(line, str) else cell(line)
 
 
@@ -257,7 +257,7 @@ def _branch(branch: Branch, lead: str, below: str, values: bool, options: Render
         yield f"{below}└── {paint(f'… {branch.left_out} more', 'dim', options.color)}\n"
 
 
-def _leaf(name: str, value: Any, lead: str, below: str, options: RenderOptions) -> Iterator[str]:
+def _leaf(name: str, value: object, lead: str, below: str, options: RenderOptions) -> Iterator[str]:
     if not isinstance(value, Mapping) or not value:
         yield f"{lead}{name}  {paint(cell(value, ', '), style_of(value), options.color)}\n"
         return

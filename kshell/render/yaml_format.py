@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell import escape
 from kshell.engine import plain
@@ -13,16 +13,20 @@ from kshell.engine.result import Nothing, Report, Result, Rows, Text, Tree, Valu
 from kshell.render.color import highlight
 from kshell.render.options import Renderers, RenderOptions, nothing
 
+if TYPE_CHECKING:
+    from yaml import SafeDumper
+    from yaml.nodes import ScalarNode
+
 _AT_ONCE = 100
 """Rows that are given to the dumper together, because starting it costs more than dumping a row."""
 
 
 @cache
-def _dumper() -> type[Any]:
+def _dumper() -> type[SafeDumper]:
     import yaml
 
     class Dumper(yaml.SafeDumper):
-        def ignore_aliases(self, data: Any) -> bool:
+        def ignore_aliases(self, data: object) -> bool:
             """Write a shared object in full each time, without YAML aliases."""
             return True
 
@@ -30,7 +34,7 @@ def _dumper() -> type[Any]:
             """Indent lists below their key, as Kubernetes' tools do."""
             super().increase_indent(flow, False)
 
-    def string(dumper: Any, text: str) -> Any:
+    def string(dumper: SafeDumper, text: str) -> ScalarNode:
         style = '"' if escape.unsafe().search(text) else None
         return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
@@ -39,7 +43,7 @@ def _dumper() -> type[Any]:
     return Dumper
 
 
-def to_yaml(value: Any) -> str:
+def to_yaml(value: object) -> str:
     """Convert a plain value to a YAML document without ``---`` and ``...``, with a newline at its end."""
     import yaml
 

@@ -13,7 +13,7 @@ from kshell.engine import plain
 from kshell.engine.result import Column, Many, Report, Row, Rows, Tree, Value
 from kshell.engine.result import Result as Answer
 from kshell.errors import EXIT_OK
-from kshell.json_text import to_json
+from kshell.json_text import JsonObject, to_json
 from kshell.render import render
 from kshell.result.frames import fields, row_names, schema
 from kshell.result.materialized import materialized
@@ -73,7 +73,7 @@ class Result:
     # --- data --------------------------------------------------------------------------------------------------------
 
     @property
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[JsonObject]:
         """The result as rows, with keys in Kafka's lowerCamelCase. An object is one row, a tree one row per leaf.
 
         The result of several lines has one row per line; a value that is no object is in the column ``value``.
@@ -148,7 +148,7 @@ class Result:
 
         return to_polars(self.to_arrow())
 
-    def to_spark(self, spark: Any) -> Any:
+    def to_spark(self, spark: object) -> Any:
         """A DataFrame of the rows in the given Spark session."""
         from kshell.result.frames import to_spark
 
@@ -179,7 +179,7 @@ class Result:
 
     # --- a list of rows ----------------------------------------------------------------------------------------------
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[JsonObject]:
         return iter(self.rows)
 
     def __len__(self) -> int:
@@ -190,10 +190,10 @@ class Result:
         return True  # an empty result must not look like a failure
 
     @overload
-    def __getitem__(self, key: int) -> dict[str, Any]: ...
+    def __getitem__(self, key: int) -> JsonObject: ...
     @overload
-    def __getitem__(self, key: slice) -> list[dict[str, Any]]: ...
-    def __getitem__(self, key: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+    def __getitem__(self, key: slice) -> list[JsonObject]: ...
+    def __getitem__(self, key: int | slice) -> JsonObject | list[JsonObject]:
         if isinstance(key, slice):
             return [dict(row) for row in self._rows()[key]]
         answer = self.answer
@@ -233,7 +233,7 @@ class Result:
             return "\n".join(map(str, self.parts))
         return "".join(render(self.answer, "text"))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         from kshell.result.materialized import portable
 
         return {**self.__dict__, "answer": portable(self.answer)}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from kshell.commands.diff import diff_rows
 from kshell.engine.result import Row, Rows, Text
@@ -13,6 +13,7 @@ from kshell.errors import EXIT_FINDING, EXIT_OK, UsageError
 from kshell.history.diff import ADDED, CHANGED, REMOVED
 
 if TYPE_CHECKING:
+    from kshell.json_text import JsonObject
     from kshell.result import Result
 
 
@@ -21,7 +22,7 @@ _IDENTITY = ("partition", "name", "id", "path", "resourceName")
 """Columns that identify a row. The key includes them, even if fewer columns happen to tell the present rows apart."""
 
 
-def changes(old: Sequence[Row], new: Sequence[Row], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def changes(old: Sequence[Row], new: Sequence[Row], names: Sequence[str]) -> Iterator[Row]:
     """Yield the changes as rows of ``diff``: path (the key), type ``row``, change, fields, old, new.
 
     The key is the shortest sequence of leading ``names`` that is unique among the rows of each side. If there is none
@@ -52,7 +53,7 @@ def _key_width(old: Sequence[Row], new: Sequence[Row], names: Sequence[str]) -> 
     return None
 
 
-def _counted(old: Sequence[Row], new: Sequence[Row]) -> Iterator[dict[str, Any]]:
+def _counted(old: Sequence[Row], new: Sequence[Row]) -> Iterator[Row]:
     before, after = Counter(map(_text, old)), Counter(map(_text, new))
     for text, count in (after - before).items():
         yield from [_change(text, ADDED, [], None, json.loads(text))] * count
@@ -64,15 +65,15 @@ def _key(row: Row, names: Sequence[str]) -> Key:
     return tuple(value if isinstance(value := row.get(name), str) else _text(value) for name in names)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=dict, sort_keys=True)
 
 
-def _change(path: str, change: str, fields: list[str], old: Any, new: Any) -> dict[str, Any]:
+def _change(path: str, change: str, fields: list[str], old: Row | None, new: Row | None) -> JsonObject:
     return {"path": path, "type": "row", "change": change, "fields": fields, "old": _plain(old), "new": _plain(new)}
 
 
-def _plain(row: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _plain(row: Row | None) -> JsonObject | None:
     return None if row is None else dict(row)
 
 
@@ -91,7 +92,7 @@ def difference(old: Result, new: Result) -> Result:
     return Result(diff_rows(found, code), secret=old.secret or new.secret)
 
 
-def _table(result: Result) -> list[dict[str, Any]]:
+def _table(result: Result) -> list[JsonObject]:
     """Return the rows to compare: those of the result, the lines of a text, or the fields of a single object."""
     answer = result.answer
     if isinstance(answer, Text):

@@ -42,7 +42,7 @@ def fields(columns: Iterable[Column], rows: Sequence[Row]) -> list[Field]:
     ]
 
 
-def _type(values: Iterable[Any]) -> Type:
+def _type(values: Iterable[object]) -> Type:
     """Return a type that holds all values; JSON if all are null or their types differ."""
     found: Type | None = None
     for value in values:

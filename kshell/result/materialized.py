@@ -50,11 +50,11 @@ def _drawn(lines: list[list[str]], width: int) -> list[list[str]]:
     return lines
 
 
-def _body(body: Any) -> Any:
+def _body(body: Row | Rows) -> Any:
     return portable(body) if isinstance(body, Rows) else dict(body)
 
 
-def _copy(answer: Result) -> Any:
+def _copy(answer: Result) -> Result:
     made = answer.__class__.__new__(answer.__class__)
     made.__dict__.update(answer.__dict__)
     return made

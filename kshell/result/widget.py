@@ -18,6 +18,7 @@ from kshell.render.html import LONG, NUMBERS, columns_of, on_page, visible_colum
 from kshell.result.shown import for_eyes, html
 
 if TYPE_CHECKING:
+    from kshell.json_text import JsonObject
     from kshell.result import Result
 
 _PURPOSE = "a table as a widget"
@@ -54,7 +55,7 @@ class TableWidget(_ITable):  # type: ignore[misc]  # itables comes with an extra
     def __repr__(self) -> str:
         return f"<{self._description}>"
 
-    def view(self) -> dict[str, Any]:
+    def view(self) -> JsonObject:
         """The forms of the widget alone, by MIME type; empty text where a widget cannot be shown."""
         return {**super()._repr_mimebundle_()[0], "text/plain": "", "text/html": ""}
 
@@ -62,7 +63,7 @@ class TableWidget(_ITable):  # type: ignore[misc]  # itables comes with an extra
         """The forms of the static table, by MIME type, marked so that a widget in the next output hides it."""
         return {"text/plain": repr(self), "text/html": f'<div class="{_STATIC}">\n{self.static}</div>\n'}
 
-    def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _repr_mimebundle_(self, **_: object) -> tuple[JsonObject, JsonObject]:
         return {**super()._repr_mimebundle_()[0], "text/plain": repr(self), "text/html": self.static}, {}
 
 
@@ -97,7 +98,7 @@ def table_widget(result: Result) -> TableWidget:
 
 def _options(
     columns: Sequence[Column], values: Mapping[str, Sequence[str]], rows: Sequence[Row], visible: set[str]
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the options for itables and DataTables. None of them is a script, and cells are text, not HTML."""
     definitions = [
         {
@@ -143,7 +144,7 @@ def _is_numeric(column: Column, rows: Sequence[Row]) -> bool:
     return are_numbers(row.get(column.name) for row in rows)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, list) and value and all(isinstance(item, Difference) for item in value):
         return "; ".join(_difference(item) for item in value)
     return cell(value, ", ")

@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell import own_files
 from kshell.errors import UsageError, did_you_mean
 from kshell.sources.directory.sidecar_files import meta_properties
 from kshell.sources.source import Source
+
+if TYPE_CHECKING:
+    from kshell.json_text import JsonObject
 
 _NAME = re.compile(r"[\w.+-][\w.+:-]{0,99}\Z")
 _LARGEST = 1 << 22
@@ -36,7 +39,7 @@ class Marks:
     def __init__(self, path: str | None, source: str) -> None:
         self.path = path
         self.source = source
-        self._memory: dict[str, Any] = {}
+        self._memory: JsonObject = {}
 
     @classmethod
     def of(cls, source: Source, environment: Mapping[str, str]) -> Marks:
@@ -74,7 +77,7 @@ class Marks:
         stored.get(self.source, {}).pop(name, None)
         self._save({source: marks for source, marks in stored.items() if marks})
 
-    def _load(self) -> dict[str, Any]:
+    def _load(self) -> JsonObject:
         if self.path is None:
             return self._memory
         stored = own_files.read(self.path, _HOLDS, _LARGEST, _MOVE)
@@ -85,7 +88,7 @@ class Marks:
             raise own_files.damaged(self.path, _HOLDS, _MOVE)
         return sources
 
-    def _save(self, sources: dict[str, Any]) -> None:
+    def _save(self, sources: JsonObject) -> None:
         """Replace the file, with mode 0600. Raises CommandError."""
         if self.path is None:
             self._memory = sources
@@ -94,7 +97,7 @@ class Marks:
             own_files.write(self.path, {"sources": ordered})
 
 
-def _is_marks(marks: Any) -> bool:
+def _is_marks(marks: object) -> bool:
     return isinstance(marks, dict) and all(
         isinstance(stored, dict) and type(stored.get("offset")) is int and type(stored.get("timeMs")) is int
         for stored in marks.values()

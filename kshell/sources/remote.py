@@ -13,10 +13,13 @@ import posixpath
 import re
 import urllib.parse
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.errors import SourceError, SourceNotFoundError, SourcePermissionError, UsageError
 from kshell.extras import install_command
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 _SCHEMES = {
     "s3": "s3",
@@ -119,7 +122,7 @@ def _system(scheme: str, authority: str) -> tuple[Any, str]:
     return store, root.strip("/")
 
 
-def _arrow() -> Any:
+def _arrow() -> ModuleType:
     try:
         return importlib.import_module("pyarrow.fs")
     except ModuleNotFoundError:

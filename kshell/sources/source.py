@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from kshell.sources.points import Point, Since
 
 _T = TypeVar("_T")
-
+SourceFacts = dict[str, Any]
+"""What a source says of itself: name -> fact (type, value, origin), or name -> a dictionary of facts."""
 
 NO_LOG = "brokers report only the present state, not the metadata log"
 WHERE_LOGS_ARE = "connect to the controllers (-q host:port), or read a directory (-d DIR)"
@@ -139,8 +140,8 @@ class Source(ABC):
 
         return read_listed(lambda: self.listing(full_log=True), read)
 
-    def quorum(self, loaded: Loaded) -> dict[str, Any]:
-        """The content of ``/quorum``: name -> fact (type, value, origin), or name -> a dictionary of facts."""
+    def quorum(self, loaded: Loaded) -> SourceFacts:
+        """The content of ``/quorum``."""
         from kshell.sources.directory import describe
 
         return describe.quorum(loaded)

@@ -5,26 +5,31 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.engine.result import Row
 from kshell.tables.declaration import OTHER_FIELDS, Field, Table, Type, Wanted
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from duckdb import DuckDBPyConnection
 
 BATCH = 20_000
 """Rows per record batch: some megabytes."""
 _DOC = b"doc"
 
 
-def schema(arrow: Any, fields: Iterable[Field]) -> Any:
+def schema(arrow: ModuleType, fields: Iterable[Field]) -> Any:
     """Return the Arrow schema of the fields. All are nullable; each field's description is its metadata ``doc``."""
     return arrow.schema([_field(arrow, field) for field in fields])
 
 
-def _field(arrow: Any, field: Field) -> Any:
+def _field(arrow: ModuleType, field: Field) -> Any:
     return arrow.field(field.name, arrow_type(arrow, field.type), metadata={_DOC: field.doc.encode()})
 
 
-def arrow_type(arrow: Any, declared: Type) -> Any:
+def arrow_type(arrow: ModuleType, declared: Type) -> Any:
     """Return the Arrow type of a column's: a struct for an object with fixed fields, a map if its keys are data."""
     if isinstance(declared, str):
         return getattr(arrow, {"boolean": "bool_", "json": "string"}.get(declared, declared))()
@@ -35,7 +40,7 @@ def arrow_type(arrow: Any, declared: Type) -> Any:
     return arrow.struct([arrow.field(name, arrow_type(arrow, below)) for name, below in declared.items()])
 
 
-def batches(arrow: Any, fields: Sequence[Field], rows: Iterable[Row]) -> Iterator[Any]:
+def batches(arrow: ModuleType, fields: Sequence[Field], rows: Iterable[Row]) -> Iterator[Any]:
     """Yield the rows as record batches with the schema of the fields."""
     arrow_schema, waiting = schema(arrow, fields), iter(rows)
     while part := list(islice(waiting, BATCH)):
@@ -43,7 +48,9 @@ def batches(arrow: Any, fields: Sequence[Field], rows: Iterable[Row]) -> Iterato
         yield arrow.record_batch(columns, schema=arrow_schema)
 
 
-def create_table(arrow: Any, connection: Any, table: Table, rows: Iterable[Row], wanted: Wanted = None) -> None:
+def create_table(
+    arrow: ModuleType, connection: DuckDBPyConnection, table: Table, rows: Iterable[Row], wanted: Wanted = None
+) -> None:
     """Create a table in a DuckDB with its own copy of the rows; columns that are not ``wanted`` are null in every row.
 
     An exception that is raised while rows are made, Ctrl-C too, is raised unchanged: DuckDB would replace it by its
@@ -80,7 +87,7 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _array(arrow: Any, values: list[Any], declared: Type) -> Any:
+def _array(arrow: ModuleType, values: list[object], declared: Type) -> Any:
     kind = arrow_type(arrow, declared)
     if declared != "json":
         # Fails for a lone surrogate, and for a map, which Arrow takes as pairs: then each value is converted below.
@@ -108,7 +115,7 @@ def _value(value: Any, declared: Type) -> Any:
     return {name: _value(value.get(name), below) for name, below in declared.items()}
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     """Return a plain value as compact JSON text; if it has a lone surrogate, everything outside ASCII is escaped."""
     import json
 

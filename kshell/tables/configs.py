@@ -21,7 +21,9 @@ from kshell.sources.brokers.config_entries import (
 )
 
 if TYPE_CHECKING:
+    from kshell.engine.result import Row
     from kshell.metadata.redaction import Redaction
+    from kshell.metadata.values import Entry
 
 _BITS = {"SHORT": 16, "INT": 32, "LONG": 64}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,30}", re.ASCII)
@@ -132,14 +134,13 @@ def valid_values(definition: KnownType | None) -> str | None:
     return (_format_rule(definition.rules[0]) or None) if definition and definition.rules else None
 
 
-Row = dict[str, Any]
 _LOGGER = "BROKER_LOGGER"
 """The resource type whose "configs" are the levels of loggers: their names are not config keys."""
 _NUMBERS = ("INT", "SHORT", "LONG")
 
 
 def rows_of_log(
-    configs: Mapping[Resource, Mapping[str, Any]],
+    configs: Mapping[Resource, Mapping[str, Entry[str]]],
     resources: Iterable[Resource],
     redaction: Redaction,
     *,
@@ -205,7 +206,7 @@ def synonym_row(kind: str, entry: ConfigEntry, synonym: Synonym, redaction: Reda
     return {"name": synonym.name, "value": value, "source": synonym.source}
 
 
-def readable(row: Mapping[str, Any]) -> Mapping[str, Any]:
+def readable(row: Row) -> Row:
     """Return a row for users, with the value converted to the config's type so that it is coloured as such."""
     cells = dict(row, value=typed(row["value"], row["type"]))
     if not row["resourceName"]:

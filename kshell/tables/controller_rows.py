@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.client.address import name_of
 from kshell.errors import AuthorizationError
@@ -12,20 +11,22 @@ from kshell.sources.directory import describe
 
 if TYPE_CHECKING:
     from kshell.client.nodes import Nodes
+    from kshell.engine.result import Row
     from kshell.engine.session import Session
+    from kshell.json_text import JsonObject
 
 
-def controller_rows(session: Session) -> list[dict[str, Any]]:
+def controller_rows(session: Session) -> list[Row]:
     """Return one row per controller, by id; from brokers, only what they report of the quorum. Raises NodeError."""
     nodes = session.source.nodes
     rows = _of_quorum(nodes) if nodes is not None and nodes.kind == "broker" else _of_image(session, nodes)
     return [rows[node_id] for node_id in sorted(rows)]
 
 
-def _of_image(session: Session, nodes: Nodes | None) -> dict[int, dict[str, Any]]:
+def _of_image(session: Session, nodes: Nodes | None) -> dict[int, JsonObject]:
     loaded = session.loaded
     leader = describe.leader_id(loaded)
-    rows: dict[int, dict[str, Any]] = {voter["voterId"]: _voter(voter) for voter in describe.voters(loaded)}
+    rows: dict[int, JsonObject] = {voter["voterId"]: _voter(voter) for voter in describe.voters(loaded)}
     if nodes is not None and loaded.until is None:
         rows |= _ask_quorum(session, nodes)
     if leader is not None and leader >= 0:
@@ -41,7 +42,7 @@ def _of_image(session: Session, nodes: Nodes | None) -> dict[int, dict[str, Any]
     return rows
 
 
-def _ask_quorum(session: Session, nodes: Nodes) -> dict[int, dict[str, Any]]:
+def _ask_quorum(session: Session, nodes: Nodes) -> dict[int, JsonObject]:
     """Return what the quorum reports: before 3.7, the log need not name the voters. If not allowed, add a remark."""
     try:
         return _of_quorum(nodes)
@@ -50,18 +51,18 @@ def _ask_quorum(session: Session, nodes: Nodes) -> dict[int, dict[str, Any]]:
         return {}
 
 
-def _voter(voter: Mapping[str, Any]) -> dict[str, Any]:
+def _voter(voter: Row) -> JsonObject:
     """Return the row of a voter that is not registered."""
     return {"listeners": voter_listeners(voter) or None}
 
 
-def voter_listeners(voter: Mapping[str, Any]) -> list[dict[str, Any]]:
+def voter_listeners(voter: Row) -> list[JsonObject]:
     """Return the listeners in a voter's entry. It has no security protocol, so that is ``None``."""
     names = ("name", "host", "port")
     return [{name: point[name] for name in names} | {"securityProtocol": None} for point in voter.get("endpoints", ())]
 
 
-def _of_quorum(nodes: Nodes) -> dict[int, dict[str, Any]]:
+def _of_quorum(nodes: Nodes) -> dict[int, JsonObject]:
     """Return the voters, and observers with endpoints; the quorum reports none for brokers. Raises NodeError."""
     from kshell.sources.quorum.facts import describe_quorum
 

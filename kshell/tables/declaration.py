@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Union
+from typing import TYPE_CHECKING, NamedTuple, Union
 
 from kshell.discovery import module_names
 from kshell.engine.result import Column, Row
@@ -45,7 +45,7 @@ class Field(NamedTuple):
     wide: bool = False
     spare: int = 0
     prose: bool = False
-    tone: Callable[[Any], str] | None = None
+    tone: Callable[[object], str] | None = None
     usual: str | None = None
 
 

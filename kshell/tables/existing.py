@@ -56,8 +56,8 @@ class _Kind(NamedTuple):
 
     parts: tuple[str, ...]
     sentence: str
-    names: Callable[[Image], Collection[Any]]
-    unknown: Callable[[Image, Collection[Any]], Collection[Any]] | None = None
+    names: Callable[[Image], Collection[object]]
+    unknown: Callable[[Image, Collection[Any]], Collection[object]] | None = None
 
 
 def unregistered_brokers(image: Image, brokers: Iterable[int]) -> set[int]:

@@ -160,7 +160,7 @@ WRITERS: dict[str, type[Writer]] = {
 _SQLITE = {"int16": "INTEGER", "int32": "INTEGER", "int64": "INTEGER", "boolean": "INTEGER", "float64": "REAL"}
 
 
-def _sqlite(value: Any) -> Any:
+def _sqlite(value: object) -> Any:
     if value is None or isinstance(value, int | float):
         return value
     text = value if isinstance(value, str) else to_json(value)

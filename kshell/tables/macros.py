@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.engine.result import Row
 from kshell.tables.arrow import literal
@@ -17,6 +17,10 @@ from kshell.tables.declaration import Field, Table, Wanted
 from kshell.tables.where_grammar import ExpressionError
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from duckdb import DuckDBPyConnection
+
     from kshell.engine.session import Session
 
 _OWN_TABLE = re.compile(r"\([^()]*\)\s*AS\s+((NOT\s+)?MATERIALIZED\s*)?\(", re.IGNORECASE)
@@ -58,7 +62,9 @@ class MacroCall(NamedTuple):
     table: Table
 
 
-def macro_calls(duckdb: Any, text: str, macros: Mapping[str, TableMacro]) -> list[tuple[TableMacro, tuple[str, ...]]]:
+def macro_calls(
+    duckdb: ModuleType, text: str, macros: Mapping[str, TableMacro]
+) -> list[tuple[TableMacro, tuple[str, ...]]]:
     """Return the macro calls of a query, each with its arguments as written; all must be literals.
 
     Raises ExpressionError, which points at the call, for other arguments.
@@ -95,8 +101,8 @@ def macro_calls(duckdb: Any, text: str, macros: Mapping[str, TableMacro]) -> lis
 
 
 def tables_of_calls(
-    duckdb: Any,
-    connection: Any,
+    duckdb: ModuleType,
+    connection: DuckDBPyConnection,
     session: Session,
     text: str,
     catalog: Catalog,
@@ -131,7 +137,7 @@ def _table_of(macro: TableMacro, number: int, sessions: Sequence[Session]) -> Ta
     return Table(name, macro.summary, macro.fields, lambda session, image, wanted: macro.rows(sessions, wanted), ())
 
 
-def create_macros(connection: Any, calls: Iterable[MacroCall]) -> None:
+def create_macros(connection: DuckDBPyConnection, calls: Iterable[MacroCall]) -> None:
     """Create the DuckDB macros that a query calls; each chooses the table of a call by its arguments."""
     by_macro: dict[str, list[MacroCall]] = {}
     for call in calls:

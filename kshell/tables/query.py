@@ -27,6 +27,10 @@ from kshell.tables.macros import Catalog, MacroCall, create_macros, tables_of_ca
 from kshell.tables.where_grammar import ExpressionError
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from duckdb import DuckDBPyConnection, Statement
+
     from kshell.engine.session import Session
 
 _ENABLED_OPTIMIZER = "unused_columns"
@@ -36,7 +40,7 @@ _ABOUT_TABLES = re.compile(r"(?i)duckdb_|pragma_")
 """Functions that report how large tables are: a query with one needs every column."""
 
 
-def columns_of(duckdb: Any, connection: Any, text: str, wanted: Sequence[Table]) -> Mapping[str, Wanted]:
+def columns_of(duckdb: ModuleType, connection: Any, text: str, wanted: Sequence[Table]) -> Mapping[str, Wanted]:
     """Return table -> the columns that a query reads (``None``: all). Tables that it does not read are missing.
 
     If the plan cannot be understood, every column is needed; a faulty query is reported when it is run. ``connection``
@@ -186,7 +190,12 @@ def _past_first(wanted: Iterable[Table], catalog: Catalog) -> list[Table]:
 
 
 def _read(
-    duckdb: Any, arrow: Any, text: str, wanted: Sequence[Table], calls: Sequence[MacroCall], past: Container[str]
+    duckdb: ModuleType,
+    arrow: ModuleType,
+    text: str,
+    wanted: Sequence[Table],
+    calls: Sequence[MacroCall],
+    past: Container[str],
 ) -> Mapping[str, Wanted]:
     """Return table -> the columns that the query reads, found by planning it on empty tables."""
     if not wanted:
@@ -202,12 +211,12 @@ def _read(
     return {name: columns for name, columns in read.items() if name not in past or name in identifiers}
 
 
-def _lock(connection: Any) -> None:
+def _lock(connection: DuckDBPyConnection) -> None:
     _set(connection)
     connection.execute("SET lock_configuration = true")
 
 
-def _set(connection: Any) -> None:
+def _set(connection: DuckDBPyConnection) -> None:
     for name, value in _SETTINGS.items():
         connection.execute(f"SET {name} = {value}")
     connection.execute(f"SET memory_limit = '{memory_limit() >> 20}MiB'")
@@ -218,7 +227,7 @@ def memory_limit() -> int:
     return min(_MOST_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
 
 
-def _statement(duckdb: Any, connection: Any, text: str) -> Any:
+def _statement(duckdb: ModuleType, connection: DuckDBPyConnection, text: str) -> Any:
     statements = connection.extract_statements(text)
     if len(statements) != 1:
         raise UsageError(f"sql: one statement is needed, not {len(statements)}", hint='sql "SELECT … FROM partitions"')
@@ -236,7 +245,9 @@ def _rows_of(session: Session, table: Table, read: Mapping[str, Wanted]) -> Iter
     return with_progress(session, table, table.rows(session, image, read[table.name]))
 
 
-def _rows(duckdb: Any, connection: Any, reader: Any, text: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
+def _rows(
+    duckdb: ModuleType, connection: DuckDBPyConnection, reader: Any, text: str, catalog: Catalog
+) -> Iterator[Row]:
     """Yield the rows, then close the connection. Arrow is used as DuckDB's own rows need another package for times."""
     stream = iter(reader)
     try:
@@ -254,7 +265,7 @@ def _rows(duckdb: Any, connection: Any, reader: Any, text: str, catalog: Catalog
         _close(duckdb, connection)
 
 
-def _waited(connection: Any, work: Callable[[], Any]) -> Any:
+def _waited(connection: DuckDBPyConnection, work: Callable[[], Any]) -> Any:
     """Run ``work`` in another thread and return its result: inside DuckDB neither Ctrl-C nor a deadline has an effect.
 
     Some of its functions (``repeat``) do not react to an interrupt either; their thread is left to end by itself.
@@ -275,13 +286,13 @@ def _waited(connection: Any, work: Callable[[], Any]) -> Any:
         raise
 
 
-def _close(duckdb: Any, connection: Any) -> None:
+def _close(duckdb: ModuleType, connection: DuckDBPyConnection) -> None:
     """Close the connection; a query that still runs closes it when it ends."""
     with contextlib.suppress(duckdb.Error):
         connection.close()
 
 
-def _reader(connection: Any, statement: Any) -> Any:
+def _reader(connection: Any, statement: Statement | str) -> Any:
     """Run a statement and return a stream of record batches; the method's name changed with DuckDB 1.4."""
     cursor = connection.execute(statement)
     with warnings.catch_warnings():
@@ -290,7 +301,7 @@ def _reader(connection: Any, statement: Any) -> Any:
         return reader(_ROWS)
 
 
-def _failed(duckdb: Any, error: Exception, text: str, catalog: Catalog) -> KshellError:
+def _failed(duckdb: ModuleType, error: Exception, text: str, catalog: Catalog) -> KshellError:
     """Return the error for DuckDB's: its first line and advice, pointing into the query if DuckDB does."""
     message, *rest = str(error).strip().splitlines()
     missing = _NO_TABLE.match(message)
@@ -335,7 +346,7 @@ def unique(names: list[str]) -> tuple[str, ...]:
     return tuple(out)
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Convert a value of DuckDB's to one that JSON has: whole decimals are exact integers, times ISO-8601 in UTC."""
     import datetime
     import decimal

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kshell.errors import DataError
 from kshell.metadata.image import EMPTY, Image
@@ -97,7 +97,7 @@ def each_key(family: str) -> Counts:
         history = question.history
         for keys in question.with_progress(history.every_key(family, question.until), "keys"):
             before = 0
-            recent: deque[tuple[Any, int]] = deque(maxlen=_MOST_RECENT)
+            recent: deque[tuple[object, int]] = deque(maxlen=_MOST_RECENT)
             for offset, value in history.timeline(family, keys, question.until):
                 count = 0 if value is None else next((count for seen, count in recent if seen == value), None)
                 if count is None:

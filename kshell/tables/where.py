@@ -23,18 +23,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.tables.existing import NameMeant
 from kshell.tables.where_checks import Checker, Scope
 from kshell.tables.where_grammar import COMPARISONS, FUNCTIONS, ExpressionError, WhereToken, parse, tokens
 from kshell.tables.where_kinds import ANY, NUMBER, OTHER_FIELDS, STRING, FieldType, Kind, kind_of
 
+if TYPE_CHECKING:
+    from kshell.engine.result import Row
+
 __all__ = ["ExpressionError", "Predicate", "compile_where", "complete_where"]
 
 _WORD = re.compile(r"\w+")
 
-Row = Mapping[str, Any]
 Fields = Mapping[str, FieldType]
 
 

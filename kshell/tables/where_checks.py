@@ -70,7 +70,7 @@ def place_of(name: Step) -> int | None:
     return int(name) if isinstance(name, str) and name.isascii() and name.isdigit() and len(name) < 10 else None
 
 
-def follow(value: Any, names: tuple[Step, ...]) -> Any:
+def follow(value: object, names: tuple[Step, ...]) -> Any:
     """Return the value that some steps lead to from ``value``; ``None`` if there is none."""
     at = 0
     while at < len(names):
@@ -87,7 +87,7 @@ def follow(value: Any, names: tuple[Step, ...]) -> Any:
     return value
 
 
-def field_or(scope: tuple[Any, ...], names: tuple[Step, ...], text: str | None) -> Any:
+def field_or(scope: Scope, names: tuple[Step, ...], text: str | None) -> Any:
     """Return the field of the innermost value in the scope that has it; ``text`` if none has it."""
     for value in scope:
         if isinstance(value, Mapping) and any(key in value for key, _ in keys_at(names, 0)):
@@ -95,12 +95,12 @@ def field_or(scope: tuple[Any, ...], names: tuple[Step, ...], text: str | None) 
     return text
 
 
-def getter(depth: int, names: tuple[Step, ...]) -> Callable[[tuple[Any, ...]], Any]:
+def getter(depth: int, names: tuple[Step, ...]) -> Get:
     """Return a function that gets a field of the value at a depth of the scope, 0 for the innermost."""
     if len(names) == 1 and isinstance(names[0], str):
         name = names[0]
 
-        def get(scope: tuple[Any, ...]) -> Any:
+        def get(scope: Scope) -> Any:
             value = scope[depth]
             return value.get(name) if isinstance(value, Mapping) else None
 
@@ -108,7 +108,7 @@ def getter(depth: int, names: tuple[Step, ...]) -> Callable[[tuple[Any, ...]], A
     return lambda scope: follow(scope[depth], names)
 
 
-def same(first: Any, second: Any) -> bool:
+def same(first: object, second: object) -> bool:
     """Whether two values are equal as in JSON: ``1`` equals ``1.0`` but not ``true``."""
     if isinstance(first, list | tuple) and isinstance(second, list | tuple):
         return len(first) == len(second) and all(map(same, first, second))
@@ -116,13 +116,13 @@ def same(first: Any, second: Any) -> bool:
 
 
 def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    def test(first: Any, second: Any) -> bool:
+    def test(first: object, second: object) -> bool:
         return _have_order(first, second) and compare(first, second)
 
     return test
 
 
-def _have_order(first: Any, second: Any) -> bool:
+def _have_order(first: object, second: object) -> bool:
     if isinstance(first, str) and isinstance(second, str):
         return True
     numbers = isinstance(first, int | float) and isinstance(second, int | float)
@@ -139,14 +139,14 @@ COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def contains(container: Any, item: Any) -> bool:
+def contains(container: object, item: object) -> bool:
     """Whether a list has an element, an object a key, or a text a part."""
     if isinstance(container, list | tuple):
         return any(same(item, element) for element in container)
     return isinstance(item, str) and isinstance(container, Mapping | str) and item in container
 
 
-def length(value: Any) -> int | None:
+def length(value: object) -> int | None:
     """Return the length of a list, object or text; ``None`` for any other value."""
     return len(value) if isinstance(value, list | tuple | Mapping | str) else None
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from kshell.tables.enumeration import Enumeration
+
+if TYPE_CHECKING:
+    from kshell.engine.result import Row
 
 FieldType = Union["Kind", type, list[Any], Mapping[str, Any]]
 """How a command declares what a field holds: ``int``, ``float``, ``str``, ``bool``; ``object`` for anything;
@@ -30,7 +33,7 @@ class Kind(NamedTuple):
     bits: int | None = None
     what: str = ""
 
-    def refusal(self, value: Any) -> str | None:
+    def refusal(self, value: object) -> str | None:
         """Return a hint why this kind cannot have a constant; ``None`` if it can. Other kinds are not judged."""
         if self.values is not None and isinstance(value, str):
             return None if self.values.has(value) else self.values.proposal(value)
@@ -124,7 +127,7 @@ def _join(first: Kind, second: Kind) -> Kind:
     return Kind("object", fields={n: _join(first.fields.get(n, NULL), second.fields.get(n, NULL)) for n in names})
 
 
-def fields_of(rows: Iterable[Mapping[str, Any]], names: Iterable[str] = ()) -> dict[str, Kind]:
+def fields_of(rows: Iterable[Row], names: Iterable[str] = ()) -> dict[str, Kind]:
     """Return the fields of rows, and ``names`` in any case; a field of several kinds, or always null, is anything."""
     kinds: dict[str, Kind] = dict.fromkeys(names, NULL)
     for row in rows:

@@ -54,7 +54,7 @@ class PanelRows:
     def __init__(
         self,
         columns: tuple[PanelColumn, ...],
-        rows: Sequence[Any],
+        rows: Sequence[object],
         cells: Callable[[Any], tuple[str, ...]],
         *,
         tone: Callable[[Any], str] = lambda row: "",

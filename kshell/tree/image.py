@@ -12,7 +12,7 @@ from typing import Any
 
 from kshell.metadata.families.producer_ids import NEXT
 from kshell.metadata.families.topics import NAMES, TOPICS
-from kshell.metadata.image import Family, Image, families
+from kshell.metadata.image import Family, Image, Keys, Table, families
 from kshell.metadata.metadata_version import FEATURE, version_name
 from kshell.metadata.names import decode_name, encode_name, sort_key
 from kshell.metadata.partial import MISSING
@@ -193,7 +193,7 @@ def _makers(tree: dict[str, Any]) -> Makers:
 class FamilyDirectory(IndexedDirectory):
     """The directory of a family's table, or, with ``keys``, of the table below these keys."""
 
-    def __init__(self, table: Mapping[Any, Any], family: Family, redaction: Redaction, keys: tuple[Any, ...]) -> None:
+    def __init__(self, table: Table, family: Family, redaction: Redaction, keys: Keys) -> None:
         self._table = table
         self._family = family
         self._redaction = redaction
@@ -201,17 +201,17 @@ class FamilyDirectory(IndexedDirectory):
         constant = {} if keys else {name: name for name in family.constant}
         super().__init__(lambda: [*table, *(name for name in constant if name not in table)], self._name, self._node)
 
-    def _name(self, key: Any) -> str:
+    def _name(self, key: object) -> str:
         return self._family.levels[len(self._above)](key)
 
-    def _node(self, key: Any) -> Node | None:
+    def _node(self, key: object) -> Node | None:
         keys = (*self._above, key)
         if len(keys) < len(self._family.levels):
             return FamilyDirectory(self._table.get(key, {}), self._family, self._redaction, keys)
         entry: Entry[Any] = self._table[key]
         return Leaf(self._family.leaf, lambda: self._redacted(keys, entry), lambda: entry.origin)
 
-    def _redacted(self, keys: tuple[Any, ...], entry: Entry[Any]) -> Plain:
+    def _redacted(self, keys: Keys, entry: Entry[Any]) -> Plain:
         family = self._family
         if family.config_key is not None:
             return self._redaction.config(*family.config_key(keys), entry.value)

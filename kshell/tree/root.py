@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kshell.metadata.image import Image
 from kshell.metadata.redaction import Redaction
@@ -16,7 +16,7 @@ class Fact(NamedTuple):
     """The content of a leaf outside the image: its type, its plain value, and the record that wrote it, if one did."""
 
     type: str
-    value: Any
+    value: object
     origin: Origin | None = None
 
 

@@ -31,7 +31,10 @@ from kshell.client.tls import context_of, server_name
 from kshell.errors import AuthenticationError, UsageError
 
 if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
     from kshell.client.tls import Tls
+    from kshell.json_text import JsonObject
 
 
 # --- the mechanism ----------------------------------------------------------------------------------------------------
@@ -299,7 +302,7 @@ def unsecured(options: Mapping[str, Secret], now: float) -> str:
 
     ``options`` are the ``unsecuredLogin…`` options of JAAS without that prefix; ``now`` is in seconds since the epoch.
     """
-    claims: dict[str, Any] = {}
+    claims: JsonObject = {}
     # Rounded down to milliseconds, as Java's clock: the server refuses a token that was issued later than its own time.
     now = int(now * 1000) / 1000
     lifetime = options.get("LifetimeSeconds")
@@ -416,7 +419,7 @@ class _Stream(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: WriteableBuffer) -> int:
         if self.taken >= self.most:
             raise TooLargeError
         self._connection.settimeout(seconds_left(self._deadline))

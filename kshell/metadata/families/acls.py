@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.metadata.delta import Delta
 from kshell.metadata.image import Family, family
 from kshell.metadata.records import LatestByKey, ReplayError, record
 from kshell.metadata.values import Origin, enum_name
+
+if TYPE_CHECKING:
+    from kshell.protocol.decoder import Message
 
 ACLS = family(Family("acls", ("acls", "byId"), (str,), "acl"))
 
@@ -52,7 +55,7 @@ class Acl(NamedTuple):
 """,
     LatestByKey("acls", ("id",)),
 )
-def access_control_entry(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+def access_control_entry(delta: Delta, data: Message, origin: Origin) -> None:
     """Add an ACL under its id. ACLs are never changed, only added and removed."""
     acl = Acl(
         resource_type=enum_name(RESOURCE_TYPES, data["resourceType"]),
@@ -73,7 +76,7 @@ def access_control_entry(delta: Delta, data: dict[str, Any], origin: Origin) -> 
     "  id  uuid",
     LatestByKey("acls", ("id",), tombstone=True, must_exist=True),
 )
-def remove_access_control_entry(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+def remove_access_control_entry(delta: Delta, data: Message, origin: Origin) -> None:
     """Remove an ACL. One that does not exist is an error, as in Kafka."""
     if not delta.drop("acls", data["id"]):
         raise ReplayError(f"there is no ACL with id {data['id']}")

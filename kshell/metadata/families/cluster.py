@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.metadata.delta import Delta
 from kshell.metadata.image import Family, family
 from kshell.metadata.records import ReplayError, record
 from kshell.metadata.values import SECURITY_PROTOCOLS, Entry, Origin, enum_name
 from kshell.protocol.primitives import Uuid
+
+if TYPE_CHECKING:
+    from kshell.protocol.decoder import Message
 
 BROKERS = family(Family("brokers", ("cluster", "brokers"), (str,), "broker"))
 CONTROLLERS = family(Family("controllers", ("cluster", "controllers"), (str,), "controller"))
@@ -52,7 +55,7 @@ class Controller(NamedTuple):
     supported_features: dict[str, dict[str, int]]
 
 
-def _listeners(data: dict[str, Any]) -> tuple[Listener, ...]:
+def _listeners(data: Message) -> tuple[Listener, ...]:
     named = {
         point["name"]: Listener(
             point["name"], point["host"], point["port"], enum_name(SECURITY_PROTOCOLS, point["securityProtocol"])
@@ -62,7 +65,7 @@ def _listeners(data: dict[str, Any]) -> tuple[Listener, ...]:
     return tuple(named[name] for name in sorted(named))
 
 
-def _features(data: dict[str, Any]) -> dict[str, dict[str, int]]:
+def _features(data: Message) -> dict[str, dict[str, int]]:
     ranges = {f["name"]: {"min": f["minSupportedVersion"], "max": f["maxSupportedVersion"]} for f in data["features"]}
     return dict(sorted(ranges.items()))
 
@@ -96,7 +99,7 @@ def _uuids(values: list[Uuid] | None) -> tuple[Uuid, ...] | None:
   cordonedLogDirs          []uuid?          4+   tag 1  = null
 """,
 )
-def register_broker(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+def register_broker(delta: Delta, data: Message, origin: Origin) -> None:
     """Register a broker; the registration replaces an earlier one."""
     broker = Broker(
         id=data["brokerId"],
@@ -126,7 +129,7 @@ REGISTER_BROKER = register_broker
   brokerEpoch  int64
 """,
 )
-def unregister_broker(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+def unregister_broker(delta: Delta, data: Message, origin: Origin) -> None:
     """Remove a broker's registration. As in Kafka, neither its existence nor its epoch is checked."""
     delta.drop("brokers", data["brokerId"])
 
@@ -150,7 +153,7 @@ def _registered(delta: Delta, broker_id: int, epoch: int) -> Broker:
   epoch  int64
 """,
 )
-def fence_broker(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+def fence_broker(delta: Delta, data: Message, origin: Origin) -> None:
     """Fence a broker. From metadata.version 3.3-IV3 on, BrokerRegistrationChangeRecord is written instead."""
     broker = _registered(delta, data["id"], data["epoch"])
     delta.put("brokers", broker.id, broker._replace(fenced=True), origin)
@@ -165,7 +168,7 @@ def fence_broker(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
   epoch  int64
 """,
 )
-def unfence_broker(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+def unfence_broker(delta: Delta, data: Message, origin: Origin) -> None:
     """Unfence a broker: the opposite of :func:`fence_broker`."""
     broker = _registered(delta, data["id"], data["epoch"])
     delta.put("brokers", broker.id, broker._replace(fenced=False), origin)
@@ -189,7 +192,7 @@ _SHUTDOWN = {0: None, 1: True}
   cordonedLogDirs       []uuid?  3+     tag 3  = null
 """,
 )
-def broker_registration_change(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+def broker_registration_change(delta: Delta, data: Message, origin: Origin) -> None:
     """Change the fields of a registration that the record has; an empty list of log directories changes nothing."""
     broker = _registered(delta, data["brokerId"], data["brokerEpoch"])
     changed = change_registration(broker, data)
@@ -197,7 +200,7 @@ def broker_registration_change(delta: Delta, data: dict[str, Any], origin: Origi
         delta.put("brokers", broker.id, changed, origin)
 
 
-def change_registration(broker: Broker, data: dict[str, Any]) -> Broker:
+def change_registration(broker: Broker, data: Message) -> Broker:
     """Return a broker after a BrokerRegistrationChangeRecord. Raises ReplayError for codes that no release defines."""
     fenced, shutdown = data.get("fenced", 0), data.get("inControlledShutdown", 0)
     if fenced not in _FENCING or shutdown not in _SHUTDOWN:
@@ -230,7 +233,7 @@ REGISTRATION_CHANGE = broker_registration_change
     maxSupportedVersion    int16
 """,
 )
-def register_controller(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+def register_controller(delta: Delta, data: Message, origin: Origin) -> None:
     """Register a controller; the registration replaces an earlier one."""
     controller = Controller(
         data["controllerId"], data["incarnationId"], data["zkMigrationReady"], _listeners(data), _features(data)
@@ -239,6 +242,6 @@ def register_controller(delta: Delta, data: dict[str, Any], origin: Origin) -> N
 
 
 @record(29, "UnregisterControllerRecord", "0", "  controllerId  int32")
-def unregister_controller(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+def unregister_controller(delta: Delta, data: Message, origin: Origin) -> None:
     """Remove a controller's registration (Kafka 4.4 and later)."""
     delta.drop("controllers", data["controllerId"])

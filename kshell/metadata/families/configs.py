@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.metadata.delta import Delta
 from kshell.metadata.image import Family, family
 from kshell.metadata.names import encode_name
 from kshell.metadata.records import LatestByKey, record
 from kshell.metadata.values import Origin, enum_name
+
+if TYPE_CHECKING:
+    from kshell.protocol.decoder import Message
 
 TOPIC_CONFIG = 2
 """The code of resource type ``TOPIC``."""
@@ -48,7 +51,7 @@ CONFIGS = family(
 """,
     LatestByKey("configs", ("resourceType", "resourceName", "name"), above=2, tombstone="value"),
 )
-def config(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+def config(delta: Delta, data: Message, origin: Origin) -> None:
     """Set a config of a resource; a null value deletes it."""
     resource = (enum_name(RESOURCE_TYPES, data["resourceType"]), data["resourceName"])
     if data["value"] is None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.metadata.delta import Delta
 from kshell.metadata.image import Family, family
 from kshell.metadata.records import LatestByKey, record
 from kshell.metadata.values import Origin
+
+if TYPE_CHECKING:
+    from kshell.protocol.decoder import Message
 
 NEXT = "nextProducerId"
 PRODUCER_IDS = family(Family("producerIds", ("producerIds",), (str,), "producerId"))
@@ -24,6 +27,6 @@ PRODUCER_IDS = family(Family("producerIds", ("producerIds",), (str,), "producerI
 """,
     LatestByKey("producerIds", ()),
 )
-def producer_ids(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+def producer_ids(delta: Delta, data: Message, origin: Origin) -> None:
     """Set the first producer id that is not assigned yet."""
     delta.put("producerIds", NEXT, data["nextProducerId"], origin)

@@ -5,10 +5,13 @@ They are not part of Kafka's metadata image, but kshell keeps them in a table of
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.metadata.delta import Delta
 from kshell.metadata.values import Origin
+
+if TYPE_CHECKING:
+    from kshell.protocol.decoder import Message
 
 LEADER_CHANGE = "LEADER_CHANGE"
 LEADER = "leader"
@@ -18,7 +21,7 @@ QUORUM = "quorum"
 """Name of the table: one of the names above -> the content of the latest such record."""
 
 
-def control(delta: Delta, name: str, data: dict[str, Any], origin: Origin) -> None:
+def control(delta: Delta, name: str, data: Message, origin: Origin) -> None:
     """Replay a control record; ``name`` is that of its type, such as ``LEADER_CHANGE``. Other types are ignored."""
     if name == LEADER_CHANGE:
         delta.put(QUORUM, LEADER, data, origin)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.metadata.delta import Delta
 from kshell.metadata.image import Family, family
 from kshell.metadata.names import encode_entity, encode_name
 from kshell.metadata.records import LatestByKey, record
 from kshell.metadata.values import Origin
+
+if TYPE_CHECKING:
+    from kshell.protocol.decoder import Message
 
 Entity = tuple[tuple[str, str | None], ...]
 """(entity type, name) pairs, sorted, that identify whom a quota is for; name ``None`` is the type's default entity."""
@@ -40,7 +43,7 @@ QUOTAS = family(Family("clientQuotas", ("clientQuotas",), (entity_segment, encod
 """,
     LatestByKey("clientQuotas", ("entity", "key"), tombstone="remove"),
 )
-def client_quota(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+def client_quota(delta: Delta, data: Message, origin: Origin) -> None:
     """Set or remove one quota of an entity."""
     entity = tuple(sorted(((part["entityType"], part["entityName"]) for part in data["entity"]), key=repr))
     if data["remove"]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.metadata.delta import Delta
 from kshell.metadata.image import Family, family
 from kshell.metadata.names import encode_name
 from kshell.metadata.records import LatestByKey, record
 from kshell.metadata.values import Origin, enum_name
+
+if TYPE_CHECKING:
+    from kshell.protocol.decoder import Message
 
 MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 
@@ -50,7 +53,7 @@ class ScramCredential(NamedTuple):
 """,
     LatestByKey("scram", ("name", "mechanism")),
 )
-def user_scram_credential(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+def user_scram_credential(delta: Delta, data: Message, origin: Origin) -> None:
     """Set a user's credential for a mechanism; it replaces an earlier one."""
     credential = ScramCredential(data["salt"], data["storedKey"], data["serverKey"], data["iterations"])
     delta.put_inner("scram", enum_name(MECHANISMS, data["mechanism"]), data["name"], credential, origin)
@@ -66,6 +69,6 @@ def user_scram_credential(delta: Delta, data: dict[str, Any], origin: Origin) ->
 """,
     LatestByKey("scram", ("name", "mechanism"), tombstone=True),
 )
-def remove_user_scram_credential(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+def remove_user_scram_credential(delta: Delta, data: Message, origin: Origin) -> None:
     """Remove a user's credential for a mechanism; one that does not exist is no error."""
     delta.drop_inner("scram", enum_name(MECHANISMS, data["mechanism"]), data["name"])

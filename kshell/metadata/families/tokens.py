@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.metadata.delta import Delta
 from kshell.metadata.image import Family, family
 from kshell.metadata.names import encode_name
 from kshell.metadata.records import LatestByKey, record
 from kshell.metadata.values import Origin
+
+if TYPE_CHECKING:
+    from kshell.protocol.decoder import Message
 
 TOKENS = family(Family("delegationToken", ("delegationToken",), (encode_name,), "delegationToken"))
 
@@ -40,7 +43,7 @@ class DelegationToken(NamedTuple):
 """,
     LatestByKey("delegationToken", ("tokenId",)),
 )
-def delegation_token(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+def delegation_token(delta: Delta, data: Message, origin: Origin) -> None:
     """Set a token; a renewal is a record with the same id."""
     token = DelegationToken(
         owner=data["owner"],
@@ -61,6 +64,6 @@ def delegation_token(delta: Delta, data: dict[str, Any], origin: Origin) -> None
     "  tokenId  string",
     LatestByKey("delegationToken", ("tokenId",), tombstone=True),
 )
-def remove_delegation_token(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+def remove_delegation_token(delta: Delta, data: Message, origin: Origin) -> None:
     """Remove a token; one that does not exist is no error."""
     delta.drop("delegationToken", data["tokenId"])

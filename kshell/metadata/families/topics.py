@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.metadata.delta import Delta
 from kshell.metadata.partitions import Partition, Topic, from_record, merge
 from kshell.metadata.records import ReplayError, record
 from kshell.metadata.values import Entry, Origin
 from kshell.protocol.primitives import Uuid
+
+if TYPE_CHECKING:
+    from kshell.protocol.decoder import Message
 
 TOPICS = "topics"
 """Name of the table: topic id -> Topic. Its place in the tree is special; see :mod:`kshell.tree.image`."""
@@ -51,7 +54,7 @@ def create(delta: Delta, name: str, topic_id: Uuid, origin: Origin) -> Topic:
   topicId  uuid
 """,
 )
-def topic(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+def topic(delta: Delta, data: Message, origin: Origin) -> None:
     """Create a topic. For topics of a snapshot, the replay mostly calls :func:`create` without decoding the record."""
     create(delta, data["name"], data["topicId"], origin)
 
@@ -79,7 +82,7 @@ TOPIC = topic
   lastKnownElr            []int32?   2+   tag 2  = null
 """,
 )
-def partition(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+def partition(delta: Delta, data: Message, origin: Origin) -> None:
     """Set all fields of a partition, which may be new."""
     value = from_record(data)
     _put(delta, writable(delta, data["topicId"]), data["partitionId"], Entry(value, origin))
@@ -103,7 +106,7 @@ def partition(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
   lastKnownElr            []int32?   2+   tag 7  = null
 """,
 )
-def partition_change(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+def partition_change(delta: Delta, data: Message, origin: Origin) -> None:
     """Change the fields of a partition that the record has. Raises ReplayError if the partition does not exist."""
     owner = writable(delta, data["topicId"])
     entry = owner.partition(data["partitionId"])
@@ -125,7 +128,7 @@ def remove(delta: Delta, topic_id: Uuid) -> None:
 
 
 @record(9, "RemoveTopicRecord", "0", "  topicId  uuid")
-def remove_topic(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+def remove_topic(delta: Delta, data: Message, origin: Origin) -> None:
     """Remove a topic together with its configs."""
     remove(delta, data["topicId"])
 
@@ -134,7 +137,7 @@ REMOVE_TOPIC = remove_topic
 
 
 @record(28, "ClearElrRecord", "0", "  topicName  string")
-def clear_elr(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+def clear_elr(delta: Delta, data: Message, origin: Origin) -> None:
     """Empty the ELR of a topic's partitions, or of all topics' if the name is empty; skip partitions without an ELR."""
     names = delta.peek(NAMES)
     if data["topicName"] and data["topicName"] not in names:

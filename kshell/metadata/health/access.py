@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.metadata.authorizer import EVERYONE, WILDCARD, covers
 from kshell.metadata.families.acls import Acl
 from kshell.metadata.families.configs import resource_segment
-from kshell.metadata.families.quotas import entity_segment
+from kshell.metadata.families.quotas import Entity, entity_segment
 from kshell.metadata.families.topics import NAMES
 from kshell.metadata.health.check import INFO, WARNING, CheckedState, Observation, check
 from kshell.metadata.kafka_tools import acl_words, entity_words, quota_words
 from kshell.metadata.names import encode_name
 from kshell.metadata.next_steps import Cure, NextStep
 from kshell.protocol.primitives import Uuid
+
+if TYPE_CHECKING:
+    from kshell.metadata.values import Entry
 
 FEWEST_ITERATIONS = 4096
 """The least SCRAM iterations by RFC 7677, and Kafka's default."""
@@ -31,11 +34,11 @@ def _config_path(resource: tuple[str, str]) -> str:
     return f"/image/configs/{resource_segment(resource)}"
 
 
-def _quota_path(entity: Any) -> str:
+def _quota_path(entity: Entity) -> str:
     return f"/image/clientQuotas/{entity_segment(entity)}"
 
 
-def _acl_path(acl_id: Any) -> str:
+def _acl_path(acl_id: object) -> str:
     return f"/image/acls/{'byId' if isinstance(acl_id, Uuid) else 'byEntry'}/{acl_id}"
 
 
@@ -164,7 +167,7 @@ def _of_acl(path: str, acl: Acl) -> Observation:
     return Observation(path, _acl_text(acl), {"entry": words})
 
 
-def _acls(state: CheckedState) -> list[tuple[Any, Any]]:
+def _acls(state: CheckedState) -> list[tuple[Uuid | Acl, Entry[Acl]]]:
     return sorted(state.image["acls"].items(), key=lambda item: str(item[0]))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.discovery import module_names
 from kshell.metadata.feature_update import ClusterFeatures
@@ -21,6 +21,9 @@ from kshell.metadata.next_steps import Cure, Cures, NextStep, cures_of, next_ste
 from kshell.metadata.partition_state import MinIsr
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.reassignment import Placement
+
+if TYPE_CHECKING:
+    from kshell.json_text import JsonObject
 
 CRITICAL, ERROR, WARNING, INFO = "critical", "error", "warning", "info"
 LEVELS = (CRITICAL, ERROR, WARNING, INFO)
@@ -63,7 +66,7 @@ class CheckedState(NamedTuple):
     voters: tuple[int, ...] = ()
     voter_directories: Mapping[int, str] = {}
     """Voter -> its directory id, if it is known: only voters of a dynamic quorum have one."""
-    quorum: Mapping[str, Any] | None = None
+    quorum: JsonObject | None = None
     """The answer of a live quorum to DescribeQuorum; ``None`` if no quorum was asked, or it did not answer."""
     leaderless: str | None = None
     """The evidence that a live quorum has no leader; ``None``: it has one, or no quorum was asked."""
@@ -121,7 +124,7 @@ class Observation(NamedTuple):
 
     path: str
     evidence: str
-    placeholders: Mapping[str, Any] = {}
+    placeholders: Mapping[str, object] = {}
     next_step: NextStep | None = None
     """The next step, where it depends on the state; ``None``: that of the check's cure that fits."""
     moves: Callable[[], tuple[str, ...]] | None = None
@@ -230,7 +233,7 @@ def level_of(name: str) -> str:
     return {check.name: check.level for check in checks()}[name]
 
 
-def step_of(name: str, tools: KafkaTools, finalized: Mapping[str, int], placeholders: Mapping[str, Any]) -> NextStep:
+def step_of(name: str, tools: KafkaTools, finalized: Mapping[str, int], placeholders: Mapping[str, object]) -> NextStep:
     """Return the next step of a check's findings, for other reports on the same facts. Raises KeyError."""
     cures = {check.name: check.cures for check in checks()}[name]
     return next_step(cures, tools, finalized, placeholders)

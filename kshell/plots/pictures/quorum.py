@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kshell.engine.result import Row
 from kshell.plots import panels, theme
@@ -61,14 +61,14 @@ def _replicas(quorum: Row) -> list[_Replica]:
     return [*members, *(_replica(node, "observer", now) for node in observers)]
 
 
-def _listed(replicas: Any) -> list[Mapping[str, Any]]:
+def _listed(replicas: Iterable[object] | None) -> list[Row]:
     """Return voters or observers sorted by id, as the command lists them; none if they were not reported."""
-    listed: Iterable[Any] = replicas or ()
+    listed: Iterable[object] = replicas or ()
     nodes = [node for node in listed if isinstance(node, Mapping)]
     return sorted(nodes, key=lambda node: number(node.get("id")) or 0)
 
 
-def _replica(node: Mapping[str, Any], role: str, now: float | None) -> _Replica:
+def _replica(node: Row, role: str, now: float | None) -> _Replica:
     caught = number(node.get("lastCaughtUpTimestamp"))
     behind = None if caught is None or now is None else max(0.0, now - caught) / 1000
     return _Replica(theme.short_name(node.get("id"), 12), role, number(node.get("lag")), behind)

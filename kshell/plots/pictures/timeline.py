@@ -7,7 +7,7 @@ the lane in a colour that nothing else has, hatched, and with a cross.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.result import Row
@@ -20,6 +20,8 @@ from kshell.tree.image import format_duration, iso
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from kshell.json_text import JsonObject
 
 NOBODY = -1
 """The leader of a partition without one, as in Kafka's records."""
@@ -223,7 +225,7 @@ class _View(NamedTuple):
         return length / (self.end - self.start) * self.width
 
 
-def _spec(rows: list[Row]) -> dict[str, Any]:
+def _spec(rows: list[Row]) -> JsonObject:
     """Make the interactive chart, with every interval of the rows, as the user can zoom in."""
     _, first, last = lanes_of(rows)
     beyond = last + max((last - first) * _PRESENT_SHARE, 1.0)
@@ -249,7 +251,7 @@ def _broker(broker: int) -> str:
     return "nobody" if broker == NOBODY else str(broker)
 
 
-def _listed(nodes: Any) -> str | None:
+def _listed(nodes: Iterable[object] | None) -> str | None:
     return None if nodes is None else ", ".join(map(str, nodes)) or "none"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.client.nodes import Nodes
 from kshell.metadata.delta import Delta
@@ -20,6 +20,9 @@ from kshell.protocol.messages.access import (
 )
 from kshell.protocol.names import error_name
 from kshell.sources.brokers.requests import ask
+
+if TYPE_CHECKING:
+    from kshell.protocol.decoder import Message
 
 _ANY = 1
 """The filter that matches every resource type, pattern type, operation and permission type."""
@@ -89,7 +92,7 @@ def tokens(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
         delta.put("delegationToken", token.token_id, token, answer.origin)
 
 
-def _principal(item: dict[str, Any], prefix: str) -> Any:
+def _principal(item: Message, prefix: str) -> Any:
     """A principal such as ``User:alice``. Versions below 3 of the API do not report who requested a token."""
     if f"{prefix}Type" not in item:
         return UNREPORTED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.client import codes
 from kshell.client.connection import Connection
@@ -20,6 +20,9 @@ from kshell.protocol.messages.configs import DESCRIBE_CONFIGS, LIST_CONFIG_RESOU
 from kshell.protocol.schema import Versions
 from kshell.sources.brokers.config_entries import SOURCES, TYPES, UNKNOWN, ConfigEntry, Described, Synonym, own_setting
 from kshell.sources.brokers.requests import ask, ask_at
+
+if TYPE_CHECKING:
+    from kshell.protocol.decoder import Message
 
 CODES = {name: code for code, name in RESOURCE_TYPES.items()}
 
@@ -50,7 +53,7 @@ def describe(
             yield Described(resource, tuple(map(_entry, result["configs"])), failure, answer.origin)
 
 
-def _entry(item: dict[str, Any]) -> ConfigEntry:
+def _entry(item: Message) -> ConfigEntry:
     validator = item.get("validator")
     return ConfigEntry(
         name=item["name"],
@@ -66,7 +69,7 @@ def _entry(item: dict[str, Any]) -> ConfigEntry:
     )
 
 
-def _type(item: dict[str, Any]) -> str:
+def _type(item: Message) -> str:
     """The config's type: a number since KIP-569, a name in its earlier draft; ``UNKNOWN`` for any other."""
     if "configType" in item:
         return TYPES.get(item["configType"], UNKNOWN)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.client.address import addresses, name_of
 from kshell.client.nodes import BROKER, Nodes
@@ -21,7 +21,7 @@ from kshell.metadata.replay import Problems
 from kshell.metadata.values import Provenance
 from kshell.sources.directory.files import Listing
 from kshell.sources.directory.log import FileBatch, Progress
-from kshell.sources.source import NO_LOG, WHERE_LOGS_ARE, Loaded, Source
+from kshell.sources.source import NO_LOG, WHERE_LOGS_ARE, Loaded, Source, SourceFacts
 
 if TYPE_CHECKING:
     from kshell.client.settings import Settings
@@ -40,7 +40,7 @@ class ImagePart(NamedTuple):
 
     path: tuple[str, ...]
     families: tuple[str, ...]
-    ask: Callable[[Nodes, Delta, list[str]], Any]
+    ask: Callable[[Nodes, Delta, list[str]], object]
 
 
 class BrokerSource(Source):
@@ -130,7 +130,7 @@ class BrokerSource(Source):
         self.offset_of(point)
         return None
 
-    def quorum(self, loaded: Loaded) -> dict[str, Any]:
+    def quorum(self, loaded: Loaded) -> SourceFacts:
         """The facts of ``/quorum``, for which brokers ask the controllers."""
         from kshell.sources.quorum.facts import describe_quorum
 
@@ -139,9 +139,7 @@ class BrokerSource(Source):
             description = describe_quorum(self.nodes)
         except (AuthorizationError, UnsupportedVersionError, ServerError, SourceTimeoutError) as error:
             acl_hint = f" ({error.hint})" if error.hint else ""
-            facts: dict[str, Any] = dict.fromkeys(
-                names, ("quorum", f"{NOT_AVAILABLE}: {error.message}{acl_hint}", None)
-            )
+            facts: SourceFacts = dict.fromkeys(names, ("quorum", f"{NOT_AVAILABLE}: {error.message}{acl_hint}", None))
         else:
             facts = {name: ("quorum", description[name], None) for name in names[:3]}
             facts["voters"] = {str(voter["id"]): ("voter", voter, None) for voter in description["voters"]}

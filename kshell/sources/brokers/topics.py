@@ -7,7 +7,7 @@ request. A broker silently leaves out the topics that the principal may not DESC
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.client.nodes import Nodes
 from kshell.errors import AuthorizationError, NodeError, ProtocolError, ServerError, UnsupportedVersionError
@@ -21,6 +21,9 @@ from kshell.protocol.names import error_name
 from kshell.protocol.primitives import ZERO_UUID
 from kshell.protocol.schema import Versions
 from kshell.sources.brokers.requests import NodeAnswer, ask
+
+if TYPE_CHECKING:
+    from kshell.protocol.decoder import Message
 
 _PAGE = 2000
 """Partitions in one answer: the most that a broker returns by default."""
@@ -64,14 +67,14 @@ def _write(nodes: Nodes, delta: Delta, notes: list[str], moves: Moves | None, wr
             existing.put(number, Entry(_partition(name, item, moves), answer.origin))
 
 
-def _pages(nodes: Nodes, size: int = _PAGE) -> Iterator[tuple[NodeAnswer, dict[str, Any]]]:
+def _pages(nodes: Nodes, size: int = _PAGE) -> Iterator[tuple[NodeAnswer, Message]]:
     """Yield (answer, topic) of every topic. A topic that a page cuts is yielded again with its other partitions."""
     if not nodes.any().offers(DESCRIBE_TOPIC_PARTITIONS):
         wanted = {"topics": None, "allowAutoTopicCreation": False}
         answer = ask(nodes, METADATA, wanted, _WITH_IDS)
         yield from ((answer, topic) for topic in answer.body["topics"])
         return
-    cursor: dict[str, Any] | None = None
+    cursor: Message | None = None
     for _ in range(_MOST_PAGES):
         answer = ask(nodes, DESCRIBE_TOPIC_PARTITIONS, {"topics": [], "responsePartitionLimit": size, "cursor": cursor})
         yield from ((answer, topic) for topic in answer.body["topics"])
@@ -93,11 +96,11 @@ def any_topic(nodes: Nodes) -> str | None:
     return next((topic["name"] for _, topic in _pages(nodes, 1) if not topic["errorCode"]), None)
 
 
-def _place(cursor: dict[str, Any]) -> tuple[str, int]:
+def _place(cursor: Message) -> tuple[str, int]:
     return cursor["topicName"], cursor["partitionIndex"]
 
 
-def _partition(topic: str, item: dict[str, Any], moves: Moves | None) -> Partition:
+def _partition(topic: str, item: Message, moves: Moves | None) -> Partition:
     adding, removing = (
         (UNREPORTED, UNREPORTED) if moves is None else moves.get((topic, item["partitionIndex"]), ((), ()))
     )

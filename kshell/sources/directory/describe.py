@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.metadata.families.quorum import KRAFT_VERSION, LEADER, LEADER_CHANGE, QUORUM, VOTERS
 from kshell.metadata.records import decode_record, decode_value
@@ -20,12 +20,15 @@ from kshell.protocol.primitives import DecodeError
 from kshell.sources.directory.files import Listing, Segment, SnapshotFile
 from kshell.sources.directory.log import LogReader
 from kshell.sources.directory.sidecar_files import leader_epochs, quorum_state
-from kshell.sources.source import Loaded
+from kshell.sources.source import Loaded, SourceFacts
+
+if TYPE_CHECKING:
+    from kshell.json_text import JsonObject
 
 NOT_AVAILABLE = "not available from a directory"
 
 
-def quorum(loaded: Loaded) -> dict[str, Any]:
+def quorum(loaded: Loaded) -> SourceFacts:
     """The facts of ``/quorum``, from control records and ``quorum-state``; the high watermark is not on disk."""
     version: Entry[int] | None = loaded.image[QUORUM].get(KRAFT_VERSION)
     return {
@@ -57,7 +60,7 @@ def leader_epoch(loaded: Loaded) -> int:
     return recorded if isinstance(recorded, int) else _last_epoch(loaded)
 
 
-def voters(loaded: Loaded) -> list[dict[str, Any]]:
+def voters(loaded: Loaded) -> list[JsonObject]:
     """The voters, from the last KRaftVoters record, else the last LeaderChange record, else ``quorum-state``."""
     entry = loaded.image[QUORUM].get(VOTERS)
     if entry is not None:
@@ -69,7 +72,7 @@ def voters(loaded: Loaded) -> list[dict[str, Any]]:
     return [voter for voter in recorded if isinstance(voter, dict) and "voterId" in voter]
 
 
-def _state(loaded: Loaded) -> dict[str, Any]:
+def _state(loaded: Loaded) -> JsonObject:
     """``quorum-state`` if the newest state was loaded, else nothing, because the file describes only the present."""
     return quorum_state(loaded.listing, loaded.notes) if loaded.until is None else {}
 
@@ -116,7 +119,7 @@ def _change_before(listing: Listing, end: int) -> Entry[Message] | None:
     return None
 
 
-def snapshots(listing: Listing) -> dict[str, Any]:
+def snapshots(listing: Listing) -> SourceFacts:
     """The facts of ``/snapshots``: one leaf per file, named by its id ``<end offset>-<epoch>``."""
     return {snapshot_id(file): ("snapshot", snapshot_facts(file), None) for file in listing.snapshots}
 
@@ -137,19 +140,19 @@ def snapshot_named_by(file: str) -> str:
     return file
 
 
-def snapshot_facts(file: SnapshotFile) -> dict[str, Any]:
+def snapshot_facts(file: SnapshotFile) -> JsonObject:
     """What is known from the file's name and size, without reading it."""
     path = file.path if file.data is None else None
     return {"endOffset": file.end_offset, "epoch": file.epoch, "sizeBytes": file.size, "file": path}
 
 
-def segment_facts(segment: Segment) -> dict[str, Any]:
+def segment_facts(segment: Segment) -> JsonObject:
     """What is known from the file's name and size, without reading it."""
     file = segment.path if segment.data is None else None
     return {"baseOffset": segment.base_offset, "sizeBytes": segment.size, "file": file}
 
 
-def log(loaded: Loaded, redaction: Redaction) -> dict[str, Any]:
+def log(loaded: Loaded, redaction: Redaction) -> SourceFacts:
     """The facts of ``/log``: offsets, segments, and the records that are not in the image, with the reason."""
     listing = loaded.listing
     names = {
@@ -181,10 +184,10 @@ def _key(problem: Problem) -> str:
     return f"snapshot-{offset}" if problem.origin.place.in_snapshot else offset
 
 
-def _problem(problem: Problem, redaction: Redaction) -> tuple[str, dict[str, Any], Any]:
+def _problem(problem: Problem, redaction: Redaction) -> tuple[str, JsonObject, Origin]:
     """The fact of a record that is not in the image; the content of an undecoded one is redacted."""
     origin = problem.origin
-    row: dict[str, Any] = {"record": origin.record_type, "version": origin.version, "reason": problem.reason}
+    row: JsonObject = {"record": origin.record_type, "version": origin.version, "reason": problem.reason}
     if problem.undecoded is not None:
         decoded = decode_value(problem.undecoded.raw)._replace(data=None, undecoded=problem.undecoded)
         row |= redaction.record(decoded)

@@ -7,10 +7,13 @@ sentence for the user, and the file, or the key with the fault, counts as missin
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kshell.errors import SourceError, SourcePermissionError
 from kshell.sources.directory.files import BOOTSTRAP, META, Listing, Segment, SnapshotFile, is_remote, read_small
+
+if TYPE_CHECKING:
+    from kshell.json_text import JsonObject
 
 _SMALL = 1 << 20
 """The most bytes that are read of such a file; those that Kafka writes have a few hundred."""
@@ -61,7 +64,7 @@ def _fault_of_head(lines: list[str]) -> str | None:
     return None
 
 
-def quorum_state(listing: Listing, notes: Notes = None) -> dict[str, Any]:
+def quorum_state(listing: Listing, notes: Notes = None) -> JsonObject:
     """The valid keys of ``quorum-state``: leaderId, leaderEpoch, clusterId, and currentVoters, each with its voterId.
 
     Source: ``QuorumStateData.json``.

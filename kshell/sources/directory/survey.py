@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kshell.errors import DataError, SourceError
 from kshell.metadata.records import Decoded
@@ -204,7 +204,7 @@ def _count(records: DecodedRecords, types: Types) -> None:
         types[key].count = count
 
 
-def _has_unknown_tags(value: Any) -> bool:
+def _has_unknown_tags(value: object) -> bool:
     """Whether a decoded value has unknown tagged fields, at any depth."""
     if isinstance(value, dict):
         return UNKNOWN_TAGS in value or any(map(_has_unknown_tags, value.values()))

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kshell.errors import CorruptDataError, DataError
 from kshell.protocol.batches import iter_records, write_batch
@@ -168,7 +168,7 @@ class MetadataWriter:
         if path is not None:
             self.write(BOOTSTRAP, _bytes_of(path))
 
-    def manifest(self, facts: Mapping[str, Any]) -> None:
+    def manifest(self, facts: Mapping[str, object]) -> None:
         """Write ``manifest.json``, the last file: a directory without it is not complete."""
         files = [file._asdict() for file in self.files]
         text = json.dumps({**facts, "files": files}, indent=2, ensure_ascii=False) + "\n"

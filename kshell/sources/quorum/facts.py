@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.client import codes
 from kshell.client.backoff import Backoff
@@ -14,16 +14,18 @@ from kshell.errors import ConnectError, NodeError, NoLeaderError, ProtocolError,
 from kshell.protocol.messages.quorum import DESCRIBE_QUORUM
 from kshell.protocol.primitives import ZERO_UUID
 from kshell.sources.directory import describe
-from kshell.sources.source import Loaded
+from kshell.sources.source import Loaded, SourceFacts
 
 if TYPE_CHECKING:
+    from kshell.json_text import JsonObject
+    from kshell.protocol.decoder import Message
     from kshell.sources.quorum.source import QuorumSource
 
 _REQUEST = {"topics": [{"topicName": TOPIC, "partitions": [{"partitionIndex": 0}]}]}
 _NEVER = -1
 
 
-def quorum(source: QuorumSource, loaded: Loaded) -> dict[str, Any]:
+def quorum(source: QuorumSource, loaded: Loaded) -> SourceFacts:
     """The facts of ``/quorum`` for a live source: those of a directory, with the high watermark, observers and lags."""
     facts = describe.quorum(loaded)
     description = describe_quorum(source.nodes)
@@ -35,12 +37,12 @@ def quorum(source: QuorumSource, loaded: Loaded) -> dict[str, Any]:
     return facts
 
 
-def _key(replica: dict[str, Any]) -> str:
+def _key(replica: JsonObject) -> str:
     """A replica's name in the tree. Observers that are not nodes of the cluster all have the id -1."""
     return str(replica["id"])
 
 
-def describe_quorum(nodes: Nodes) -> dict[str, Any]:
+def describe_quorum(nodes: Nodes) -> JsonObject:
     """Ask the leader (or a broker, which asks the leader), and return the command's JSON object. Raises NodeError."""
     settings = nodes.settings
     backoff = Backoff(settings.retry_backoff, settings.retry_backoff_max, time.monotonic() + settings.api_timeout)
@@ -73,7 +75,7 @@ def describe_quorum(nodes: Nodes) -> dict[str, Any]:
     raise failure
 
 
-def _ask(nodes: Nodes, limit: Backoff) -> tuple[dict[str, Any], str]:
+def _ask(nodes: Nodes, limit: Backoff) -> tuple[JsonObject, str]:
     """Send one DescribeQuorum; of controllers the leader is asked, because the others refuse and do not name it."""
     connection = nodes.any(timeout=limit.seconds_left)
     if nodes.kind == CONTROLLER:
@@ -84,7 +86,7 @@ def _ask(nodes: Nodes, limit: Backoff) -> tuple[dict[str, Any], str]:
     return _describe_at(connection, limit), connection.node
 
 
-def _ask_each(nodes: Nodes, limit: Backoff) -> tuple[dict[str, Any], str]:
+def _ask_each(nodes: Nodes, limit: Backoff) -> tuple[JsonObject, str]:
     """Ask each controller if the leader is not known: the leader is the one that answers. This needs only DESCRIBE.
 
     If the leader is not among them, it is searched for with Fetch, which needs CLUSTER_ACTION.
@@ -98,11 +100,11 @@ def _ask_each(nodes: Nodes, limit: Backoff) -> tuple[dict[str, Any], str]:
     return _describe_at(connection, limit), connection.node
 
 
-def _describe_at(connection: Connection, limit: Backoff) -> dict[str, Any]:
+def _describe_at(connection: Connection, limit: Backoff) -> JsonObject:
     return connection.request(DESCRIBE_QUORUM, _REQUEST, timeout=min(connection.patience, limit.seconds_left)).body
 
 
-def _object(nodes: Nodes, partition: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+def _object(nodes: Nodes, partition: Message, body: Message) -> JsonObject:
     leader_end = max(
         (r["logEndOffset"] for r in partition["currentVoters"] if r["replicaId"] == partition["leaderId"]), default=-1
     )
@@ -117,7 +119,7 @@ def _object(nodes: Nodes, partition: dict[str, Any], body: dict[str, Any]) -> di
     }
 
 
-def _replica(replica: dict[str, Any], leader_end: int, endpoints: dict[int, list[dict[str, Any]]]) -> dict[str, Any]:
+def _replica(replica: Message, leader_end: int, endpoints: dict[int, list[Message]]) -> JsonObject:
     """A voter or an observer; its lag is in offsets behind the leader's log end. Unknown values are ``None``."""
     end = replica["logEndOffset"]
     directory = replica.get("replicaDirectoryId")
@@ -132,7 +134,7 @@ def _replica(replica: dict[str, Any], leader_end: int, endpoints: dict[int, list
     }
 
 
-def _endpoint(point: dict[str, Any]) -> dict[str, Any]:
+def _endpoint(point: Message) -> JsonObject:
     return {"name": point["name"], "host": point["host"], "port": point["port"]}
 
 

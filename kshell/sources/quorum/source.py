@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.client.address import addresses, name_of
 from kshell.client.nodes import CONTROLLER, FIRST_CONTACT, Nodes
@@ -23,7 +23,7 @@ from kshell.sources.directory.source import load_listing
 from kshell.sources.quorum.committed import Committed
 from kshell.sources.quorum.earlier_log import older_log
 from kshell.sources.quorum.observer import FetchStep, Observer
-from kshell.sources.source import Following, Loaded, Source
+from kshell.sources.source import Following, Loaded, Source, SourceFacts
 
 if TYPE_CHECKING:
     from kshell.client.settings import Settings
@@ -84,7 +84,7 @@ class QuorumSource(Source):
         with self._changed:
             return self._committed.has_news
 
-    def quorum(self, loaded: Loaded) -> dict[str, Any]:
+    def quorum(self, loaded: Loaded) -> SourceFacts:
         """The facts of ``/quorum``; only the newest state has those that the controllers report on themselves."""
         if loaded.until is not None:
             return super().quorum(loaded)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kshell.engine import tones
 from kshell.engine.result import Row
@@ -22,6 +22,7 @@ from kshell.tables.row_counts import each_key
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.json_text import JsonObject
 
 _RESOURCE_TYPE = Enumeration(RESOURCE_TYPES.values(), NEWER_ENUM)
 _PATTERN_TYPE = Enumeration(PATTERN_TYPES.values(), NEWER_ENUM)
@@ -89,7 +90,7 @@ def quota_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
             yield {**of, "key": key, "value": entry.value, "entity": dict(entity), "name": entity_segment(entity)}
 
 
-def _parts(entity: Entity) -> dict[str, Any]:
+def _parts(entity: Entity) -> JsonObject:
     """Return the three columns for the parts of an entity; ``None`` for a part that it does not have."""
     named = {kind: entity_name(name) for kind, name in entity}
     return {"user": named.get("user"), "clientId": named.get("client-id"), "ip": named.get("ip")}

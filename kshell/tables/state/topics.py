@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.engine import tones
 from kshell.engine.result import Row
@@ -42,6 +42,7 @@ from kshell.tables.selection import asked_for
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.json_text import JsonObject
     from kshell.tables.row_counts import Question, Step
     from kshell.tables.where import Predicate
 
@@ -111,7 +112,7 @@ def topic_rows(session: Session, image: Image, wanted: Wanted, min_isr: MinIsr |
     count = wanted is None or "partitions" in wanted
     for topic in by_name(image):
         name = topic.name
-        row: dict[str, Any] = {"name": name, "topicId": str(topic.id), "minIsr": least.of(name)}
+        row: JsonObject = {"name": name, "topicId": str(topic.id), "minIsr": least.of(name)}
         if deep:
             row |= _counts(topic, verdicts)
         elif count:
@@ -120,7 +121,7 @@ def topic_rows(session: Session, image: Image, wanted: Wanted, min_isr: MinIsr |
         yield row
 
 
-def _configs(session: Session, topic: str, own: Mapping[str, Entry[str]]) -> dict[str, Any]:
+def _configs(session: Session, topic: str, own: Mapping[str, Entry[str]]) -> JsonObject:
     redact = session.redaction.config
     return {key: redact("TOPIC", key, entry.value) for key, entry in sorted(own.items())}
 
@@ -144,7 +145,7 @@ def _counted(value: Partition, min_isr: int | None) -> _Counted:
 _NO_COUNTS = {"underReplicated": 0, "offline": 0, "underMinIsr": 0, "reassigning": 0}
 
 
-def _counts(topic: Topic, verdicts: Verdicts[_Counted]) -> dict[str, Any]:
+def _counts(topic: Topic, verdicts: Verdicts[_Counted]) -> JsonObject:
     counts = dict(_NO_COUNTS)
     factor = None
     name = topic.name
@@ -218,7 +219,7 @@ class _TopicOverTime:
 
     def __init__(self, session: Session, topic: Topic) -> None:
         counts = {"partitions": 0, "replicationFactor": None, **_NO_COUNTS}
-        self.row: dict[str, Any] = {"name": topic.name, "topicId": str(topic.id), **counts, "configs": {}}
+        self.row: JsonObject = {"name": topic.name, "topicId": str(topic.id), **counts, "configs": {}}
         self._session = session
         self._own: dict[str, Entry[str]] = {}
         self._factors: dict[int, int] = {}
@@ -256,10 +257,10 @@ class _TopicOverTime:
 class _SharedFields(NamedTuple):
     """The columns that all partitions with one value share."""
 
-    fields: dict[str, Any]
+    fields: JsonObject
     lists: tuple[str, ...]
     """Names of the columns that are lists."""
-    tested: dict[str, Any]
+    tested: JsonObject
     """The columns that the condition needs."""
 
 
@@ -337,7 +338,7 @@ def partition_counts(question: Question) -> Iterator[Step]:
     history, until, where = question.history, question.until, question.where
     condition_fields = asked_for(_PARTITION_FIELDS, where)
     fields_of = _ValueFields(condition_fields)
-    row: dict[str, Any] = {}
+    row: JsonObject = {}
 
     def decide(value: Partition, enough: int | None) -> bool:
         return where({**row, **fields_of(value, enough)})
@@ -378,8 +379,8 @@ class _ValueFields:
         """Whether any such column is wanted."""
         return self._needs_problems or bool(self._facts)
 
-    def __call__(self, value: Partition, min_isr: int | None) -> dict[str, Any]:
-        fields: dict[str, Any] = {}
+    def __call__(self, value: Partition, min_isr: int | None) -> JsonObject:
+        fields: JsonObject = {}
         if self._needs_problems:
             problem_names = problems(value, min_isr)
             fields = {"state": state(problem_names), "problems": problem_names, "minIsr": min_isr}
@@ -388,13 +389,13 @@ class _ValueFields:
         return fields
 
 
-def _listed(values: Iterable[Any], convert: Any = None) -> list[Any] | None:
+def _listed(values: Iterable[object], convert: Callable[[object], object] | None = None) -> list[object] | None:
     if is_unreported(values):
         return None
     return list(values) if convert is None else list(map(convert, values))
 
 
-PARTITION_VALUES: dict[str, Callable[[Partition], Any]] = {
+PARTITION_VALUES: dict[str, Callable[[Partition], object]] = {
     "leader": lambda value: reported_or_none(value.leader),
     "leaderEpoch": lambda value: value.leader_epoch,
     "partitionEpoch": lambda value: reported_or_none(value.partition_epoch),
