@@ -422,6 +422,18 @@ class TestRefused:
         assert ("configs", "TOPIC:orders") not in made.image[MISSING]
         assert len(made.notes) == 1
 
+    def test_resources_of_a_type_that_is_not_known_are_left_out_with_a_note(self, quorum: Quorum) -> None:
+        quorum.bodies["ListConfigResources"] = {
+            "configResources": [
+                {"resourceType": -96, "resourceName": "who"},
+                {"resourceType": 32, "resourceName": "readers"},
+            ]
+        }
+        made = loaded(quorum)
+        assert "UNKNOWN(-96)" in next(note for note in made.notes if "ListConfigResources" in note)
+        assert {name for kind, name in made.image["configs"] if kind == "GROUP"} == {"readers"}
+        assert not any("who" in str(resource) for resource in made.image["configs"])
+
     def test_reassignments(self, quorum: Quorum) -> None:
         quorum.on("ListPartitionReassignments", refused(DENIED))
         made = loaded(quorum)

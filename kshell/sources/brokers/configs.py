@@ -151,7 +151,13 @@ def _listed(nodes: Nodes, delta: Delta, notes: list[str]) -> list[Resource]:
             missing["configs", kind] = f"{NOT_AVAILABLE}: {error.api}: {error.reason}{acl_hint}"
         notes.append(f"configs of groups and client metrics: {error.message}{acl_hint}")
         return []
-    return [
+    listed = [
         (enum_name(RESOURCE_TYPES, item.get("resourceType", CODES["CLIENT_METRICS"])), item["resourceName"])
         for item in answer.body["configResources"]
     ]
+    if unknown := sorted({kind for kind, _ in listed if kind not in CODES}):
+        notes.append(
+            f"{answer.node}: ListConfigResources names resources of types that kshell does not know"
+            f" ({', '.join(unknown)}): their configs are left out"
+        )
+    return [(kind, name) for kind, name in listed if kind in CODES]
