@@ -31,7 +31,7 @@ def tsv_line(values: Sequence[object]) -> str:
 
 
 def _scalar(value: object) -> str:
-    """Write a value that is no string: ``""`` for null, compact JSON for nested values. It needs no escaping."""
+    """Write a value that is no string, not yet escaped: ``""`` for null, compact JSON for nested values."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -9,7 +9,7 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.groups import THOROUGH, rank, scheduler
+from tests.groups import QUICK, THOROUGH, rank, scheduler
 
 settings.register_profile(
     "kshell",
@@ -44,7 +44,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what the fast lane leaves out."""
-    if item.nodeid.startswith(THOROUGH):
+    if item.nodeid.startswith(THOROUGH) and not item.nodeid.startswith(QUICK):
         item.add_marker("thorough")
 
 

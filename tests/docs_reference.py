@@ -279,8 +279,8 @@ def next_steps() -> str:
         " condition holds for the cluster counts; names in braces are filled in, and so is where to connect. Without a"
         " command, no tool of Kafka cures the finding. Findings of single partitions write their sentences by what"
         " became of the brokers, with a command for `kafka-reassign-partitions.sh` that names brokers which run.\n",
-        "Every finding was planted on real clusters of Kafka 3.9.2, 4.0.0, 4.3.1 and 4.4.0, and what is printed was"
-        " carried out: [how, and what that does not show](../reliability.md#next-steps-on-real-clusters).\n",
+        "Findings were planted on real clusters of Kafka 3.9.2, 4.0.0, 4.3.1 and 4.4.0, and what is printed was carried"
+        " out: [which, how, and what that does not show](../reliability.md#next-steps-on-real-clusters).\n",
     ]
     for check in checks():
         lines += [f"## {check.name}\n", f"{check.level}: {check.about}.\n"]

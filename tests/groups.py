@@ -44,6 +44,9 @@ THOROUGH = (
 )  # fmt: skip
 """Many cases of one thing, two thirds of the time of the tests that need no server: ./dev fast leaves them out."""
 
+QUICK = ("tests/spark/gold/test_declared.py",)
+"""Of those, what takes a second and names what somebody who adds something has left out: ./dev fast runs it."""
+
 
 def group(test: str) -> str:
     """Return what a test shares with others: a session of Spark, or what its module sets up (for a Kafka release)."""

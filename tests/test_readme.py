@@ -45,7 +45,7 @@ def test_there_is_a_tour() -> None:
 @pytest.mark.parametrize(("command", "shown"), blocks(), ids=[command for command, _ in blocks()])
 def test_example(command: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
-    assert output(command) == shown
+    assert output(command) == shown, "python -m tests.test_readme writes README's outputs again: read git diff"
 
 
 def test_the_tour_is_legible_in_a_narrow_terminal() -> None:

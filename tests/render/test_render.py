@@ -15,7 +15,9 @@ from kshell.render import render, renderers
 
 
 def test_every_format_renders_every_kind() -> None:
-    assert tuple(FORMATS) == ("text", "wide", "record", "json", "jsonl", "yaml", "csv", "tsv", "markdown", "html")
+    assert tuple(FORMATS) == ("text", "wide", "record", "json", "jsonl", "yaml", "csv", "tsv", "markdown", "html"), (
+        "list the format here, and write tests/render/test_NAME.py, which parses what it prints"
+    )
     for fmt in FORMATS:
         assert set(renderers(fmt)) == {Text, Value, Rows, Tree, Report, Nothing}
 

@@ -53,7 +53,7 @@ class Cluster:
         self._pairs([(None, one) for one in values], self.ms - back)
 
     def control(self, pair: Pair) -> None:
-        """One control record."""
+        """One control record. A LeaderChange needs an epoch of its own, else its batch counts as damage."""
         self._pairs([pair], self.ms, control=True)
 
     def _pairs(self, pairs: list[Pair], ms: int, **more: Any) -> None:

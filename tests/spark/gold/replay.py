@@ -109,7 +109,7 @@ class Replay:
 
 
 def replay(cluster: str, records: Iterable[Record]) -> Versions:
-    """The versions of all tables that gold needs."""
+    """The versions of the silver tables that :data:`_APPLIED` knows; who needs another one adds it there."""
     state = Replay(cluster)
     for record in effective(records):
         state.at = record
