@@ -38,7 +38,7 @@ def numbers(version: str) -> tuple[int, ...]:
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param(version, marks=() if version in IN_EVERY_RUN else pytest.mark.soak)
+        pytest.param(version, marks=() if version in IN_EVERY_RUN else (pytest.mark.soak, pytest.mark.long))
         for version in sorted({*RELEASES, "3.4.1", "3.8.1"})
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import shutil
@@ -87,8 +88,12 @@ class Subject:
         return right
 
 
+BIT_STEP = int(os.environ.get("KSHELL_BIT_STEP", "1"))
+"""Of the bits, every which is flipped; no multiple of a byte, so that each byte has its turn."""
+
+
 def every_bit(raw: bytes) -> Iterator[tuple[int, int]]:
-    return ((place, bit) for place in range(len(raw)) for bit in range(8))
+    return ((place // 8, place % 8) for place in range(0, len(raw) * 8, BIT_STEP))
 
 
 def placed(source: Path, to: Path, *, epochs: bool = True, cut: int | None = None, name: str | None = None) -> Path:
