@@ -29,12 +29,14 @@ def read(path: str, holds: str, most: int, hint: str) -> dict[str, Any] | None:
     """Return a file's content; ``None`` if there is none. Raises UsageError, which calls the content ``holds``."""
     try:
         # Nonblocking: opening a named pipe of that name would otherwise wait forever.
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8") as file:
+        with open(path, encoding="utf-8", opener=lambda name, _: os.open(name, os.O_RDONLY | os.O_NONBLOCK)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise damaged(path, holds, hint)
             stored = json.loads(file.read(most))
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except IsADirectoryError:
+        raise damaged(path, holds, hint) from None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError):

@@ -66,7 +66,11 @@ def run(session: Session, args: DiffArguments) -> Result:
         raise UsageError("diff: --json-patch is always complete: it takes no --where", hint="a PATH narrows it")
     place = _place(session, args.path)
     old = _operand(session, args.a)
-    new = _operand(session, args.b, may_begin_late=False)
+    try:
+        new = _operand(session, args.b, may_begin_late=False)
+    except BaseException:
+        _close(session, old)
+        raise
     try:
         below_home(new.root, place, "diff")
         comparison = TreeComparison(old, new, place, ignore_epochs=args.ignore_epochs)
@@ -84,9 +88,14 @@ def run(session: Session, args: DiffArguments) -> Result:
         result.exit_code = max(result.exit_code, old.exit_code(), new.exit_code(), unknown)
         return result
     finally:
-        for side in (old, new):
-            if side.source is not session.source:
-                side.source.close()
+        _close(session, old, new)
+
+
+def _close(session: Session, *sides: Session) -> None:
+    """Close the sources that were opened for the comparison."""
+    for side in sides:
+        if side.source is not session.source:
+            side.source.close()
 
 
 def _is_content(session: Session, args: DiffArguments, old: Session, new: Session, place: Segments) -> bool:

@@ -107,7 +107,7 @@ def run(session: Session, args: WhyArguments) -> Result:
         if found.partition is None:
             result = _topic(then, story, found.topic, first)
         else:
-            result = _partition(session, story, found.topic, found.partition, first)
+            result = _partition(then, story, found.topic, found.partition, first)
     if then is not session:
         session.remarks += then.problems()
         result.exit_code = then.exit_code() if then.is_loaded else EXIT_OK

@@ -95,7 +95,9 @@ def snapshot_to_read(listing: Listing, name: str | None) -> SnapshotFile | None:
     found = snapshot_named(listing, name)
     if found is None:
         there = ", ".join(map(snapshot_id, listing.snapshots))
-        raise CommandError(f"{name}: no such snapshot", hint=f"there is {there}" if there else "there are none")
+        raise CommandError(
+            f"{name}: no such snapshot", hint=f"the snapshots are {there}" if there else "there are none"
+        )
     return found
 
 

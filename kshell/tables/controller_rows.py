@@ -47,7 +47,8 @@ def _ask_quorum(session: Session, nodes: Nodes) -> dict[int, JsonObject]:
     try:
         return _of_quorum(nodes)
     except AuthorizationError as error:
-        session.remarks.append(f"{error.message}: only registered controllers are shown; {error.hint}")
+        hint = f"; {error.hint}" if error.hint else ""
+        session.remarks.append(f"{error.message}: only the controllers that the log names are shown{hint}")
         return {}
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import kshell
 from kshell.engine.session import Session
-from kshell.errors import NoSuchPathError, OutOfReachError, UsageError
+from kshell.errors import KshellError, NoSuchPathError, OutOfReachError, UsageError
 from kshell.history.diff import Change, TreeComparison
 from kshell.history.records import changed_parts
 from kshell.metadata.families.topics import TOPICS
@@ -132,6 +132,16 @@ def test_loaded_by_itself_or_out_of_the_past_is_the_same() -> None:
     node = recorded(log_from_zero=True)[-1]
     last = at(node).last
     assert check(Session(at(node).source, show_secrets=True, until=last), at(node).session(last)) == 0
+
+
+def test_a_source_is_closed_if_the_other_cannot_be_opened(
+    sample: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[str] = []
+    monkeypatch.setattr(DirectorySource, "close", lambda self: closed.append(self.name))
+    with pytest.raises(KshellError):
+        run(sample, f"diff {demo_directory()} {tmp_path}/nothing")
+    assert closed == [str(demo_directory())]
 
 
 def test_exit_codes(sample: Session) -> None:

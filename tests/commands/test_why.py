@@ -406,5 +406,5 @@ def test_since_an_offset_goes_by_the_records_own_also_inside_a_transaction(tmp_p
 def test_a_node_in_two_words_is_pointed_to_its_own_name(sample: Session) -> None:
     with pytest.raises(CommandError) as raised:
         run(sample, "why broker 3")
-    assert raised.value.hint == "the broker is `why broker-3`"
+    assert raised.value.hint == "write `why broker-3` for the broker"
     assert run(sample, "why broker-3").exit_code == 0

@@ -422,6 +422,17 @@ class TestRefused:
         assert ("configs", "TOPIC:orders") not in made.image[MISSING]
         assert len(made.notes) == 1
 
+    def test_a_sensitive_value_that_a_node_sends_all_the_same_is_not_taken(self, quorum: Quorum) -> None:
+        def send(body: Message) -> None:
+            for result in body["results"]:
+                if (result["resourceType"], result["resourceName"]) == (2, "orders"):
+                    result["configs"].append(config("plain.name", "hunter2", 1, isSensitive=True))
+
+        quorum.on("DescribeConfigs", faults.change(send))
+        made = loaded(quorum)
+        assert value(made.image, "/configs/TOPIC:orders/plain.name", show_secrets=True) == REDACTED
+        assert value(made.image, "/configs/TOPIC:orders/retention.ms") == "5"
+
     def test_resources_of_a_type_that_is_not_known_are_left_out_with_a_note(self, quorum: Quorum) -> None:
         quorum.bodies["ListConfigResources"] = {
             "configResources": [

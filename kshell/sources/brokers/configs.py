@@ -78,7 +78,7 @@ def _type(item: Message) -> str:
 
 
 def set_here(described: Described) -> Iterator[tuple[str, str]]:
-    """(key, value) of each config that was set for exactly this resource; sensitive values are redacted.
+    """(key, value) of each config that was set for exactly this resource; of sensitive ones the value is never taken.
 
     A config may get its value from another key (``log.retention.hours`` from ``log.retention.ms``), so the synonyms
     are read: they say which key was set. Their values are as the user wrote them, not as the node interprets them.
@@ -86,7 +86,7 @@ def set_here(described: Described) -> Iterator[tuple[str, str]]:
     for entry in described.entries:
         setting = own_setting(described.resource, entry)
         if setting is not None and (entry.is_sensitive or setting.value is not None):
-            yield entry.name, REDACTED if setting.value is None else setting.value
+            yield entry.name, REDACTED if entry.is_sensitive or setting.value is None else setting.value
 
 
 def write(delta: Delta, described: Iterable[Described], notes: list[str]) -> None:

@@ -72,6 +72,11 @@ def _of_partitions(scope: Scope, topic: str, clusters: Sequence[str], of: int) -
                  "offlineMs": HOUR, "underMinIsrMs": 2 * HOUR, "assumedMs": 1, "partitions": 6}
                 for name in clusters for month in ("2026-01", "2026-02")
             ],
+            "last_month": [
+                {"month": "2026-02", "name": name, "availability": 0.98765, "writeAvailability": 0.9,
+                 "bad": len(clusters)}
+                for name in clusters[:3]
+            ],
             "partitions": [here | {"offlineMs": HOUR, "underMinIsrMs": 2 * HOUR, "availability": 0.99}],
         },
         "episodes": {

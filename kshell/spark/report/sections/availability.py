@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from kshell.engine.result import Row
 from kshell.plots.pictures.availability import percent
 from kshell.spark.report.queries import in_cluster, top_rows, total_of
 from kshell.spark.report.section import (
@@ -19,6 +20,8 @@ from kshell.spark.report.section import (
 
 _MAX_LINES = 30
 _GOOD = 0.999
+_NAMED = 3
+"""How many of the clusters that were least available in the last month are named."""
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
@@ -37,10 +40,16 @@ def queries(scope: Scope) -> Mapping[str, str]:
             ),
             shown AS (
                 SELECT * FROM worst WHERE scope = 'cluster' OR least < 1
-                ORDER BY scope = 'cluster' DESC, least, leastWrite, scope, name LIMIT {_MAX_LINES}
+                ORDER BY scope = 'cluster' DESC, least NULLS LAST, leastWrite, scope, name LIMIT {_MAX_LINES}
             )
             SELECT month, scope, name, availability, writeAvailability, offlineMs, underMinIsrMs, assumedMs, partitions
             FROM recent JOIN shown USING (scope, name) ORDER BY scope = 'cluster' DESC, scope, name, month
+        """,
+        "last_month": f"""
+            WITH known AS (SELECT * FROM {{availability}} WHERE scope = 'cluster' AND availability IS NOT NULL)
+            SELECT month, name, availability, writeAvailability, count_if(availability < {_GOOD}) OVER () AS bad
+            FROM known WHERE month = (SELECT max(month) FROM known)
+            ORDER BY availability, writeAvailability, name LIMIT {_NAMED}
         """,
         "partitions": top_rows(
             "clusterId, topic, partition, sum(offlineMs) AS offlineMs, sum(underMinIsrMs) AS underMinIsrMs,"
@@ -55,23 +64,21 @@ def queries(scope: Scope) -> Mapping[str, str]:
 def describe(scope: Scope, answers: Answers) -> SectionContent:
     """Say which share of the time partitions could be read and written in the last month, and list the worst."""
     months = [row for row in answers["months"] if row["availability"] is not None]
-    if not months:
-        return SectionContent("No time is covered: the log has no partitions, or ends with the record that made them.")
-    last = max(row["month"] for row in months)
-    now = sorted(
-        (row for row in months if row["scope"] == "cluster" and row["month"] == last),
-        key=lambda row: (row["availability"], row["writeAvailability"]),
-    )
+    if not months or not answers["last_month"]:
+        return SectionContent("No time is covered: the log has no partitions, or ends with the one that created them.")
+    least_available = answers["last_month"]
+    worst = least_available[0]
+    last = str(worst["month"])
     assumed = any(row["assumedMs"] for row in months)
     lead = f"In {last}, " + (
-        f"the least available cluster had leaders for {percent(now[0]['availability'])} of partition time."
+        f"the least available cluster had leaders for {percent(worst['availability'])} of partition time."
         if scope.is_fleet
-        else f"partitions had a leader for {percent(now[0]['availability'])} of their time, and enough in-sync replicas"
-        f" for {percent(now[0]['writeAvailability'])}."
+        else f"partitions had a leader for {percent(worst['availability'])} of their time, and enough in-sync replicas"
+        f" for {percent(worst['writeAvailability'])}."
     )
-    lead += " Where the log does not tell min.insync.replicas, 1 was taken." if assumed else ""
+    lead += " Where the log does not tell min.insync.replicas, 1 is assumed." if assumed else ""
     return SectionContent(
-        lead, (SectionDrawing(months),), tuple(_tables(scope, answers)), tuple(_attention(scope, last, now))
+        lead, (SectionDrawing(months),), tuple(_tables(scope, answers)), tuple(_attention(scope, last, least_available))
     )
 
 
@@ -89,18 +96,21 @@ def _tables(scope: Scope, answers: Answers) -> list[SectionTable]:
     )
     return [
         SectionTable(
-            "Partitions that were offline the longest, of the months in which they were", columns, rows, total_of(rows)
+            "Partitions that were offline the longest, over the months in which they were under min ISR",
+            columns,
+            rows,
+            total_of(rows),
         )
     ]
 
 
-def _attention(scope: Scope, last: str, now: list[Mapping[str, object]]) -> list[Attention]:
-    bad = [row for row in now if float(str(row["availability"])) < _GOOD]
+def _attention(scope: Scope, last: str, least_available: Sequence[Row]) -> list[Attention]:
+    bad = [row for row in least_available if row["availability"] < _GOOD]
     if not bad:
         return []
-    worst = percent(float(str(bad[0]["availability"])))
-    where = f"in {last}" + (f": {', '.join(str(row['name']) for row in bad[:3])}" if scope.is_fleet else "")
-    message = "of partition time had a leader" + (f" in the worst of {len(bad):,} clusters" if len(bad) > 1 else "")
+    worst, count = percent(bad[0]["availability"]), bad[0]["bad"]
+    where = f"in {last}" + (f": {', '.join(str(row['name']) for row in bad)}" if scope.is_fleet else "")
+    message = "of partition time had a leader" + (f" in the worst of {count:,} clusters" if count > 1 else "")
     return [Attention("warning", worst, message, where)]
 
 
