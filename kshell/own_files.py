@@ -16,7 +16,7 @@ _HOMES = {"XDG_CONFIG_HOME": (".config",), "XDG_STATE_HOME": (".local", "state")
 VERSION = 1
 
 
-def place(environment: Mapping[str, str], variable: str, name: str) -> str | None:
+def path_of(environment: Mapping[str, str], variable: str, name: str) -> str | None:
     """Return the path of the file ``name`` below ``variable`` (of the XDG specification); ``None`` without a home."""
     base = environment.get(variable, "")
     if not os.path.isabs(base):  # the XDG specification says to ignore a relative path
@@ -25,30 +25,30 @@ def place(environment: Mapping[str, str], variable: str, name: str) -> str | Non
     return os.path.join(base, "kshell", name) if base else None
 
 
-def read(path: str, holds: str, most: int, hint: str) -> dict[str, Any] | None:
-    """Return a file's content; ``None`` if there is none. Raises UsageError, which calls the content ``holds``."""
+def read(path: str, content_name: str, max_chars: int, hint: str) -> dict[str, Any] | None:
+    """Return a file's content; ``None`` if there is none. Raises UsageError, which names the content."""
     try:
         # Nonblocking: opening a named pipe of that name would otherwise wait forever.
         with open(path, encoding="utf-8", opener=lambda name, _: os.open(name, os.O_RDONLY | os.O_NONBLOCK)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise damaged(path, holds, hint)
-            stored = json.loads(file.read(most))
+                raise unreadable(path, content_name, hint)
+            stored = json.loads(file.read(max_chars))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except IsADirectoryError:
-        raise damaged(path, holds, hint) from None
+        raise unreadable(path, content_name, hint) from None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError):
-        raise damaged(path, holds, hint) from None
+        raise unreadable(path, content_name, hint) from None
     if not isinstance(stored, dict) or stored.get("version") != VERSION:
-        raise damaged(path, holds, hint)
+        raise unreadable(path, content_name, hint)
     return stored
 
 
-def damaged(path: str, holds: str, hint: str) -> UsageError:
+def unreadable(path: str, content_name: str, hint: str) -> UsageError:
     """Return the error for a file that kshell did not write."""
-    return UsageError(f"{path}: not a file of {holds} that this kshell can read", hint=hint)
+    return UsageError(f"{path}: not a file of {content_name} that this kshell can read", hint=hint)
 
 
 def write(path: str, stored: Mapping[str, object]) -> None:

@@ -83,7 +83,7 @@ class Contexts:
 
 def file_path(environment: Mapping[str, str]) -> str | None:
     """Return ``$XDG_CONFIG_HOME/kshell/contexts.json``, or that below ``~/.config``; ``None`` without a home."""
-    return own_files.place(environment, "XDG_CONFIG_HOME", "contexts.json")
+    return own_files.path_of(environment, "XDG_CONFIG_HOME", "contexts.json")
 
 
 def load(environment: Mapping[str, str]) -> Contexts:
@@ -98,12 +98,12 @@ def load(environment: Mapping[str, str]) -> Contexts:
 def _loaded(path: str, stored: JsonObject) -> Contexts:
     contexts = Contexts(path)
     if not isinstance(stored.get("contexts"), dict):
-        raise own_files.damaged(path, _HOLDS, _MOVE)
+        raise own_files.unreadable(path, _HOLDS, _MOVE)
     for name, fields in stored["contexts"].items():
         if not isinstance(fields, dict) or not all(
             value is None or isinstance(value, str) for value in fields.values()
         ):
-            raise own_files.damaged(path, _HOLDS, _MOVE)
+            raise own_files.unreadable(path, _HOLDS, _MOVE)
         kind = next((kind for kind in _KINDS if fields.get(_KEYS[kind])), None)
         contexts.named[name] = Context(name, kind, fields[_KEYS[kind]] if kind else None, fields.get("config"))
     current = stored.get("current")

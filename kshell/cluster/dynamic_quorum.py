@@ -1,7 +1,8 @@
 """Whether a static quorum can become a dynamic one (KIP-853), and what is missing: for ``quorum --can-upgrade``.
 
 An active controller of Kafka 4.1 or later raises kraft.version from 0 to 1 (KAFKA-16907) if every node supports 1 and
-every voter has sent it its directory id and versions. Earlier controllers accept the command, and nothing happens.
+every voter has sent it its directory id and versions. Earlier controllers accept the command without an error,
+but leave the quorum static.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from kshell.engine.result import Row
     from kshell.json_text import JsonObject
 
-_LEVEL = "kraftVersion"
+_PRESENT_STATE = "kraftVersion"
 _COMMAND = "kafka-features.sh upgrade --feature kraft.version=1"
 
 
@@ -30,7 +31,7 @@ class QuorumRequirement(NamedTuple):
     evidence: str
     next_step: str | None = None
     command: str | None = None
-    counts: bool = True
+    is_required: bool = True
     """Whether the upgrade depends on it. False for what nobody can check, or what is to be done after the upgrade."""
 
     def row(self) -> Row:
@@ -54,13 +55,17 @@ def requirements(cluster: ClusterFeatures, quorum: JsonObject | None, tools: Kaf
     """
     level = cluster.finalized.get(KRAFT_VERSION, 0)
     if level:
-        return [QuorumRequirement(_LEVEL, True, f"the quorum is dynamic already: kraft.version {level} is finalized")]
+        return [
+            QuorumRequirement(
+                _PRESENT_STATE, True, f"the quorum is dynamic already: kraft.version {level} is finalized"
+            )
+        ]
     needed = list(_needed(cluster, quorum))
-    is_possible = all(one.fulfilled for one in needed if one.counts)
+    is_possible = all(one.fulfilled for one in needed if one.is_required)
     static = "the quorum is static: kraft.version 0 is finalized"
     command = tools.fill(_COMMAND, {}) if is_possible else None
     step = f"make it dynamic: {command}" if command else "see what is missing below"
-    return [QuorumRequirement(_LEVEL, None, static, step, command, counts=False), *needed]
+    return [QuorumRequirement(_PRESENT_STATE, None, static, step, command, is_required=False), *needed]
 
 
 def _needed(cluster: ClusterFeatures, quorum: JsonObject | None) -> Iterator[QuorumRequirement]:
@@ -88,7 +93,7 @@ def _needed(cluster: ClusterFeatures, quorum: JsonObject | None) -> Iterator[Quo
         "which properties the nodes have is not in the metadata",
         "afterwards set controller.quorum.bootstrap.servers in place of controller.quorum.voters on every node, with"
         " its next restart",
-        counts=False,
+        is_required=False,
     )
 
 
@@ -96,7 +101,7 @@ def _voters(quorum: JsonObject | None) -> QuorumRequirement:
     """Whether every voter fetches: one that does has sent its directory id and versions before (UpdateRaftVoter)."""
     if quorum is None:
         return QuorumRequirement(
-            "voters", None, "whether every voter runs is known only to a running quorum (-q)", counts=False
+            "voters", None, "whether every voter runs is known only to a running quorum (-q)", is_required=False
         )
     now = max((voter["lastFetchTimestamp"] or 0 for voter in quorum["voters"]), default=0)
     late = [

@@ -21,7 +21,7 @@ from kshell.history.diff import (
     REMOVED,
     TreeComparison,
     counts,
-    is_double,
+    repeats_by_name,
     unknown_subtrees,
 )
 from kshell.history.diff_by_content import by_content, readable
@@ -44,7 +44,7 @@ _STAT = (Column("type", type="string"), *(Column(name, type="int64") for name in
 _SIGNS = {ADDED: "+", REMOVED: "-", CHANGED: "~"}
 _CONTEXT = "context:"
 _BY_CONTENT, _BY_ID = "content", "id"
-_LEFT_OUT = "content is compared; --by id compares ids, epochs, addresses, offsets, salts and keys, too"
+_CONTENT_ONLY = "content is compared; --by id compares ids, epochs, addresses, offsets, salts and keys, too"
 
 
 class DiffArguments(Arguments):
@@ -67,7 +67,7 @@ def run(session: Session, args: DiffArguments) -> Result:
     place = _place(session, args.path)
     old = _operand(session, args.a)
     try:
-        new = _operand(session, args.b, may_begin_late=False)
+        new = _operand(session, args.b, clamp_to_log_start=False)
     except BaseException:
         _close(session, old)
         raise
@@ -109,14 +109,14 @@ def _is_content(session: Session, args: DiffArguments, old: Session, new: Sessio
                 f"diff: {subject} is about ids, which --by content leaves out", hint="--by id compares them"
             )
         if is_content:
-            session.remarks.append(_LEFT_OUT)
+            session.remarks.append(_CONTENT_ONLY)
         return is_content
     if needs_ids or old.source is new.source:
         return False
     clusters = [_cluster_id(side) for side in (old, new)]
     if None in clusters or clusters[0] == clusters[1]:
         return False
-    session.remarks.append(f"two clusters, {clusters[0]} and {clusters[1]}: {_LEFT_OUT}")
+    session.remarks.append(f"two clusters, {clusters[0]} and {clusters[1]}: {_CONTENT_ONLY}")
     return True
 
 
@@ -135,17 +135,19 @@ def _result(args: DiffArguments, comparison: TreeComparison, place: Segments, *,
         return result
     every = comparison.changes()
     every = by_content(every) if is_content else every
-    choices = [(change, args.where is None or bool(args.where(change.row()))) for change in every]
-    changes = [change for change, is_chosen in choices if is_chosen]
-    code = EXIT_FINDING if choices else EXIT_OK
+    marked_changes = [(change, args.where is None or bool(args.where(change.row()))) for change in every]
+    changes = [change for change, is_chosen in marked_changes if is_chosen]
+    code = EXIT_FINDING if marked_changes else EXIT_OK
     if args.stat:
         return Rows(_STAT, counts(iter(changes), place), exit_code=code)
     result = diff_rows((change.row() for change in changes), code)
     if place[: len(TOPICS_BY_ID)] != TOPICS_BY_ID:
-        result.page = _PAGE._replace(double=_is_by_id)
-    single = [(change, is_chosen) for change, is_chosen in choices if not is_double(change.path, place)]
-    told = readable(single) if is_content else (change for change, is_chosen in single if is_chosen)
-    result.readable = diff_rows((change.row() for change in told), code)
+        result.page = _PAGE._replace(repeats=_is_by_id)
+    without_repeats = [
+        (change, is_chosen) for change, is_chosen in marked_changes if not repeats_by_name(change.path, place)
+    ]
+    shown = readable(without_repeats) if is_content else (change for change, is_chosen in without_repeats if is_chosen)
+    result.readable = diff_rows((change.row() for change in shown), code)
     return result
 
 
@@ -189,10 +191,10 @@ def _place(session: Session, path: str | None) -> Segments:
     return split(unescape(path), session.cwd) or HOME
 
 
-def _operand(session: Session, operand: str, *, may_begin_late: bool = True) -> Session:
+def _operand(session: Session, operand: str, *, clamp_to_log_start: bool = True) -> Session:
     """The session of an operand: an existing path or ``context:NAME`` is a source, all else is a point in time.
 
-    ``may_begin_late``: whether a duration that reaches before the log's start stands for the log's start.
+    ``clamp_to_log_start``: whether a duration that reaches before the log's start stands for the log's start.
     """
     if session.is_confined or not (
         operand.startswith(_CONTEXT) or os.sep in operand or os.path.exists(local_path(operand))
@@ -203,7 +205,7 @@ def _operand(session: Session, operand: str, *, may_begin_late: bool = True) -> 
             oldest = oldest_before_now(session.source.listing(full_log=True))
             if oldest is None:
                 raise
-            if may_begin_late and is_duration_before(operand):
+            if clamp_to_log_start and is_duration_before(operand):
                 session.remarks.append(
                     f"{operand}: {error.message}; compared from offset {oldest} on, so all that exists now is shown"
                     " as added: --stat counts the changes, `log` lists them in order"

@@ -9,7 +9,17 @@ from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Ta
 from kshell.engine.result import Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.errors import DataError
-from kshell.history.records import COLUMNS, NO_OP, TYPE_FLAG, Touched, place_of, row_at, summary, touched_paths, when
+from kshell.history.records import (
+    COLUMNS,
+    NO_OP,
+    TYPE_FLAG,
+    Touched,
+    place_of,
+    record_row_with_path,
+    summary,
+    touched_paths,
+    when,
+)
 from kshell.metadata.image import EMPTY
 from kshell.metadata.records import decode_record
 from kshell.metadata.tracking import Tracker
@@ -113,7 +123,7 @@ class _Events:
             record = LogRecord(raw.offset, batch.epoch, raw.timestamp, decoded, file, batch.position)
             touched = touched_paths(self._tracker, record)
             if since.includes(raw.offset, raw.timestamp) and self._is_wanted(decoded.name, touched):
-                yield row_at(self._session, record, next(iter(touched), None))
+                yield record_row_with_path(self._session, record, next(iter(touched), None))
 
     def _is_wanted(self, name: str, touched: list[Touched]) -> bool:
         if self._types and name not in self._types:

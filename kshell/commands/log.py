@@ -30,7 +30,7 @@ from kshell.history.records import (
     conclude,
     only,
     place_of,
-    row_at,
+    record_row_with_path,
     summary,
     when,
     with_paths,
@@ -211,7 +211,7 @@ class _Search:
             near = touched if place is None else [change for change in touched if is_under(change.path, place)]
             if place is not None and not near:
                 continue
-            row = row_at(self._session, record, next(iter(near), None))
+            row = record_row_with_path(self._session, record, next(iter(near), None))
             if (grep is None or _matches(grep, row)) and (where is None or where(row)):
                 yield row
 

@@ -30,8 +30,8 @@ _PROBLEM_DESCRIPTIONS = {
     "reassigning": "to which replicas are being added, or from which removed",
     "unclean": "that recover from an unclean leader election",
 }
-_MOVING = {"addingReplicas": 0, "removingReplicas": 0}
-_CAN_LEAD = {"replicas": 0, "elr": 0, "leader": 1, "isr": 1}
+_REASSIGNING_COLUMNS = {"addingReplicas": 0, "removingReplicas": 0}
+_OFFLINE_COLUMNS = {"replicas": 0, "elr": 0, "leader": 1, "isr": 1}
 """Columns for offline partitions, most important first: leader and ISR, which are empty, are dropped before others."""
 
 
@@ -53,8 +53,8 @@ def _depends_on_min_isr(where: Predicate) -> bool:
     if "minIsr" in fields:
         return True
     named = where.words.intersection(PROBLEMS)
-    of_others = {OFFLINE} if "state" in fields else set(PROBLEMS) - _OF_MIN_ISR
-    return not fields.isdisjoint(("state", "problems")) and not (named and named <= of_others)
+    independent_problems = {OFFLINE} if "state" in fields else set(PROBLEMS) - _OF_MIN_ISR
+    return not fields.isdisjoint(("state", "problems")) and not (named and named <= independent_problems)
 
 
 class PartitionsArguments(MinIsrRowArguments):
@@ -79,8 +79,8 @@ def run(session: Session, args: PartitionsArguments) -> Result:
         return partition_rows(session, image, wanted, least, problems, args.where)
 
     spares = {
-        **(_MOVING if args.reassigning else {}),
-        **(_CAN_LEAD if args.offline else {}),
+        **(_REASSIGNING_COLUMNS if args.reassigning else {}),
+        **(_OFFLINE_COLUMNS if args.offline else {}),
         **({"minIsr": 0} if is_chosen_by_min_isr else {}),
     }
     return min_isr_answer(session, args, _with(TABLE, spares), make, needs_min_isr=needs_min_isr)

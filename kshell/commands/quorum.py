@@ -79,7 +79,7 @@ def _can_upgrade(session: Session) -> Result:
     nodes = session.source.nodes
     told = None if nodes is None or session.until is not None else _of_nodes(nodes)
     needed = requirements(found, told, kafka_tools(session, found))
-    code = code_of_verdicts(one.fulfilled for one in needed if one.counts)
+    code = code_of_verdicts(one.fulfilled for one in needed if one.is_required)
     return Rows(columns(_REQUIREMENT), [one.row() for one in needed], exit_code=code)
 
 

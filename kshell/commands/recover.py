@@ -19,7 +19,7 @@ from kshell.engine.result import Report, Result, Row, Rows, Section, typed
 from kshell.engine.staging import new_directory, require_empty
 from kshell.engine.walk import counted, names_and_values
 from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, UsageError
-from kshell.history.records import row_of
+from kshell.history.records import record_row
 from kshell.metadata.families.cluster import BROKERS
 from kshell.metadata.families.quorum import KRAFT_VERSION, QUORUM
 from kshell.metadata.metadata_version import FEATURE, version_name
@@ -273,7 +273,7 @@ class _Plan:
         for copy, first, last in ranges:
             if max(first, start) < min(last, end):
                 for record in log_records(copy.source, start=max(first, start), until=min(last, end) - 1):
-                    yield {"copy": copy.path, **row_of(self.session, record)}
+                    yield {"copy": copy.path, **record_row(self.session, record)}
 
     def recovery(self, voter: Voter | None, place: str | None) -> RecoverySteps:
         """The instructions for starting with this voter. If it is a broker, too, it keeps its directory id."""

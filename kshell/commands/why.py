@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from kshell.json_text import JsonObject
 
 _WIDE = frozenset(column.name for column in COLUMNS) - {"offset", "time", "what", "leader", "isr", "elr", "replicas"}
-_PEOPLE = ("offset", "time", "leader", "isr", "elr", "replicas", "what")
+_TEXT_COLUMNS = ("offset", "time", "leader", "isr", "elr", "replicas", "what")
 _BROKERS = typed(
     "id:int32 status:string sinceOffset:int64 sinceTime:timestamp sinceTimeMs:int64 inReplicas:boolean inIsr:boolean"
     " inElr:boolean"
@@ -73,7 +73,7 @@ _BROKER_SPARED = {"sinceTime": 1, "inReplicas": 2, "status": -1}
 _TONE = {"state": tones.state}
 _TITLES = {"sentence": "now", "nextStep": "next", "lastResort": "last resort"}
 """Keys of the closing section whose text goes first in text output -> their titles there."""
-_TONES = frozenset(("leader-lost", "unclean-election", "deleted"))
+_BAD_PARTITION_EVENTS = frozenset(("leader-lost", "unclean-election", "deleted"))
 
 
 _NODE = re.compile(r"(broker|controller)-([0-9]{1,9})")
@@ -102,7 +102,7 @@ def run(session: Session, args: WhyArguments) -> Result:
         tell = _broker if node[1] == "broker" else _controller
         result = tell(then, story, int(node[2]), first)
     else:
-        _refuse_parted_node(story, args)
+        _refuse_node_in_two_words(story, args)
         found = partition_or_topic(then, story, _partition_word(args))
         if found.partition is None:
             result = _topic(then, story, found.topic, first)
@@ -114,7 +114,7 @@ def run(session: Session, args: WhyArguments) -> Result:
     return result
 
 
-def _refuse_parted_node(story: Story, args: WhyArguments) -> None:
+def _refuse_node_in_two_words(story: Story, args: WhyArguments) -> None:
     """Raise CommandError for ``broker 3``, which should be ``broker-3``, unless there is a topic ``broker``."""
     if args.number is not None and args.target in ("broker", "controller") and args.target not in story.names():
         node = f"{args.target}-{args.number}"
@@ -231,7 +231,7 @@ def _answer_first(key: str, title: str, about: JsonObject, story: list[Section],
     return Report([Section(key, title, answer), *rest], is_answer_first=True)
 
 
-_BAD = frozenset(
+_BAD_NODE_AND_TOPIC_EVENTS = frozenset(
     ("broker-fenced", "broker-unregistered", "broker-directory-lost", "leader-lost", "unclean-election", "deleted")
 )
 
@@ -239,7 +239,7 @@ _BAD = frozenset(
 def _events_shown(events: Rows) -> Section:
     """The events for text output: columns for programs are wide, and what happened is the last of the others."""
     rows = [
-        {**row, "what": StyledText(row["what"], "error") if row["event"] in _BAD else row["what"]}
+        {**row, "what": StyledText(row["what"], "error") if row["event"] in _BAD_NODE_AND_TOPIC_EVENTS else row["what"]}
         for row in events.rows
     ]
     if not rows:
@@ -371,7 +371,7 @@ def _brokers(story: Story, held: Partitions) -> list[Row]:
     for broker in [*last.replicas, *sorted(named_brokers(last).difference(last.replicas))]:
         known = story.broker(broker)
         status = broker_status(known[-1].value if known else None)
-        run = _last_run(known, status)
+        run = _status_since(known, status)
         at = run if run is not None and run.since >= 0 else None
         rows.append(
             {
@@ -388,7 +388,7 @@ def _brokers(story: Story, held: Partitions) -> list[Row]:
     return rows
 
 
-def _last_run(known: Brokers, status: str) -> Revision[Broker] | None:
+def _status_since(known: Brokers, status: str) -> Revision[Broker] | None:
     """The revision since which a broker has had its present status without interruption."""
     return holds_since(known, lambda one: broker_status(one) == status)
 
@@ -396,7 +396,7 @@ def _last_run(known: Brokers, status: str) -> Revision[Broker] | None:
 def _readable(title: str, about: JsonObject, rows: list[Row], brokers: list[Row], closing: JsonObject) -> Report:
     """The text output for a partition: in each line of the events, what happened comes last."""
     columns = (
-        *(Column(name, prose=name == "what") for name in _PEOPLE),
+        *(Column(name, prose=name == "what") for name in _TEXT_COLUMNS),
         *(Column(name, wide=True) for name, *_ in COLUMNS if name in _WIDE),
     )
     events = Rows(columns, [_shown(row) for row in rows])
@@ -409,7 +409,7 @@ def _readable(title: str, about: JsonObject, rows: list[Row], brokers: list[Row]
 
 def _shown(row: Row) -> Row:
     leader = StyledText("none", "error") if row["leader"] == -1 else row["leader"]
-    what = StyledText(row["what"], "error") if row["event"] in _TONES else row["what"]
+    what = StyledText(row["what"], "error") if row["event"] in _BAD_PARTITION_EVENTS else row["what"]
     return {**row, "leader": leader, "what": what}
 
 

@@ -70,7 +70,7 @@ class _Answering:
             self._set(self._some)
             yield row
 
-    def settle(self) -> None:
+    def determine_exit_code(self) -> None:
         """Read the first row if none was read yet, so that the exit code is known."""
         if not self._has_row:
             next(iter(self), None)
@@ -80,10 +80,10 @@ class _Answering:
             self._result.exit_code = code
 
 
-def settle(result: Result) -> None:
+def determine_exit_code(result: Result) -> None:
     """Determine the exit code of an answer by rows after its output was closed (``| head``) before they were read."""
     if isinstance(result, Rows) and isinstance(result.rows, _Answering):
-        result.rows.settle()
+        result.rows.determine_exit_code()
 
 
 def meaning_of_no(command: Command) -> str:

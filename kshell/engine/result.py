@@ -141,13 +141,13 @@ class PageLayout(NamedTuple):
     """How an HTML page shows rows whose own columns would read badly there: with other ``columns``.
 
     ``row`` makes a row of the page out of a row; a value may be a list of :class:`Difference`. Rows for which
-    ``double`` is true only repeat others: they are counted, not shown. The values of ``fold`` columns group adjacent
+    ``repeats`` is true only repeat others: they are counted, not shown. The values of ``fold`` columns group adjacent
     rows into blocks that can be folded. Functions must be those of a module, so that rows can be pickled.
     """
 
     columns: tuple[Column, ...]
     row: Callable[[Row], Row] | None = None
-    double: Callable[[Row], bool] | None = None
+    repeats: Callable[[Row], bool] | None = None
     fold: tuple[str, ...] = ()
 
 

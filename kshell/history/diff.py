@@ -244,13 +244,13 @@ def counts(changes: Iterator[Change], place: Segments) -> list[Row]:
     """Return one row per leaf type: how many were added, removed and changed. Topics count once, below ``byName``."""
     table: dict[str, dict[str, int]] = {}
     for change in changes:
-        if is_double(change.path, place) or (change.type == "topicId" and change.change != CHANGED):
+        if repeats_by_name(change.path, place) or (change.type == "topicId" and change.change != CHANGED):
             continue
         row = table.setdefault(change.type, {ADDED: 0, REMOVED: 0, CHANGED: 0})
         row[change.change] += 1
     return [{"type": leaf_type} | row for leaf_type, row in sorted(table.items())]
 
 
-def is_double(path: Segments, place: Segments) -> bool:
+def repeats_by_name(path: Segments, place: Segments) -> bool:
     """Whether a path below ``byId`` repeats one below ``byName``: true unless ``place`` itself is below ``byId``."""
     return path[: len(TOPICS_BY_ID)] == TOPICS_BY_ID and place[: len(TOPICS_BY_ID)] != TOPICS_BY_ID

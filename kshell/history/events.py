@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kshell.engine.result import Row
 from kshell.history.diff import ADDED, CHANGE, CHANGED, REMOVED
 from kshell.history.recorded import recorded_past
-from kshell.history.records import FIELDS, TIME, Found, end_notes, malformed_records, row_of, with_paths
+from kshell.history.records import FIELDS, TIME, Found, end_notes, malformed_records, record_row, with_paths
 from kshell.history.versions import settled, states_of
 from kshell.metadata.families.configs import Resource
 from kshell.metadata.image import Image
@@ -66,7 +66,7 @@ def event_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
             "version": record.decoded.version,
             "path": join(touched[0].path) if touched else None,
         }
-        yield {**row, **row_of(session, record)} if with_data else row
+        yield {**row, **record_row(session, record)} if with_data else row
     malformed = malformed_records(records)
     session.note_damage(records.damage if malformed is None else [malformed, *records.damage])
     session.remarks += end_notes(records)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
     from kshell.sources.directory.records import Wanted
 
-_HEAD = 3
+_TYPE_BYTES = 3
 
 
 def type_names() -> list[str]:
@@ -132,11 +132,11 @@ class TypeNames:
         if control:
             return control_name(raw.key)
         value = raw.value or b""
-        name = self._names.get(value[:_HEAD])
+        name = self._names.get(value[:_TYPE_BYTES])
         if name is None:
             name = decode_value(value).name
-            if value[:_HEAD].isascii():  # three varints of one byte each: the name depends on nothing else
-                self._names[value[:_HEAD]] = name
+            if value[:_TYPE_BYTES].isascii():  # three varints of one byte each: the name depends on nothing else
+                self._names[value[:_TYPE_BYTES]] = name
         return name
 
 
@@ -255,7 +255,7 @@ LOG_FIELDS = (*FIELDS[:3], TIME, *FIELDS[3:])
 NO_OP = "NO_OP_RECORD"
 
 
-def row_of(session: Session, record: LogRecord) -> Row:
+def record_row(session: Session, record: LogRecord) -> Row:
     """Return the row of a record, with secrets hidden."""
     decoded = record.decoded
     return {
@@ -277,9 +277,9 @@ class Touched(NamedTuple):
     new: object = None
 
 
-def row_at(session: Session, record: LogRecord, touched: Touched | None) -> Row:
+def record_row_with_path(session: Session, record: LogRecord, touched: Touched | None) -> Row:
     """Return the row of a record for users, with the touched path and what changed there."""
-    row = {**row_of(session, record), "time": iso(record.timestamp)}
+    row = {**record_row(session, record), "time": iso(record.timestamp)}
     if touched is None:
         return {**row, "path": None, "change": ""}
     return {**row, "path": join(touched.path), "change": _change(session, touched)}
@@ -367,7 +367,7 @@ def with_paths(
     session: Session,
     records: DecodedRecords,
     start: int,
-    concern: PathRecordFilter | None = None,
+    record_filter: PathRecordFilter | None = None,
     *,
     values: bool = False,
 ) -> Found:
@@ -380,18 +380,18 @@ def with_paths(
     out.
     """
     try:
-        tracker, again_at = _tracker(session, start, values=values)
+        tracker, restart_offset = _tracker(session, start, values=values)
     except DataError:
-        if concern is not None:
+        if record_filter is not None:
             raise
-        tracker, again_at = Tracker(EMPTY, keeps_old=values), None
-    if concern is not None:
-        concern.tracker = tracker if again_at is None else None
+        tracker, restart_offset = Tracker(EMPTY, keeps_old=values), None
+    if record_filter is not None:
+        record_filter.tracker = tracker if restart_offset is None else None
     for record in records:
-        if again_at is not None and record.offset >= again_at:
-            tracker, again_at = _tracker(session, again_at, values=values)[0], None
-            if concern is not None:
-                concern.tracker = tracker
+        if restart_offset is not None and record.offset >= restart_offset:
+            tracker, restart_offset = _tracker(session, restart_offset, values=values)[0], None
+            if record_filter is not None:
+                record_filter.tracker = tracker
         yield record, touched_paths(tracker, record)
 
 
@@ -410,10 +410,12 @@ def _tracker(session: Session, start: int, *, values: bool) -> tuple[Tracker, in
     first = listing.segments[0].base_offset or 0 if listing.segments else 0
     if max(start, first) <= listing.first_needed_offset:
         return Tracker(EMPTY, keeps_old=values), None
-    joined = next((file.end_offset for file in listing.snapshots if file.end_offset and file.end_offset >= first), None)
-    if joined is None and listing.directory is None:
+    first_snapshot_end = next(
+        (file.end_offset for file in listing.snapshots if file.end_offset and file.end_offset >= first), None
+    )
+    if first_snapshot_end is None and listing.directory is None:
         return Tracker(EMPTY, keeps_old=values), None  # a single segment file: the image before it is not known
-    begin = max(start, 0 if first <= listing.first_needed_offset else joined or first)
+    begin = max(start, 0 if first <= listing.first_needed_offset else first_snapshot_end or first)
     before = session.reshape(point=str(begin - 1)).loaded
     tracker = Tracker(before.image, keeps_old=values)
     if before.open_transaction is not None:  # the image leaves its records out, but the next records build on them

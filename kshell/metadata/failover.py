@@ -1,12 +1,14 @@
 """Simulation of the controller: a partition after brokers have crashed, or after an unclean election was requested.
 
 A broker that sends no heartbeats is fenced (``ReplicationControlManager.handleBrokerFenced``): it leaves the ISR of
-each of its partitions, and ``PartitionChangeBuilder`` makes one change of all that follows. With the ELR on (KIP-966),
-a broker that leaves an ISR smaller than min.insync.replicas becomes eligible, and the ISR may become empty; without it
-the last member stays in the ISR. A leader that may stay does; :mod:`kshell.metadata.election` says which other broker
-is elected. Brokers that crash together are fenced one after another.
+each of its partitions, and ``PartitionChangeBuilder`` puts all consequences (ISR, ELR, leader) into one change. With
+the ELR on (KIP-966), a broker that leaves an ISR smaller than min.insync.replicas becomes eligible, and the ISR may
+become empty; without it the last member stays in the ISR. The leader stays if it is still in sync and active;
+:mod:`kshell.metadata.election` says which other broker is elected. Brokers that crash together are fenced one after
+another.
 
-Not simulated, because no log tells it: when followers catch up again, and what happens to brokers that come back.
+Not simulated, because a log cannot say it in advance: when followers catch up again, and what happens to brokers that
+come back.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ def after_crashes(case: ElectionCase, brokers: Sequence[int], min_isr: int | Non
         if broker in case.isr:
             isr = tuple(member for member in case.isr if member != broker)
             kind = UNCLEAN if case.elects_unclean else ONLINE_ELECTION
-            outcome = _changed(case, isr, kind, min_isr)
+            outcome = _with_new_isr(case, isr, kind, min_isr)
             case = case._replace(partition=outcome.partition)
             is_clean = is_clean and outcome.is_clean
     return Outcome(case.partition, is_clean)
@@ -60,10 +62,10 @@ def after_crashes(case: ElectionCase, brokers: Sequence[int], min_isr: int | Non
 
 def after_unclean_election(case: ElectionCase, min_isr: int | None) -> Outcome:
     """Return a partition without a leader after an unclean election was requested (``electLeader``)."""
-    return _changed(case, case.isr, UNCLEAN, min_isr)
+    return _with_new_isr(case, case.isr, UNCLEAN, min_isr)
 
 
-def _changed(case: ElectionCase, isr: tuple[int, ...], kind: str, min_isr: int | None) -> Outcome:
+def _with_new_isr(case: ElectionCase, isr: tuple[int, ...], kind: str, min_isr: int | None) -> Outcome:
     """Return what ``PartitionChangeBuilder.build`` makes of the partition, given its new ISR and a kind of election."""
     before = case.partition
     elr = _eligible(case, isr, min_isr) if case.has_elr else ()

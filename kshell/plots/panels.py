@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 MOST = 40
 """The most rows of a picture."""
-_PITCH = 27
-_BAR = 0.62
+_ROW_HEIGHT = 27
+_BAR_SHARE = 0.62
 _GAP = 26
-_HEAD, _LINE_HEAD = 26, 18
-_FOOT = 46
+_HEADING_HEIGHT, _REFERENCE_HEIGHT = 26, 18
+_FOOT_HEIGHT = 46
 _LEAST_LABEL, _MOST_LABEL = 60.0, 300.0
-_BESIDE = 7
+_NUMBER_GAP = 7
 """The pixels between a bar and its number."""
 _THINNEST = 3
 """The least length of a bar that is not 0, in pixels."""
@@ -64,20 +64,20 @@ class Heading(NamedTuple):
     note: str = ""
 
 
-def draw(heading: Heading, names: Sequence[str], panels: Sequence[Panel], *, alike: bool = False) -> Figure:
+def draw(heading: Heading, names: Sequence[str], panels: Sequence[Panel], *, same_scale: bool = False) -> Figure:
     """Draw the names of the rows (at most :data:`MOST`) at the left, and the panels beside each other.
 
-    ``alike``: all panels have the same scale, so that their bars can be compared.
+    ``same_scale``: all panels have the same scale, so that their bars can be compared.
     """
-    head = _HEAD + (_LINE_HEAD if any(panel.line for panel in panels) else 0)
-    figure, top = theme.page(heading.title, heading.facts, head + _PITCH * len(names) + _FOOT, heading.note)
+    head = _HEADING_HEIGHT + (_REFERENCE_HEIGHT if any(panel.line for panel in panels) else 0)
+    figure, top = theme.page(heading.title, heading.facts, head + _ROW_HEIGHT * len(names) + _FOOT_HEIGHT, heading.note)
     labels = [theme.drawable_name(name, 48) for name in names]
     widest = max(map(theme.width_of, labels), default=0.0)
     label = min(max(widest, _LEAST_LABEL), _MOST_LABEL)
     plot_left = theme.MARGIN + label + 10
     width = (theme.WIDTH - theme.MARGIN - plot_left - _GAP * (len(panels) - 1)) / len(panels)
     for place, text in enumerate(labels):
-        middle = top + head + _PITCH * (place + 0.5)
+        middle = top + head + _ROW_HEIGHT * (place + 0.5)
         theme.write(figure, plot_left - 10, middle, theme.fitting(text, label, tail=theme.TAIL), ha="right")
     reaches = [_reach(panel, width) for panel in panels]
     for place, panel in enumerate(panels):
@@ -85,8 +85,8 @@ def draw(heading: Heading, names: Sequence[str], panels: Sequence[Panel], *, ali
         size = theme.SMALL if theme.width_of(panel.title, weight="bold") <= width else theme.TINY
         heading_text = theme.fitting(panel.title, width + _GAP / 2, size, "bold")
         theme.write(figure, at, top + 10, heading_text, size=size, weight="bold")
-        scale = _Scale(max(reaches) if alike else reaches[place], width)
-        _panel(theme.axes_at(figure, at, top + head, width, _PITCH * len(names)), panel, scale)
+        scale = _Scale(max(reaches) if same_scale else reaches[place], width)
+        _panel(theme.axes_at(figure, at, top + head, width, _ROW_HEIGHT * len(names)), panel, scale)
     return figure
 
 
@@ -111,7 +111,7 @@ def _reach(panel: Panel, width: float) -> float:
     ends = [bar.value or 0 for bar in panel.bars]
     reach = max([*ends, (panel.line[1] if panel.line else 0) * 1.05]) * 1.02 or 1.0
     for value, bar in zip(ends, panel.bars, strict=True):
-        room = width - theme.width_of(_bar_text(bar), theme.TINY) - 2 * _BESIDE
+        room = width - theme.width_of(_bar_text(bar), theme.TINY) - 2 * _NUMBER_GAP
         if room > width * 0.2:
             reach = max(reach, value * width / room)
     return reach
@@ -129,7 +129,7 @@ def _length(bar: Bar, scale: _Scale) -> float:
 
 def _bars(axes: Axes, panel: Panel, scale: _Scale) -> None:
     drawn = [(place + 0.5, _length(bar, scale), bar) for place, bar in enumerate(panel.bars) if bar.value]
-    outline: dict[str, Any] = {"height": _BAR, "edgecolor": theme.INK, "linewidth": 0.8}
+    outline: dict[str, Any] = {"height": _BAR_SHARE, "edgecolor": theme.INK, "linewidth": 0.8}
     axes.barh([at for at, _, _ in drawn], [value for _, value, _ in drawn], color=panel.color, zorder=2, **outline)
     least = scale.reach * _THINNEST / scale.width
     bad = [(at, value, min(max(bar.trouble, least), value)) for at, value, bar in drawn if bar.trouble]
@@ -137,15 +137,15 @@ def _bars(axes: Axes, panel: Panel, scale: _Scale) -> None:
     starts = [value - part for _, value, part in bad]
     axes.barh(places, parts, left=starts, color=theme.TROUBLE, zorder=3, **outline)
     hatched = theme.hatched(theme.TROUBLE, theme.TROUBLE_HATCH)
-    axes.barh(places, parts, left=starts, height=_BAR, zorder=3.5, **hatched)
+    axes.barh(places, parts, left=starts, height=_BAR_SHARE, zorder=3.5, **hatched)
 
 
 def _number(axes: Axes, at: tuple[float, float], text: str, scale: _Scale) -> None:
-    room = scale.width - scale.pixels(at[0]) - _BESIDE
+    room = scale.width - scale.pixels(at[0]) - _NUMBER_GAP
     axes.annotate(
         theme.fitting(text, max(room, 40), theme.TINY),
         at,
-        (_BESIDE * 0.72, 0),
+        (_NUMBER_GAP * 0.72, 0),
         size=theme.TINY,
         textcoords="offset points",
         va="center_baseline",
@@ -162,7 +162,7 @@ def _line(axes: Axes, panel: Panel, texts: Sequence[str], scale: _Scale) -> None
     at = scale.pixels(value)
     for place, (bar, text) in enumerate(zip(panel.bars, texts, strict=True)):
         end = scale.pixels(_length(bar, scale))
-        if not end < at < end + theme.width_of(text, theme.TINY) + 2 * _BESIDE:
+        if not end < at < end + theme.width_of(text, theme.TINY) + 2 * _NUMBER_GAP:
             axes.plot(
                 [value, value], [place, place + 1], color=theme.INK, linewidth=1.4, zorder=4, linestyle=(0, (3, 2))
             )

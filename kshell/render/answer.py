@@ -1,4 +1,4 @@
-"""Run a call and print its answer in the requested format, for the one-shot and the interactive front end.
+"""Run a call and print its answer in the requested format, for the one-shot, interactive and notebook front ends.
 
 A call comes in; text goes to standard output, a file or a program, and the exit code goes back.
 """
@@ -12,7 +12,7 @@ from typing import TextIO
 
 from kshell.engine.execution import Call
 from kshell.engine.formats import FORMATS
-from kshell.engine.predicates import exit_code_of, settle
+from kshell.engine.predicates import determine_exit_code, exit_code_of
 from kshell.engine.result import Frames, Many, Nothing, Report, Result, Rows
 from kshell.errors import EXIT_OK, KshellError
 from kshell.render import render
@@ -20,7 +20,7 @@ from kshell.render.cells import rows_of
 from kshell.render.color import use_color
 from kshell.render.output import OutputClosed, emit
 
-_USUAL = 80
+_DEFAULT_WIDTH = 80
 """The assumed columns of a terminal that does not report its width."""
 
 
@@ -44,11 +44,11 @@ def show_answer(call: Call, result: Result, complain: Callable[[KshellError], No
         return max(result.exit_code, call.session.exit_code())
     shape, line = call.shape, call.line
     if isinstance(result, Rows) and result.live:
-        unpaged(out)
+        stop_paging(out)
     fmt = shape.output or "text"
     width = shape.width or terminal_width(out)
     to_screen = fmt == "text" and line.target is None and line.program is None
-    shown = last_first(result, out, width) if to_screen else result
+    shown = answer_last(result, out, width) if to_screen else result
     try:
         written = emit(
             localized(shown, fmt, shape.timezone),
@@ -64,13 +64,13 @@ def show_answer(call: Call, result: Result, complain: Callable[[KshellError], No
             color=use_color(shape.color or "auto", out),
         )
     except OutputClosed as closed:
-        settle(result)
+        determine_exit_code(result)
         closed.exit_code = exit_code_of(result, call.session)
         raise
     return max(written, exit_code_of(result, call.session))
 
 
-def last_first(result: Result, out: TextIO, width: int | None) -> Result:
+def answer_last(result: Result, out: TextIO, width: int | None) -> Result:
     """Reverse the sections of a report whose first section is the answer, if it is longer than the terminal.
 
     On a terminal without a pager the user sees only the end of a long text, so the answer is printed last there. With a
@@ -111,7 +111,7 @@ def localized(result: Result, fmt: str, timezone: str | None) -> Result:
     return in_zone(result, timezone)
 
 
-def unpaged(out: TextIO) -> None:
+def stop_paging(out: TextIO) -> None:
     """Turn paging off on a stream that can page (that of the interactive shell), for an answer without an end."""
     direct = getattr(out, "direct", None)
     if direct is not None:
@@ -126,9 +126,9 @@ def terminal_width(out: TextIO) -> int | None:
     if not out.isatty():
         return None
     try:
-        return os.get_terminal_size(out.fileno()).columns or _USUAL
+        return os.get_terminal_size(out.fileno()).columns or _DEFAULT_WIDTH
     except OSError:  # no terminal after all (a test's stream that says it is one)
-        return _USUAL
+        return _DEFAULT_WIDTH
 
 
 def message_width(stream: TextIO) -> int | None:

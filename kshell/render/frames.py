@@ -19,7 +19,7 @@ from kshell.engine.formats import FORMATS
 from kshell.engine.result import Frames, LineResult
 from kshell.errors import KshellError
 from kshell.render import render
-from kshell.render.answer import localized, terminal_width, unpaged
+from kshell.render.answer import localized, stop_paging, terminal_width
 from kshell.render.cells import ELLIPSIS, cells, clip
 from kshell.render.color import paint, use_color
 from kshell.render.output import describe_error, pour
@@ -35,7 +35,7 @@ _HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
 def show(call: Call, frames: Frames, complain: Complain, out: TextIO) -> int:
     """Show all runs; return the exit code. Raises what ends them: KeyboardInterrupt, KshellError, OutputClosed."""
-    unpaged(out)
+    stop_paging(out)
     line = call.line
     if line.target is None and line.program is None and out.isatty() and os.environ.get("TERM") != "dumb":
         _draw(call, frames, out)

@@ -62,9 +62,9 @@ _SHORT = 30
 _WORD = re.compile(r"\S+")
 _OPEN_DEPTH = 2
 """Objects that are nested deeper than this are folded."""
-_TELLING = (("leader", "isr"), ("fenced", "rack"), ("host", "port"))
+_KEY_FIELDS = (("leader", "isr"), ("fenced", "rack"), ("host", "port"))
 """The most important fields of a partition, a broker and an endpoint; an object that has them is summarized by them."""
-_MOST = 3
+_SUMMARY_FIELDS = 3
 """The number of fields in the summary of any other object."""
 
 
@@ -144,7 +144,7 @@ def summary(value: Any, name: str = "") -> str:
         more = f"{ELLIPSIS} ({len(value):,})" if len(value) > 1 else ""
         return f"{summary(value[0])} {more}" if isinstance(value[0], Mapping) else dim(_start(cell(value, ", ")))
     flat = [key for key, item in value.items() if _is_flat(item) and item is not None and str(item) != name]
-    told = next((keys for keys in _TELLING if set(keys) <= set(flat)), flat[:_MOST])
+    told = next((keys for keys in _KEY_FIELDS if set(keys) <= set(flat)), flat[:_SUMMARY_FIELDS])
     if not told:
         return dim(_start(cell(value, ", ")))
     return dim(" · ".join(f"{escape.html(str(key))} {_start(cell(value[key], ', '))}" for key in told))
@@ -274,10 +274,10 @@ def _head(column: Column, rows: Rows, right: bool) -> str:
     order = dict(rows.order or ())
     arrow = sort = ""
     if column.name in order:
-        falling = order[column.name]
-        arrow = f' <span aria-hidden="true">{"▼" if falling else "▲"}</span>'
+        is_descending = order[column.name]
+        arrow = f' <span aria-hidden="true">{"▼" if is_descending else "▲"}</span>'
         first = next(iter(order)) == column.name
-        sort = f' aria-sort="{"descending" if falling else "ascending"}"' if first else ""
+        sort = f' aria-sort="{"descending" if is_descending else "ascending"}"' if first else ""
     return f'<th scope="col"{sort} style="{RIGHT if right else LEFT}">{escape.html(column.name)}{arrow}</th>'
 
 
@@ -317,8 +317,8 @@ def page(rows: Rows, options: RenderOptions, title: str = "") -> Iterator[str]:
     """Render rows in their page layout. All rows are read first, because the page begins with their number."""
     assert rows.page is not None
     found = list(rows)
-    double = rows.page.double
-    kept = found if double is None else [row for row in found if not double(row)]
+    repeats = rows.page.repeats
+    kept = found if repeats is None else [row for row in found if not repeats(row)]
     if rows.page.fold and kept:
         yield from _folded(_among(rows, kept, rows.page), options, title)
     else:

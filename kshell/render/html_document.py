@@ -27,7 +27,7 @@ def document(
     body: Iterable[str],
     footer: str,
 ) -> Iterator[str]:
-    """Yield the lines of a page. ``body`` is HTML; all other arguments are text, which is escaped here."""
+    """Yield the lines of a page. ``body`` is HTML, and an anchor has an id; all else is text, which is escaped here."""
     name = html(title)
     yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
     yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
@@ -94,7 +94,7 @@ footer { margin-top: 4rem; border-top: 1px solid var(--line); padding-top: 0.8re
   .attention li { grid-template-columns: 1fr; } .attention .figure { grid-row: auto; text-align: left; } }
 @media print { nav { display: none; } body { padding: 0; font-size: 11pt; } section { margin-top: 1.6rem; }
   h2, .lead, summary, caption, thead { break-after: avoid; } tr, figure { break-inside: avoid; }
-  /* Nobody scrolls paper; the fragments' own styles are beaten. What the reader has folded stays folded. */
+  /* Nobody scrolls paper; !important overrides the fragments' own styles. What the reader has folded stays folded. */
   div, .scroll, pre { overflow: visible !important; } pre { white-space: pre-wrap; overflow-wrap: anywhere; }
   table { min-width: 0 !important; font-size: 8pt; }
   th, td, td.w, tbody th.w { min-width: 3em !important; padding: 0.2rem 0.3rem 0.2rem 0 !important;

@@ -85,7 +85,7 @@ class Marks:
             return {}
         sources = stored.get("sources")
         if not isinstance(sources, dict) or not all(map(_is_marks, sources.values())):
-            raise own_files.damaged(self.path, _HOLDS, _MOVE)
+            raise own_files.unreadable(self.path, _HOLDS, _MOVE)
         return sources
 
     def _save(self, sources: JsonObject) -> None:
@@ -106,4 +106,4 @@ def _is_marks(marks: object) -> bool:
 
 def file_path(environment: Mapping[str, str]) -> str | None:
     """``$XDG_STATE_HOME/kshell/marks.json``, else in ``~/.local/state``; ``None`` if there is no home directory."""
-    return own_files.place(environment, "XDG_STATE_HOME", "marks.json")
+    return own_files.path_of(environment, "XDG_STATE_HOME", "marks.json")

@@ -64,7 +64,7 @@ def voter_listeners(voter: Row) -> list[JsonObject]:
 
 
 def _of_quorum(nodes: Nodes) -> dict[int, JsonObject]:
-    """Return the voters, and observers with endpoints; the quorum reports none for brokers. Raises NodeError."""
+    """Return the voters, and observers with endpoints: brokers are observers, too, but have none. Raises NodeError."""
     from kshell.sources.quorum.facts import describe_quorum
 
     quorum = describe_quorum(nodes)

@@ -1,4 +1,4 @@
-"""Nodes of the tree. A node is a view: it is made when a path leads to it, and has no state of its own.
+"""Nodes of the tree. A node is a view: it is made when a path leads to it, and has no state but a cached index.
 
 Values are already plain (what ``json`` knows) and already redacted: nothing above this module can show a secret.
 Segments are already encoded (:mod:`kshell.metadata.names`).
@@ -68,7 +68,7 @@ class StaticDirectory(Directory):
 
     def __init__(self, children: Mapping[str, Callable[[], Node]], *, origin: Origin | None = None) -> None:
         self._children = children
-        self._made_by = origin
+        self._origin = origin
 
     def segments(self) -> list[str]:
         return sorted(self._children, key=sort_key)
@@ -78,11 +78,11 @@ class StaticDirectory(Directory):
         return make() if make else None
 
     def origin(self) -> Origin | None:
-        return self._made_by
+        return self._origin
 
 
 class IndexedDirectory(Directory):
-    """A directory over a table's keys; the index from segment to key is built when first needed."""
+    """A directory over the keys of an image table; the index from segment to key is built when first needed."""
 
     def __init__(
         self, keys: Callable[[], list[Any]], segment: Callable[[Any], str], make: Callable[[Any], Node | None]

@@ -37,7 +37,7 @@ def draw_partitions(rows: list[Row]) -> Drawn:
         for state in (*_STATES, _OTHER_STATE)
         if total[state] or state in (ONLINE, OFFLINE)
     ]
-    figure = panels.draw(panels.Heading(title, facts, note), selected, drawn, alike=True)
+    figure = panels.draw(panels.Heading(title, facts, note), selected, drawn, same_scale=True)
     return Drawn(figure, f"{title}. {theme.counted(len(topics), 'topic')}. {', '.join(facts)}.")
 
 
@@ -70,7 +70,9 @@ def draw_topics(rows: list[Row]) -> Drawn:
         panels.Panel(trouble_name, "partitions", _bars(selected, name, name == "offline"), color)
         for name, trouble_name, color in troubles
     ]
-    figure = panels.draw(panels.Heading(title, facts, note), [str(row["name"]) for row in selected], drawn, alike=True)
+    figure = panels.draw(
+        panels.Heading(title, facts, note), [str(row["name"]) for row in selected], drawn, same_scale=True
+    )
     return Drawn(figure, f"{title}. {'; '.join(facts)}.{_worst(rows)}")
 
 

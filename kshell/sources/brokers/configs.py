@@ -24,11 +24,12 @@ from kshell.sources.brokers.requests import ask, ask_at
 if TYPE_CHECKING:
     from kshell.protocol.decoder import Message
 
-CODES = {name: code for code, name in RESOURCE_TYPES.items()}
+TYPE_NUMBERS = {name: code for code, name in RESOURCE_TYPES.items()}
 
 _AT_ONCE = 200
 """Resources in one request: an answer has some 10 kB for each, with synonyms and documentation 30 kB."""
 _ALL_TYPES = Versions(1, None)
+"""Version 0 lists client metrics only."""
 
 
 def describe(
@@ -42,7 +43,8 @@ def describe(
     rest = iter(resources)
     while batch := list(islice(rest, _AT_ONCE)):
         wanted = [
-            {"resourceType": CODES[kind], "resourceName": name, "configurationKeys": None} for kind, name in batch
+            {"resourceType": TYPE_NUMBERS[kind], "resourceName": name, "configurationKeys": None}
+            for kind, name in batch
         ]
         message = {"resources": wanted, "includeSynonyms": synonyms, "includeDocumentation": documentation}
         answer = ask_at(connection, DESCRIBE_CONFIGS, message)
@@ -77,7 +79,7 @@ def _type(item: Message) -> str:
     return type_name if type_name in TYPES.values() else UNKNOWN
 
 
-def set_here(described: Described) -> Iterator[tuple[str, str]]:
+def own_settings(described: Described) -> Iterator[tuple[str, str]]:
     """(key, value) of each config that was set for exactly this resource; of sensitive ones the value is never taken.
 
     A config may get its value from another key (``log.retention.hours`` from ``log.retention.ms``), so the synonyms
@@ -98,7 +100,7 @@ def write(delta: Delta, described: Iterable[Described], notes: list[str]) -> Non
             delta.table(MISSING)["configs", resource_segment(resource.resource)] = sentence
             refused.setdefault(f"{resource.resource[0]} {resource.failure.reason}", []).append(resource)
             continue
-        for key, value in set_here(resource):
+        for key, value in own_settings(resource):
             delta.put_inner("configs", resource.resource, key, value, resource.origin)
     for first, *rest in refused.values():
         several = f" and {len(rest)} more" if rest else ""
@@ -138,11 +140,11 @@ def _listed(nodes: Nodes, delta: Delta, notes: list[str]) -> list[Resource]:
     missing = delta.table(MISSING)
     try:
         if connection.offers(LIST_CONFIG_RESOURCES, 1):
-            wanted = {"resourceTypes": [CODES["CLIENT_METRICS"], CODES["GROUP"]]}
+            wanted = {"resourceTypes": [TYPE_NUMBERS["CLIENT_METRICS"], TYPE_NUMBERS["GROUP"]]}
             answer = ask(nodes, LIST_CONFIG_RESOURCES, wanted, _ALL_TYPES)
         elif connection.offers(LIST_CONFIG_RESOURCES):
             answer = ask(nodes, LIST_CONFIG_RESOURCES, {})
-            missing["configs", "GROUP"] = f"{NOT_AVAILABLE}: they list groups with configs from Kafka 4.1 on"
+            missing["configs", "GROUP"] = f"{NOT_AVAILABLE}: brokers list groups with configs only from Kafka 4.1 on"
         else:
             return []  # neither kind exists below 3.7
     except (AuthorizationError, ServerError, UnsupportedVersionError) as error:
@@ -152,12 +154,12 @@ def _listed(nodes: Nodes, delta: Delta, notes: list[str]) -> list[Resource]:
         notes.append(f"configs of groups and client metrics: {error.message}{acl_hint}")
         return []
     listed = [
-        (enum_name(RESOURCE_TYPES, item.get("resourceType", CODES["CLIENT_METRICS"])), item["resourceName"])
+        (enum_name(RESOURCE_TYPES, item.get("resourceType", TYPE_NUMBERS["CLIENT_METRICS"])), item["resourceName"])
         for item in answer.body["configResources"]
     ]
-    if unknown := sorted({kind for kind, _ in listed if kind not in CODES}):
+    if unknown := sorted({kind for kind, _ in listed if kind not in TYPE_NUMBERS}):
         notes.append(
             f"{answer.node}: ListConfigResources names resources of types that kshell does not know"
             f" ({', '.join(unknown)}): their configs are left out"
         )
-    return [(kind, name) for kind, name in listed if kind in CODES]
+    return [(kind, name) for kind, name in listed if kind in TYPE_NUMBERS]

@@ -18,7 +18,8 @@ FIELDS = (
     Field(
         "value",
         "string",
-        "its value here; null where it is not set, [redacted] if it is secret (two of those count as the same)",
+        "the value at this cluster or broker; null where it is not set, [redacted] if it is secret (two of those count"
+        " as the same)",
     ),
     Field("sinceMs", "int64", "since when; null where it is not set"),
     Field(
@@ -33,14 +34,14 @@ FIELDS = (
         " for the default of all brokers; where the config or another is set at it, for others), or registered"
         " brokers",
     ),
-    Field("agreeing", "int32", "how many of them have the value that is here"),
+    Field("agreeing", "int32", "how many members, this one included, have this row's value"),
     Field("values", "int32", "how many different values there are, not set counting as one"),
     Field("isUnusual", "boolean", "whether the value here is not the usual one"),
 )
 
 
 def config_drift(tables: Tables) -> DataFrame:
-    """List the current values, at every member of a comparison, of configs that do not have the same value at all."""
+    """List the current values, at every member of a comparison, of configs whose value differs between members."""
     current = {name: tables[name].where("isCurrent") for name in config_comparison.NEEDS}
     values = config_comparison.values(current["configs"], ["validFromMs as sinceMs"])
     members = config_comparison.lives(current, []).distinct()
@@ -57,10 +58,10 @@ def config_drift(tables: Tables) -> DataFrame:
         f"size(collect_set(struct(value)) over (partition by {group})) as values",
         f"first_value(struct(value)) over (partition by {group} order by agreeing desc, value asc nulls last) as usual",
     )
-    unusual = counted.where("values > 1").selectExpr(
+    differing = counted.where("values > 1").selectExpr(
         "*", "usual.value as usualValue", "not (usual.value <=> value) as isUnusual"
     )
-    return aggregates.typed(unusual, FIELDS)
+    return aggregates.typed(differing, FIELDS)
 
 
 GOLD = GoldTable(

@@ -23,7 +23,8 @@ FIELDS = (
     Field(
         "toOffset",
         "int64",
-        "the record after which none are; the same as fromOffset for one at once; null while it lasts",
+        "the record that ended it: nothing is added or removed any more; for an at-once reassignment the same as"
+        " fromOffset; null while it lasts",
     ),
     Field("toMs", "int64", "its time; null while it lasts"),
     Field("durationMs", "int64", "how long; up to the cluster's last record while it lasts"),
@@ -36,26 +37,35 @@ FIELDS = (
     ),
     Field("replicasBefore", ["int32"], "the replicas before it, in their order; null where that is not known"),
     Field("replicasAfter", ["int32"], "the replicas after it; null while it lasts, and if deleted"),
-    Field("adding", ["int32"], "brokers that were being added at any time of it, sorted; at once: those that were"),
+    Field(
+        "adding",
+        ["int32"],
+        "brokers that were being added at any time, sorted; for an at-once reassignment those that it added",
+    ),
     Field("removing", ["int32"], "brokers that were being removed at any time of it, likewise"),
-    Field("changes", "int32", "records that changed what is being added or removed in it, the first and last left out"),
+    Field(
+        "changes",
+        "int32",
+        "records that changed what is being added or removed in it, without the one that began it and the one that ended"
+        " it",
+    ),
 )
 
 
-_MOVES = "array_size(addingReplicas) + array_size(removingReplicas) > 0"
-_MOVED = "array_size(previous.addingReplicas) + array_size(previous.removingReplicas) > 0"
-"""SQL: whether replicas are being added or removed in a version; with ``_MOVED``, in the version before it."""
+_IS_MOVING = "array_size(addingReplicas) + array_size(removingReplicas) > 0"
+_WAS_MOVING = "array_size(previous.addingReplicas) + array_size(previous.removingReplicas) > 0"
+"""SQL: whether replicas are being added or removed in a version; with ``_WAS_MOVING``, in the version before it."""
 
 
 def reassignments(tables: Tables) -> DataFrame:
     """List the reassignments of replicas."""
     versions = tables[SPANS.name]
-    return aggregates.typed_with_until(_long(versions).unionByName(_at_once(versions)), FIELDS)
+    return aggregates.typed_with_until(_with_several_records(versions).unionByName(_at_once(versions)), FIELDS)
 
 
-def _long(versions: DataFrame) -> DataFrame:
+def _with_several_records(versions: DataFrame) -> DataFrame:
     """List the reassignments that took more than one record."""
-    moving = versions.selectExpr("*", f"{episode(_MOVES)} as episode").where(_MOVES)
+    moving = versions.selectExpr("*", f"{episode(_IS_MOVING)} as episode").where(_IS_MOVING)
     state = "struct(sort_array({0}addingReplicas), sort_array({0}removingReplicas))"
     episodes = aggregates.grouped(
         moving,
@@ -67,7 +77,7 @@ def _long(versions: DataFrame) -> DataFrame:
         replicasBefore="min_by(previous.replicas, validFromOffset)",
         adding="sort_array(array_distinct(flatten(collect_list(addingReplicas))))",
         removing="sort_array(array_distinct(flatten(collect_list(removingReplicas))))",
-        changes=f"count_if({_MOVED} and {state.format('previous.')} <> {state.format('')})",
+        changes=f"count_if({_WAS_MOVING} and {state.format('previous.')} <> {state.format('')})",
         last="max_by(struct(validToOffset, validToMs, addingReplicas, removingReplicas, following.replicas as after),"
         " validFromOffset)",
         untilMs="max_by(overMs, validFromOffset)",
@@ -99,7 +109,7 @@ def _long(versions: DataFrame) -> DataFrame:
 def _at_once(versions: DataFrame) -> DataFrame:
     """List the reassignments that took effect with a single record."""
     moved = versions.where(
-        f"previous is not null and not ({_MOVES}) and not ({_MOVED}) and previous.replicas <> replicas"
+        f"previous is not null and not ({_IS_MOVING}) and not ({_WAS_MOVING}) and previous.replicas <> replicas"
     )
     return moved.selectExpr(
         "clusterId",

@@ -12,7 +12,7 @@ from kshell.spark.report.compose import ComposedSection, Document, RenderedPictu
 from kshell.spark.report.section import NUMBERS, Attention, ReportSection, SectionTable, TableColumn, text_of
 
 _LONG = 40
-"""A table cell with more characters than this may have several lines."""
+"""A table cell with more characters than this is allowed to wrap."""
 
 
 def page(document: Document) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kshell.spark.tables.warehouse import Warehouse
 
 _PARTITIONS = "partitions"
-_ALWAYS = -1 << 62
+_BEGINNING = -1 << 62
 """A time in milliseconds before any record's time."""
 
 
@@ -41,7 +41,7 @@ class GoldLayer:
         self._tomorrow = tomorrow
         self._horizons = horizons
         self._recomputed = [name for name, span in horizons.items() if span.since is None]
-        self._on = [name for name, span in horizons.items() if span.since is not None]
+        self._continued = [name for name, span in horizons.items() if span.since is not None]
         self._shared: dict[str, DataFrame] = {}
         self._sharing: dict[str, threading.Lock] = {}
         self._versions = {DAY: self._by_day(), MONTH: self._late(MONTH)}
@@ -61,7 +61,7 @@ class GoldLayer:
         )
         assert set(clusters) == set(self._horizons), table.name
         until = fn.col("untilMs")
-        mine = frame.where(until.isNull() | (until >= self._since(DAY, _ALWAYS)))
+        mine = frame.where(until.isNull() | (until >= self._since(DAY, _BEGINNING)))
         rows = mine.withColumn(IS_FINAL, until.isNotNull() & (until < self._until()))
         return self._warehouse.extend(table.name, rows, clusters, self._recomputed)
 
@@ -96,7 +96,7 @@ class GoldLayer:
     def _input(self, period: str, need: str, itself: str | None = None) -> DataFrame:
         """Return the rows of the input table ``need`` that may affect rows which are not final; see GoldTable."""
         if need == itself:
-            return self._warehouse.read(need, self._on, CLOSED)
+            return self._warehouse.read(need, self._continued, CLOSED)
         if need == _PARTITIONS:
             return self._versions[period]
         if need == RECORDS:
@@ -112,7 +112,7 @@ class GoldLayer:
 
     def _by_day(self) -> DataFrame:
         """Return the versions of partitions for tables that settle by day: the late ones and the retained ones."""
-        frames = [self._warehouse.read(PARTITIONS_RETAINED, self._on)] if self._on else []
+        frames = [self._warehouse.read(PARTITIONS_RETAINED, self._continued)] if self._continued else []
         return _union([self._late(DAY), *frames])
 
     def _late(self, period: str) -> DataFrame:
@@ -121,7 +121,7 @@ class GoldLayer:
         def closed(begin: int, names: list[str]) -> DataFrame:
             return self._warehouse.read(_PARTITIONS, names, CLOSED).where(is_late(str(begin)))
 
-        current = [self._warehouse.read(_PARTITIONS, self._on, CURRENT)] if self._on else []
+        current = [self._warehouse.read(_PARTITIONS, self._continued, CURRENT)] if self._continued else []
         return _union([*self._each(_PARTITIONS, period, closed), *current])
 
     def _records(self) -> DataFrame:
@@ -133,7 +133,7 @@ class GoldLayer:
     def _each(self, name: str, period: str, late: Callable[[int, list[str]], DataFrame]) -> list[DataFrame]:
         """Read a table: all rows of recomputed clusters, and the rows that ``late`` selects of the other clusters."""
         # As few frames as possible: Spark starts tasks for an empty frame, too.
-        anew = [self._warehouse.read(name, self._recomputed)] if self._recomputed or not self._on else []
+        anew = [self._warehouse.read(name, self._recomputed)] if self._recomputed or not self._continued else []
         return [*anew, *(late(begin, names) for begin, names in together(self._horizons, period).items())]
 
 
