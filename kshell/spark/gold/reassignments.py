@@ -46,7 +46,7 @@ FIELDS = (
     Field(
         "changes",
         "int32",
-        "records that changed what is being added or removed in it, without the one that began it and the one that ended"
+        "records that changed what is being added or removed in it, without the one that began and the one that ended"
         " it",
     ),
 )
