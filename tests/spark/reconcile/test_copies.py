@@ -80,7 +80,7 @@ def test_a_cut_copy_a_damaged_one_another_cluster_and_a_good_one(tmp_path: Path)
         told = {Path(row["copy"]).parent.name: row for row in (tables.last.copies if tables.last else ())}
         assert told["controller-4"]["divergesAt"] is not None
         reason = told["controller-4"]["reason"]
-        assert "is known to this cluster's copies" in reason and "correct it beside the other one" in reason
+        assert "is known to this cluster's copies" in reason and "correct meta.properties of the other" in reason
         assert len(told["controller-2"]["damage"]) == 1 and str(file) in told["controller-2"]["damage"][0]
         (finding,) = tables.findings
         assert (finding["kind"], finding["file"], finding["position"]) == ("batch", str(file), bad.position)
