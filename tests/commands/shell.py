@@ -21,7 +21,7 @@ def opened(directory: Path | str, **options: Any) -> Session:
 
 
 def run(session: Session, line: str) -> Result:
-    """The result of a line."""
+    """The result of a line. The exit code of rows is known only when they were read: see :func:`rows`."""
     call = prepare(session, line)
     assert call is not None
     return call.run()

@@ -13,6 +13,7 @@ from kshell.engine import registry
 from kshell.engine.arguments import SHAPING, flags_of, parse, parse_options
 from kshell.engine.declaration import Command
 from kshell.engine.execution import PatternWord
+from kshell.engine.formats import FORMATS
 from kshell.engine.language import Word
 from kshell.engine.source_flags import SOURCES
 from kshell.errors import UsageError
@@ -82,7 +83,7 @@ BAD = [
     ("ls -o -l", "ls: -o needs a value, FORMAT", None),
     ("ls -o -- json", "ls: -o needs a value, FORMAT", None),
     ("ls --as-of", "ls: --as-of needs a value, POINT", None),
-    ("ls -o xml", "ls: -o: 'xml' is none of text, wide, record, json, jsonl, yaml, csv, tsv, markdown, html", None),
+    ("ls -o xml", f"ls: -o: 'xml' is none of {', '.join(FORMATS)}", None),
     ("ls --output=", "ls: --output: '' is none of text", None),
     ("ls --color=red", "ls: --color: 'red' is none of auto, always, never", None),
     ("ls --timeout x", "ls: --timeout: 'x' is not a positive number of seconds", None),

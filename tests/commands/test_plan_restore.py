@@ -129,7 +129,9 @@ class TestPlan:
     def test_what_no_step_is_known_for_is_a_note(self, hostile: Session, monkeypatch: pytest.MonkeyPatch) -> None:
         """Metadata of a release to come is not left out in silence; what every cluster makes anew is."""
         known = ({*RESTORED} - {"topics"}) | LEFT_OUT.keys()
-        assert families().keys() == known, "RESTORED or LEFT_OUT of plan_restore.py name every family"
+        assert families().keys() == known, (
+            "name the family in LEFT_OUT of plan_restore.py, or in RESTORED and give it steps"
+        )
         monkeypatch.setitem(families(), "zones", Family("zones", ("zones",), (str,), "zone"))
         tables = {**hostile.image.tables, "zones": {"a": object()}}
         made = list(steps(Image(tables, hostile.image.provenance), KafkaTools("b:9092")))

@@ -128,7 +128,11 @@ def test_a_download_does_not_end_for_an_answer_of_one_byte(quorum: Quorum) -> No
     ("field", "value", "reason"),
     [
         ("position", 7, "a piece from byte 7 came, but byte 200 was requested"),
-        ("snapshotId", {"endOffset": 30, "epoch": 1}, r"a piece of snapshot \(30, 1\) came, but \(31, 1\) was requested"),
+        (
+            "snapshotId",
+            {"endOffset": 30, "epoch": 1},
+            r"a piece of snapshot \(30, 1\) came, but \(31, 1\) was requested",
+        ),
         ("size", 1 << 40, "the snapshot's size is said to be"),
         ("size", 777, "is said to be 777 bytes, and was said to be"),
         ("size", -1, "is said to be -1 bytes"),
