@@ -180,7 +180,7 @@ def test_what_is_missing_is_printed_by_kind_with_the_place(capsys: pytest.Captur
         "record  (kshell/metadata/families/: a function decorated with @record)",
         "  missing  UnregisterControllerRecord (api key 29) is not declared",
         "",
-        "error code  (kshell/protocol/error_codes.py)",
+        "error code  (kshell/protocol/names.py)",
         "  missing  134 GROUP_DELETION_FAILED has no name",
     ]
 

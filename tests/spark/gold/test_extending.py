@@ -48,6 +48,7 @@ GOLD = GoldTable(
 @pytest.fixture
 def config_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The one module that the package of gold tables has."""
+    importlib.import_module("kshell.spark.steps.layers")  # before its package is another: it imports gold.timelines
     (tmp_path / "gold").mkdir()
     (tmp_path / "gold/config_keys.py").write_text(textwrap.dedent(CONFIG_KEYS))
     with monkeypatch.context() as patch:
@@ -79,9 +80,11 @@ def test_a_gold_table_is_one_module(spark: Any, tmp_path: Path, capsys: pytest.C
     rows = sorted(tuple(row)[1:] for row in named(warehouse, "config_keys").collect())
     assert rows == [("a", 2), ("b", 1)]
     assert cli.main(["tables", "config_keys", "--schema"]) == 0
-    printed = capsys.readouterr().out
-    assert "how many configs a resource has ever had" in printed
-    assert "unique (clusterId, resourceName)" in docs_reference.pipeline()
+    columns = [line.split()[:2] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert columns == [["config_keys", name] for name in ("clusterId", "resourceName", "keys")]
+    reference = docs_reference.pipeline()
+    assert "how many configs a resource has ever had" in reference
+    assert "unique (clusterId, resourceName)" in reference
 
 
 def test_and_gone_again() -> None:
