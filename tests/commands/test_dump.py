@@ -113,7 +113,7 @@ def test_snapshots(sample: Session, tmp_path: Path) -> None:
     assert [row["offset"] for row in inside] == list(range(len(inside)))
     with pytest.raises(CommandError) as raised:
         run(sample, "dump --snapshot 159-2")
-    assert raised.value.hint == "there is 0-0, 57-1, 116-1, 159-1"
+    assert raised.value.hint == "the snapshots are 0-0, 57-1, 116-1, 159-1"
     # Snapshots only: the newest one. A lone file: that.
     for number in (1, 2):
         path = builders.write_snapshot(tmp_path, builders.snapshot([topic(number)]), end_offset=number * 10)
