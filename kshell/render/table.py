@@ -12,6 +12,7 @@ from itertools import chain, islice
 from types import MappingProxyType
 from typing import NamedTuple
 
+from kshell import escape
 from kshell.engine.result import Column, Row
 from kshell.render.cells import GAP, are_numbers, blanks, cell, cells, clip, clip_inside
 from kshell.render.color import paint, style_of
@@ -86,7 +87,7 @@ def table(
     first = list(islice(rest, seen_first))
     layout = _layout(first, columns, options)
     if options.header if header is None else header:
-        yield _line([(column.name, "bold") for column in layout.columns], layout.columns, options)[0]
+        yield _line([(escape.terminal(column.name), "bold") for column in layout.columns], layout.columns, options)[0]
     count, is_cut = 0, False
     indent = " " * (_total(layout.columns) - layout.columns[-1].width) if layout.breaks else ""
     for row in chain(first, rest):
@@ -130,7 +131,7 @@ def _left_out(rows: int, visible: int, of: int, *, is_cut: bool) -> str:
 
 def _prose(row: Row, names: list[str], options: RenderOptions) -> Iterator[str]:
     """Render these columns of a row below it, each value with the name of its column."""
-    sentences = [(name, cell(row.get(name))) for name in names if row.get(name) not in (None, "")]
+    sentences = [(escape.terminal(name), cell(row.get(name))) for name in names if row.get(name) not in (None, "")]
     width = max((cells(name) for name, _ in sentences), default=0)
     for name, sentence in sentences:
         lead = f"  {paint(name, 'bold', options.color)}{blanks(name, width)}  "
@@ -167,9 +168,13 @@ def _layout(rows: list[Row], columns: Sequence[Column], options: RenderOptions) 
     return _Layout(_shrink(layout, flexible, names, room - len(GAP) * (len(layout) - 1)), prose, unusual=unusual)
 
 
+def _title_width(name: str) -> int:
+    return cells(escape.terminal(name))
+
+
 def _measured(rows: list[Row], column: Column) -> _Column:
     values = [row.get(column.name) for row in rows]
-    width = max([cells(column.name), *(cells(cell(value)) for value in values)])
+    width = max([_title_width(column.name), *(cells(cell(value)) for value in values)])
     return _Column(column.name, width, are_numbers(values), None, tone=column.tone)
 
 
@@ -182,7 +187,10 @@ def _least(layout: list[_Column], flexible: set[str], width: int, names: Collect
     return _total(
         [
             column._replace(
-                width=min(column.width, max(READABLE_NAME if column.name in names else width, cells(column.name)))
+                width=min(
+                    column.width,
+                    max(READABLE_NAME if column.name in names else width, _title_width(column.name)),
+                )
             )
             if column.name in flexible
             else column
@@ -215,7 +223,7 @@ def _shrink(layout: list[_Column], flexible: set[str], names: set[str], room: in
         out = []
         for column in layout:
             may = column.name in flexible and column.name not in keep
-            limit = max(cap, NARROWEST, cells(column.name)) if may else None
+            limit = max(cap, NARROWEST, _title_width(column.name)) if may else None
             width = column.width if limit is None else min(column.width, limit)
             out.append(column._replace(width=width, limit=limit, is_name=column.name in names))
         return out

@@ -79,6 +79,8 @@ def _hostile(name: str) -> Iterator[Result]:
     yield Value(name, "config", {name: name, "list": [name], "objects": [{name: name}, {"a": name}], "o": {name: {}}})
     for style in ("table", "names", "lines", "values"):
         yield Rows(columns, [row, row], style=style, line_column="name", group="group" if style != "values" else None)
+    # An alias in ``sql`` is any text, and PIVOT makes names of columns out of values.
+    yield Rows((Column(name), Column("value")), [{name: name, "value": name}])
     yield Rows(columns, [row], style="lines", line=lambda row: str(row["name"]), bare="name")
     yield Tree(Branch(name, children=[Branch(name, name), Branch("o", {name: [name]})], left_out=1), values=True)
     yield Tree(Branch(name, children=[Branch(name)]))
