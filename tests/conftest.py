@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -40,6 +41,14 @@ _NUMBERS = itertools.count()
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """Keep together what shares a cluster, a browser, or Spark, and begin with what is long."""
     return scheduler(config, log) if config.getoption("dist") == "loadgroup" else None
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The fast lane as a whole does not even read the files of which it would run nothing."""
+    if config.args_source != pytest.Config.ArgsSource.TESTPATHS or "thorough" not in config.option.markexpr:
+        return None
+    path = collection_path.relative_to(config.rootpath).as_posix() + ("/" if collection_path.is_dir() else "")
+    return True if path.startswith(THOROUGH) and not any(quick.startswith(path) for quick in QUICK) else None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -32,15 +32,19 @@ LONG = (
 THOROUGH = (
     "tests/canaries/", "tests/hostile/", "tests/notebooks/", "tests/spark/",
     "tests/client/sasl/test_oauthbearer.py", "tests/client/test_hostile_handshake.py", "tests/client/test_inference.py",
-    "tests/client/test_mutated_answers.py", "tests/commands/test_blame.py", "tests/commands/test_export.py",
+    "tests/client/test_mutated_answers.py", "tests/commands/test_blame.py",
+    "tests/commands/test_diff.py::test_applied", "tests/commands/test_explain.py::test_every_byte",
+    "tests/commands/test_explain.py::test_values", "tests/commands/test_export.py",
+    "tests/commands/test_reference.py", "tests/commands/test_registry.py::TestEach::test_answers_render",
     "tests/commands/test_sql.py", "tests/commands/test_sql_history.py", "tests/commands/test_where_values.py",
     "tests/magic/test_kernel.py",
-    "tests/magic/test_saved.py", "tests/metadata/test_every_offset.py", "tests/metadata/test_story.py",
+    "tests/magic/test_saved.py", "tests/metadata/test_every_offset.py", "tests/metadata/test_image.py::test_as_of",
+    "tests/metadata/test_story.py",
     "tests/plots/test_lanes.py", "tests/protocol/test_decoder.py", "tests/protocol/test_messages.py",
     "tests/render/test_json_format.py", "tests/render/test_live.py", "tests/repl/test_terminal.py",
     "tests/sources/test_damage.py", "tests/sources/test_hostile_peers.py", "tests/sources/test_observer.py",
     "tests/sources/test_past.py", "tests/sources/test_quorum.py", "tests/test_dev.py", "tests/test_fixtures.py",
-    "tests/tree/test_concerns.py",
+    "tests/test_startup.py::test_a_signal_at_any_time", "tests/top/", "tests/tree/test_concerns.py",
 )  # fmt: skip
 """Many cases of one thing, two thirds of the time of the tests that need no server: ./dev fast leaves them out."""
 
