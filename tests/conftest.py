@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.groups import QUICK, THOROUGH, rank, scheduler
+from tests.groups import is_left_out, rank, scheduler
 
 settings.register_profile(
     "kshell",
@@ -48,12 +48,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if config.args_source != pytest.Config.ArgsSource.TESTPATHS or "thorough" not in config.option.markexpr:
         return None
     path = collection_path.relative_to(config.rootpath).as_posix() + ("/" if collection_path.is_dir() else "")
-    return True if path.startswith(THOROUGH) and not any(quick.startswith(path) for quick in QUICK) else None
+    return is_left_out(path) or None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what the fast lane leaves out."""
-    if item.nodeid.startswith(THOROUGH) and not item.nodeid.startswith(QUICK):
+    if is_left_out(item.nodeid):
         item.add_marker("thorough")
 
 

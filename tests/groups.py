@@ -65,6 +65,11 @@ QUICK = ("tests/spark/gold/test_declared.py",)
 """Of those, what takes a second and names what somebody who adds something has left out: ./dev fast runs it."""
 
 
+def is_left_out(place: str) -> bool:
+    """Whether the fast lane leaves out a test, or all that a file or a folder (with ``/`` at its end) has."""
+    return place.startswith(THOROUGH) and not any(place.startswith(one) or one.startswith(place) for one in QUICK)
+
+
 def group(test: str) -> str:
     """Return what a test shares with others: a session of Spark, or what its module sets up (for a Kafka release)."""
     if test.startswith(SPARK):
