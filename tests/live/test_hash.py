@@ -101,7 +101,9 @@ def test_files_of_running_nodes_and_what_an_observer_fetched_are_whole(cluster: 
 
 
 def test_a_record_of_the_quorum_is_explained_as_the_nodes_file_has_it(cluster: Cluster) -> None:
-    words = ("explain", "3", "--record", "-o", "jsonl", "--columns", "hex,field,value")
+    # The log of a node that was slow to start begins behind the snapshot that it fetched first.
+    begins = [min(int(segment.stem) for segment in directory.glob("*.log")) for directory in directories(cluster)]
+    words = ("explain", str(max(3, *begins)), "--record", "-o", "jsonl", "--columns", "hex,field,value")
     live = oneshot.lines(("-q", cluster.bootstrap_controllers), *words)
     assert live
     assert all(oneshot.lines(directory, *words) == live for directory in directories(cluster))
