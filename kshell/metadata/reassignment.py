@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from kshell.metadata.election import status_of
+from kshell.metadata.election import ACTIVE, status_of
 from kshell.metadata.families.cluster import Broker
 from kshell.metadata.image import EMPTY, Image
 from kshell.metadata.kafka_tools import KafkaTools, assignment
@@ -28,10 +28,18 @@ class Placement:
         self._brokers: dict[int, Broker] = {number: entry.value for number, entry in image["brokers"].items()}
         self._racks = {number: broker.rack for number, broker in self._brokers.items()}
         self.ready = sorted(number for number in self._brokers if self._takes_replicas(self._brokers[number]))
+        self._ready = frozenset(self.ready)
+        self.active = frozenset(number for number in self._brokers if self.status(number) == ACTIVE)
 
     def status(self, broker: int) -> str:
         """Return a broker's status: :data:`kshell.metadata.election.ACTIVE` and so on."""
         return status_of(self._brokers.get(broker))
+
+    def can_replace(self, partition: Partition, leaving: Collection[int]) -> bool:
+        """Whether :meth:`replace` would find enough brokers. None is chosen, which makes it faster."""
+        replicas = target_replicas(partition)
+        free = len(self._ready) - len(self._ready.intersection({*replicas, *leaving}))
+        return free >= sum(replica in leaving for replica in replicas)
 
     def replace(self, partition: Partition, leaving: Collection[int], number: int) -> tuple[int, ...] | None:
         """Return the replicas with each leaving broker replaced by another one; ``None``: there are too few brokers."""

@@ -6,6 +6,8 @@ import json
 import shlex
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kshell.metadata.families.cluster import Broker
 from kshell.metadata.health.check import checks, step_of
@@ -191,6 +193,20 @@ def test_what_a_reassignment_removes_does_not_come_back() -> None:
     line = cancel_command(tools, "a", 3, partition(0, 1, 5, adding_replicas=(5,)))
     assert json.loads(shlex.split(line)[1])["partitions"] == [{"topic": "a", "partition": 3, "replicas": [0, 1]}]
     assert line.endswith("--cancel")
+
+
+@given(
+    unfit=st.sets(st.integers(1, 6)),
+    replicas=st.lists(st.integers(1, 8), min_size=1, max_size=6),
+    removing=st.sets(st.integers(1, 8)),
+    leaving=st.lists(st.integers(1, 8), max_size=6),
+)
+def test_whether_there_are_enough_brokers_is_known_before_they_are_chosen(
+    unfit: set[int], replicas: list[int], removing: set[int], leaving: list[int]
+) -> None:
+    brokers = placement(*(broker(number, None, fenced=number in unfit) for number in range(1, 7)))
+    value = partition(*replicas, removing_replicas=tuple(removing))
+    assert brokers.can_replace(value, leaving) == (brokers.replace(value, leaving, 1) is not None)
 
 
 def test_replicas_are_spread_over_racks() -> None:

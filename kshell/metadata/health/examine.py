@@ -70,9 +70,10 @@ def examine(state: CheckedState, progress: Callable[[int, int, str], None] | Non
 
 
 class _Verdict(NamedTuple):
-    """The facts that equal partitions share; ``factor`` is their replication factor, ``min_isr`` the effective one."""
+    """The facts that equal partitions share; ``min_isr`` is the effective one."""
 
-    factor: int
+    kind: tuple[int, bool]
+    """The replication factor, and whether there is a leader."""
     problems: tuple[str, ...]
     counted: tuple[str, ...]
     """Those of the problems that are counted in :attr:`Health.counts`."""
@@ -108,10 +109,10 @@ class _Walk:
 
     def topic(self, topic: Topic) -> None:
         """Examine a topic and its partitions."""
-        factors, led = set(), set()
         partitions = topic.scan()
         name = topic.name
         verdicts = self._verdicts.of_topic(name)
+        kinds: set[tuple[int, bool]] = set()
         for number, value in partitions:
             cached = verdicts.get(id(value))
             if cached is None:
@@ -119,14 +120,14 @@ class _Walk:
                     continue
                 cached = self._verdicts.add(name, value)
             verdict = cached[0]
-            factors.add(verdict.factor)
-            if OFFLINE not in verdict.problems:
-                led.add(verdict.factor)
+            kinds.add(verdict.kind)
             if verdict.problems:
                 self._partition(topic, number, *cached)
+        factors = frozenset(factor for factor, _ in kinds)
+        led = frozenset(factor for factor, is_led in kinds if is_led)
         self.partitions += len(partitions)
         least = self._state.min_isr.of(name)
-        topic_state = TopicState(topic, len(partitions), frozenset(factors), frozenset(led), least)
+        topic_state = TopicState(topic, len(partitions), factors, led, least)
         for health_check, find in self._of_topic:
             self._add(health_check, find(self._state, topic_state))
 
@@ -148,7 +149,7 @@ class _Walk:
         looking = tuple(
             (health_check, find) for health_check, find in self._of_partition if health_check.problem in present
         )
-        return _Verdict(factor, tuple(present), tuple(counted), least, lost, looking)
+        return _Verdict((factor, OFFLINE not in present), tuple(present), tuple(counted), least, lost, looking)
 
     def _partition(self, topic: Topic, number: int, verdict: _Verdict, value: Partition) -> None:
         """Count the problems of a partition, and run the checks that examine it."""

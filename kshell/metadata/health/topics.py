@@ -65,7 +65,7 @@ def _missing(state: CheckedState, partition_state: PartitionState, evidence: str
     if OFFLINE in partition_state.problems:
         return Observation(partition_state.path, evidence, next_step=_NEEDS_LEADER)
     value = partition_state.partition
-    missing = tuple(replica for replica in staying_replicas(value) if replica not in value.isr)
+    missing = _out_of_sync(staying_replicas(value), value.isr)
     if not missing:
         return Observation(partition_state.path, evidence, next_step=NextStep("wait for the reassignment to end"))
     return _moving_away(state, partition_state, evidence, missing, _return_of(state, missing))
@@ -75,21 +75,28 @@ def _moving_away(
     state: CheckedState, partition_state: PartitionState, evidence: str, leaving: tuple[int, ...], first: str
 ) -> Observation:
     """Return an observation whose next step is ``first`` and, as a last resort, to replace the leaving brokers."""
-    topic, number, value = partition_state.topic.name, partition_state.number, partition_state.partition
-    replicas = None if not is_reported(value.replicas) else state.placement.replace(value, leaving, number)
-    if replicas is None:
-        return Observation(partition_state.path, evidence, next_step=NextStep(f"{first}, {_NO_ROOM}"))
-    return Observation(
-        partition_state.path,
-        evidence,
-        next_step=NextStep(f"{first}, move the replicas to brokers that run"),
-        moves=lambda: (move_command(state.tools, [(topic, number, replicas)]),),
-    )
+    value, placement = partition_state.partition, state.placement
+    if not is_reported(value.replicas) or not placement.can_replace(value, leaving):
+        return Observation(partition_state.path, evidence, next_step=_either(first, _NO_ROOM))
+    topic, number = partition_state.topic.name, partition_state.number
+
+    def moves() -> tuple[str, ...]:
+        replicas = placement.replace(value, leaving, number)
+        assert replicas is not None
+        return (move_command(state.tools, [(topic, number, replicas)]),)
+
+    step = _either(first, "move the replicas to brokers that run")
+    return Observation(partition_state.path, evidence, next_step=step, moves=moves)
 
 
 def _return_of(state: CheckedState, missing: tuple[int, ...]) -> str:
     """Return the first part of a next step: how to bring missing replicas back, by the status of their brokers."""
-    running = [broker for broker in missing if state.placement.status(broker) == ACTIVE]
+    return _return_step(missing, tuple(broker for broker in missing if broker in state.placement.active))
+
+
+# A large cluster has 100,000 such findings, with few different texts.
+@lru_cache(1 << 10)
+def _return_step(missing: tuple[int, ...], running: tuple[int, ...]) -> str:
     stopped = [broker for broker in missing if broker not in running]
     sentences = [f"start {name_brokers(stopped)}"] if stopped else []
     if running:
@@ -97,6 +104,16 @@ def _return_of(state: CheckedState, missing: tuple[int, ...]) -> str:
         sentences.append(f"see the server.log of {name_brokers(running)}, which {verb} not in sync")
     pronoun = "it is" if len(missing) == 1 else "they are"
     return f"{', and '.join(sentences)}; if {pronoun} gone for good"
+
+
+@lru_cache(1 << 10)
+def _either(first: str, last_resort: str) -> NextStep:
+    return NextStep(f"{first}, {last_resort}")
+
+
+@lru_cache(1 << 12)
+def _out_of_sync(replicas: tuple[int, ...], isr: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(replica for replica in replicas if replica not in isr)
 
 
 def _replicas(partition_state: PartitionState) -> str:
