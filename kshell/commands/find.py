@@ -36,16 +36,18 @@ class FindArguments(Arguments):
 def run(session: Session, args: FindArguments) -> Result:
     """Return one row per match. The rows are a generator: the tree is walked while they are printed."""
     starts = [hit for pattern in args.path or ["."] for hit in session.find(pattern)]
-    hits = _hits(starts, _tests(args), args.maxdepth)
+    hits = _hits(starts, _tests(args), args)
     if args.values:
         return Rows(columns=_VALUES, rows=_values(hits), style="lines", line=_line, hanging=4)
     rows = ({"path": join(segments), "type": kind(node)} for segments, node in hits)
     return Rows(columns=_PATHS, rows=rows, style="lines", line_column="path")
 
 
-def _hits(starts: list[tuple[Segments, Node]], tests: list[Test], depth: int | None) -> Iterator[tuple[Segments, Node]]:
+def _hits(
+    starts: list[tuple[Segments, Node]], tests: list[Test], args: FindArguments
+) -> Iterator[tuple[Segments, Node]]:
     for segments, node in starts:
-        for hit in walk(segments, node, depth):
+        for hit in walk(segments, node, args.maxdepth, values=args.values):
             if all(test(*hit) for test in tests):
                 yield hit
 

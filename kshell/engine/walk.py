@@ -11,36 +11,39 @@ from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments
 
 
-def walk(segments: Segments, node: Node, depth: int | None = None) -> Iterator[tuple[Segments, Node]]:
-    """Yield a node and everything below it, depth first, in the tree's order; at most ``depth`` levels below it."""
+def walk(
+    segments: Segments, node: Node, depth: int | None = None, *, values: bool = False
+) -> Iterator[tuple[Segments, Node]]:
+    """Yield a node and everything below it, depth first, in the tree's order; at most ``depth`` levels below it.
+
+    With ``values``, those of all leaves will be asked for.
+    """
     yield segments, node
     if not isinstance(node, Directory) or depth == 0:
         return
-    for name in node.segments():
-        child = node.child(name)
-        if child is not None:
-            yield from walk((*segments, name), child, None if depth is None else depth - 1)
+    below = None if depth is None else depth - 1
+    for name, child in node.children(values=values):
+        if isinstance(child, Directory):
+            yield from walk((*segments, name), child, below, values=values)
+        else:
+            yield (*segments, name), child
 
 
 def branch(name: str, node: Node, *, values: bool, depth: int | None = None) -> Branch:
     """Convert a node, and at most ``depth`` levels below it, to a :class:`Branch`, perhaps without values."""
     if not isinstance(node, Directory):
         return Branch(name, node.value() if values and isinstance(node, Leaf) else None)
-    names = node.segments()
     if depth == 0:
-        return Branch(name, children=[], left_out=len(names))
+        return Branch(name, children=[], left_out=len(node.segments()))
     below = None if depth is None else depth - 1
-    children = [(child_name, node.child(child_name)) for child_name in names]
-    return Branch(
-        name, children=[branch(n, child, values=values, depth=below) for n, child in children if child is not None]
-    )
+    children = node.children(values=values)
+    return Branch(name, children=[branch(n, child, values=values, depth=below) for n, child in children])
 
 
 def nested(node: Node) -> object:
     """Return a leaf's value, or a directory as nested objects, name -> value."""
     if isinstance(node, Directory):
-        children = [(name, node.child(name)) for name in node.segments()]
-        return {name: nested(child) for name, child in children if child is not None}
+        return {name: nested(child) for name, child in node.children(values=True)}
     return node.value() if isinstance(node, Leaf) else None
 
 

@@ -237,7 +237,7 @@ def _root(session: Session) -> Directory:
 
 def _leaves(path: Segments, node: Node | None) -> Iterator[tuple[Segments, Leaf]]:
     if node is not None:
-        yield from ((at, leaf) for at, leaf in walk(path, node) if isinstance(leaf, Leaf))
+        yield from ((at, leaf) for at, leaf in walk(path, node, values=True) if isinstance(leaf, Leaf))
 
 
 def counts(changes: Iterator[Change], place: Segments) -> list[Row]:

@@ -7,7 +7,8 @@ Topics are there by name and by id; their partitions are decoded one by one. If 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from kshell.metadata.families.producer_ids import NEXT
@@ -88,25 +89,31 @@ class TopicDirectory(Directory):
         if number is None or str(number) != segment or number not in topic:
             return None
         # A partition is decoded when its value or origin is asked for: listing a topic decodes none.
-        return Leaf("partition", lambda: self._value(number), lambda: self._entry(number).origin)
+        return Leaf("partition", lambda: self._plain(topic.value(number)), partial(self._origin_of, number))
+
+    def children(self, *, values: bool) -> Iterator[tuple[str, Node]]:
+        """Yield (name, node) of every child; with ``values``, all partitions are decoded at once."""
+        if not values:
+            yield from super().children(values=False)
+            return
+        for number, value in self._topic.scan():
+            yield str(number), Leaf("partition", partial(self._plain, value), partial(self._origin_of, number))
+        yield from ((segment, node) for segment in (_ID, _NAME) if (node := self.child(segment)) is not None)
 
     def stored(self, segment: str) -> Partition | Undecoded | None:
         """A partition's value before it is made plain, so that equal partitions can share the work."""
         return self._topic.value(int(segment)) if segment not in (_ID, _NAME) else None
 
-    def _entry(self, number: int) -> Entry[Partition] | Entry[Undecoded]:
+    def _origin_of(self, number: int) -> Origin:
         entry = self._topic.partition(number)
         if entry is None:
             raise AssertionError("an image's topic keeps its partitions")
-        return entry
+        return entry.origin
 
-    def _value(self, number: int) -> Plain:
-        partition = self._topic.value(number)
-        return (
-            self._redaction.undecoded(partition.raw, partition.reason)
-            if isinstance(partition, Undecoded)
-            else plain(partition)
-        )
+    def _plain(self, partition: Partition | Undecoded | None) -> Plain:
+        if isinstance(partition, Undecoded):
+            return self._redaction.undecoded(partition.raw, partition.reason)
+        return plain(partition)
 
 
 class ByName(Directory):

@@ -7,7 +7,7 @@ Segments are already encoded (:mod:`kshell.metadata.names`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from kshell.metadata.names import sort_key
@@ -57,6 +57,16 @@ class Directory(Node):
     @abstractmethod
     def child(self, segment: str) -> Node | None:
         """The child with exactly that name."""
+
+    def children(self, *, values: bool) -> Iterator[tuple[str, Node]]:
+        """Yield (name, node) of every child, in the order of :meth:`segments`.
+
+        With ``values``, those of all leaves will be asked for: then they may be decoded together, which is faster.
+        """
+        for segment in self.segments():
+            child = self.child(segment)
+            if child is not None:
+                yield segment, child
 
     def origin(self) -> Origin | None:
         """The record that created the directory itself, if one did (a topic's)."""
