@@ -6,7 +6,7 @@ Three kinds of filers, for the record types that are most frequent after those o
   latest record of each key waits, until an image is made. What was overwritten or removed by then is never decoded.
 - :class:`RegistrationFiler` and :class:`ChangeFiler`: registrations of brokers. Brokers write the same content again
   and again, but for id, incarnation and epoch. The rest of such a record, its *essence*, is decoded once.
-- :func:`topic_filers`: records that create and remove topics, which some jobs write by the thousand.
+- :class:`NewTopics`: topics that are created and removed, as some jobs do by the thousand.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.cluster import BROKERS, REGISTER_BROKER, REGISTRATION_CHANGE, Broker, change_registration
 from kshell.metadata.families.configs import CONFIGS, TOPIC_CONFIG
-from kshell.metadata.families.topics import REMOVE_TOPIC, TOPIC, TOPICS, create, remove
+from kshell.metadata.families.topics import NAMES, REMOVE_TOPIC, TOPIC, TOPICS, create, remove
 from kshell.metadata.partition_changes import PartitionChanges
 from kshell.metadata.partitions import Topic
 from kshell.metadata.record_log import RecordLog
@@ -327,69 +327,113 @@ def _number(raw: bytes) -> int:
 
 AddressesByTopic = dict[bytes, Addresses]
 """Topic id -> the addresses of its partitions' records: a shortcut past the image's table of topics."""
+_TOPIC_PREFIX = bytes((TOPIC_CONFIG,))
 
 
-def topic_filers(
-    log: RecordLog, changes: PartitionChanges, filed: AddressesByTopic, latest: LatestRecords
-) -> dict[bytes, RecordFiler]:
-    """Return the filers of TopicRecord and RemoveTopicRecord, by the first bytes of a value."""
-    creating, removing = _topic_key_readers()
-    filers: dict[bytes, RecordFiler] = {}
-    filers |= {head: _TopicFiler(read, log, changes, filed) for head, read in creating.items()}
-    filers |= {head: _RemovalFiler(read, filed, latest) for head, read in removing.items()}
-    return filers
+class _NewTopic(NamedTuple):
+    """A topic that waits; ``name`` is as records have it: its length plus one, then the text."""
+
+    name: bytes
+    address: int
+    """The address of its TopicRecord."""
+    partitions: Addresses
 
 
-def remove_topic(topic_id: Uuid, delta: Delta, filed: AddressesByTopic, latest: LatestRecords) -> None:
-    """Remove a topic, and drop the waiting records of its configs. Raises ReplayError if it does not exist."""
-    topic: Topic | None = delta.peek(TOPICS).get(topic_id)
-    if topic is not None:
-        filed.pop(topic_id, None)
-        name = topic.name.encode("utf-8", "surrogateescape")
-        latest.forget(CONFIGS.name, bytes((TOPIC_CONFIG,)) + write_uvarint(len(name) + 1) + name)
-    remove(delta, topic_id)
+class NewTopics:
+    """Topics that were created since the last image, and wait for the next one: most that go before it, cost little.
+
+    A topic whose id or name another one has does not wait, so it does not matter when those that wait are created.
+    Records of their partitions are filed with ``filed``, where they are as well.
+    """
+
+    def __init__(
+        self, log: RecordLog, changes: PartitionChanges, filed: AddressesByTopic, latest: LatestRecords
+    ) -> None:
+        self._log = log
+        self._changes = changes
+        self._filed = filed
+        self._latest = latest
+        self._waiting: dict[bytes, _NewTopic] = {}
+        self._names: set[bytes] = set()
+        creating, removing = _topic_key_readers()
+        self.filers: dict[bytes, RecordFiler] = {}
+        """The first bytes of a value -> the filer of TopicRecord or RemoveTopicRecord."""
+        self.filers |= {head: _TopicFiler(read, self) for head, read in creating.items()}
+        self.filers |= {head: _RemovalFiler(read, self) for head, read in removing.items()}
+
+    def add(self, name: bytes, topic_id: bytes, address: int, delta: Delta) -> bool:
+        """Let a topic wait; return ``False`` if another one has its id or its name."""
+        if topic_id in self._waiting or name in self._names:
+            return False
+        if topic_id in delta.peek(TOPICS) or _text(name) in delta.peek(NAMES):
+            return False
+        partitions: Addresses = {}
+        self._waiting[topic_id] = _NewTopic(name, address, partitions)
+        self._names.add(name)
+        self._filed[topic_id] = partitions
+        return True
+
+    def remove(self, topic_id: bytes, delta: Delta) -> bool:
+        """Remove a topic together with its configs, whether it waits or not; return ``False`` if it does not exist."""
+        topic = self._waiting.pop(topic_id, None)
+        if topic is None:
+            present: Topic | None = delta.peek(TOPICS).get(topic_id)
+            if present is None:
+                return False
+            remove(delta, present.id)
+            text = present.name.encode("utf-8", "surrogateescape")
+            name = write_uvarint(len(text) + 1) + text
+        else:
+            name = topic.name
+            self._names.discard(name)
+            if delta.peek(CONFIGS.name):
+                delta.drop(CONFIGS.name, ("TOPIC", _text(name)))
+        self._filed.pop(topic_id, None)
+        self._latest.forget(CONFIGS.name, _TOPIC_PREFIX + name)
+        return True
+
+    def apply(self, delta: Delta) -> None:
+        """Create the topics that wait."""
+        if not self._waiting:
+            return
+        table = delta.table(TOPICS)
+        for topic_id, (name, address, partitions) in self._waiting.items():
+            origin, records = self._log.origin(address), TopicRecords(self._log, self._changes, None)
+            records.addresses = partitions
+            topic = create(delta, _text(name), Uuid(topic_id), origin)
+            table[topic.id] = RecordedTopic(topic.name, topic.id, origin, records)
+        self._waiting.clear()
+        self._names.clear()
+
+
+def _text(name: bytes) -> str:
+    return name[1:].decode("utf-8", "surrogateescape")
 
 
 class _TopicFiler:
     """Takes TopicRecords."""
 
-    def __init__(self, read: KeyReader, log: RecordLog, changes: PartitionChanges, filed: AddressesByTopic) -> None:
+    def __init__(self, read: KeyReader, topics: NewTopics) -> None:
         self._read = read
-        self._log = log
-        self._changes = changes
-        self._filed = filed
+        self._topics = topics
 
     def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
-        """Create the topic, unless one with its id exists; return whether it was created."""
+        """Let the topic wait, unless one with its id or name exists; return whether it waits."""
         parts = self._read(region, start, end)
-        if parts is None:
-            return False
-        name, topic_id = parts[0][1:].decode("utf-8", "surrogateescape"), Uuid(parts[1])
-        if topic_id in delta.peek(TOPICS):
-            return False
-        origin, records = self._log.origin(address), TopicRecords(self._log, self._changes, None)
-        create(delta, name, topic_id, origin)
-        delta.table(TOPICS)[topic_id] = RecordedTopic(name, topic_id, origin, records)
-        self._filed[topic_id] = records.addresses
-        return True
+        return parts is not None and self._topics.add(parts[0], parts[1], address, delta)
 
 
 class _RemovalFiler:
     """Takes RemoveTopicRecords."""
 
-    def __init__(self, read: KeyReader, filed: AddressesByTopic, latest: LatestRecords) -> None:
+    def __init__(self, read: KeyReader, topics: NewTopics) -> None:
         self._read = read
-        self._filed = filed
-        self._latest = latest
+        self._topics = topics
 
     def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
         """Remove the topic, if it exists; return whether it did."""
         parts = self._read(region, start, end)
-        topic_id = None if parts is None else Uuid(parts[1])
-        if topic_id is None or topic_id not in delta.peek(TOPICS):
-            return False
-        remove_topic(topic_id, delta, self._filed, self._latest)
-        return True
+        return parts is not None and self._topics.remove(parts[1], delta)
 
 
 @cache

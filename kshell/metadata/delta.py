@@ -30,6 +30,7 @@ class Delta:
     def __init__(self, image: Image) -> None:
         self.touched: list[Touch] | None = None
         self.old: dict[Touch, Any] | None = None
+        self._before = image.tables
         self._tables: dict[str, Any] = dict(image.tables)
         self._owned: set[str] = set()
         self._owned_inner: set[tuple[str, object]] = set()
@@ -58,7 +59,7 @@ class Delta:
 
     def owns(self, family: str, key: object) -> bool:
         """Whether a mutable value, such as a topic, is the delta's own. If not, the caller must copy it now."""
-        if (family, key) in self._owned_inner:
+        if key not in self._before.get(family, ()) or (family, key) in self._owned_inner:
             return True
         self._owned_inner.add((family, key))
         return False

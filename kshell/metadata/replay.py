@@ -18,10 +18,9 @@ from kshell.metadata.checkpoint import LogCheckpoint, PassedCheckpoint, take_ove
 from kshell.metadata.deferred import (
     AddressesByTopic,
     LatestRecords,
+    NewTopics,
     RecordFiler,
     Registrations,
-    remove_topic,
-    topic_filers,
 )
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.quorum import control
@@ -37,7 +36,7 @@ from kshell.metadata.partition_changes import (
     essence,
     fits_every_partition,
 )
-from kshell.metadata.partitions import Partition, Report, Topic, UndecodedRun, from_record, merge
+from kshell.metadata.partitions import Partition, Report, Topic, UndecodedRun, from_record, merge, new_undecoded_run
 from kshell.metadata.record_log import RecordLog
 from kshell.metadata.recorded_topics import RecordedTopic, TopicAt, TopicRecords
 from kshell.metadata.records import HEAD_SIZE, ReplayError, Undecoded, decode_known, decode_record, decode_value
@@ -51,7 +50,7 @@ from kshell.protocol.batches import (
     read_record,
 )
 from kshell.protocol.decoder import Message
-from kshell.protocol.framing import Framer, KeyedRecord, RecordBounds, TopicRun, iter_values
+from kshell.protocol.framing import Framer, PartitionRun, RecordBounds, TopicRun, iter_values
 from kshell.protocol.primitives import Buffer, DecodeError, Uuid
 
 _BEGIN, _END, _ABORT = 23, 24, 25
@@ -59,6 +58,7 @@ _NO_OP = bytes((1, 20, 0, 0))
 """The value of a NoOpRecord, which an idle active controller writes twice a second."""
 _OF_BROKERS = (0, 1, 7, 8, 17)
 """Api keys of the records that change a broker's registration."""
+_OF_TOPICS = (TOPIC.api_key, PARTITION, PARTITION_CHANGE, REMOVE_TOPIC.api_key, CLEAR_ELR)
 _NEVER = 1 << 63
 """An offset after every other one."""
 MALFORMED, NEWER, SKIPPED = "malformed", "newer", "skipped"
@@ -163,12 +163,13 @@ class Replayer:
         self._latest = LatestRecords()
         self._registrations = Registrations()
         self._filed: AddressesByTopic = {}
+        self._topics = NewTopics(self.log, self.changes, self._filed, self._latest)
         self._filers: dict[bytes, RecordFiler] = {}
         """The first bytes of a value -> the filer that may take records which begin with them, without decoding."""
         if not self.needs_every_state:
             self._filers |= self._latest.filers
             self._filers |= self._registrations.filers
-            self._filers |= topic_filers(self.log, self.changes, self._filed, self._latest)
+            self._filers |= self._topics.filers
         self.checkpoints: list[PassedCheckpoint] = []
         """The snapshots inside the log that the replay has passed and compared."""
         self.problems = Problems()
@@ -204,8 +205,9 @@ class Replayer:
         self._filed.clear()
         self.log = RecordLog(self.log.end)
         self.changes = PartitionChanges(self.log)
+        self._topics = NewTopics(self.log, self.changes, self._filed, self._latest)
         if not self.needs_every_state:
-            self._filers |= topic_filers(self.log, self.changes, self._filed, self._latest)
+            self._filers |= self._topics.filers
 
     @property
     def open_transaction(self) -> int | None:
@@ -320,8 +322,9 @@ class Replayer:
         return True
 
     def _catch_up(self) -> None:
-        """Replay all records that wait: the latest record of each key, and registrations of brokers."""
+        """Replay all records that wait: the latest record of each key, new topics, and registrations of brokers."""
         self._replay_latest()
+        self._topics.apply(self._delta)
         self._registrations.apply(self._delta, self.log)
 
     def _replay_latest(self, family: str | None = None) -> None:
@@ -402,9 +405,12 @@ class Replayer:
         kind, version, data = decoded
         origin = new_origin((offset, timestamp, kind.name, version, place))
         if kind.latest is not None:
-            self._replay_latest(kind.latest.family)
+            if address is not None:
+                self._replay_latest(kind.latest.family)
         elif kind.api_key in _OF_BROKERS:
             self._registrations.apply(self._delta, self.log)
+        elif kind.api_key in _OF_TOPICS:
+            self._topics.apply(self._delta)
         try:
             if address is None:
                 kind.replay(self._delta, data, origin)
@@ -415,8 +421,7 @@ class Replayer:
             elif kind.api_key == CLEAR_ELR:
                 self._file_clear(data, address)
             else:
-                if kind is REMOVE_TOPIC:
-                    remove_topic(data["topicId"], self._delta, self._filed, self._latest)
+                if kind is REMOVE_TOPIC and self._topics.remove(data["topicId"], self._delta):
                     return
                 if kind is TOPIC:
                     self._filed.pop(data["topicId"], None)
@@ -554,27 +559,31 @@ class Replayer:
             return
         buf, start, end = batch.region()
         self._grow(batch, end - start)
+        base_offset, timestamp, report = batch.base_offset, batch.base_timestamp, self._report
+        topics, names = self._delta.table(TOPICS), self._delta.table(NAMES)
         for framed in self._framer.checked(buf, start, end, batch.last_offset_delta):
-            if isinstance(framed, RecordBounds):
+            if isinstance(framed, (TopicRun, PartitionRun)):
+                run = new_undecoded_run((buf, framed.start, framed.end, base_offset, timestamp, place, report))
+                topic_id = Uuid(framed.topic_id)
+                if isinstance(framed, TopicRun):
+                    origin = new_origin((base_offset + framed.delta, timestamp, TOPIC.name, 0, place))
+                    name = framed.name.decode("utf-8", "surrogateescape")
+                    if topic_id not in topics:  # the same as below, without a look at what is there
+                        topics[topic_id] = Topic(name, topic_id, origin, run)
+                        names[name] = topic_id
+                        continue
+                    try:
+                        create(self._delta, name, topic_id, origin).add_run(run)
+                        continue
+                    except ReplayError as error:
+                        self.problems.append(Problem(origin, str(error), False))
+                self._run(topic_id, run)
+            elif isinstance(framed, RecordBounds):
                 value = bytes(buf[framed.value : framed.value_end])
-                offset, timestamp = batch.base_offset + framed.delta, batch.time(framed.time_delta)
-                self._replay(RawRecord(offset, timestamp, None, value), place, None)
-                continue
-            if isinstance(framed, KeyedRecord):
+                raw = RawRecord(base_offset + framed.delta, batch.time(framed.time_delta), None, value)
+                self._replay(raw, place, None)
+            else:
                 self._replay(read_record(buf, framed.start, batch)[0], place, None)
-                continue
-            run = UndecodedRun(
-                buf, framed.start, framed.end, batch.base_offset, batch.base_timestamp, place, self._report
-            )
-            topic_id = Uuid(framed.topic_id)
-            if isinstance(framed, TopicRun):
-                origin = new_origin((batch.base_offset + framed.delta, batch.base_timestamp, TOPIC.name, 0, place))
-                try:
-                    create(self._delta, framed.name.decode("utf-8", "surrogateescape"), topic_id, origin).add_run(run)
-                    continue
-                except ReplayError as error:
-                    self.problems.append(Problem(origin, str(error), False))
-            self._run(topic_id, run)
 
     def _run(self, topic_id: Uuid, run: UndecodedRun) -> None:
         """Give undecoded partition records to their topic. If it does not exist, list each record as a problem."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from kshell.protocol.primitives import Buffer, DecodeError, read_varint, read_varlong
@@ -84,6 +85,7 @@ class TopicRun(NamedTuple):
     end: int
 
 
+_new_topic_run = partial(tuple.__new__, TopicRun)
 Framed = RecordBounds | PartitionRun | TopicRun | KeyedRecord
 _RUNS = (PartitionRun, TopicRun)
 
@@ -200,11 +202,17 @@ class Framer:
         while start < end:
             match = self._topic.match(buf, start, end) if self._topic else None
             if match is not None:
-                # Size (one byte or two), attributes and time delta (one byte each) come before the offset delta.
-                delta, _ = read_varint(buf, start + (3 if buf[start] < 0x80 else 4))
-                name_start, name_end = match.end(1), match.start(2)
-                start = match.end()
-                yield TopicRun(buf[name_start:name_end], match[2], delta, name_end + _UUID + 2, start)
+                # Size (one byte or two), attributes and time delta (one byte each) come before the offset delta, of
+                # which the common lengths, two bytes and three, are read here.
+                at = start + (3 if buf[start] < 0x80 else 4)
+                low, middle, high = buf[at : at + 3]
+                if low < 0x80 or low & 1 or high & middle & 0x80:
+                    delta, _ = read_varint(buf, at)
+                else:
+                    delta = (low & 0x7F | (middle & 0x7F) << 7 | (high << 14 if middle & 0x80 else 0)) >> 1
+                name_start, start = match.end(1), match.end()
+                name_end = name_start + buf[name_start - 1] - 1  # the prefix ends with the name's length plus one
+                yield _new_topic_run((buf[name_start:name_end], match[2], delta, name_end + _UUID + 2, start))
                 continue
             try:
                 record = span(buf, start, end)

@@ -35,12 +35,14 @@ def create(delta: Delta, name: str, topic_id: Uuid, origin: Origin) -> Topic:
 
     In that case Kafka's own image would keep both names, and the topic of the old name could not be removed any more.
     """
-    present: Topic | None = delta.peek(TOPICS).get(topic_id)
+    topics = delta.table(TOPICS)
+    present: Topic | None = topics.get(topic_id)
     if present is not None and present.name != name:
         raise ReplayError(f"the topic id {topic_id} is that of topic {present.name}")
-    delta.touch(TOPICS, topic_id, name)
+    if delta.touched is not None:
+        delta.touch(TOPICS, topic_id, name)
     delta.owns(TOPICS, topic_id)
-    topic = delta.table(TOPICS)[topic_id] = Topic(name, topic_id, origin)
+    topic = topics[topic_id] = Topic(name, topic_id, origin)
     delta.table(NAMES)[name] = topic_id
     return topic
 
