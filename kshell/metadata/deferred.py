@@ -11,7 +11,8 @@ Three kinds of filers, for the record types that are most frequent after those o
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from typing import NamedTuple, Protocol
 
 from kshell.metadata.delta import Delta
@@ -48,9 +49,11 @@ class LatestRecords:
         self._filed = 0
         self.filers: dict[bytes, Filer] = {}
         """The first bytes of a value -> the filer of records that begin with them."""
-        for head, declared, read in _key_readers():
-            addresses = self._by_family.setdefault(declared.family, KeyedAddresses())
-            self.filers[head] = Filer(read, declared, addresses)
+        for kind in record_types().values():
+            if kind.latest is not None:
+                addresses = self._by_family.setdefault(kind.latest.family, KeyedAddresses())
+                for version, head in kind.heads():
+                    self.filers[head] = Filer(partial(_key_reader, kind.api_key, version), kind.latest, addresses)
 
     def take(self, family: str | None = None) -> list[int]:
         """Remove the waiting records of one family, or of all, and return their addresses in log order."""
@@ -96,13 +99,19 @@ class RecordFiler(Protocol):
 class Filer:
     """Files the latest record of each key, for one version of a type that declares :class:`LatestByKey`."""
 
-    __slots__ = ("_addresses", "_family", "_must_exist", "_read")
+    __slots__ = ("_addresses", "_family", "_make", "_must_exist", "_read")
 
-    def __init__(self, read: KeyReader, declared: LatestByKey, addresses: KeyedAddresses) -> None:
-        self._read = read
+    def __init__(self, make: Callable[[], KeyReader], declared: LatestByKey, addresses: KeyedAddresses) -> None:
+        self._make = make
+        """Makes the reader of keys, when the first record comes: most logs have records of few types."""
+        self._read: KeyReader = self._read_first
         self._family = declared.family
         self._must_exist = declared.must_exist
         self._addresses = addresses
+
+    def _read_first(self, region: Buffer, start: int, end: int) -> tuple[bytes, bytes, bool] | None:
+        self._read = self._make()
+        return self._read(region, start, end)
 
     def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
         """Let the record wait in place of an earlier one of its key.
@@ -140,15 +149,11 @@ class Filer:
 
 
 @cache
-def _key_readers() -> list[tuple[bytes, LatestByKey, KeyReader]]:
-    """Return (head of a value, declaration, reader of its key) for each version of the types with ``LatestByKey``."""
-    readers = []
-    for kind in record_types().values():
-        if kind.latest is not None:
-            for version, head in kind.heads():
-                read = key_reader(kind.schema, version, kind.latest.key, kind.latest.tombstone, kind.latest.above)
-                readers.append((head, kind.latest, read))
-    return readers
+def _key_reader(api_key: int, version: int) -> KeyReader:
+    """Return the reader of the key that a type declares as its ``LatestByKey``, for one version."""
+    kind = record_types()[api_key]
+    assert kind.latest is not None
+    return key_reader(kind.schema, version, kind.latest.key, kind.latest.tombstone, kind.latest.above)
 
 
 _ID, _EPOCH, _INCARNATION = 4, 8, 16

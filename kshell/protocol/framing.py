@@ -39,6 +39,8 @@ _HEAD_ROOM = 10
 _MAX_SHAPES = 128
 """Shapes that are noted; real snapshots have 17 to 35. Records of further shapes are framed one by one, because a
 pattern that grows with the input is slow."""
+_SMALL, _PATIENCE = 512, 32
+"""Partition records that are framed one by one before the first patterns are compiled, and before the next ones."""
 _POSSESSIVE = b"" if re.fullmatch(b"(?:a.b|acc)*+", b"acca") else b"+"
 """Suffix that makes a repetition possessive: no backtracking, which saves memory and, in long runs, most of the time.
 
@@ -151,18 +153,19 @@ class Framer:
     """Finds the records of batches; one object for all batches of a log, because it remembers the shapes of records.
 
     ``patience``: how many partition records are framed one by one before new shapes are compiled into the patterns,
-    which takes a millisecond or more; a small snapshot does not need them.
+    which takes a millisecond or more. By default a small snapshot, which does not need them, has none compiled.
     """
 
-    def __init__(self, patience: int = 32) -> None:
-        self._patience = patience
+    def __init__(self, patience: int | None = None) -> None:
+        self._patience = _PATIENCE if patience is None else patience
+        self._left = _SMALL if patience is None else patience
+        """Partition records that are framed one by one before the next compilation, if there are new shapes."""
         self._shapes: set[bytes] = set()
         self._topics: list[bytes] = []
         self._name_sizes: set[int] = set()
         self._partitions: list[bytes] = []
         self._sizes: set[int] = set()
         """Sizes in bytes of the partition records whose shapes are noted."""
-        self._by_hand = 0
         self._has_new_shapes = False
         self._topic: re.Pattern[bytes] | None = None
         self._runs: dict[int, re.Pattern[bytes]] | None = None
@@ -264,8 +267,8 @@ class Framer:
         if self._add_shape(prefix := _shape_prefix(buf, record, _VALUE_HEADER_SIZE)):
             self._sizes.add(record.end - record.start)
             self._partitions.append(prefix + b".{4}%s.{%d}\x00" % (_BACK, rest))
-        self._by_hand += 1
-        if self._has_new_shapes and self._by_hand >= self._patience:
+        self._left -= 1
+        if self._has_new_shapes and self._left <= 0:
             self._compile()
 
     def _add_shape(self, shape: bytes) -> bool:
@@ -278,7 +281,7 @@ class Framer:
 
     def _compile(self) -> None:
         """Compile the pattern of a topic with its partitions; patterns of runs are compiled when they are needed."""
-        self._by_hand, self._has_new_shapes, self._runs = 0, False, {}
+        self._left, self._has_new_shapes, self._runs = self._patience, False, {}
         if not self._topics:
             return
         # The prefix that matched decides the length of the name: its last byte, which a look-behind reads, is that

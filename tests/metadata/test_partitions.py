@@ -8,6 +8,7 @@ from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.records import Undecoded
 from kshell.metadata.replay import Replayer
 from kshell.protocol.batches import write_batch
+from kshell.protocol.framing import Framer
 from kshell.protocol.primitives import write_varint
 from tests.builders import TIME, batches, parsed, replayed, snapshot, uuid, value
 
@@ -103,7 +104,7 @@ def test_offsets_that_jump_inside_a_run_are_listed_when_the_topic_is_opened() ->
     deltas = [*range(50), 51, *range(51, 61)]  # by then the records come in runs, which are not walked at load
     body = b"".join(framed(one, delta) for one, delta in zip(records, deltas, strict=True))
     raw = write_batch([(None, b"")] * 61, base_offset=1, epoch=1, timestamp=TIME, compressed=body)
-    replayer = Replayer()
+    replayer = Replayer(framer=Framer(32))
     replayer.snapshot_batch(parsed(raw), "s.checkpoint")
     topic = replayer.image()["topics"][ID]
     assert replayer.problems == []
@@ -160,7 +161,7 @@ def test_a_scan_lists_offsets_that_jump_once() -> None:
     deltas = [*range(50), 51, *range(51, 61)]
     body = b"".join(framed(one, delta) for one, delta in zip(records, deltas, strict=True))
     raw = write_batch([(None, b"")] * 61, base_offset=1, epoch=1, timestamp=TIME, compressed=body)
-    replayer = Replayer()
+    replayer = Replayer(framer=Framer(32))
     replayer.snapshot_batch(parsed(raw), "s.checkpoint")
     topic = replayer.image()["topics"][ID]
     assert topic.count() == len(topic.scan()) == 60
