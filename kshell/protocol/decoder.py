@@ -24,6 +24,7 @@ Message = dict[str, Any]
 Decoder = Callable[[bytes, int], tuple[Message, int]]
 
 FIXED = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "float64": "d"}
+_Length = Callable[[bytes, int], tuple[int, int]]
 _SIZES = {"b": 1, "h": 2, "H": 2, "i": 4, "I": 4, "q": 8, "d": 8, "?": 1, "16s": 16}
 
 
@@ -69,41 +70,142 @@ def _guard(raw: Decoder) -> Decoder:
     return guarded
 
 
-def _text(buf: bytes, pos: int, length: int) -> str:
-    if length < 0 or pos + length > len(buf):
-        raise DecodeError(f"a string of {length} bytes runs past the end", pos)
-    return buf[pos : pos + length].decode("utf-8", "surrogateescape")
+# --- what generated decoders call: (buffer, position, …) -> (value, position after it) -------------------------------
 
 
-def _kafkas_text(buf: bytes, pos: int, length: int) -> str:
-    """The same as :func:`_text`, with the limit of Kafka's own readers."""
-    if length > _LONGEST_STRING:
-        raise DecodeError(f"a string of {length} bytes is longer than Kafka's may be", pos)
-    return _text(buf, pos, length)
+def _compact_length(buf: bytes, pos: int) -> tuple[int, int]:
+    """Read a length or count of a flexible version (KIP-482), an unsigned varint of one more; -1 means null."""
+    number = buf[pos]
+    if number <= 0x7F:
+        return number - 1, pos + 1
+    number, pos = read_uvarint(buf, pos)
+    return number - 1, pos
 
 
-def _spend(pos: int, remaining: int, count: int) -> int:
-    """Return how many elements are still allowed after ``count`` more. Raises DecodeError if they are too many."""
-    if count > remaining:
-        raise DecodeError("the message has more elements than any that Kafka sends", pos)
-    return remaining - count
+def _int16_length(buf: bytes, pos: int) -> tuple[int, int]:
+    return _INT16(buf, pos)[0], pos + 2
+
+
+def _int32_length(buf: bytes, pos: int) -> tuple[int, int]:
+    return _INT32(buf, pos)[0], pos + 4
+
+
+_unpack = struct.unpack_from
+_INT16 = struct.Struct(">h").unpack_from
+_INT32 = struct.Struct(">i").unpack_from
+_INT8 = struct.Struct(">b").unpack_from
+
+
+def _compact_string(buf: bytes, pos: int, nullable: bool) -> tuple[str | None, int]:
+    size = buf[pos] - 1
+    pos += 1
+    if size > 0x7E:
+        size, pos = _compact_length(buf, pos - 1)
+    end = pos + size
+    if size < 0:
+        return _null(pos, nullable)
+    if end > len(buf):
+        raise DecodeError(f"a string of {size} bytes runs past the end", pos)
+    return buf[pos:end].decode("utf-8", "surrogateescape"), end
+
+
+def _short_string(buf: bytes, pos: int, nullable: bool) -> tuple[str | None, int]:
+    """Read a compact string, with the limit of Kafka's own readers."""
+    size, start = _compact_length(buf, pos)
+    if size > _LONGEST_STRING:
+        raise DecodeError(f"a string of {size} bytes is longer than Kafka's may be", start)
+    return _compact_string(buf, pos, nullable)
+
+
+def _string(buf: bytes, pos: int, nullable: bool) -> tuple[str | None, int]:
+    """Read a string of a version that is not flexible."""
+    size, pos = _int16_length(buf, pos)
+    if size < 0:
+        return _null(pos, nullable)
+    if pos + size > len(buf):
+        raise DecodeError(f"a string of {size} bytes runs past the end", pos)
+    return buf[pos : pos + size].decode("utf-8", "surrogateescape"), pos + size
+
+
+def _bytes(buf: bytes, pos: int, nullable: bool, length: _Length) -> tuple[bytes | None, int]:
+    size, pos = length(buf, pos)
+    return _null(pos, nullable) if size < 0 else (_blob(buf, pos, size), pos + size)
+
+
+def _numbers(
+    buf: bytes, pos: int, nullable: bool, code: str, size: int, length: _Length
+) -> tuple[list[int] | None, int]:
+    """Read an array of numbers of one ``struct`` code, of ``size`` bytes each."""
+    count, pos = length(buf, pos)
+    if count < 0:
+        return _null(pos, nullable)
+    end = pos + count * size
+    if end > len(buf):
+        _fits(buf, pos, count, size)
+    return list(_unpack(f">{count}{code}", buf, pos)), end
+
+
+def _uuids(buf: bytes, pos: int, nullable: bool, length: _Length) -> tuple[list[Uuid] | None, int]:
+    count, pos = length(buf, pos)
+    if count < 0:
+        return _null(pos, nullable)
+    end = pos + _fits(buf, pos, count, 16) * 16
+    return [Uuid(buf[at : at + 16]) for at in range(pos, end, 16)], end
+
+
+def _elements(buf: bytes, pos: int, nullable: bool, length: _Length) -> tuple[int | None, int]:
+    """Read how many structs or strings follow; ``None`` for a null array."""
+    count, pos = length(buf, pos)
+    return _null(pos, nullable) if count < 0 else (_fits(buf, pos, count, 1), pos)
+
+
+def _tag(buf: bytes, pos: int) -> tuple[int, int, int]:
+    """Read the head of a tagged field: (tag, position after the field, position of its value)."""
+    tag, size = buf[pos], buf[pos + 1]
+    if tag <= 0x7F and size <= 0x7F:
+        pos += 2
+    else:
+        tag, pos = read_uvarint(buf, pos)
+        size, pos = read_uvarint(buf, pos)
+    if pos + size > len(buf):
+        _fits(buf, pos, size, 1)
+    return tag, pos + size, pos
+
+
+def _unknown_tags(buf: bytes, pos: int, out: Message) -> int:
+    """Keep tagged fields that the declaration does not have in ``out``; return the position after them."""
+    count, pos = read_uvarint(buf, pos)
+    for _ in range(count):
+        tag, end, pos = _tag(buf, pos)
+        _keep_tag(out, tag, buf[pos:end])
+        pos = end
+    return pos
 
 
 def _blob(buf: bytes, pos: int, length: int) -> bytes:
-    if length < 0 or pos + length > len(buf):
+    if pos + length > len(buf):
         raise DecodeError(f"{length} bytes run past the end", pos)
     return bytes(buf[pos : pos + length])
 
 
-def _count(buf: bytes, pos: int, count: int, size: int) -> int:
+def _fits(buf: bytes, pos: int, count: int, size: int) -> int:
     """Return ``count`` if that many elements, of at least ``size`` bytes each, fit into the rest of the buffer."""
-    if count < 0 or count * size > len(buf) - pos:
+    if count * size > len(buf) - pos:
         raise DecodeError(f"an array of {count} elements cannot fit in {len(buf) - pos} bytes", pos)
     return count
 
 
-def _null(pos: int) -> int:
-    raise DecodeError("null where the declaration allows none", pos)
+def _null(pos: int, nullable: bool) -> tuple[None, int]:
+    if not nullable:
+        raise DecodeError("null where the declaration allows none", pos)
+    return None, pos
+
+
+def _spend(remaining: int, count: int, pos: int) -> int:
+    """Return how many elements are still allowed after ``count`` more. Raises DecodeError if they are too many."""
+    if count > remaining:
+        raise DecodeError("the message has more elements than any that Kafka sends", pos)
+    return remaining - max(count, 0)
 
 
 def _tag_end(pos: int, end: int, tag: int) -> None:
@@ -112,27 +214,35 @@ def _tag_end(pos: int, end: int, tag: int) -> None:
 
 
 def _keep_tag(out: Message, tag: int, data: bytes) -> None:
-    out.setdefault(UNKNOWN_TAGS, []).append({"tag": tag, "data": data})
+    out.setdefault(UNKNOWN_TAGS, []).append({"tag": tag, "data": bytes(data)})
 
 
 class _Emitter:
-    """Generates the source of a decoder: ``b`` is the buffer, ``p`` the position, ``l`` the elements still allowed."""
+    """Generates the source of a decoder: ``b`` is the buffer, ``p`` the position, ``l`` the elements still allowed.
+
+    The source is short, because a one-shot command compiles some twenty of them and decodes a few records with each.
+    """
 
     def __init__(self, version: int, flexible: bool, most_elements: int | None) -> None:
         self.version = version
         self.flexible = flexible
         self.most_elements = most_elements
         self.lines: list[str] = []
+        string = _string if not flexible else _compact_string if most_elements is None else _short_string
         self.names: dict[str, Any] = {
-            "text": _text if most_elements is None else _kafkas_text,
-            "blob": _blob,
-            "count": _count,
-            "null": _null,
+            "string": string,
+            "bytes_": _bytes,
+            "numbers": _numbers,
+            "uuids": _uuids,
+            "elements": _elements,
+            "length": _compact_length if flexible else _int32_length,
             "spend": _spend,
+            "uvarint": read_uvarint,
+            "tag": _tag,
             "tag_end": _tag_end,
             "keep_tag": _keep_tag,
-            "uvarint": read_uvarint,
-            "unpack": struct.unpack_from,
+            "unknown_tags": _unknown_tags,
+            "int8": _INT8,
             "Uuid": Uuid,
         }
         self.serial = 0
@@ -148,12 +258,7 @@ class _Emitter:
         return decode
 
     def emit(self, depth: int, line: str) -> None:
-        self.lines.append("    " * depth + line)
-
-    def spend(self, depth: int, count: str) -> None:
-        """Emit the subtraction of ``count`` (an expression) from the elements still allowed, if there is a limit."""
-        if self.most_elements is not None:
-            self.emit(depth, f"l = spend(p, l, {count})")
+        self.lines.append(" " * depth + line)
 
     def fresh(self, prefix: str) -> str:
         self.serial += 1
@@ -171,7 +276,7 @@ class _Emitter:
                 continue
             self.fixed(run, out, depth)
             run = []
-            self.emit(depth, f"{out}[{field.name!r}] = {self.value(field, depth)}")
+            self.value(field, f"{out}[{field.name!r}]", depth)
         self.fixed(run, out, depth)
         if self.flexible:
             self.tags([field for field in mine if field.tag is not None], out, depth)
@@ -179,92 +284,74 @@ class _Emitter:
 
     def fixed(self, run: list[Field], out: str, depth: int) -> None:
         """Emit the decoding of neighbouring fields of fixed size into the message ``out``, with one ``struct`` call."""
-        for field, value in zip(run, self.unpack(run, depth) if run else (), strict=True):
-            self.emit(depth, f"{out}[{field.name!r}] = {value}")
+        if run:
+            self.unpack(run, [f"{out}[{field.name!r}]" for field in run], depth)
 
-    def unpack(self, run: list[Field], depth: int) -> list[str]:
-        """Emit one unpacking of fixed-size values; return an expression for each."""
+    def unpack(self, run: list[Field], targets: list[str], depth: int) -> None:
+        """Emit one unpacking of fixed-size values into ``targets``."""
         codes = ["?" if f.type == "bool" else "16s" if f.type == "uuid" else FIXED[f.type] for f in run]
         packer = self.fresh("s")
         self.names[packer] = struct.Struct(">" + "".join(codes)).unpack_from
-        names = [self.fresh("v") for _ in run]
-        self.emit(depth, f"{', '.join(names)}, = {packer}(b, p); p += {sum(_SIZES[c] for c in codes)}")
-        return [f"Uuid({name})" if f.type == "uuid" else name for f, name in zip(run, names, strict=True)]
+        self.emit(depth, f"{', '.join(targets)}, = {packer}(b, p); p += {sum(_SIZES[c] for c in codes)}")
+        for field, target in zip(run, targets, strict=True):
+            if field.type == "uuid":
+                self.emit(depth, f"{target} = Uuid({target})")
 
-    def length(self, depth: int, kind: str) -> str:
-        """Emit a length or count into a new variable; -1 means null."""
-        name = self.fresh("n")
-        if self.flexible:
-            self.emit(depth, f"{name} = b[p]; p += 1")
-            self.emit(depth, f"if {name} > 127: {name}, p = uvarint(b, p - 1)")
-            self.emit(depth, f"{name} -= 1")
-        else:
-            code, size = ("h", 2) if kind == "string" else ("i", 4)
-            self.emit(depth, f"{name}, = unpack('>{code}', b, p); p += {size}")
-        return name
-
-    def value(self, field: Field, depth: int) -> str:
-        """Emit the decoding of one value; return an expression for it."""
+    def value(self, field: Field, target: str, depth: int) -> None:
+        """Emit the decoding of one value into ``target``: a variable, or an item of a message."""
         if field.array:
-            return self.array(field, depth)
-        if field.is_struct:
-            return self.nullable_struct(field, depth) if field.nullable else self.struct(field.fields, depth)
-        if field.type not in ("string", "bytes"):
-            return self.unpack([field], depth)[0]
-        size = self.length(depth, field.type)
-        name = self.fresh("v")
-        reader = "text" if field.type == "string" else "blob"
-        self.emit(depth, f"if {size} < 0: {name} = {'None' if field.nullable else 'null(p)'}")
-        self.emit(depth, f"else: {name} = {reader}(b, p, {size}); p += {size}")
-        return name
+            self.array(field, target, depth)
+        elif field.is_struct and field.nullable:
+            self.nullable_struct(field, target, depth)
+        elif field.is_struct:
+            self.emit(depth, f"{target} = {self.struct(field.fields, depth)}")
+        elif field.type == "string":
+            self.emit(depth, f"{target}, p = string(b, p, {field.nullable})")
+        elif field.type == "bytes":
+            self.emit(depth, f"{target}, p = bytes_(b, p, {field.nullable}, length)")
+        else:
+            self.unpack([field], [target], depth)
 
-    def nullable_struct(self, field: Field, depth: int) -> str:
+    def nullable_struct(self, field: Field, target: str, depth: int) -> None:
         """Emit the decoding of a struct that may be null: a byte before it is negative for null (KIP-893)."""
         name = self.fresh("v")
-        self.emit(depth, f"{name}, = unpack('>b', b, p); p += 1")
-        self.emit(depth, f"if {name} < 0: {name} = None")
+        self.emit(depth, f"{name}, = int8(b, p); p += 1")
+        self.emit(depth, f"if {name} < 0: {target} = None")
         self.emit(depth, "else:")
-        self.emit(depth + 1, f"{name} = {self.struct(field.fields, depth + 1)}")
-        return name
+        self.emit(depth + 1, f"{target} = {self.struct(field.fields, depth + 1)}")
 
-    def array(self, field: Field, depth: int) -> str:
-        size = self.length(depth, "array")
-        name = self.fresh("v")
-        self.emit(depth, f"if {size} < 0: {name} = {'None' if field.nullable else 'null(p)'}")
-        self.emit(depth, "else:")
-        self.spend(depth + 1, size)
+    def array(self, field: Field, target: str, depth: int) -> None:
+        if self.most_elements is not None:
+            self.emit(depth, "l = spend(l, *length(b, p))")
         if field.type in FIXED:
             code = FIXED[field.type]
-            self.emit(depth + 1, f"count(b, p, {size}, {_SIZES[code]})")
-            self.emit(depth + 1, f"{name} = list(unpack('>%d{code}' % {size}, b, p)); p += {size} * {_SIZES[code]}")
+            self.emit(depth, f"{target}, p = numbers(b, p, {field.nullable}, {code!r}, {_SIZES[code]}, length)")
         elif field.type == "uuid":
-            self.emit(depth + 1, f"count(b, p, {size}, 16); e = p + {size} * 16")
-            self.emit(depth + 1, f"{name} = [Uuid(b[i:i + 16]) for i in range(p, e, 16)]; p = e")
+            self.emit(depth, f"{target}, p = uuids(b, p, {field.nullable}, length)")
         else:
-            self.emit(depth + 1, f"{name} = []")
-            self.emit(depth + 1, f"for _ in range(count(b, p, {size}, 1)):")
-            element = self.value(field._replace(array=False, nullable=False), depth + 2)
-            self.emit(depth + 2, f"{name}.append({element})")
-        return name
+            count, items, item = (self.fresh(prefix) for prefix in "nai")
+            self.emit(depth, f"{count}, p = elements(b, p, {field.nullable}, length)")
+            self.emit(depth, f"{target} = {items} = None if {count} is None else []")
+            self.emit(depth, f"for _ in range({count} or 0):")
+            self.value(field._replace(array=False, nullable=False), item, depth + 1)
+            self.emit(depth + 1, f"{items}.append({item})")
 
     def tags(self, fields: list[Field], out: str, depth: int) -> None:
-        count, tag, size, end = (self.fresh(prefix) for prefix in "ctze")
-        self.emit(depth, f"{count} = b[p]; p += 1")
-        self.emit(depth, f"if {count} > 127: {count}, p = uvarint(b, p - 1)")
-        self.spend(depth, count)
+        if not fields and self.most_elements is None:
+            self.emit(depth, f"p = unknown_tags(b, p, {out}) if b[p] else p + 1")
+            return
+        count, tag, end = (self.fresh(prefix) for prefix in "cte")
+        self.emit(depth, f"{count}, p = (b[p], p + 1) if b[p] < 128 else uvarint(b, p)")
+        if self.most_elements is not None:
+            self.emit(depth, f"l = spend(l, {count}, p)")
         self.emit(depth, f"for _ in range({count}):")
-        for name in (tag, size):
-            self.emit(depth + 1, f"{name} = b[p]; p += 1")
-            self.emit(depth + 1, f"if {name} > 127: {name}, p = uvarint(b, p - 1)")
-        self.emit(depth + 1, f"{end} = p + count(b, p, {size}, 1)")
+        self.emit(depth + 1, f"{tag}, {end}, p = tag(b, p)")
         keyword = "if"
         for field in fields:
             self.emit(depth + 1, f"{keyword} {tag} == {field.tag}:")
             keyword = "elif"
-            value = self.value(field, depth + 2)
-            self.emit(depth + 2, f"{out}[{field.name!r}] = {value}")
+            self.value(field, f"{out}[{field.name!r}]", depth + 2)
             self.emit(depth + 2, f"tag_end(p, {end}, {tag})")
-        keep = f"keep_tag({out}, {tag}, blob(b, p, {size})); p = {end}"
         if fields:
             self.emit(depth + 1, "else:")
-        self.emit(depth + (2 if fields else 1), keep)
+        self.emit(depth + (2 if fields else 1), f"keep_tag({out}, {tag}, b[p:{end}]); p = {end}")

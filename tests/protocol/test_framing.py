@@ -232,9 +232,9 @@ def test_records_with_times_of_their_own(times: list[int]) -> None:
 def test_as_many_shapes_as_records_cost_no_more_than_their_number() -> None:
     count = 3000
     found = stamped([partition(number, uuid(1)) for number in range(count)], range(count))
-    started = time.monotonic()
+    started = time.thread_time()
     assert framed(Framer(1), found) == expected(found)
-    assert time.monotonic() - started < 5
+    assert time.thread_time() - started < 5
 
 
 def test_the_region_of_a_batch_starts_after_its_header() -> None:
