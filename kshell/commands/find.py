@@ -46,8 +46,9 @@ def run(session: Session, args: FindArguments) -> Result:
 def _hits(
     starts: list[tuple[Segments, Node]], tests: list[Test], args: FindArguments
 ) -> Iterator[tuple[Segments, Node]]:
+    values = args.values and not tests  # with a test, not every leaf's value is asked for
     for segments, node in starts:
-        for hit in walk(segments, node, args.maxdepth, values=args.values):
+        for hit in walk(segments, node, args.maxdepth, values=values):
             if all(test(*hit) for test in tests):
                 yield hit
 

@@ -16,7 +16,7 @@ def walk(
 ) -> Iterator[tuple[Segments, Node]]:
     """Yield a node and everything below it, depth first, in the tree's order; at most ``depth`` levels below it.
 
-    With ``values``, those of all leaves will be asked for.
+    With ``values``, those of all leaves will be asked for, so a topic's partitions are decoded together.
     """
     yield segments, node
     if not isinstance(node, Directory) or depth == 0:

@@ -6,7 +6,8 @@ Three kinds of filers, for the record types that are most frequent after those o
   latest record of each key waits, until an image is made. What was overwritten or removed by then is never decoded.
 - :class:`RegistrationFiler` and :class:`ChangeFiler`: registrations of brokers. Brokers write the same content again
   and again, but for id, incarnation and epoch. The rest of such a record, its *essence*, is decoded once.
-- :class:`NewTopics`: topics that are created and removed, as some jobs do by the thousand.
+- :class:`NewTopics`, which has the filers of TopicRecord and RemoveTopicRecord: topics that come and go, as some jobs
+  create them by the thousand, wait for the next image.
 """
 
 from __future__ import annotations
@@ -348,7 +349,10 @@ class NewTopics:
     """Topics that were created since the last image, and wait for the next one: most that go before it, cost little.
 
     A topic whose id or name another one has does not wait, so it does not matter when those that wait are created.
-    Records of their partitions are filed with ``filed``, where they are as well.
+    Records of their partitions are filed as for any topic: ``filed`` has their addresses, too.
+
+    Until :meth:`apply`, the delta's tables lack the topics that wait. It must be called before anything else reads or
+    writes topics or their names (the replay does so for the types in ``_OF_TOPICS``).
     """
 
     def __init__(

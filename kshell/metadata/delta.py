@@ -31,6 +31,7 @@ class Delta:
         self.touched: list[Touch] | None = None
         self.old: dict[Touch, Any] | None = None
         self._before = image.tables
+        """The tables of the image that the delta was made from."""
         self._tables: dict[str, Any] = dict(image.tables)
         self._owned: set[str] = set()
         self._owned_inner: set[tuple[str, object]] = set()
@@ -58,7 +59,10 @@ class Delta:
         return inner
 
     def owns(self, family: str, key: object) -> bool:
-        """Whether a mutable value, such as a topic, is the delta's own. If not, the caller must copy it now."""
+        """Whether a mutable value, such as a topic, is the delta's own. If not, the caller must copy it now.
+
+        A value whose key the image does not have counts as own, so only new values or copies may be put into a table.
+        """
         if key not in self._before.get(family, ()) or (family, key) in self._owned_inner:
             return True
         self._owned_inner.add((family, key))

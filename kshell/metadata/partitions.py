@@ -144,7 +144,10 @@ new_undecoded_run = partial(tuple.__new__, UndecodedRun)
 
 
 class Topic:
-    """A topic and its partitions. Only the delta that created or copied it changes it; an image's topics are fixed."""
+    """A topic and its partitions. Only the delta that created or copied it changes it; an image's topics are fixed.
+
+    ``run``: undecoded partition records to begin with, as for :meth:`add_run`.
+    """
 
     __slots__ = ("_changed", "_framed", "_runs", "id", "name", "origin")
 

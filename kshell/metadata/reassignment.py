@@ -36,7 +36,7 @@ class Placement:
         return status_of(self._brokers.get(broker))
 
     def can_replace(self, partition: Partition, leaving: Collection[int]) -> bool:
-        """Whether :meth:`replace` would find enough brokers. None is chosen, which makes it faster."""
+        """Whether :meth:`replace` would find enough brokers; faster, because it chooses none."""
         replicas = target_replicas(partition)
         free = len(self._ready) - len(self._ready.intersection({*replicas, *leaving}))
         return free >= sum(replica in leaving for replica in replicas)

@@ -130,7 +130,7 @@ class Replayer:
 
     Most records of the log are about partitions. They are not decoded: once it is known that a record fits, its address
     is filed with its topic (:class:`RecordedTopic`). Records that a later record of the same key overwrites wait,
-    undecoded, until the next image (:class:`LatestRecords`).
+    undecoded, until the next image (:class:`LatestRecords`); new topics wait, too (:class:`NewTopics`).
 
     Args:
         base: the image before the first batch.
@@ -208,6 +208,8 @@ class Replayer:
         self._topics = NewTopics(self.log, self.changes, self._filed, self._latest)
         if not self.needs_every_state:
             self._filers |= self._topics.filers
+        # A delta knows the image that it was made from, whose topics hold the bytes.
+        self._delta = Delta(self._delta.apply(self._provenance))
 
     @property
     def open_transaction(self) -> int | None:
@@ -405,7 +407,7 @@ class Replayer:
         kind, version, data = decoded
         origin = new_origin((offset, timestamp, kind.name, version, place))
         if kind.latest is not None:
-            if address is not None:
+            if address is not None:  # records of a snapshot come before those of the log: none waits yet
                 self._replay_latest(kind.latest.family)
         elif kind.api_key in _OF_BROKERS:
             self._registrations.apply(self._delta, self.log)
@@ -568,7 +570,9 @@ class Replayer:
                 if isinstance(framed, TopicRun):
                     origin = new_origin((base_offset + framed.delta, timestamp, TOPIC.name, 0, place))
                     name = framed.name.decode("utf-8", "surrogateescape")
-                    if topic_id not in topics:  # the same as below, without a look at what is there
+                    if topic_id not in topics:
+                        # As create(), without a look at what is there; nothing is noted as touched, because no Recorder
+                        # loads a snapshot.
                         topics[topic_id] = Topic(name, topic_id, origin, run)
                         names[name] = topic_id
                         continue

@@ -153,7 +153,8 @@ class Framer:
     """Finds the records of batches; one object for all batches of a log, because it remembers the shapes of records.
 
     ``patience``: how many partition records are framed one by one before new shapes are compiled into the patterns,
-    which takes a millisecond or more. By default a small snapshot, which does not need them, has none compiled.
+    which takes a millisecond or more. By default none are compiled for a snapshot with fewer than :data:`_SMALL`
+    partition records: it does not need them, and :meth:`checked` then sees the offset delta of each partition record.
     """
 
     def __init__(self, patience: int | None = None) -> None:

@@ -211,3 +211,27 @@ def test_find_streams(sample: Session) -> None:
 def test_every_type_of_leaf_is_known(sample: Session) -> None:
     found = {node.type for _, node in walk((), sample.root) if isinstance(node, Leaf)}
     assert found <= set(leaf_types())
+
+
+@pytest.mark.parametrize("line", ["find /image/topics/byName -name 0 --values", "find /image -type broker --values"])
+def test_a_value_that_is_not_asked_for_is_not_decoded(tmp_path: Path, line: str) -> None:
+    """With a test, only what passes it is decoded: damage elsewhere is none of its business."""
+    whole = {
+        "topicId": builders.uuid(1),
+        "replicas": [1],
+        "isr": [1],
+        "leader": 1,
+        "leaderEpoch": 0,
+        "partitionEpoch": 0,
+    }
+    records = [
+        ("TOPIC", {"name": "t", "topicId": builders.uuid(1)}),
+        *(("PARTITION", {"partitionId": n, **whole}) for n in (0, 1)),
+    ]
+    values = [builders.value(name, **data) for name, data in records]
+    builders.write_snapshot(tmp_path, builders.snapshot([*values[:-1], values[-1] + b"q"]), 10)
+    session = opened(tmp_path)
+    assert [row["path"] for row in rows(session, line)] == ["/image/topics/byName/t/0"] * ("-name" in line)
+    assert session.exit_code() == 0
+    rows(session, "find /image/topics/byName --values")
+    assert session.exit_code() == 4

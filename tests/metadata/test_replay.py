@@ -676,3 +676,17 @@ def test_a_replayer_is_gone_when_nobody_has_it_any_more() -> None:
         assert watched() is None
     finally:
         gc.enable()
+
+
+def test_bytes_that_are_released_are_let_go_of() -> None:
+    """Also those that topics of the image before hold."""
+    known = {"topicId": uuid(1), "replicas": [1], "isr": [1], "leader": 1, "leaderEpoch": 0, "partitionEpoch": 0}
+    replayer = Replayer()
+    created = [value("TOPIC", name="t", topicId=uuid(1)), value("PARTITION", partitionId=0, **known)]
+    replayer.log_batch(parsed(batch(created)), LOG)
+    replayer.image()
+    log = weakref.ref(replayer.log)
+    replayer.release(0)
+    gc.collect()
+    assert log() is None
+    assert replayer.image().tables["topics"][uuid(1)].value(0).leader == 1

@@ -35,10 +35,10 @@ def create(delta: Delta, name: str, topic_id: Uuid, origin: Origin) -> Topic:
 
     In that case Kafka's own image would keep both names, and the topic of the old name could not be removed any more.
     """
-    topics = delta.table(TOPICS)
-    present: Topic | None = topics.get(topic_id)
+    present: Topic | None = delta.peek(TOPICS).get(topic_id)
     if present is not None and present.name != name:
         raise ReplayError(f"the topic id {topic_id} is that of topic {present.name}")
+    topics = delta.table(TOPICS)
     if delta.touched is not None:
         delta.touch(TOPICS, topic_id, name)
     delta.owns(TOPICS, topic_id)

@@ -72,7 +72,7 @@ def examine(state: CheckedState, progress: Callable[[int, int, str], None] | Non
 class _Verdict(NamedTuple):
     """The facts that equal partitions share; ``min_isr`` is the effective one."""
 
-    kind: tuple[int, bool]
+    factor_and_led: tuple[int, bool]
     """The replication factor, and whether there is a leader."""
     problems: tuple[str, ...]
     counted: tuple[str, ...]
@@ -112,7 +112,7 @@ class _Walk:
         partitions = topic.scan()
         name = topic.name
         verdicts = self._verdicts.of_topic(name)
-        kinds: set[tuple[int, bool]] = set()
+        factors_and_led: set[tuple[int, bool]] = set()
         for number, value in partitions:
             cached = verdicts.get(id(value))
             if cached is None:
@@ -120,11 +120,11 @@ class _Walk:
                     continue
                 cached = self._verdicts.add(name, value)
             verdict = cached[0]
-            kinds.add(verdict.kind)
+            factors_and_led.add(verdict.factor_and_led)
             if verdict.problems:
                 self._partition(topic, number, *cached)
-        factors = frozenset(factor for factor, _ in kinds)
-        led = frozenset(factor for factor, is_led in kinds if is_led)
+        factors = frozenset(factor for factor, _ in factors_and_led)
+        led = frozenset(factor for factor, is_led in factors_and_led if is_led)
         self.partitions += len(partitions)
         least = self._state.min_isr.of(name)
         topic_state = TopicState(topic, len(partitions), factors, led, least)

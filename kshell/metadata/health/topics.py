@@ -77,7 +77,7 @@ def _moving_away(
     """Return an observation whose next step is ``first`` and, as a last resort, to replace the leaving brokers."""
     value, placement = partition_state.partition, state.placement
     if not is_reported(value.replicas) or not placement.can_replace(value, leaving):
-        return Observation(partition_state.path, evidence, next_step=_either(first, _NO_ROOM))
+        return Observation(partition_state.path, evidence, next_step=_with_last_resort(first, _NO_ROOM))
     topic, number = partition_state.topic.name, partition_state.number
 
     def moves() -> tuple[str, ...]:
@@ -85,7 +85,7 @@ def _moving_away(
         assert replicas is not None
         return (move_command(state.tools, [(topic, number, replicas)]),)
 
-    step = _either(first, "move the replicas to brokers that run")
+    step = _with_last_resort(first, "move the replicas to brokers that run")
     return Observation(partition_state.path, evidence, next_step=step, moves=moves)
 
 
@@ -94,9 +94,10 @@ def _return_of(state: CheckedState, missing: tuple[int, ...]) -> str:
     return _return_step(missing, tuple(broker for broker in missing if broker in state.placement.active))
 
 
-# A large cluster has 100,000 such findings, with few different texts.
+# A large cluster has 100,000 such findings, with few different texts: these functions remember them.
 @lru_cache(1 << 10)
 def _return_step(missing: tuple[int, ...], running: tuple[int, ...]) -> str:
+    """As :func:`_return_of`, given which of the missing brokers run."""
     stopped = [broker for broker in missing if broker not in running]
     sentences = [f"start {name_brokers(stopped)}"] if stopped else []
     if running:
@@ -107,7 +108,7 @@ def _return_step(missing: tuple[int, ...], running: tuple[int, ...]) -> str:
 
 
 @lru_cache(1 << 10)
-def _either(first: str, last_resort: str) -> NextStep:
+def _with_last_resort(first: str, last_resort: str) -> NextStep:
     return NextStep(f"{first}, {last_resort}")
 
 
