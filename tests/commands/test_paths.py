@@ -224,12 +224,12 @@ def test_a_value_that_is_not_asked_for_is_not_decoded(tmp_path: Path, line: str)
         "leaderEpoch": 0,
         "partitionEpoch": 0,
     }
-    records = [
-        ("TOPIC", {"name": "t", "topicId": builders.uuid(1)}),
-        *(("PARTITION", {"partitionId": n, **whole}) for n in (0, 1)),
+    values = [
+        builders.value("TOPIC", name="t", topicId=builders.uuid(1)),
+        builders.value("PARTITION", partitionId=0, **whole),
+        builders.value("PARTITION", partitionId=1, **whole) + b"q",
     ]
-    values = [builders.value(name, **data) for name, data in records]
-    builders.write_snapshot(tmp_path, builders.snapshot([*values[:-1], values[-1] + b"q"]), 10)
+    builders.write_snapshot(tmp_path, builders.snapshot(values), 10)
     session = opened(tmp_path)
     assert [row["path"] for row in rows(session, line)] == ["/image/topics/byName/t/0"] * ("-name" in line)
     assert session.exit_code() == 0
