@@ -167,6 +167,7 @@ class _Search:
             self._finish(records, result)
         if number < 0 and self._count != 0:
             self._demand_path()
+            session.remarks += self._why_nothing()
 
     def _demand_path(self) -> None:
         """Check that the path exists or once existed, as no record was found for it.
@@ -191,6 +192,17 @@ class _Search:
             past = with_paths(session, records, 0, concern)
             if not any(is_under(one.path, place) for _, touched in past for one in touched):
                 resolve(session.root, place)
+
+    def _why_nothing(self) -> list[str]:
+        """A sentence for an answer without a record, so that it is not taken for one that was not given."""
+        since, until = self._since, self._until
+        if since.last_ms is not None:
+            return []  # said already: no record is newer than the point of --since
+        if until is not None and since.offset > until:
+            last = "--until" if until != self._session.until else "the point in time that is shown"
+            return [f"--since (offset {since.offset}) is after {last} (offset {until}): no record is between them"]
+        is_chosen = self._noop or self._types or self._place is not None or self._grep or self._where
+        return ["no record matches" if is_chosen else "no record, or NoOps alone: --noop shows them"]
 
     def _finish(self, records: DecodedRecords, result: Rows) -> None:
         conclude(self._session, records, result)

@@ -307,7 +307,12 @@ def since(session: Session, story: Story, point: str | None) -> Since | None:
     if point is None:
         return None
     begin = session.since(point)
-    return Since(story.end()[0] + 1) if begin is None else begin
+    last = story.end()[0]
+    if begin is None:
+        return Since(last + 1)
+    if begin.offset > last and begin.last_ms is None:
+        session.remarks.append(f"--since (offset {begin.offset}) is after offset {last}, the last one looked at")
+    return begin
 
 
 def _earlier(story: Story, topic: str) -> str:

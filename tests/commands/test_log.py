@@ -391,3 +391,31 @@ def test_since_a_time_after_the_last_record_says_so(sample: Session) -> None:
     note = "no record is newer than -10m: the last one was written at 2026-11-21T15:11:24.494Z, "
     assert sample.remarks[0].startswith(note) and sample.remarks[0].endswith("`end-10m` counts back from it")
     assert rows(sample, "log --since end-10m") and sample.remarks == []
+
+
+@pytest.mark.parametrize(
+    ("line", "note"),
+    [
+        ("log --since 200 --until 100", "--since (offset 200) is after --until (offset 100): no record is between them"),
+        ("log --type UNREGISTER_BROKER --until 10", "no record matches"),
+        ("log --since now", "no record, or NoOps alone: --noop shows them"),
+    ],
+)
+def test_an_answer_without_a_record_says_why(sample: Session, line: str, note: str) -> None:
+    """Nothing at all looks like an answer that was not given."""
+    assert rows(sample, line) == []
+    assert note in sample.remarks
+    assert rows(sample, "log --count 1") and sample.remarks == []
+
+
+def test_a_beginning_after_the_shown_point_is_named(sample: Session) -> None:
+    then = sample.reshape(point="100")
+    assert rows(then, "log --since 150") == []
+    point = "the point in time that is shown (offset 100)"
+    assert then.remarks == [f"--since (offset 150) is after {point}: no record is between them"]
+
+
+@pytest.mark.parametrize("line", ["why orders-0 --since 150 --until 100", "timeline orders --since 150 --until 100"])
+def test_a_story_that_begins_after_its_end_says_so(sample: Session, line: str) -> None:
+    run(sample, line)
+    assert "--since (offset 150) is after offset 100, the last one looked at" in sample.remarks
