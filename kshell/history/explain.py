@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.result import Row, typed
 from kshell.history.story import STATE, AnyRevision, Brokers, Partitions, Revision, Story, reported_ids, successive
-from kshell.metadata.election import leaderless
+from kshell.metadata.election import UNCLEAN_CONFIG, leaderless
 from kshell.metadata.families.cluster import Broker
 from kshell.metadata.partial import is_unreported, reported_or_none
 from kshell.metadata.partition_state import is_online
@@ -296,7 +296,7 @@ def sentence(story: Story, topic: str, revisions: Partitions, min_isr: int | Non
     if is_unreported(last.value.leader):
         return "Who leads is not told."
     sentences = (
-        _leaderless(story, revisions)
+        _leaderless(story, topic, revisions)
         if last.value.leader < 0
         else [*_led(story, revisions), *_refused(revisions, min_isr)]
     )
@@ -306,7 +306,7 @@ def sentence(story: Story, topic: str, revisions: Partitions, min_isr: int | Non
 # --- without a leader ------------------------------------------------------------------------------------------------
 
 
-def _leaderless(story: Story, revisions: Partitions) -> list[str]:
+def _leaderless(story: Story, topic: str, revisions: Partitions) -> list[str]:
     present = revisions[-1].value
     assert present is not None
     lost = holds_since(revisions, lambda partition: partition is not None and partition.leader < 0)
@@ -320,7 +320,7 @@ def _leaderless(story: Story, revisions: Partitions) -> list[str]:
         text += f": of its {'in-sync' if reported_ids(present.isr) else 'last in-sync'} replicas " + "; ".join(
             _was(story, broker, lost) for broker in in_sync
         )
-    return [f"{text}.", *_candidates(story, present)]
+    return [f"{text}.", *_candidates(story, topic, present)]
 
 
 def _before(revisions: Partitions, at: AnyRevision | None) -> Partition | None:
@@ -330,18 +330,21 @@ def _before(revisions: Partitions, at: AnyRevision | None) -> Partition | None:
     )
 
 
-def _candidates(story: Story, present: Partition) -> list[str]:
+def _candidates(story: Story, topic: str, present: Partition) -> list[str]:
     """Return which replicas may lead without data loss.
 
     Kafka elects only replicas, and reads the ELR without an ISR.
     """
-    case = leaderless(story.image, "", present)
+    case = leaderless(story.image, topic, present)
     sentences = []
     if case.complete:
         only, awaited = ("Only broker", "it") if len(case.complete) == 1 else ("Only brokers", "one of them")
         be = "is" if len(case.complete) == 1 else "are"
         holders = f"{only} {ids(case.complete)} {be} known to hold all committed records ({case.source})"
-        sentences.append(f"{holders}: the partition waits for {awaited}.")
+        waits = f": the partition waits for {awaited}"
+        if case.elects_unclean and set(case.complete) < set(present.replicas):
+            waits = f", but {UNCLEAN_CONFIG} is true: the partition does not wait for {awaited}"
+        sentences.append(f"{holders}{waits}.")
     else:
         holders = (
             f" (last known ELR: {ids(reported_ids(present.last_known_elr))})"

@@ -340,8 +340,12 @@ class _Elections(NamedTuple):
         replicas = [broker for broker in case.partition.replicas if broker not in self.given_up]
         unregistered = case.with_status(UNREGISTERED, replicas)
         blocked = case.with_status(NO_DIRECTORY, replicas)
-        stopped = [broker for broker in replicas if broker not in (*unregistered, *blocked)]
+        stopping = case.with_status(STOPPING, replicas)
+        stopped = [broker for broker in replicas if broker not in (*unregistered, *blocked, *stopping)]
         revivals = [f"start {name_brokers(stopped, 'or')}"] if stopped else []
+        if stopping:
+            brokers, are = name_brokers(stopping, "or"), _verb(stopping, "it is", "they are")
+            revivals.append(f"start {brokers} again when the process has ended ({are} in controlled shutdown)")
         if blocked:
             brokers = name_brokers(blocked, "or")
             revivals.append(f"repair the replica's log directory of {brokers} and restart the broker")

@@ -396,7 +396,10 @@ def test_since_a_time_after_the_last_record_says_so(sample: Session) -> None:
 @pytest.mark.parametrize(
     ("line", "note"),
     [
-        ("log --since 200 --until 100", "--since (offset 200) is after --until (offset 100): no record is between them"),
+        (
+            "log --since 200 --until 100",
+            "--since (offset 200) is after --until (offset 100): no record is between them",
+        ),
         ("log --type UNREGISTER_BROKER --until 10", "no record matches"),
         ("log --since now", "no record, or NoOps alone: --noop shows them"),
     ],

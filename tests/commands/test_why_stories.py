@@ -303,3 +303,26 @@ def test_a_quorum_tells_it_as_it_happens() -> None:
         assert said(session, "why broker-1").startswith("Broker 1 is fenced since")
         (stretch,) = rows(session, "when brokers --where fenced")
         assert (stretch["toOffset"], stretch["rows"]) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    ("unclean", "waits"),
+    [
+        ("false", "hold all committed records (ISR): the partition waits for it."),
+        ("true", "(ISR), but unclean.leader.election.enable is true: the partition does not wait for it."),
+    ],
+)
+def test_a_partition_that_may_elect_uncleanly_waits_for_nobody(tmp_path: Path, unclean: str, waits: str) -> None:
+    """The sentence must not contradict the next step, which says that Kafka soon elects another replica."""
+    other = value("REGISTER_BROKER", 4, brokerId=2, brokerEpoch=2, incarnationId=uuid(2), fenced=False)
+    leaderless = {"topicId": uuid(5), "replicas": [1, 2], "isr": [1], "leader": -1}
+    session = made(
+        tmp_path,
+        value("FEATURE_LEVEL", 0, name="metadata.version", featureLevel=25),
+        registration(1, 1),
+        other,
+        value("TOPIC", 0, name="t", topicId=uuid(5)),
+        value("CONFIG", 0, resourceType=2, resourceName="t", name="unclean.leader.election.enable", value=unclean),
+        value("PARTITION", 0, partitionId=0, **leaderless),
+    )
+    assert waits in said(session, "why t-0")

@@ -194,6 +194,11 @@ CASES: dict[str, Case] = {
         partition([2, 1]), {2: FENCED, 1: NO_DIRECTORY},
         ("no replica runs: start broker 2, or repair the replica's log directory of broker 1", ELECT.format("unclean")),
     ),
+    "nobody has all records, and who might lead shuts down": Case(
+        partition([2, 1]), {2: FENCED, 1: STOPPING},
+        ("no replica runs: start broker 2, or start broker 1 again when the process has ended (it is in controlled"
+         " shutdown), then have it elected uncleanly", ELECT.format("unclean")),
+    ),
     "nobody has all records, and nobody is registered": Case(
         partition([2, 1]), {2: UNREGISTERED, 1: UNREGISTERED},
         ("no replica runs: start brokers 2 or 1, which are not registered, with the same log directories",
