@@ -107,7 +107,7 @@ def _result(call: Call) -> Result:
 
 
 def open(
-    directory: str | None = None,
+    directory: str | os.PathLike[str] | None = None,
     *,
     demo: bool = False,
     bootstrap_controllers: str | None = None,
@@ -132,7 +132,7 @@ def open(
             after it count, too; notes say what is left out).
     """
     flags = {
-        "directory": directory,
+        "directory": None if directory is None else os.fspath(directory),
         "bootstrap_controllers": bootstrap_controllers,
         "bootstrap_servers": bootstrap_servers,
         "context": context,

@@ -273,7 +273,7 @@ def _file_lines(name: str) -> Iterator[str]:
         yield from sys.stdin
         return
     try:
-        with open(name, encoding="utf-8") as file:
+        with open(name, encoding="utf-8-sig") as file:
             yield from file
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"

@@ -136,3 +136,8 @@ class TestCommandsAsMethods:
         with kshell.open(demo=True) as session:
             assert isinstance(session, kshell.Session)
             assert isinstance(session.pwd(), kshell.Result)
+
+
+def test_a_directory_may_be_a_path() -> None:
+    with kshell.open(Path(DIRECTORY)) as session:
+        assert len(session.topics()) == len(kshell.open(DIRECTORY).topics())

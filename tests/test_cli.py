@@ -55,7 +55,7 @@ def test_words_are_not_split_again(tmp_path: Path) -> None:
 
 def test_c_and_f_in_order(tmp_path: Path) -> None:
     script = tmp_path / "script"
-    script.write_text("# a comment\n\ncd ..\npwd\n")
+    script.write_text("\ufeff# a comment\n\ncd ..\npwd\n")  # with the mark that some editors put first
     assert answer("--demo", "-c", "cd /image/topics", "-c", "pwd", "-f", str(script)) == "/image/topics\n/image\n"
 
 

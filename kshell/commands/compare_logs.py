@@ -233,6 +233,11 @@ def run(session: Session, args: CompareLogsArguments) -> Result:
 
     Exit code 1 if a copy diverges, is of another cluster or cannot be compared; 4 if one is damaged.
     """
+    if args.as_of is not None:
+        raise UsageError(
+            "compare-logs: copies are compared from end to end",
+            hint="leave out --as-of; `hash --as-of OFFSET` on each copy compares the states at an offset",
+        )
     if len(args.copy) < 2:
         raise UsageError("compare-logs: one copy alone", hint="give two or more: compare-logs DIR DIR …")
     copies = [Copy(local_path(path)) for path in args.copy]

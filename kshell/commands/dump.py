@@ -34,6 +34,8 @@ def run(session: Session, args: DumpArguments) -> Result:
 def _records(session: Session, args: DumpArguments) -> DecodedRecords:
     listing = session.source.listing()
     start = vars(args)["from"] or 0  # args.from is no valid Python
+    if args.to is not None and args.to < start:
+        session.remarks.append(f"--from {start} is after --to {args.to}: no record is between them")
     wanted = only(frozenset(args.type)) if args.type else None
     snapshot = snapshot_to_read(listing, args.snapshot)
     if snapshot is not None:

@@ -18,7 +18,7 @@ from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Ta
 from kshell.engine.result import Drawing, Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.engine.walk import names_and_values, one_line
-from kshell.errors import EXIT_DATA, DataError, UsageError
+from kshell.errors import DataError, UsageError
 from kshell.history.log_weight import FIELDS as WEIGHT_FIELDS
 from kshell.history.log_weight import LogWeight, draw, topic_names
 from kshell.history.records import (
@@ -34,6 +34,7 @@ from kshell.history.records import (
     summary,
     when,
     with_paths,
+    without_log,
 )
 from kshell.metadata.readable import readable
 from kshell.metadata.records import decode_value
@@ -100,11 +101,9 @@ def _statistics(session: Session, args: LogArguments) -> Result:
     deque(records.each(count_batch), maxlen=0)
     result = Rows(columns(WEIGHT_FIELDS), list(weight.rows()))
     result.readable = Drawing(lambda width: draw(weight, width, plain=os.environ.get("TERM") == "dumb"))
-    damage, records.damage = records.damage, []  # conclude() would raise it; the counts are shown all the same
     conclude(session, records, result)
-    if damage:
-        session.remarks += [error.message for error in damage]
-        result.exit_code = EXIT_DATA
+    if (missing := without_log(session)) is not None:
+        session.remarks.append(missing)
     return result
 
 
@@ -196,6 +195,8 @@ class _Search:
     def _why_nothing(self) -> list[str]:
         """A sentence for an answer without a record, so that it is not taken for one that was not given."""
         since, until = self._since, self._until
+        if (missing := without_log(self._session)) is not None:
+            return [missing]
         if since.last_ms is not None:
             return []  # said already: no record is newer than the point of --since
         if until is not None and since.offset > until:

@@ -83,6 +83,11 @@ def run(session: Session, args: RecoverArguments) -> Result:
         SourceError: a copy cannot be read.
         DataError: no copy has a record.
     """
+    if args.as_of is not None:
+        raise UsageError(
+            "recover: a recovery begins with the newest records of the copies",
+            hint="leave out --as-of; `save DIR --as-of POINT` writes an older state",
+        )
     if (args.to is None) != (args.voters is None):
         raise UsageError(
             "recover: --to and --voters belong together",

@@ -18,7 +18,7 @@ from kshell.engine.result import Report, Result, Rows, typed
 from kshell.engine.staging import require_new_file
 from kshell.errors import CommandError, KshellError, UsageError
 from kshell.own_files import replacing
-from kshell.sources.points import Since
+from kshell.sources.points import Since, oldest_before_now
 from kshell.tree.image import iso
 from kshell.version import __version__
 
@@ -76,7 +76,7 @@ CHAPTERS = (
         "changes",
         "What changed",
         "What is different at the end from how it was where the report begins.",
-        ("diff", "SINCE", "now"),
+        ("diff", "BEFORE", "now"),
     ),
     Chapter(
         "records",
@@ -147,13 +147,21 @@ def _begin(session: Session, point: str | None) -> Since:
 
 def _answer(session: Session, chapter: Chapter, begin: Since) -> Answered:
     session.remarks.clear()
-    words = [str(begin.offset) if word == "SINCE" else word for word in chapter.words]
+    points = {"SINCE": begin.offset, "BEFORE": _state_before(session, begin.offset) if "BEFORE" in chapter.words else 0}
+    words = [str(points.get(word, word)) for word in chapter.words]
     chapter = chapter._replace(words=tuple(words))
     command = registry.get(words[0])
     try:
         return _bounded(chapter, command.run(session, parse(command, words[1:])))
     except KshellError as error:
         return Answered(chapter, None, error)
+
+
+def _state_before(session: Session, begin: int) -> int:
+    """The offset of the state before record ``begin``; where that cannot be shown, of the oldest that can."""
+    listing = session.source.listing(full_log=True)
+    oldest = oldest_before_now(listing) if listing.has_log else None
+    return max(begin - 1, oldest or 0)
 
 
 def _bounded(chapter: Chapter, result: Result) -> Answered:

@@ -10,7 +10,7 @@ from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
 from kshell.engine.local_files import complete_file
 from kshell.engine.result import Report, Result, Section
 from kshell.engine.staging import new_directory, require_new_directory
-from kshell.errors import CommandError, DataError, UsageError
+from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, DataError, UsageError
 from kshell.sources.directory.files import METADATA_DIRECTORY, Listing
 from kshell.sources.directory.sidecar_files import cluster_id, meta_properties
 from kshell.sources.directory.source import DirectorySource, read_listed
@@ -35,7 +35,8 @@ def run(session: Session, args: SaveArguments) -> Result:
     """Write snapshots and log of the source, up to the point that is shown.
 
     Returns:
-        The directory, the last record in it, its hash, and how many files and bytes it has.
+        The directory, the last record in it, its hash, and how many files and bytes it has. Exit code 4 if something of
+        the source is damaged, so that the copy is not all of it.
 
     Raises:
         CommandError: the directory is not empty, or cannot be written.
@@ -65,7 +66,8 @@ def run(session: Session, args: SaveArguments) -> Result:
         facts = _facts(session, _read_back(place), cluster)
         writer.manifest(facts)
     sizes = {"files": len(writer.files), "bytes": sum(file.size for file in writer.files)}
-    return Report([Section("", "", {"directory": args.directory, **facts, **sizes})])
+    section = Section("", "", {"directory": args.directory, **facts, **sizes})
+    return Report([section], exit_code=EXIT_DATA if notes else EXIT_OK)
 
 
 def _write_sidecars(session: Session, writer: MetadataWriter, listing: Listing, cluster: str | None) -> None:

@@ -37,7 +37,7 @@ def run(session: Session, args: SourceArguments) -> Result:
 
 def _read(path: str) -> list[str]:
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8-sig") as file:
             _demand_own(path, os.fstat(file.fileno()))
             text = file.read(_LARGEST + 1)
     except (OSError, ValueError) as error:

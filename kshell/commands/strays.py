@@ -16,6 +16,7 @@ from kshell.engine.arguments import count
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result, Row
 from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, SourceError, UsageError
+from kshell.metadata.election import name_brokers
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import Image
 from kshell.metadata.partitions import Partition, Topic
@@ -242,11 +243,23 @@ def run(session: Session, args: StraysArguments) -> Result:
             hint="kafka-log-dirs.sh --describe > FILE; or a listing, with --broker",
         )
 
-    contents = read(args.log_dirs, args.broker)
+    contents = _of_broker(read(args.log_dirs, args.broker), args.log_dirs, args.broker)
     image = image_for(session, "strays", ("topics",))
     rows = [*_strays(image, contents.replicas), *_missing(session, image, contents)]
     rows.sort(key=lambda row: (row["broker"], row["topic"], row["partition"], row["finding"]))
     return select(_FIELDS, rows, args, exit_code=EXIT_FINDING if rows else EXIT_OK)
+
+
+def _of_broker(contents: LogDirContents, file: str, broker: int | None) -> LogDirContents:
+    """What the input says of one broker. Raises CommandError if it is about others only."""
+    if broker is None:
+        return contents
+    if broker not in contents.brokers:
+        about = name_brokers(sorted(contents.brokers)) if contents.brokers else "no broker"
+        raise CommandError(f"{file}: nothing about broker {broker}", hint=f"it is about {about}")
+    replicas = [replica for replica in contents.replicas if replica.broker == broker]
+    partial = {number: reason for number, reason in contents.partial.items() if number == broker}
+    return LogDirContents(replicas, frozenset((broker,)), partial)
 
 
 def _strays(image: Image, replicas: Iterable[LogDirReplica]) -> Iterator[Row]:

@@ -12,6 +12,7 @@ from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Ta
 from kshell.engine.result import Drawing, Result, Row, Rows, typed
 from kshell.errors import CommandError, UsageError
 from kshell.history.plot import LeadershipSpan, PartitionLane, draw
+from kshell.history.records import without_log
 from kshell.history.story import Partitions, Revision, Story, complete_target, reported_ids, story_of, target
 from kshell.metadata.names import sort_key
 from kshell.metadata.partial import is_unreported, reported_or_none
@@ -67,6 +68,8 @@ def run(session: Session, args: TimelineArguments) -> Result:
     result.readable = Drawing(
         lambda width: _plot(session, story, read_rows(), first, width, plain=args.ascii or _is_plain())
     )
+    if (missing := without_log(session)) is not None:
+        session.remarks.append(missing)
     if then is not session:
         session.remarks += then.problems()
         result.exit_code = then.exit_code() if then.is_loaded else 0

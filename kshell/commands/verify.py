@@ -76,8 +76,10 @@ def run(session: Session, args: VerifyArguments) -> Result:
         SourceError: the source is brokers, which have no files, or the log cannot be read.
     """
     session.source.require_log("verify")
-    source, until, progress = session.source, session.until, session.progress
-    checks, types = verify_files(source, until, progress, decode=args.deep)
+    source = session.source
+    if session.until is not None:
+        session.remarks.append(f"files are checked as they are now, also behind offset {session.until}")
+    checks, types = verify_files(source, session.progress, decode=args.deep)
     if args.deep:
         listing = source.listing(full_log=True)
         names = frozenset(name for name, _ in types)
@@ -101,7 +103,7 @@ def _replayed(
 ) -> Iterator[FileCheck]:
     """The checks; to those of whole snapshots is added whether a replay of the log before them gives the same."""
     try:
-        compared = slips_of_listing(listing, session.until, session.progress) if checkpoints.log_before(listing) else {}
+        compared = slips_of_listing(listing, None, session.progress) if checkpoints.log_before(listing) else {}
     except DataError:
         compared = {}  # the log cannot be replayed; the row of the damaged segment says why
     files = {file.path.rpartition("/")[2]: file for file in listing.snapshots}

@@ -30,6 +30,7 @@ from kshell.history.node_story import (
     controller_story,
 )
 from kshell.history.story import (
+    NODE_KINDS,
     Brokers,
     Partitions,
     Revision,
@@ -76,7 +77,7 @@ _TITLES = {"sentence": "now", "nextStep": "next", "lastResort": "last resort"}
 _BAD_PARTITION_EVENTS = frozenset(("leader-lost", "unclean-election", "deleted"))
 
 
-_NODE = re.compile(r"(broker|controller)-([0-9]{1,9})")
+_NODE = re.compile(rf"({'|'.join(NODE_KINDS)})-([0-9]{{1,9}})")
 
 
 class WhyArguments(Arguments):
@@ -116,7 +117,7 @@ def run(session: Session, args: WhyArguments) -> Result:
 
 def _refuse_node_in_two_words(story: Story, args: WhyArguments) -> None:
     """Raise CommandError for ``broker 3``, which should be ``broker-3``, unless there is a topic ``broker``."""
-    if args.number is not None and args.target in ("broker", "controller") and args.target not in story.names():
+    if args.number is not None and args.target in NODE_KINDS and args.target not in story.names():
         node = f"{args.target}-{args.number}"
         raise CommandError(
             f"{args.target}/{args.number}: no such partition", hint=f"write `why {node}` for the {args.target}"
@@ -165,7 +166,7 @@ def _broker(session: Session, story: Story, broker_id: int, first: Since | None)
     revisions = story.broker(broker_id)
     if not revisions:
         is_named = loads(story.image)[broker_id].replicas > 0
-        raise _no_node(session, "broker", broker_id, story.image[BROKERS.name], is_replica=is_named)
+        raise _no_node(session, story, "broker", broker_id, story.image[BROKERS.name], is_replica=is_named)
     about = {"broker": broker_id, "path": join(("image", "cluster", "brokers", str(broker_id)))}
     present = revisions[-1].value
     finding = None
@@ -186,7 +187,7 @@ def _broker(session: Session, story: Story, broker_id: int, first: Since | None)
 def _controller(session: Session, story: Story, node_id: int, first: Since | None) -> Report:
     found = controller_story(story, node_id)
     if not found.is_known(node_id):
-        raise _no_node(session, "controller", node_id, story.image[CONTROLLERS.name])
+        raise _no_node(session, story, "controller", node_id, story.image[CONTROLLERS.name])
     about = {"controller": node_id, "path": join(("image", "cluster", "controllers", str(node_id)))}
     present = found.registrations[-1].value if found.registrations else None
     is_stale = present is not None and found.voter_ids is not None and node_id not in found.voter_ids
@@ -201,12 +202,16 @@ def _controller(session: Session, story: Story, node_id: int, first: Since | Non
 
 
 def _no_node(
-    session: Session, kind: str, node_id: int, registered: Iterable[int], *, is_replica: bool = False
+    session: Session, story: Story, kind: str, node_id: int, registered: Iterable[int], *, is_replica: bool = False
 ) -> CommandError:
     """The error for a node that is not and never was registered; ``is_replica``: whether partitions still name it."""
     hint = f"registered: {', '.join(f'{kind}-{one}' for one in sorted(registered)) or 'none'}"
     if is_replica:
         hint += f"; partitions name it as a replica: `partitions --where '{node_id} in replicas'`"
+    if f"{kind}-{node_id}" in story.names():
+        hint += f"; the topic of that name: `why {join((*TOPICS_BY_NAME, f'{kind}-{node_id}'))}`"
+    elif kind in story.names():
+        hint += f"; the partition: `why {kind}/{node_id}`"
     return CommandError(f"{kind}-{node_id}: no such {kind}, {now_or_before(session)}", hint=hint)
 
 

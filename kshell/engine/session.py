@@ -244,11 +244,12 @@ class Session(SourceView):
     # --- problems and notes --------------------------------------------------------------------------------------
 
     def problems(self) -> list[str]:
-        """Return what is wrong with the loaded data, one sentence each: damage, and records that were skipped."""
+        """Return what is wrong with what was read, one sentence each: damage, and records that were skipped."""
+        found = [error.message for error in self.found_damage]
         if not self.is_loaded:
-            return []
+            return found
         loaded = self.loaded
-        messages = [error.message for error in loaded.damage]
+        messages = list(dict.fromkeys((*(error.message for error in loaded.damage), *found)))
         for problem in loaded.problems:
             if not problem.unknown:
                 where = f"{problem.origin.place.file}: offset {problem.origin.offset}"
@@ -262,11 +263,9 @@ class Session(SourceView):
 
     def notes(self) -> list[str]:
         """Return what the user should know though nothing is wrong: a torn tail, unknown records, an old copy."""
-        damage_messages = [error.message for error in self.loaded.damage] if self.is_loaded else []
         notes = self.source.notes()
         if checksum.was_in_python():
             notes.append("checksums are computed in plain Python here: all is checked, but large logs take longer")
-        notes += [error.message for error in self.found_damage if error.message not in (*damage_messages, *notes)]
         if not self.is_loaded:
             return notes + self.remarks
         notes += self.loaded.notes + [remark for remark in self.remarks if remark not in self.loaded.notes]
@@ -323,7 +322,7 @@ class Session(SourceView):
 
     def exit_code(self) -> int:
         """4 if the data that was loaded, or that the last command read, is damaged or incomplete; else 0."""
-        return EXIT_DATA if self.found_damage or self.problems() else EXIT_OK
+        return EXIT_DATA if self.problems() else EXIT_OK
 
 
 def ago(seconds: float) -> str:

@@ -101,6 +101,14 @@ def snapshot_to_read(listing: Listing, name: str | None) -> SnapshotFile | None:
     return found
 
 
+def without_log(session: Session) -> str | None:
+    """A sentence for a source that is a snapshot alone, so that it has no history; ``None`` if there is a log."""
+    listing = session.source.listing()
+    if listing.has_log:
+        return None
+    return f"there is no log here, only snapshot {snapshot_id(listing.snapshots[-1])}: `dump` shows its records"
+
+
 def _complete_snapshot(session: Session, typed: str) -> Iterable[str]:
     return [name for name in map(snapshot_id, session.source.listing().snapshots) if name.startswith(typed)]
 
@@ -425,15 +433,15 @@ def _tracker(session: Session, start: int, *, values: bool) -> tuple[Tracker, in
 
 
 def conclude(session: Session, records: DecodedRecords, result: Result) -> None:
-    """Finish a result after its last record: note what the user should know. Raises DataError for damage."""
+    """Finish a result after its last record: note damage, and what else the user should know.
+
+    Damage is not raised: what is readable is the answer, and formats such as JSON print only complete results.
+    """
     session.remarks += end_notes(records)
     malformed = malformed_records(records)
-    if malformed is not None:
-        # Not raised: a format that prints only complete results would then show nothing.
-        session.remarks.append(malformed.message)
+    session.note_damage(records.damage if malformed is None else [malformed, *records.damage])
+    if session.found_damage:
         result.exit_code = EXIT_DATA
-    if records.damage:
-        raise _all_of(records.damage)
 
 
 def end_notes(records: DecodedRecords) -> list[str]:
@@ -450,10 +458,3 @@ def malformed_records(records: DecodedRecords) -> DataError | None:
         return None
     more = f" (and {records.malformed - 1} more malformed)" if records.malformed > 1 else ""
     return DataError(records.first_malformed + more)
-
-
-def _all_of(damage: list[DataError]) -> DataError:
-    """Return one error for all damage that was found."""
-    if len(damage) == 1:
-        return damage[0]
-    return DataError("\n".join(error.message for error in damage), hint=damage[0].hint)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 T = TypeVar("T")
+NODE_KINDS = ("broker", "controller")
+"""What ``KIND-ID`` as an argument names: a node, also where a topic is called ``broker``."""
 IN_SNAPSHOT = -1
 
 

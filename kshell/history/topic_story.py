@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from kshell.engine.result import Row, typed
 from kshell.history.explain import Event, event_row, holds_since, is_from, partition_events, since
-from kshell.history.story import AnyRevision, Partitions, Revision, Story, successive
+from kshell.history.story import NODE_KINDS, AnyRevision, Partitions, Revision, Story, successive
 from kshell.metadata.partial import reported_or_none
 from kshell.metadata.partition_state import ONLINE, MinIsr, problems, state
 from kshell.metadata.partitions import Partition
@@ -167,7 +167,8 @@ def topic_sentence(found: TopicStory, rows: list[Row], least: MinIsr) -> str:
         numbers = [row["partition"] for row in rows if row["state"] == name]
         starts = [start for number in numbers if (start := _since(found.partitions[number], found.name, least))]
         earliest = min(starts, key=lambda start: start.offset, default=None)
-        some = ", ".join(f"`why {found.name}-{number}`" for number in numbers[:3])
+        dash = "/" if found.name in NODE_KINDS else "-"  # `why broker-1` tells of a broker
+        some = ", ".join(f"`why {found.name}{dash}{number}`" for number in numbers[:3])
         verb = "is" if len(numbers) == 1 else "are"
         text = f"{len(numbers)} of {_partitions(len(rows))} {verb} {name}"
         span = f" {since(earliest)}" if len(numbers) == 1 else f", the first of them {since(earliest)}"

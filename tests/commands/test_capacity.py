@@ -98,6 +98,9 @@ class TestDrainCheck:
         assert found == expected
         assert result.exit_code == bool(expected)
 
+    def test_brokers_may_be_a_list(self, session: Session) -> None:
+        assert rows(session, "drain-check 1,2") == rows(session, "drain-check 1 2") != []
+
     def test_what_is_shown_does_not_decide(self, session: Session) -> None:
         assert run(session, "drain-check 1 --where 'topic == nothing'").exit_code == 1
 

@@ -83,6 +83,8 @@ def test_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
 def test_needs_two() -> None:
     with pytest.raises(UsageError, match="one copy alone"):
         compare(ROLLED / "broker-0")
+    with pytest.raises(UsageError, match="from end to end"):
+        compare(ROLLED / "broker-0", ROLLED / "broker-0", "--as-of", "3")
     with pytest.raises(UsageError, match="COPY is missing"):
         compare()
     with pytest.raises(SourceError, match="no such file"):

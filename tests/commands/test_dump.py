@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kshell.cli import main
+from kshell.engine.result import Rows
 from kshell.engine.session import Session
 from kshell.errors import CommandError, CorruptDataError, DataError, IncompleteLogError, UsageError
 from kshell.json_text import to_json
@@ -129,13 +130,13 @@ def test_no_image_is_needed(tmp_path: Path) -> None:
     assert [row["offset"] for row in rows(session, "dump")] == [50]
 
 
-def collected(session: Session, line: str = "dump") -> tuple[list[int], DataError]:
-    """The offsets that came before the error, and the error."""
-    seen: list[int] = []
-    with pytest.raises(DataError) as raised:
-        for row in run(session, line):  # type: ignore[attr-defined]  # Rows
-            seen.append(row["offset"])
-    return seen, raised.value
+def collected(session: Session, line: str = "dump") -> tuple[list[int], list[DataError]]:
+    """The offsets of the records that are readable, and the damage that was found; the exit code is 4."""
+    result = run(session, line)
+    assert isinstance(result, Rows)
+    seen = [row["offset"] for row in result]
+    assert result.exit_code == 4
+    return seen, session.found_damage
 
 
 def test_damage_ends_the_command_after_everything_readable(tmp_path: Path) -> None:
@@ -144,11 +145,44 @@ def test_damage_ends_the_command_after_everything_readable(tmp_path: Path) -> No
     start = builders.batches(bytes(raw))[2].position
     raw[start + 70] ^= 1
     path.write_bytes(raw)
-    seen, error = collected(opened(tmp_path))
+    seen, (error,) = collected(opened(tmp_path))
     assert seen == [0, 1, 2, 5, 6]
     assert isinstance(error, CorruptDataError)
     assert error.position == start
     assert error.exit_code == 4
+
+
+@pytest.mark.parametrize("command", ["dump", "log", "log -r"])
+@pytest.mark.parametrize("form", ["text", "json", "jsonl", "yaml", "csv", "html"])
+def test_every_format_of_a_damaged_log_is_whole(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], command: str, form: str
+) -> None:
+    """What is readable is the answer: JSON is closed, and a program can read it."""
+    path = small_log(tmp_path)
+    whole = [row["offset"] for row in rows(opened(tmp_path), command)]
+    raw = bytearray(path.read_bytes())
+    found = builders.batches(bytes(raw))[2]
+    raw[found.position + 70] ^= 1
+    path.write_bytes(raw)
+    readable = [offset for offset in whole if not found.base_offset <= offset <= found.last_offset]
+    assert 0 < len(readable) < len(whole)
+    assert main(["-d", str(tmp_path), *command.split(), "-o", form]) == 4
+    out, err = capfd.readouterr()
+    assert f"error: {path}: byte {found.position}: " in err
+    if form == "json":
+        assert [row["offset"] for row in json.loads(out)] == readable
+    elif form == "html":
+        assert out.rstrip().endswith("</table></div>") and out.count("<tr") == len(readable) + 1
+    elif form == "text":  # a record may take several lines
+        assert [int(line[:6]) for line in out.splitlines() if line[:6].strip().isdigit()] == readable
+    else:
+        records = out.count("offset: ") if form == "yaml" else len(out.splitlines()) - (form == "csv")
+        assert records == len(readable)
+
+
+def test_an_end_before_the_beginning_is_named(sample: Session) -> None:
+    assert rows(sample, "dump --from 10 --to 5") == []
+    assert sample.remarks == ["--from 10 is after --to 5: no record is between them"]
 
 
 def test_two_damaged_batches_are_both_named(tmp_path: Path) -> None:
@@ -158,15 +192,15 @@ def test_two_damaged_batches_are_both_named(tmp_path: Path) -> None:
     for place in places:
         raw[place + 70] ^= 1
     path.write_bytes(raw)
-    seen, error = collected(opened(tmp_path))
+    seen, errors = collected(opened(tmp_path))
     assert seen == [0, 3, 4]
-    assert all(f"byte {place}:" in error.message for place in places)
+    assert [getattr(error, "position", None) for error in errors] == places
 
 
 def test_a_damaged_snapshot(tmp_path: Path) -> None:
     raw = builders.snapshot([topic(1), topic(2)], per_batch=1)
     path = builders.write_snapshot(tmp_path, raw[: builders.batches(raw)[2].position], end_offset=9)
-    seen, error = collected(opened(path))
+    seen, (error,) = collected(opened(path))
     assert seen == [0, 1]
     assert "no footer" in error.message
 
@@ -240,10 +274,10 @@ def test_lines(sample: Session) -> None:
 
 
 def told(session: Session, line: str = "dump") -> tuple[list[dict[str, Any]], int, list[str]]:
-    """The rows, and afterwards the exit code and the remarks."""
+    """The rows, and afterwards the exit code, and what is said of damage and else."""
     result = run(session, line)
     found = [dict(row) for row in result]  # type: ignore[attr-defined]  # Rows
-    return found, result.exit_code, session.remarks
+    return found, result.exit_code, [*(error.message for error in session.found_damage), *session.remarks]
 
 
 def odd_log(directory: Path) -> Path:
@@ -315,7 +349,7 @@ def test_a_malformed_control_record_is_damage_and_a_newer_one_is_not(tmp_path: P
 def test_damage_is_named_by_its_full_path(tmp_path: Path) -> None:
     odd = write_batch([(None, b"a")], base_offset=1, epoch=1, timestamp=builders.TIME, compressed=b"\x7f\x00")
     path = builders.write_log(tmp_path, builders.control_batch([builders.leader_change()]), odd)
-    _, error = collected(opened(tmp_path))
+    _, (error,) = collected(opened(tmp_path))
     assert error.message.startswith(f"{path}: byte ")
 
 

@@ -115,4 +115,4 @@ def test_damage_is_said_and_the_rest_counted(tmp_path: Path) -> None:
     session = opened(tmp_path)
     result = run(session, "log --stat")
     assert result.exit_code == 4
-    assert any("byte" in remark for remark in session.remarks)
+    assert any("byte" in error.message for error in session.found_damage)

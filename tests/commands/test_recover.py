@@ -278,6 +278,7 @@ def test_a_controller_that_is_a_broker_too_keeps_its_partitions_and_the_id_of_it
     [
         (["--to", "new"], UsageError, "--to and --voters belong together"),
         (["--voters", "1@a:1"], UsageError, "--to and --voters belong together"),
+        (["--as-of", "3"], UsageError, "begins with the newest records"),
         (["--to", "new", "--voters", "a:1"], UsageError, "the id of a node is missing"),
         (["--to", "new", "--voters", "1@a"], UsageError, "the port is missing"),
         (["--to", "new", "--voters", "1@a:1,1@b:1"], UsageError, "names a node twice"),

@@ -166,3 +166,16 @@ def test_an_empty_point_is_none(sample: Session, tmp_path: Path) -> None:
         rows(sample, f"report --to {tmp_path}/x.html --since ''")
     with pytest.raises(UsageError, match="'': not a point in the log"):
         rows(sample, "topics --as-of ''")
+
+
+def test_what_changed_begins_with_the_first_record_of_the_report(sample: Session, tmp_path: Path) -> None:
+    """Record 182 took the leader of legacy-import-0."""
+    rows(sample, f"report --to {tmp_path / 'a.html'} --since 182")
+    text = _Page((tmp_path / "a.html").read_text()).text
+    assert "diff 181 now" in text and "log --since 182 --newest-first" in text
+
+
+def test_a_log_that_was_cleaned_has_changes_from_the_oldest_state_that_is_known(tmp_path: Path) -> None:
+    node = builders.FIXTURES / "4.2.1-rolled" / "controller-3001"
+    listed = {row["section"]: row["error"] for row in rows(opened(node), f"report --to {tmp_path / 'a.html'}")}
+    assert listed["changes"] is None and listed["records"] is None

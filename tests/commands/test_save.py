@@ -112,6 +112,7 @@ def test_damage_before_the_newest_snapshot_leaves_the_state_whole(tmp_path: Path
     tail = builders.batch([topic(9)], 3) + late
     builders.write_log(folder, bytes(broken) + tail)
     source = opened(folder, show_secrets=True)
-    save(source, f"save {tmp_path / 'saved'}")
+    result = run(source, f"save {tmp_path / 'saved'}")
+    assert result.exit_code == 4  # what is damaged is not in the copy, which a script must see
     assert values(opened(tmp_path / "saved", show_secrets=True)) == values(opened(folder, show_secrets=True))
     assert not opened(tmp_path / "saved").loaded.damage

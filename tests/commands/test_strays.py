@@ -59,6 +59,14 @@ def log_dirs(*brokers: tuple[int, list[str], str | None]) -> str:
 
 
 class TestToolOutput:
+    def test_of_one_broker(self, session: Session, tmp_path: Path) -> None:
+        file = tmp_path / "out"
+        file.write_text(log_dirs((1, ["old-0"], None), (2, ["orders-0", "orders-1", "older-0"], None)))
+        assert findings(session, file, "--broker 2") == [(2, "older", 0, "unknown-topic")]
+        with pytest.raises(CommandError, match="nothing about broker 3") as raised:
+            run(session, f"strays --log-dirs {file} --broker 3")
+        assert raised.value.hint == "it is about brokers 1 and 2"
+
     def test_clean(self, session: Session, tmp_path: Path) -> None:
         file = tmp_path / "out"
         file.write_text(log_dirs((1, ["orders-0", "a-1-b.2-0"], None), (2, ["orders-0", "orders-1"], None)))

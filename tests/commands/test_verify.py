@@ -432,3 +432,16 @@ def test_damage_that_the_session_has_met_before_does_not_change_the_answer(
         assert session.run("ls /image").exit_code == EXIT_DATA
         assert session.run("verify").exit_code == EXIT_FINDING
     assert builders.LOG in capsys.readouterr().out
+
+
+def test_files_are_checked_as_they_are_whatever_moment_is_shown(tmp_path: Path) -> None:
+    """A state has a moment, a file has none: the rest of a log is neither missing nor sound unseen."""
+    now, then = rows(opened(demo_directory()), "verify"), opened(demo_directory()).reshape(point="100")
+    assert rows(then, "verify") == now and then.remarks == ["files are checked as they are now, also behind offset 100"]
+    copy = Path(shutil.copytree(SMALL, tmp_path / "d"))
+    log = next((copy / "__cluster_metadata-0").glob("*.log"))
+    raw = bytearray(log.read_bytes())
+    raw[-1] ^= 1
+    log.write_bytes(raw)
+    earlier = opened(copy).reshape(point="5")
+    assert run(earlier, "verify").exit_code == EXIT_FINDING

@@ -326,3 +326,18 @@ def test_a_partition_that_may_elect_uncleanly_waits_for_nobody(tmp_path: Path, u
         value("PARTITION", 0, partitionId=0, **leaderless),
     )
     assert waits in said(session, "why t-0")
+
+
+def test_a_topic_that_is_called_like_a_node(tmp_path: Path) -> None:
+    """The commands that are proposed lead to the topic's partitions, not to the story of a broker."""
+    here = {"replicas": [1, 2], "isr": [1], "leader": 1}
+    topics = [value("TOPIC", 0, name=name, topicId=uuid(5 + n)) for n, name in enumerate(("broker", "controller-7"))]
+    session = made(tmp_path, registration(1, 1), *topics, value("PARTITION", 0, partitionId=0, topicId=uuid(5), **here))
+    assert "under-replicated" in said(session, "why broker") and "`why broker/0`" in said(session, "why broker")
+    assert sections(session, "why broker/0")["partition"]["topic"] == "broker"
+    with pytest.raises(CommandError, match="no such controller") as raised:
+        said(session, "why controller-7")
+    assert raised.value.hint == "registered: none; the topic of that name: `why /image/topics/byName/controller-7`"
+    with pytest.raises(CommandError, match="no such broker") as raised:
+        said(session, "why broker-0")
+    assert raised.value.hint == "registered: broker-1; the partition: `why broker/0`"

@@ -83,14 +83,11 @@ class Verification(NamedTuple):
     types: Types
 
 
-def verify_files(
-    source: Source, until: int | None = None, progress: Progress | None = None, *, decode: bool = False
-) -> Verification:
+def verify_files(source: Source, progress: Progress | None = None, *, decode: bool = False) -> Verification:
     """Check every file of a source.
 
     Args:
         source: a directory, a lone file, or what an observer has fetched.
-        until: the last offset of the log that is verified.
         progress: called with the bytes that were read.
         decode: whether to decode every record, too.
 
@@ -99,12 +96,11 @@ def verify_files(
     """
     listing = source.listing(full_log=True)
     ends = [file.end_offset for file in listing.snapshots if file.end_offset]
-    log = survey_log(source, until, progress, decode=decode, ends=ends)
+    log = survey_log(source, None, progress, decode=decode, ends=ends)
     checks = [_segment(listing, segment, log, decode=decode) for segment in listing.segments]
     checks[:1] = [_with_start(listing, check) for check in checks[:1]]
     snapshots = [survey_snapshot(listing, file, decode=decode, progress=progress) for file in listing.snapshots]
-    if until is None:
-        checks[-1:] = [_with_end(source, listing, log, snapshots, check) for check in checks[-1:]]
+    checks[-1:] = [_with_end(source, listing, log, snapshots, check) for check in checks[-1:]]
     checks += [_snapshot(survey, log, decode=decode) for survey in snapshots if survey is not None]
     checks += _bootstrap(listing, decode=decode)
     checks += _text_files(listing, log)

@@ -80,7 +80,7 @@ CONFIG_FIELDS = (
     Field("documentation", "string", "what the node says of it; null if none was asked", True),
 )
 _FEATURE_FIELDS = (
-    Field("name", "string", "the feature"),
+    Field("name", "string", "the feature; not kraft.version, which is the quorum's: `features` has both"),
     Field("level", "int16", "its finalized level"),
 )
 _PROVENANCE_FIELDS = (
