@@ -39,7 +39,8 @@ class Chapter(NamedTuple):
     Attributes:
         name: the HTML anchor of the section.
         lead: a sentence that explains it to a reader who was not involved.
-        words: the command line; ``SINCE`` is replaced by the offset at which the report begins.
+        words: the command line; ``SINCE`` stands for the offset at which the report begins, ``BEFORE`` for that of the
+            state before it.
     """
 
     name: str
