@@ -147,7 +147,7 @@ def test_past_damage_the_newest_state_is_blamed_and_the_damage_told(tmp_path: Pa
     result = run(session, "blame /image/provenance")
     assert isinstance(result, Rows) and next(iter(result))["value"] == 573
     assert result.exit_code == EXIT_DATA
-    assert any("CRC" in note for note in session.notes())
+    assert any("CRC" in problem for problem in session.problems())
 
 
 def test_defaults_have_no_record(sample: Session) -> None:
