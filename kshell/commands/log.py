@@ -33,12 +33,14 @@ from kshell.history.records import (
     record_row_with_path,
     summary,
     when,
+    with_listing,
     with_paths,
     without_log,
 )
 from kshell.metadata.readable import readable
 from kshell.metadata.records import decode_value
 from kshell.protocol.batches import Batch, RawRecord
+from kshell.sources.directory.files import Listing
 from kshell.sources.directory.records import DecodedRecords, Wanted, log_records
 from kshell.sources.points import Since
 from kshell.tables.declaration import columns
@@ -109,11 +111,14 @@ def _statistics(session: Session, args: LogArguments) -> Result:
 
 def _names_before(session: Session) -> dict[bytes, str]:
     """Names by topic id of topics whose creation is not in the log: from the first snapshot after the log's start."""
-    listing = session.source.listing(full_log=True)
-    start = listing.segments[0].base_offset or 0 if listing.segments else 0
-    ends = (file.end_offset for file in listing.snapshots if file.end_offset and file.end_offset >= start)
-    end = next(ends, None) if start else None
-    return {} if end is None else topic_names(session.reshape(point=str(end - 1)).image)
+
+    def names(listing: Listing) -> dict[bytes, str]:
+        start = listing.segments[0].base_offset or 0 if listing.segments else 0
+        ends = (file.end_offset for file in listing.snapshots if file.end_offset and file.end_offset >= start)
+        end = next(ends, None) if start else None
+        return {} if end is None else topic_names(session.reshape(point=str(end - 1)).image)
+
+    return with_listing(session, names)
 
 
 def _bounds(session: Session, args: LogArguments) -> tuple[Since, int | None]:

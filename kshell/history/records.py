@@ -7,14 +7,15 @@ log need not be decoded.
 
 from __future__ import annotations
 
+import contextlib
 from array import array
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kshell.engine.declaration import Flag
 from kshell.engine.result import TIMESTAMP, Result, Row
 from kshell.engine.walk import names_and_values
-from kshell.errors import EXIT_DATA, CommandError, DataError, UsageError, did_you_mean
+from kshell.errors import EXIT_DATA, CommandError, DataError, OutOfReachError, UsageError, did_you_mean
 from kshell.metadata.delta import Touch
 from kshell.metadata.families.topics import TOPICS
 from kshell.metadata.image import EMPTY, families
@@ -32,7 +33,7 @@ from kshell.protocol.verify import USUAL
 from kshell.sources.directory.describe import snapshot_id
 from kshell.sources.directory.files import Listing, SnapshotFile
 from kshell.sources.directory.records import DecodedRecords, LogRecord, log_records
-from kshell.sources.directory.source import snapshot_named
+from kshell.sources.directory.source import ATTEMPTS, snapshot_named
 from kshell.tables.declaration import Field, columns
 from kshell.tables.enumeration import Enumeration
 from kshell.tree.globs import is_glob, unescape
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
     from kshell.sources.directory.records import Wanted
 
+T = TypeVar("T")
 _TYPE_BYTES = 3
 
 
@@ -412,9 +414,23 @@ def touched_paths(tracker: Tracker, record: LogRecord) -> list[Touched]:
     return [Touched(path, touch, old, new) for touch, (old, new) in values for path in paths(touch)]
 
 
+def with_listing(session: Session, answer: Callable[[Listing], T]) -> T:
+    """Answer from a listing of the source; again if a server has removed meanwhile what the answer starts from.
+
+    ``answer`` makes images of past states. Raises OutOfReachError if even a new listing does not reach back to them.
+    """
+    for _ in range(ATTEMPTS - 1):
+        with contextlib.suppress(OutOfReachError):
+            return answer(session.source.listing(full_log=True))
+    return answer(session.source.listing(full_log=True))
+
+
 def _tracker(session: Session, start: int, *, values: bool) -> tuple[Tracker, int | None]:
     """Return a tracker for records from ``start`` on, and the offset at which a new one must replace it, if any."""
-    listing = session.source.listing(full_log=True)
+    return with_listing(session, lambda listing: _tracker_of(session, listing, start, values=values))
+
+
+def _tracker_of(session: Session, listing: Listing, start: int, *, values: bool) -> tuple[Tracker, int | None]:
     first = listing.segments[0].base_offset or 0 if listing.segments else 0
     if max(start, first) <= listing.first_needed_offset:
         return Tracker(EMPTY, keeps_old=values), None

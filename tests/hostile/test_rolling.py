@@ -27,8 +27,17 @@ NEWEST = ("00000000000000000687-0000000004.checkpoint", "00000000000000000699.lo
 """What the server writes meanwhile."""
 ACTIVE = "00000000000000000539.log"
 """The segment before: its end comes meanwhile."""
-LOG_START, OLDEST_SNAPSHOT = 171, 240
-"""From where on log and snapshots are retained."""
+
+
+class Retained(NamedTuple):
+    """From where on a server retains log and snapshots."""
+
+    log_start: int
+    oldest_snapshot: int
+
+
+ALL, SOME, LESS = Retained(0, 0), Retained(171, 240), Retained(305, 450)
+"""LESS: also the snapshot is gone that SOME would begin with."""
 OUT = "OUT"
 MOMENTS = 3
 """So many of each command, of about thirty to a hundred; a soak takes all of them."""
@@ -64,18 +73,23 @@ def as_before(folder: Path) -> Path:
     return metadata
 
 
-def go_on(metadata: Path, remove: Callable[[Path], object]) -> None:
-    """Append, roll, write a snapshot, and remove what is old: first segments, then snapshots."""
+def go_on(metadata: Path, remove: Callable[[Path], object], retained: Retained) -> None:
+    """Append, roll, write a snapshot, and remove what is old."""
     (metadata / ACTIVE).write_bytes((RECORDED / ACTIVE).read_bytes())
     for name in NEWEST:
         shutil.copyfile(RECORDED / name, metadata / f"{name}.part")
         (metadata / f"{name}.part").rename(metadata / name)
+    clean(metadata, remove, retained)
+
+
+def clean(metadata: Path, remove: Callable[[Path], object], retained: Retained) -> None:
+    """Remove what is old: first segments, then snapshots."""
     files = [(parsed, file) for file in sorted(metadata.iterdir()) if (parsed := named(file.name))]
     for parsed, file in files:
-        if parsed.epoch is None and parsed.offset < LOG_START:
+        if parsed.epoch is None and parsed.offset < retained.log_start:
             remove(file)
     for parsed, file in files:
-        if parsed.epoch is not None and parsed.offset < OLDEST_SNAPSHOT:
+        if parsed.epoch is not None and parsed.offset < retained.oldest_snapshot:
             remove(file)
 
 
@@ -113,14 +127,20 @@ class Ended(NamedTuple):
 
 
 def run(
-    line: str, folder: Path, monkeypatch: pytest.MonkeyPatch, number: int, remove: Callable[[Path], object]
+    line: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    remove: Callable[[Path], object],
+    retained: tuple[Retained, Retained] = (ALL, SOME),
 ) -> Ended:
     """Run a command on a directory that changes at a moment; 0: before the command, -1: never."""
     data = folder / "data"
     metadata = as_before(data)
+    clean(metadata, Path.unlink, retained[0])
     if not number:
-        go_on(metadata, remove)
-    moment = Moment(data, number, lambda: go_on(metadata, remove))
+        go_on(metadata, remove, retained[1])
+    moment = Moment(data, number, lambda: go_on(metadata, remove, retained[1]))
     out, errors = io.TextIOWrapper(io.BytesIO(), write_through=True), io.StringIO()
     words = [word.replace("OUT", str(folder)).replace("DIR", str(data)) for word in shlex.split(line)]
     with monkeypatch.context() as patch:
@@ -159,6 +179,18 @@ def test_what_a_server_removes_is_no_damage(
     line: str, remove: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check(line, tmp_path, monkeypatch, remove, MOMENTS)
+
+
+@REMOVALS
+@pytest.mark.parametrize("line", ["log --stat -o json", "log -o jsonl", "log /image/topics -r --count 3"])
+def test_the_snapshot_that_an_answer_would_begin_with_is_removed(
+    line: str, remove: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names before the log's start are looked up in the first snapshot after it, which may just be going."""
+    looks = run(line, tmp_path / "quiet", monkeypatch, -1, remove, (SOME, LESS)).looks
+    for number in range(1, looks + 1):
+        ended = run(line, tmp_path / "busy", monkeypatch, number, remove, (SOME, LESS))
+        assert (ended.code, ALARM.search(ended.said)) == (0, None), (number, ended)
 
 
 @pytest.mark.soak
