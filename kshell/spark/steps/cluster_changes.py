@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +26,13 @@ class RecordCounts(NamedTuple):
     types: Mapping[str, int]
     undecoded: int
     times: TimeRange
+
+    def plus(self, other: RecordCounts) -> RecordCounts:
+        """Count the records of both, which are of one cluster."""
+        types = Counter(self.types)
+        types.update(other.types)
+        earliest, latest = zip(self.times, other.times, strict=True)
+        return RecordCounts(types, self.undecoded + other.undecoded, TimeRange(min(earliest), max(latest)))
 
 
 class ClusterChange(NamedTuple):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.spark.files.pack import Slice
 from kshell.spark.schemas import QUARANTINE_FIELDS, RECORDS, spark_schema
+from kshell.spark.steps.cluster_changes import RecordCounts
 from kshell.spark.steps.executor_work import gathered, spread
 from kshell.spark.steps.local_frames import frame_of_batches
 from kshell.spark.steps.tasks import Writing, quarantined
@@ -61,10 +62,12 @@ def joined(slices: Sequence[Slice]) -> tuple[Slice, ...]:
 
 
 class AppendedRecords(NamedTuple):
-    """How many rows were written, and how many findings there were while the slices were read."""
+    """How many rows were written, and what was found while the slices were read."""
 
     rows: int
     finding_count: int
+    counts: dict[str, RecordCounts]
+    """Cluster id -> its records."""
 
 
 def append(warehouse: Warehouse, slices: Sequence[Slice], parallelism: int) -> AppendedRecords:
@@ -75,7 +78,11 @@ def append(warehouse: Warehouse, slices: Sequence[Slice], parallelism: int) -> A
     pieces, work = packed(slices, parallelism), Writing(warehouse.writer(RECORDS))
     written = list(map(work, pieces)) if _is_little(slices) else gathered(warehouse.spark, pieces, work)
     rows = warehouse.append_files(RECORDS, [file for task in written for file in task.files])
-    return AppendedRecords(rows, sum(task.finding_count for task in written))
+    counts: dict[str, RecordCounts] = {}
+    for task in written:
+        for name, found in task.counts.items():
+            counts[name] = counts[name].plus(found) if name in counts else found
+    return AppendedRecords(rows, sum(task.finding_count for task in written), counts)
 
 
 def findings(spark: SparkSession, slices: Sequence[Slice], parallelism: int) -> DataFrame:

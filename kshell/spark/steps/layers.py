@@ -11,12 +11,11 @@ from pyspark.sql import functions as fn
 from kshell.errors import UnreadError
 from kshell.protocol.control import CONTROL_TYPES
 from kshell.spark import gold, silver
-from kshell.spark.gold.timelines.durations import LAST_MS
 from kshell.spark.schemas import CLUSTER_FIELDS, COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
 from kshell.spark.silver.declaration import SilverTable
 from kshell.spark.silver.events import RANGE_FIELDS, effective, open_transactions_of
 from kshell.spark.steps import ingest
-from kshell.spark.steps.cluster_changes import ClusterChange, RecordCounts, TimeRange
+from kshell.spark.steps.cluster_changes import ClusterChange, RecordCounts
 from kshell.spark.steps.damage import HINT, bad_of, check, of_all, without_logs
 from kshell.spark.steps.finalization import Horizon, horizon, tomorrow_ms
 from kshell.spark.steps.gold_layer import GoldLayer
@@ -62,6 +61,7 @@ class StepWriter:
         self._progress = progress
         self._replan_cluster = replan
         self._damage: list[DataFrame] = []
+        self._counts: dict[str, RecordCounts] = {}
         self._changed: dict[str, set[str]] = {}
         """Table -> the clusters whose rows in it this step has changed."""
 
@@ -108,7 +108,8 @@ class StepWriter:
             if findings is not None:
                 self._damage.append(without_logs(findings) if more else findings)
             if not more:
-                return self._count() if RECORDS in self.rows else {}
+                self._change(RECORDS, self._counts)
+                return self._counts
             bad_batches.update({name: [*bad_batches.get(name, ()), *batches] for name, batches in more.items()})
             self._replan({name: bad_batches[name] for name in more})
         raise UnreadError(
@@ -118,14 +119,14 @@ class StepWriter:
         )
 
     def _written(self) -> DataFrame | None:
-        """Write the records; return the findings of reading them, ``None`` if there were none. Raises UnreadError."""
+        """Write and count the records; return the findings of reading them, ``None`` without any. Raises UnreadError."""
         slices = [piece for change in self._fresh.values() for piece in change.log.slices]
         if not slices:
             return None
         self._progress(0, 0, f"{RECORDS}: {sum(change.log.size for change in self._fresh.values()) / 1e6:,.1f} MB")
         cores = self._parallelism()
         taken = ingest.append(self._warehouse, slices, cores)
-        self.rows[RECORDS] = taken.rows
+        self.rows[RECORDS], self._counts = taken.rows, taken.counts
         if not taken.finding_count:
             return None
         findings = ingest.findings(self._spark, slices, cores).localCheckpoint()  # the files may change meanwhile
@@ -139,6 +140,7 @@ class StepWriter:
         assert self._replan_cluster is not None
         self._warehouse.retract(RECORDS)
         self.rows.pop(RECORDS)
+        self._counts = {}
         # Tables that this step starts from scratch still do: the reason for it may lie in the damaged batches.
         logs = {
             name: self._replan_cluster(name, batches, self._fresh[name].log.restart) for name, batches in bad.items()
@@ -154,24 +156,6 @@ class StepWriter:
 
     def _new_records(self) -> DataFrame:
         return self._warehouse.read_appended(RECORDS)
-
-    def _count(self) -> dict[str, RecordCounts]:
-        """Count the new records by cluster and type, in one Spark job."""
-        ms = fn.coalesce("timestampMs", fn.lit(LAST_MS + 1))
-        counts = fn.count(fn.lit(1)).alias("records"), fn.count("reason").alias("undecoded")
-        times = fn.min(ms).alias("earliest"), fn.max(ms).alias("latest")
-        rows_of: dict[str, list[Row]] = {}
-        for row in self._new_records().groupBy("clusterId", "type").agg(*counts, *times).collect():
-            rows_of.setdefault(row["clusterId"], []).append(row)
-        self._change(RECORDS, rows_of)
-        return {
-            name: RecordCounts(
-                {row["type"]: row["records"] for row in rows},
-                sum(row["undecoded"] for row in rows),
-                TimeRange(min(row["earliest"] for row in rows), max(row["latest"] for row in rows)),
-            )
-            for name, rows in rows_of.items()
-        }
 
     def _control_records(self, counted: Mapping[str, RecordCounts]) -> None:
         clusters = [name for name, records in counted.items() if not records.types.keys().isdisjoint(_CONTROL)]

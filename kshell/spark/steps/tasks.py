@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.spark.decoding.decode import View
+from kshell.spark.gold.timelines.durations import LAST_MS
 from kshell.spark.options import Narrowing
 from kshell.spark.schemas import QUARANTINE, QUARANTINE_FIELDS, RECORD_FIELDS, RECORDS
+from kshell.spark.steps.cluster_changes import RecordCounts, TimeRange
 from kshell.spark.tables.data_files import DataFile, DataFileWriter
 
 if TYPE_CHECKING:
@@ -16,10 +19,12 @@ if TYPE_CHECKING:
 
 
 class WrittenFiles(NamedTuple):
-    """The data files that a task wrote of its slices, and the number of findings in these slices."""
+    """The data files that a task wrote of its slices, and what it found in them."""
 
     files: list[DataFile]
     finding_count: int
+    counts: dict[str, RecordCounts]
+    """Cluster id -> its records."""
 
 
 class Writing:
@@ -31,8 +36,24 @@ class Writing:
     def __call__(self, piece: bytes) -> WrittenFiles:
         """Read, decode and write the slices of one task. Raises CommandError."""
         view = View(RECORDS, RECORD_FIELDS, Narrowing(), dictionaries=True)
-        files = self._writer.write(view.batches(pickle.loads(piece)))
-        return WrittenFiles(files, view.finding_count)
+        counts: dict[str, RecordCounts] = {}
+        files = self._writer.write(_counting(view.batches(pickle.loads(piece)), counts))
+        return WrittenFiles(files, view.finding_count, counts)
+
+
+def _counting(batches: Iterator[pa.RecordBatch], counts: dict[str, RecordCounts]) -> Iterator[pa.RecordBatch]:
+    """Pass on batches of ``records``, and add to ``counts`` what they have of each cluster."""
+    arrow, compute = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.compute")
+    for batch in batches:
+        ms = compute.fill_null(batch.column("timestampMs"), LAST_MS + 1)
+        columns = {name: batch.column(name) for name in ("clusterId", "type", "reason")}
+        groups = arrow.table({**columns, "ms": ms}).group_by(["clusterId", "type"])
+        for row in groups.aggregate([([], "count_all"), ("reason", "count"), ("ms", "min_max")]).to_pylist():
+            times = TimeRange(row["ms_min_max"]["min"], row["ms_min_max"]["max"])
+            new = RecordCounts({row["type"]: row["count_all"]}, row["reason_count"], times)
+            name = row["clusterId"]
+            counts[name] = counts[name].plus(new) if name in counts else new
+        yield batch
 
 
 def quarantined(piece: bytes) -> Iterator[pa.RecordBatch]:
