@@ -63,13 +63,13 @@ def slips(session: Session, *, lasting: bool = False) -> list[Slip]:
         return []  # the log before the snapshots cannot be replayed; loading reports the damage itself
 
 
-def slips_of_listing(listing: Listing, until: int | None, progress: Progress | None) -> dict[str, list[Slip]]:
+def slips_of_listing(listing: Listing, progress: Progress | None) -> dict[str, list[Slip]]:
     """The slips of each snapshot that can be compared with the log before it, by the snapshot's file name.
 
     Raises:
         DataError: the log cannot be replayed.
     """
-    passed = checkpoints.compare(listing, until, progress)
+    passed = checkpoints.compare(listing, progress=progress)
     return {checkpoint.file: list(_slips_of([checkpoint])) for checkpoint in passed}
 
 

@@ -28,6 +28,8 @@ from kshell.history.records import (
     Found,
     PathRecordFilter,
     conclude,
+    first_snapshot_end,
+    log_start,
     only,
     place_of,
     record_row_with_path,
@@ -113,9 +115,7 @@ def _names_before(session: Session) -> dict[bytes, str]:
     """Names by topic id of topics whose creation is not in the log: from the first snapshot after the log's start."""
 
     def names(listing: Listing) -> dict[bytes, str]:
-        start = listing.segments[0].base_offset or 0 if listing.segments else 0
-        ends = (file.end_offset for file in listing.snapshots if file.end_offset and file.end_offset >= start)
-        end = next(ends, None) if start else None
+        end = first_snapshot_end(listing) if log_start(listing) else None
         return {} if end is None else topic_names(session.reshape(point=str(end - 1)).image)
 
     return with_listing(session, names)

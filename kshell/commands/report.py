@@ -148,14 +148,20 @@ def _begin(session: Session, point: str | None) -> Since:
 
 def _answer(session: Session, chapter: Chapter, begin: Since) -> Answered:
     session.remarks.clear()
-    points = {"SINCE": begin.offset, "BEFORE": _state_before(session, begin.offset) if "BEFORE" in chapter.words else 0}
-    words = [str(points.get(word, word)) for word in chapter.words]
+    words = [_replaced(session, word, begin.offset) for word in chapter.words]
     chapter = chapter._replace(words=tuple(words))
     command = registry.get(words[0])
     try:
         return _bounded(chapter, command.run(session, parse(command, words[1:])))
     except KshellError as error:
         return Answered(chapter, None, error)
+
+
+def _replaced(session: Session, word: str, begin: int) -> str:
+    """A word of a chapter's command line, or the offset that it stands for."""
+    if word == "SINCE":
+        return str(begin)
+    return str(_state_before(session, begin)) if word == "BEFORE" else word
 
 
 def _state_before(session: Session, begin: int) -> int:

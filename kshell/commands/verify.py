@@ -103,7 +103,7 @@ def _replayed(
 ) -> Iterator[FileCheck]:
     """The checks; to those of whole snapshots is added whether a replay of the log before them gives the same."""
     try:
-        compared = slips_of_listing(listing, None, session.progress) if checkpoints.log_before(listing) else {}
+        compared = slips_of_listing(listing, session.progress) if checkpoints.log_before(listing) else {}
     except DataError:
         compared = {}  # the log cannot be replayed; the row of the damaged segment says why
     files = {file.path.rpartition("/")[2]: file for file in listing.snapshots}

@@ -425,21 +425,30 @@ def with_listing(session: Session, answer: Callable[[Listing], T]) -> T:
     return answer(session.source.listing(full_log=True))
 
 
+def log_start(listing: Listing) -> int:
+    """The first offset of the log; 0 where that is not known, or there is no log."""
+    return listing.segments[0].base_offset or 0 if listing.segments else 0
+
+
+def first_snapshot_end(listing: Listing) -> int | None:
+    """The end offset of the oldest snapshot inside the log, or at its start; ``None`` if there is none."""
+    start = log_start(listing)
+    return next((file.end_offset for file in listing.snapshots if file.end_offset and file.end_offset >= start), None)
+
+
 def _tracker(session: Session, start: int, *, values: bool) -> tuple[Tracker, int | None]:
     """Return a tracker for records from ``start`` on, and the offset at which a new one must replace it, if any."""
     return with_listing(session, lambda listing: _tracker_of(session, listing, start, values=values))
 
 
 def _tracker_of(session: Session, listing: Listing, start: int, *, values: bool) -> tuple[Tracker, int | None]:
-    first = listing.segments[0].base_offset or 0 if listing.segments else 0
+    first = log_start(listing)
     if max(start, first) <= listing.first_needed_offset:
         return Tracker(EMPTY, keeps_old=values), None
-    first_snapshot_end = next(
-        (file.end_offset for file in listing.snapshots if file.end_offset and file.end_offset >= first), None
-    )
-    if first_snapshot_end is None and listing.directory is None:
+    snapshot_end = first_snapshot_end(listing)
+    if snapshot_end is None and listing.directory is None:
         return Tracker(EMPTY, keeps_old=values), None  # a single segment file: the image before it is not known
-    begin = max(start, 0 if first <= listing.first_needed_offset else first_snapshot_end or first)
+    begin = max(start, 0 if first <= listing.first_needed_offset else snapshot_end or first)
     before = session.reshape(point=str(begin - 1)).loaded
     tracker = Tracker(before.image, keeps_old=values)
     if before.open_transaction is not None:  # the image leaves its records out, but the next records build on them
