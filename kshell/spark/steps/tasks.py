@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.spark.decoding.decode import View
-from kshell.spark.gold.timelines.durations import LAST_MS
 from kshell.spark.options import Narrowing
 from kshell.spark.schemas import QUARANTINE, QUARANTINE_FIELDS, RECORD_FIELDS, RECORDS
 from kshell.spark.steps.cluster_changes import RecordCounts, TimeRange
@@ -41,15 +40,16 @@ class Writing:
         return WrittenFiles(files, view.finding_count, counts)
 
 
+_COUNTED = ["clusterId", "type", "reason", "timestampMs"]
+
+
 def _counting(batches: Iterator[pa.RecordBatch], counts: dict[str, RecordCounts]) -> Iterator[pa.RecordBatch]:
     """Pass on batches of ``records``, and add to ``counts`` what they have of each cluster."""
-    arrow, compute = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.compute")
+    arrow = importlib.import_module("pyarrow")
     for batch in batches:
-        ms = compute.fill_null(batch.column("timestampMs"), LAST_MS + 1)
-        columns = {name: batch.column(name) for name in ("clusterId", "type", "reason")}
-        groups = arrow.table({**columns, "ms": ms}).group_by(["clusterId", "type"])
-        for row in groups.aggregate([([], "count_all"), ("reason", "count"), ("ms", "min_max")]).to_pylist():
-            times = TimeRange(row["ms_min_max"]["min"], row["ms_min_max"]["max"])
+        groups = arrow.table([batch.column(name) for name in _COUNTED], names=_COUNTED).group_by(_COUNTED[:2])
+        for row in groups.aggregate([([], "count_all"), ("reason", "count"), ("timestampMs", "min_max")]).to_pylist():
+            times = TimeRange(row["timestampMs_min_max"]["min"], row["timestampMs_min_max"]["max"])
             new = RecordCounts({row["type"]: row["count_all"]}, row["reason_count"], times)
             name = row["clusterId"]
             counts[name] = counts[name].plus(new) if name in counts else new
