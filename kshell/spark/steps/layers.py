@@ -27,7 +27,7 @@ from kshell.spark.tables.gold_table import PARTITIONS_RETAINED
 from kshell.spark.tables.steps import ClusterState
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import DataFrame
 
     from kshell.sources.directory.log import Progress
     from kshell.spark.reconcile import BadBatches, ReconciledLog
@@ -119,7 +119,7 @@ class StepWriter:
         )
 
     def _written(self) -> DataFrame | None:
-        """Write and count the records; return the findings of reading them, ``None`` without any. Raises UnreadError."""
+        """Write and count the records; return what was found wrong in them, if anything. Raises UnreadError."""
         slices = [piece for change in self._fresh.values() for piece in change.log.slices]
         if not slices:
             return None
