@@ -19,7 +19,12 @@ def test_options() -> None:
     assert {"-Dkshell.log.level=error", "-Dkshell.log.task.level=off", "-XX:+UseParallelGC"} <= set(said)
     assert not any("Tiered" in one for one in said)
     brief = jvm_options.options("info", brief=True)
-    assert {"-XX:TieredStopAtLevel=1", "-XX:MetaspaceSize=256m", "-Dkshell.log.task.level=info", "-XX:+UseSerialGC"} <= set(brief)
+    assert {
+        "-XX:TieredStopAtLevel=1",
+        "-XX:MetaspaceSize=256m",
+        "-Dkshell.log.task.level=info",
+        "-XX:+UseSerialGC",
+    } <= set(brief)
     with pytest.raises(UsageError, match="'loud' is no level of a log"):
         jvm_options.options("loud")
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kshell.metadata.authorizer import EVERYONE, WILDCARD
-from kshell.spark.gold.timelines import aggregates
 from kshell.spark.gold.timelines.changes import changes, with_found
 from kshell.spark.gold.timelines.durations import day_of
 from kshell.spark.tables.expectations import at_least, not_null
-from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
+from kshell.spark.tables.gold_table import CLUSTER, GoldTable
 from kshell.tables.declaration import Field
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -58,73 +52,77 @@ FIELDS = (
 
 
 _ACL = ("resourceType", "resourceName", "patternType", "principal", "host", "operation", "permissionType")
-_EVERYTHING = f"acl.resourceName in ('{WILDCARD}', '') or acl.resourceType = 'CLUSTER'"
+_EVERYTHING = f"one.resourceName IN ('{WILDCARD}', '') OR one.resourceType = 'CLUSTER'"
 _WIDE_OPEN = (
-    f"acl.permissionType = 'ALLOW' and acl.principal = '{EVERYONE}' and (acl.operation = 'ALL' or"
-    f" (({_EVERYTHING}) and acl.operation not in ('DESCRIBE', 'DESCRIBE_CONFIGS')))"
+    f"one.permissionType = 'ALLOW' AND one.principal = '{EVERYONE}' AND (one.operation = 'ALL' OR"
+    f" (({_EVERYTHING}) AND one.operation NOT IN ('DESCRIBE', 'DESCRIBE_CONFIGS')))"
 )
 """SQL: whether an ACL is wide open, by the rule of the health check ``wideOpenAcl``."""
 
 
-def access_audit(tables: Tables) -> DataFrame:
-    """List the changes of ACLs, quotas, users and tokens, one row per change."""
-    changed = _acls(tables).unionByName(_quotas(tables)).unionByName(_users(tables)).unionByName(_tokens(tables))
-    with_origin = with_found(changed, tables["control_records"])
-    return aggregates.typed(with_origin.selectExpr("*", f"{day_of('ms')} as day"), FIELDS)
+def _changes(
+    kind: str,
+    table: str,
+    keys: tuple[str, ...],
+    values: tuple[str, ...],
+    named: str,
+    principal: str,
+    said: str,
+    changing: str = "",
+    wide: str = "false",
+) -> str:
+    """SQL: the rows of one kind, whose last values are ``one``; ``changing``: the value that can change."""
+    both = [f"cast({side}.{changing} AS string)" if changing else "cast(NULL AS string)" for side in ("old", "new")]
+    return f"""
+  SELECT clusterId, offset, ms, '{kind}' AS kind, change, {named} AS id, {principal} AS principal, {said} AS said,
+    {both[0]} AS oldValue, {both[1]} AS newValue, {wide} AS isWideOpen, heldMs, isCurrent
+  FROM (SELECT *, coalesce(new, old) AS one FROM ({changes(f"{{{table}}}", keys, values)}))"""
 
 
-def _row(kind: str, name: str, principal: str, description: str, value: str | None, wide: str = "false") -> list[str]:
-    """SQL: a row's columns, from a row of :func:`~.timelines.changes.changes`; ``value``: the field that can change."""
-    both = [f"cast({side}.{value} as string)" if value else "cast(null as string)" for side in ("old", "new")]
-    return [
-        "clusterId",
-        "offset",
-        "ms",
-        f"'{kind}' as kind",
-        "change",
-        f"{name} as id",
-        f"{principal} as principal",
-        f"{description} as said",
-        f"{both[0]} as oldValue",
-        f"{both[1]} as newValue",
-        f"{wide} as isWideOpen",
-        "heldMs",
-        "isCurrent",
-    ]
-
-
-def _acls(tables: Tables) -> DataFrame:
-    acls = changes(tables["acls"], ("id",), _ACL, tables["clusters"]).selectExpr("*", "coalesce(new, old) as acl")
-    description = (
-        "concat(acl.permissionType, ' ', acl.principal, ' ', acl.operation, ' on ', acl.resourceType, ':',"
-        " acl.resourceName, ' (', acl.patternType, ') from ', acl.host)"
-    )
-    wide = f"coalesce({_WIDE_OPEN}, false)"
-    return acls.selectExpr(*_row("acl", "id", "acl.principal", description, None, wide))
-
-
-def _quotas(tables: Tables) -> DataFrame:
-    quotas = changes(tables["quotas"], ("name", "key"), ("user", "value"), tables["clusters"]).selectExpr(
-        "*", "coalesce(new, old).user as ofUser"
-    )
-    description = "concat(key, if(new is null, '', concat(' = ', cast(new.value as string))), ' for ', name)"
-    return quotas.selectExpr(*_row("quota", "concat(name, ' ', key)", "concat('User:', ofUser)", description, "value"))
-
-
-def _users(tables: Tables) -> DataFrame:
-    users = changes(tables["users"], ("name", "mechanism"), ("iterations",), tables["clusters"])
-    description = "concat(mechanism, ' credentials of ', name)"
-    return users.selectExpr(
-        *_row("user", "concat(name, ' ', mechanism)", "concat('User:', name)", description, "iterations")
-    )
-
-
-def _tokens(tables: Tables) -> DataFrame:
-    tokens = changes(tables["tokens"], ("tokenId",), ("owner", "expiryTimestamp"), tables["clusters"]).selectExpr(
-        "*", "coalesce(new, old).owner as owner"
-    )
-    description = "concat('delegation token of ', owner)"
-    return tokens.selectExpr(*_row("token", "tokenId", "owner", description, "expiryTimestamp"))
+_ACLS = _changes(
+    "acl",
+    "acls",
+    ("id",),
+    _ACL,
+    "id",
+    "one.principal",
+    "concat(one.permissionType, ' ', one.principal, ' ', one.operation, ' on ', one.resourceType, ':',"
+    " one.resourceName, ' (', one.patternType, ') from ', one.host)",
+    wide=f"coalesce({_WIDE_OPEN}, false)",
+)
+_QUOTAS = _changes(
+    "quota",
+    "quotas",
+    ("name", "key"),
+    ("user", "value"),
+    "concat(name, ' ', key)",
+    "concat('User:', one.user)",
+    "concat(key, if(new IS NULL, '', concat(' = ', cast(new.value AS string))), ' for ', name)",
+    "value",
+)
+_USERS = _changes(
+    "user",
+    "users",
+    ("name", "mechanism"),
+    ("iterations",),
+    "concat(name, ' ', mechanism)",
+    "concat('User:', name)",
+    "concat(mechanism, ' credentials of ', name)",
+    "iterations",
+)
+_TOKENS = _changes(
+    "token",
+    "tokens",
+    ("tokenId",),
+    ("owner", "expiryTimestamp"),
+    "tokenId",
+    "one.owner",
+    "concat('delegation token of ', one.owner)",
+    "expiryTimestamp",
+)
+_QUERY = f"""
+SELECT *, {day_of("ms")} AS day
+FROM ({with_found(" UNION ALL ".join((_ACLS, _QUOTAS, _USERS, _TOKENS)))})"""
 
 
 GOLD = GoldTable(
@@ -132,6 +130,6 @@ GOLD = GoldTable(
     "ACLs, quotas, users and tokens: added, changed, removed, wide open",
     FIELDS,
     ("acls", "quotas", "users", "tokens", "control_records", "clusters"),
-    access_audit,
+    _QUERY,
     expect=(*not_null("clusterId", "offset", "kind", "change"), *at_least(0, "heldMs")),
 )

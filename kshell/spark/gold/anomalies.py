@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kshell.spark.gold.hourly_churn import EVENTS
-from kshell.spark.gold.timelines import aggregates
-from kshell.spark.gold.timelines.durations import HOUR_MS, covered, hour
+from kshell.spark.gold.timelines.durations import COVERED, HOUR_MS, hour
 from kshell.spark.tables.expectations import at_least, key
-from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
+from kshell.spark.tables.gold_table import CLUSTER, GoldTable
 from kshell.tables.declaration import Field
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -37,7 +31,6 @@ FIELDS = (
     ),
 )
 
-
 _WEEK_HOURS = 168
 _FEWEST = 3
 """The fewest other weeks to compare an hour with: fewer do not show what is usual."""
@@ -46,63 +39,59 @@ _TO_DEVIATION = 1.4826
 """The MAD of a normal distribution times this is its standard deviation."""
 
 
-def anomalies(tables: Tables) -> DataFrame:
-    """Find the hours whose number of changes is an outlier among the same hour of other weeks."""
-    names = ", ".join(f"'{name}', {name}" for name in EVENTS)
-    hours = tables["hourly_churn"].selectExpr(
-        "clusterId", f"hourMs div {HOUR_MS} as hourNumber", f"stack({len(EVENTS)}, {names}) as (measure, value)"
-    )
-    slots = aggregates.grouped(
-        hours.where("value > 0").selectExpr("*", f"hourNumber % {_WEEK_HOURS} as slot"),
-        ["clusterId", "measure", "slot"],
-        counted="map_from_entries(collect_list(struct(hourNumber, value)))",
-    )
-    # Leave out the first and the last hour of a log if only a part of them is known.
-    first, last = f"(coveredFromMs + {HOUR_MS - 1}) div {HOUR_MS}", f"coveredToMs div {HOUR_MS} - 1"
-    span = covered(tables["clusters"], tables["topics"], tables["brokers"]).selectExpr(
-        "clusterId", f"{first} as firstHour", f"{last} as lastHour"
-    )
-    begin = f"firstHour + pmod(slot - firstHour, {_WEEK_HOURS})"
-    weeks = slots.join(span, ["clusterId"]).where(f"{begin} + {_FEWEST * _WEEK_HOURS} <= lastHour")
-    series = weeks.selectExpr(
-        "clusterId",
-        "measure",
-        f"transform(sequence({begin}, lastHour, {_WEEK_HOURS}L), one -> struct(one as hourNumber,"
-        " coalesce(try_element_at(counted, one), 0L) as value)) as series",
-    )
-    # Without a large difference no score can reach the limit: this saves the medians of most hours of quiet clusters.
-    uneven = series.where(f"array_max(series.value) - array_min(series.value) >= {_LEAST_SCORE}").selectExpr(
-        "clusterId", "measure", "series", "posexplode(series) as (place, one)"
-    )
-    return aggregates.typed(_scored(uneven), FIELDS)
-
-
-def _scored(uneven: DataFrame) -> DataFrame:
-    """Score each hour (``one``, at index ``place`` of ``series``) against the rest of its series; keep outliers."""
-    compared = uneven.selectExpr(
-        "clusterId",
-        "measure",
-        "one.hourNumber as hourNumber",
-        "one.value as value",
-        "sort_array(transform(filter(series, (other, at) -> at <> place), other -> other.value)) as others",
-    )
-    with_median = compared.selectExpr("*", f"{_median('others')} as median")
-    distances = with_median.selectExpr(
-        "*", "sort_array(transform(others, other -> abs(other - median))) as distances"
-    ).selectExpr("*", f"{_median('distances')} as mad")
-    scored = distances.selectExpr("*", f"(value - median) / greatest({_TO_DEVIATION}D * mad, 1D) as score")
-    return scored.where(f"abs(score) >= {_LEAST_SCORE}").selectExpr(
-        "*",
-        "array_size(others) as weeks",
-        f"hourNumber * {HOUR_MS} as hourMs",
-        f"{hour('hourNumber')} as hour",
-    )
-
-
 def _median(values: str) -> str:
     """SQL: the median of a sorted array of numbers."""
     size = f"array_size({values})"
     return f"(get({values}, ({size} - 1) div 2) + get({values}, {size} div 2)) / 2D"
+
+
+_BEGIN = f"firstHour + pmod(slot - firstHour, {_WEEK_HOURS})"
+_QUERY = f"""
+WITH slots AS (
+  SELECT clusterId, measure, slot, map_from_entries(collect_list(struct(hourNumber, value))) AS counted
+  FROM (
+    SELECT *, hourNumber % {_WEEK_HOURS} AS slot
+    FROM (
+      SELECT clusterId, hourMs div {HOUR_MS} AS hourNumber,
+        stack({len(EVENTS)}, {", ".join(f"'{name}', {name}" for name in EVENTS)}) AS (measure, value)
+      FROM {{hourly_churn}}
+    )
+    WHERE value > 0
+  )
+  GROUP BY measure, slot, clusterId
+),
+spans AS (
+  -- without the first and the last hour of a log if only a part of them is known
+  SELECT clusterId, (coveredFromMs + {HOUR_MS - 1}) div {HOUR_MS} AS firstHour,
+    coveredToMs div {HOUR_MS} - 1 AS lastHour
+  FROM ({COVERED})
+),
+weeks AS (
+  SELECT clusterId, measure, transform(
+      sequence({_BEGIN}, lastHour, {_WEEK_HOURS}L),
+      one -> struct(one AS hourNumber, coalesce(try_element_at(counted, one), 0L) AS value)) AS series
+  FROM slots JOIN spans USING (clusterId) WHERE {_BEGIN} + {_FEWEST * _WEEK_HOURS} <= lastHour
+),
+uneven AS (
+  -- without a large difference no score can reach the limit: this saves the medians of most hours of quiet clusters
+  SELECT *, posexplode(series) AS (place, one)
+  FROM weeks WHERE array_max(series.value) - array_min(series.value) >= {_LEAST_SCORE}
+),
+compared AS (
+  SELECT clusterId, measure, one.hourNumber AS hourNumber, one.value AS value,
+    sort_array(transform(filter(series, (other, at) -> at <> place), other -> other.value)) AS others
+  FROM uneven
+),
+distances AS (
+  SELECT *, sort_array(transform(others, other -> abs(other - median))) AS distances
+  FROM (SELECT *, {_median("others")} AS median FROM compared)
+),
+scored AS (
+  SELECT *, (value - median) / greatest({_TO_DEVIATION}D * mad, 1D) AS score
+  FROM (SELECT *, {_median("distances")} AS mad FROM distances)
+)
+SELECT *, array_size(others) AS weeks, hourNumber * {HOUR_MS} AS hourMs, {hour("hourNumber")} AS hour
+FROM scored WHERE abs(score) >= {_LEAST_SCORE}"""
 
 
 GOLD = GoldTable(
@@ -110,6 +99,6 @@ GOLD = GoldTable(
     "hours in which churn was unlike the same hour of other weeks (median and MAD)",
     FIELDS,
     ("hourly_churn", "topics", "brokers", "clusters"),
-    anomalies,
+    _QUERY,
     expect=(*key("clusterId", "measure", "hour"), *at_least(0, "value", "weeks", "mad")),
 )

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kshell.spark.gold.partition_availability import HOLDS, MEASURES, MONTHS, SUMS, with_shares
-from kshell.spark.gold.timelines import aggregates
+from kshell.spark.gold.partition_availability import HOLDS, MEASURES, MONTHS, SUMS, shares
 from kshell.spark.gold.timelines.partition_versions import KEYS
 from kshell.spark.tables.expectations import key, ordered
-from kshell.spark.tables.gold_table import CLUSTER, MONTH, GoldTable, Tables
+from kshell.spark.tables.gold_table import CLUSTER, MONTH, GoldTable
 from kshell.tables.declaration import Field
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -29,23 +23,24 @@ FIELDS = (
     *MEASURES,
 )
 
-
+_SUMS = ", ".join(f"sum({name}) AS {name}" for name in ("partitionMs", *SUMS))
 _SCOPES = (
     "inline(concat(array(named_struct('scope', 'topic', 'name', topic), named_struct('scope', 'cluster', 'name',"
-    " clusterId)), transform(array_distinct(replicas), one -> named_struct('scope', 'broker', 'name', cast(one as"
+    " clusterId)), transform(array_distinct(replicas), one -> named_struct('scope', 'broker', 'name', cast(one AS"
     " string)))))"
 )
-
-
-def availability(tables: Tables) -> DataFrame:
-    """Sum up the availability of partitions by topic, broker and cluster."""
-    measures = ("partitionMs", *SUMS)
-    scopes = tables[MONTHS.name].selectExpr("clusterId", "month", *KEYS, *measures, _SCOPES)
-    sums = {name: f"sum({name})" for name in measures}
-    # Group by partition first: partitions are then counted without a set of distinct ones in memory.
-    second = aggregates.grouped(scopes, ["clusterId", "month", "scope", "name", *KEYS], **sums)
-    third = aggregates.grouped(second, ["clusterId", "month", "scope", "name"], partitions="count(*)", **sums)
-    return aggregates.typed_with_until(with_shares(third, "partitionMs"), FIELDS)
+_QUERY = f"""
+SELECT *, {shares("partitionMs")}
+FROM (
+  SELECT clusterId, month, scope, name, count(*) AS partitions, {_SUMS}
+  FROM (
+    -- by partition first: partitions are then counted without a set of distinct ones in memory
+    SELECT clusterId, month, scope, name, {_SUMS}
+    FROM (SELECT *, {_SCOPES} FROM {{{MONTHS.name}}})
+    GROUP BY month, scope, name, {", ".join(KEYS)}, clusterId
+  )
+  GROUP BY month, scope, name, clusterId
+)"""
 
 
 GOLD = GoldTable(
@@ -53,7 +48,7 @@ GOLD = GoldTable(
     "availability of topics, brokers and clusters by month",
     FIELDS,
     ("partitions", "configs", "clusters"),
-    availability,
+    _QUERY,
     final_by=MONTH,
     shares=(MONTHS,),
     expect=(*key("clusterId", "month", "scope", "name"), *HOLDS, ordered("offlineMs", "partitionMs")),

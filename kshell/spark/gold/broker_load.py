@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kshell.spark.gold.timelines import aggregates
-from kshell.spark.gold.timelines.broker_versions import racks_by_day
-from kshell.spark.gold.timelines.durations import DAY_MS, by_day, covered, day, end_of_day
+from kshell.spark.gold.timelines.broker_versions import RACKS_BY_DAY
+from kshell.spark.gold.timelines.durations import COVERED, DAY_MS, by_day, day, end_of_day
 from kshell.spark.gold.timelines.partition_versions import SPANS
 from kshell.spark.tables.expectations import at_least, key
-from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable, Tables
+from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable
 from kshell.tables.declaration import Field
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -46,43 +40,42 @@ FIELDS = (
     Field("replicaShare", "float64", "its part of the cluster's replicaMs of the day"),
 )
 
-
-_ROLES = "explode(array_distinct(concat(replicas, isr, if(leader >= 0, array(leader), array())))) as broker"
-"""SQL: one row per broker that is the leader, a replica or in the ISR."""
+_ROLES = f"""(
+    -- one row per broker that is the leader, a replica or in the ISR
+    SELECT *, explode(array_distinct(concat(replicas, isr, if(leader >= 0, array(leader), array())))) AS broker
+    FROM {{{SPANS.name}}} WHERE beginMs < endMs
+  )"""
 _MEASURES = {
-    "leader": "if(leader = broker, 1, 0)",
-    "replica": "if(array_contains(replicas, broker), 1, 0)",
-    "inSync": "if(array_contains(isr, broker), 1, 0)",
-    "preferred": "if(get(replicas, 0) = broker, 1, 0)",
+    "leaderMs": "if(leader = broker, 1, 0)",
+    "replicaMs": "if(array_contains(replicas, broker), 1, 0)",
+    "inSyncMs": "if(array_contains(isr, broker), 1, 0)",
+    "preferredMs": "if(get(replicas, 0) = broker, 1, 0)",
 }
 
 
-def broker_load(tables: Tables) -> DataFrame:
-    """Compute the partitions that each broker led and had a replica of, averaged over each day."""
-    roles = tables[SPANS.name].where("beginMs < endMs").selectExpr("*", _ROLES)
-    sums = by_day(roles, ["clusterId", "broker"], _MEASURES)
-    keys = ["clusterId", "dayNumber", "broker"]
-    both = racks_by_day(tables["brokers"], tables["clusters"]).join(sums, keys, "full")
-    begin, end = f"dayNumber * {DAY_MS}", f"(dayNumber + 1) * {DAY_MS}"
-    with_coverage = both.join(
-        covered(tables["clusters"], tables["topics"], tables["brokers"]), ["clusterId"], "left"
-    ).selectExpr(
-        *keys,
-        f"{day('dayNumber')} as day",
-        "rack",
-        "if(coveredFromMs is null, 0L, greatest(0L,"
-        f" least({end}, coveredToMs) - greatest({begin}, coveredFromMs))) as coveredMs",
-        *(f"coalesce({name}, 0L) as {name}Ms" for name in _MEASURES),
-    )
-    averages = {"leaders": "leaderMs", "replicas": "replicaMs", "preferred": "preferredMs"}
-    shares = {"leaderShare": "leaderMs", "replicaShare": "replicaMs"}
-    every = "sum({0}) over (partition by clusterId, dayNumber)"
-    with_shares = with_coverage.selectExpr(
-        "*",
-        *(f"if(coveredMs > 0, {of} / coveredMs, null) as {name}" for name, of in averages.items()),
-        *(f"if({every.format(of)} > 0, {of} / {every.format(of)}, null) as {name}" for name, of in shares.items()),
-    )
-    return aggregates.typed_with_until(with_shares.selectExpr("*", f"{end_of_day('day')} as untilMs"), FIELDS)
+def _of_all(name: str) -> str:
+    return f"sum({name}) OVER (PARTITION BY dayNumber, clusterId)"
+
+
+def _share(name: str) -> str:
+    return f"if({_of_all(name)} > 0, {name} / {_of_all(name)}, NULL)"
+
+
+_QUERY = f"""
+SELECT *, {day("dayNumber")} AS day, {end_of_day(day("dayNumber"))} AS untilMs,
+  if(coveredMs > 0, leaderMs / coveredMs, NULL) AS leaders,
+  if(coveredMs > 0, replicaMs / coveredMs, NULL) AS replicas,
+  if(coveredMs > 0, preferredMs / coveredMs, NULL) AS preferred,
+  {_share("leaderMs")} AS leaderShare, {_share("replicaMs")} AS replicaShare
+FROM (
+  SELECT clusterId, dayNumber, broker, rack,
+    if(coveredFromMs IS NULL, 0L, greatest(0L, least((dayNumber + 1) * {DAY_MS}, coveredToMs)
+      - greatest(dayNumber * {DAY_MS}, coveredFromMs))) AS coveredMs,
+    {", ".join(f"coalesce({name}, 0L) AS {name}" for name in _MEASURES)}
+  FROM ({RACKS_BY_DAY})
+  FULL JOIN ({by_day(_ROLES, ("clusterId", "broker"), _MEASURES)}) USING (clusterId, dayNumber, broker)
+  LEFT JOIN ({COVERED}) USING (clusterId)
+)"""
 
 
 GOLD = GoldTable(
@@ -90,7 +83,7 @@ GOLD = GoldTable(
     "partitions that each broker led and held, averaged over each day, with its rack",
     FIELDS,
     ("partitions", "topics", "brokers", "clusters"),
-    broker_load,
+    _QUERY,
     final_by=DAY,
     shares=(SPANS,),
     expect=(

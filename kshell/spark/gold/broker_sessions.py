@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kshell.spark.gold.timelines import aggregates
-from kshell.spark.gold.timelines.broker_versions import IS_FENCING, with_states_and_sessions
+from kshell.spark.gold.timelines.broker_versions import BROKER_VERSIONS, IS_FENCING
 from kshell.spark.tables.expectations import at_least, key, ordered
-from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
+from kshell.spark.tables.gold_table import CLUSTER, GoldTable
 from kshell.tables.declaration import Field
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -39,45 +33,27 @@ FIELDS = (
     Field("fencings", "int32", "how often it was fenced after it had been unfenced"),
 )
 
-
-_SUMS = {
-    "unfencedMs": "sum(if(state = 'unfenced', endMs - beginMs, 0))",
-    "shutdownMs": "sum(if(state = 'controlled-shutdown', endMs - beginMs, 0))",
-    "fencedMs": "sum(if(fenced, endMs - beginMs, 0))",
-    "fencings": f"count_if({IS_FENCING})",
-}
-
-
-def broker_sessions(tables: Tables) -> DataFrame:
-    """Aggregate versions of brokers into sessions, each from one registration to the next one or to the removal."""
-    sessions = aggregates.grouped(
-        with_states_and_sessions(tables["brokers"], tables["clusters"]),
-        ["clusterId", "broker", "session"],
-        epoch="max(epoch)",
-        fromOffset="min(validFromOffset)",
-        fromMs="min_by(validFromMs, validFromOffset)",
-        beganMs="min(beginMs)",
-        servedMs="min(if(fenced, null, beginMs))",
-        firstUnfencedMs="min_by(validFromMs, if(fenced, null, validFromOffset))",
-        last="max_by(struct(validToOffset, validToMs, incarnationId, rack, state, inControlledShutdown,"
-        " following.validFromOffset <=> validToOffset as goesOn), validFromOffset)",
-        durationMs="max(endMs) - min(beginMs)",
-        **_SUMS,
-    )
-    ended = (
-        "case when last.validToOffset is null then null when last.goesOn then 'reregistered' else 'unregistered' end"
-    )
-    columns = sessions.selectExpr(
-        "*",
-        "last.incarnationId as incarnationId",
-        "last.rack as rack",
-        "last.validToOffset as toOffset",
-        "last.validToMs as toMs",
-        "servedMs - beganMs as startMs",
-        f"{ended} as outcome",
-        "if(last.validToOffset is null and last.state <> 'fenced', null, last.inControlledShutdown) as isClean",
-    )
-    return aggregates.typed(columns, FIELDS)
+_QUERY = f"""
+SELECT *, last.incarnationId AS incarnationId, last.rack AS rack, last.validToOffset AS toOffset,
+  last.validToMs AS toMs, servedMs - beganMs AS startMs,
+  CASE WHEN last.validToOffset IS NULL THEN NULL WHEN last.goesOn THEN 'reregistered' ELSE 'unregistered' END
+    AS outcome,
+  if(last.validToOffset IS NULL AND last.state <> 'fenced', NULL, last.inControlledShutdown) AS isClean
+FROM (
+  SELECT clusterId, broker, max(epoch) AS epoch, min(validFromOffset) AS fromOffset,
+    min_by(validFromMs, validFromOffset) AS fromMs, min(beginMs) AS beganMs, min(if(fenced, NULL, beginMs)) AS servedMs,
+    min_by(validFromMs, if(fenced, NULL, validFromOffset)) AS firstUnfencedMs,
+    max_by(
+      struct(validToOffset, validToMs, incarnationId, rack, state, inControlledShutdown,
+        following.validFromOffset <=> validToOffset AS goesOn),
+      validFromOffset
+    ) AS last,
+    max(endMs) - min(beginMs) AS durationMs, sum(if(state = 'unfenced', endMs - beginMs, 0)) AS unfencedMs,
+    sum(if(state = 'controlled-shutdown', endMs - beginMs, 0)) AS shutdownMs,
+    sum(if(fenced, endMs - beginMs, 0)) AS fencedMs, count_if({IS_FENCING}) AS fencings
+  FROM ({BROKER_VERSIONS})
+  GROUP BY broker, session, clusterId
+)"""
 
 
 GOLD = GoldTable(
@@ -85,7 +61,7 @@ GOLD = GoldTable(
     "registrations of brokers: from when to when, time fenced and unfenced, how they ended",
     FIELDS,
     ("brokers", "clusters"),
-    broker_sessions,
+    _QUERY,
     expect=(
         *key("clusterId", "broker", "fromOffset"),
         *at_least(0, "durationMs", "unfencedMs", "shutdownMs", "fencedMs"),

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kshell.spark.gold.timelines import aggregates
-from kshell.spark.gold.timelines.broker_versions import OF_A_BROKER, with_states_and_sessions
-from kshell.spark.gold.timelines.durations import last_of
+from kshell.spark.gold.timelines.broker_versions import BROKER_VERSIONS, OF_A_BROKER
+from kshell.spark.gold.timelines.durations import LAST
 from kshell.spark.tables.expectations import at_least, key, ordered
-from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
+from kshell.spark.tables.gold_table import CLUSTER, GoldTable
 from kshell.tables.declaration import Field
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -33,40 +27,32 @@ FIELDS = (
     Field("next", "string", "the state after it; null while it lasts"),
 )
 
-
-def broker_states(tables: Tables) -> DataFrame:
-    """List the states of brokers over time; consecutive versions in one state of one registration are one row."""
-    versions = with_states_and_sessions(tables["brokers"], tables["clusters"])
-    keys = ["clusterId", "broker"]
-    marked = versions.selectExpr(
-        "*", f"lag(struct(session, state)) over {OF_A_BROKER} <=> struct(session, state) as isSame"
-    ).selectExpr("*", f"sum(if(isSame, 0, 1)) over {OF_A_BROKER} as run")
-    stretches = aggregates.grouped(
-        marked,
-        [*keys, "run"],
-        epoch="max(epoch)",
-        state="max(state)",
-        fromOffset="min(validFromOffset)",
-        fromMs="min_by(validFromMs, validFromOffset)",
-        last="max_by(struct(validToOffset as toOffset, validToMs as toMs), validFromOffset)",
-        durationMs="max(endMs) - min(beginMs)",
-    ).selectExpr(*keys, "epoch", "state", "fromOffset", "fromMs", "last.toOffset", "last.toMs", "durationMs")
-    unregistered = (
-        versions.where("validToOffset is not null and not (following.validFromOffset <=> validToOffset)")
-        .join(last_of(tables["clusters"]), ["clusterId"], "left")
-        .selectExpr(
-            *keys,
-            "cast(null as bigint) as epoch",
-            "'unregistered' as state",
-            "validToOffset as fromOffset",
-            "validToMs as fromMs",
-            "following.validFromOffset as toOffset",
-            "following.validFromMs as toMs",
-            "greatest(0L, least(coalesce(following.validFromMs, lastMs), lastMs) - endMs) as durationMs",
-        )
+_QUERY = f"""
+WITH versions AS ({BROKER_VERSIONS}
+),
+stretches AS (
+  -- consecutive versions in one state of one registration are one row
+  SELECT clusterId, broker, max(epoch) AS epoch, max(state) AS state, min(validFromOffset) AS fromOffset,
+    min_by(validFromMs, validFromOffset) AS fromMs,
+    max_by(struct(validToOffset AS toOffset, validToMs AS toMs), validFromOffset) AS last,
+    max(endMs) - min(beginMs) AS durationMs
+  FROM (
+    SELECT *, sum(if(isSame, 0, 1)) OVER {OF_A_BROKER} AS run
+    FROM (
+      SELECT *, lag(struct(session, state)) OVER {OF_A_BROKER} <=> struct(session, state) AS isSame FROM versions
     )
-    after = "lead(state) over (partition by broker, clusterId order by fromOffset) as next"
-    return aggregates.typed(stretches.unionByName(unregistered).selectExpr("*", after), FIELDS)
+  )
+  GROUP BY broker, run, clusterId
+)
+SELECT *, lead(state) OVER (PARTITION BY broker, clusterId ORDER BY fromOffset) AS next
+FROM (
+  SELECT clusterId, broker, epoch, state, fromOffset, fromMs, last.toOffset, last.toMs, durationMs FROM stretches
+  UNION ALL
+  SELECT clusterId, broker, NULL, 'unregistered', validToOffset, validToMs, following.validFromOffset,
+    following.validFromMs, greatest(0L, least(coalesce(following.validFromMs, lastMs), lastMs) - endMs)
+  FROM versions LEFT JOIN ({LAST}) USING (clusterId)
+  WHERE validToOffset IS NOT NULL AND NOT (following.validFromOffset <=> validToOffset)
+)"""
 
 
 GOLD = GoldTable(
@@ -74,6 +60,6 @@ GOLD = GoldTable(
     "each broker's states over time: registered, unfenced, controlled-shutdown, fenced, unregistered",
     FIELDS,
     ("brokers", "clusters"),
-    broker_states,
+    _QUERY,
     expect=(*key("clusterId", "broker", "fromOffset"), *at_least(0, "durationMs"), ordered("fromOffset", "toOffset")),
 )

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kshell.spark.gold.timelines import aggregates
 from kshell.spark.gold.timelines.changes import changes, with_found
 from kshell.spark.gold.timelines.durations import day_of
 from kshell.spark.tables.expectations import at_least, key
-from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
+from kshell.spark.tables.gold_table import CLUSTER, GoldTable
 from kshell.tables.declaration import Field
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -33,22 +27,10 @@ FIELDS = (
     Field("heldMs", "int64", "how long the value before had held; null if it was not set"),
 )
 
-
-def config_changes(tables: Tables) -> DataFrame:
-    """List the changes of configs."""
-    changed = changes(tables["configs"], ("resourceType", "resourceName", "name"), ("value",), tables["clusters"])
-    with_values = (
-        with_found(changed, tables["control_records"])
-        .withColumnRenamed("change", "plainChange")
-        .selectExpr(
-            "*",
-            f"{day_of('ms')} as day",
-            "if(plainChange = 'added', 'set', plainChange) as change",
-            "old.value as oldValue",
-            "new.value as newValue",
-        )
-    )
-    return aggregates.typed(with_values, FIELDS)
+_QUERY = f"""
+SELECT * EXCEPT (change), {day_of("ms")} AS day, if(change = 'added', 'set', change) AS change, old.value AS oldValue,
+  new.value AS newValue
+FROM ({with_found(changes("{configs}", ("resourceType", "resourceName", "name"), ("value",)))})"""
 
 
 GOLD = GoldTable(
@@ -56,6 +38,6 @@ GOLD = GoldTable(
     "every change of a config: value before and after",
     FIELDS,
     ("configs", "control_records", "clusters"),
-    config_changes,
+    _QUERY,
     expect=(*key("clusterId", "offset", "resourceType", "resourceName", "name"), *at_least(0, "heldMs")),
 )

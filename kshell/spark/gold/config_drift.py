@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kshell.spark.gold.timelines import aggregates, config_comparison
+from kshell.spark.gold.timelines import config_comparison
 from kshell.spark.gold.timelines.config_comparison import MEMBER, RESOURCE
 from kshell.spark.tables.expectations import at_least, not_null, ordered
-from kshell.spark.tables.gold_table import GoldTable, Tables
+from kshell.spark.tables.gold_table import GoldTable
 from kshell.tables.declaration import Field
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 FIELDS = (
     *config_comparison.FIELDS,
@@ -39,29 +34,26 @@ FIELDS = (
     Field("isUnusual", "boolean", "whether the value here is not the usual one"),
 )
 
-
-def config_drift(tables: Tables) -> DataFrame:
-    """List the current values, at every member of a comparison, of configs whose value differs between members."""
-    current = {name: tables[name].where("isCurrent") for name in config_comparison.NEEDS}
-    values = config_comparison.values(current["configs"], ["validFromMs as sinceMs"])
-    members = config_comparison.lives(current, []).distinct()
-    named = values.join(members, [*RESOURCE, *MEMBER], "left_semi")
-    names = named.select(*RESOURCE, "name").distinct()
-    grid = members.join(names, list(RESOURCE)).join(values, [*RESOURCE, *MEMBER, "name"], "left")
-    group = ", ".join((*RESOURCE, "name"))
-    counted = grid.selectExpr(
-        "*",
-        f"count(*) over (partition by {group}) as members",
-        f"count(*) over (partition by {group}, value) as agreeing",
-    ).selectExpr(
-        "*",
-        f"size(collect_set(struct(value)) over (partition by {group})) as values",
-        f"first_value(struct(value)) over (partition by {group} order by agreeing desc, value asc nulls last) as usual",
-    )
-    differing = counted.where("values > 1").selectExpr(
-        "*", "usual.value as usualValue", "not (usual.value <=> value) as isUnusual"
-    )
-    return aggregates.typed(differing, FIELDS)
+_RESOURCE, _MEMBER = ", ".join(RESOURCE), ", ".join((*RESOURCE, *MEMBER))
+_GROUP = f"{_RESOURCE}, name"
+_QUERY = f"""
+WITH configured AS ({config_comparison.values("validFromMs AS sinceMs", where="isCurrent")}
+),
+members AS (SELECT DISTINCT * FROM ({config_comparison.lives(where="isCurrent")}
+)),
+names AS (
+  SELECT DISTINCT {_GROUP} FROM configured LEFT SEMI JOIN members USING ({_MEMBER})
+),
+counted AS (
+  SELECT *, count(*) OVER (PARTITION BY {_GROUP}) AS members, count(*) OVER (PARTITION BY {_GROUP}, value) AS agreeing
+  FROM members JOIN names USING ({_RESOURCE}) LEFT JOIN configured USING ({_MEMBER}, name)
+),
+compared AS (
+  SELECT *, size(collect_set(struct(value)) OVER (PARTITION BY {_GROUP})) AS values,
+    first_value(struct(value)) OVER (PARTITION BY {_GROUP} ORDER BY agreeing DESC, value ASC NULLS LAST) AS usual
+  FROM counted
+)
+SELECT *, usual.value AS usualValue, NOT (usual.value <=> value) AS isUnusual FROM compared WHERE values > 1"""
 
 
 GOLD = GoldTable(
@@ -69,7 +61,7 @@ GOLD = GoldTable(
     "configs that now differ between clusters, or between the brokers of one",
     FIELDS,
     config_comparison.NEEDS,
-    config_drift,
+    _QUERY,
     is_fleet=True,
     expect=(*not_null("members", "agreeing"), *at_least(1, "agreeing", "values"), ordered("agreeing", "members")),
 )

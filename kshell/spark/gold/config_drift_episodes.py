@@ -6,17 +6,11 @@ counts: a record with a time before that of an earlier record is taken to have t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from kshell.spark.gold.timelines import aggregates, config_comparison
+from kshell.spark.gold.timelines import config_comparison
 from kshell.spark.gold.timelines.config_comparison import MEMBER, RESOURCE
 from kshell.spark.tables.expectations import at_least, not_null
-from kshell.spark.tables.gold_table import GoldTable, Tables
+from kshell.spark.tables.gold_table import GoldTable
 from kshell.tables.declaration import Field
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 FIELDS = (
     *config_comparison.FIELDS,
@@ -32,123 +26,126 @@ FIELDS = (
         " deleted, the broker unregistered, of others nothing is set any more); null: it still lasts",
     ),
 )
-_GROUP = ", ".join((*RESOURCE, "name"))
-_WHO = ", ".join((*RESOURCE, *MEMBER))
+
+_RESOURCE = ", ".join(RESOURCE)
+_GROUP, _WHO = f"{_RESOURCE}, name", ", ".join((*RESOURCE, *MEMBER))
 """SQL: the columns to partition windows by: a config of a comparison (``_GROUP``), and a member of one (``_WHO``)."""
 _VALID = ("validFromOffset", "validFromMs", "validToOffset", "validToMs")
 _NEVER = (1 << 63) - 1
-_NULL = "cast(null as boolean) as isThere"
+_OF_CONFIG = f"(PARTITION BY {_WHO}, name ORDER BY offset)"
+_OF_MEMBER = f"(PARTITION BY {_WHO} ORDER BY offset)"
+_OF_VALUE = f"(PARTITION BY {_GROUP}, value ORDER BY ms)"
+_OVER_TIME = f"(PARTITION BY {_GROUP} ORDER BY time)"
 
 
-def config_drift_episodes(tables: Tables) -> DataFrame:
-    """List from when to when a config had another value at a member than the usual one of its comparison."""
-    spans = _spans(tables)
-    usual = (
-        _usual(spans)
-        .where("usual is not null")
-        .selectExpr(*RESOURCE, "name", "usual.value as usualValue", "ms as usualMs", "toMs as untilMs")
-    )
-    meet = f"ms < coalesce(untilMs, {_NEVER}) and usualMs < coalesce(toMs, {_NEVER}) and not (value <=> usualValue)"
-    met = spans.join(usual, [*RESOURCE, "name"]).where(meet)
-    episodes = met.selectExpr(
-        *RESOURCE,
-        *MEMBER,
-        "name",
-        "value",
-        "usualValue",
-        "greatest(ms, usualMs) as fromMs",
-        "least(toMs, untilMs) as toMs",
-        "toMs as changesMs",
-        "isThereThen",
-    )
-    outcome = "case when toMs is null then null when toMs <=> changesMs then if(isThereThen, 'changed', 'gone')"
-    return aggregates.typed(
-        episodes.selectExpr(
-            "*", "try_subtract(toMs, fromMs) as durationMs", f"{outcome} else 'followed' end as outcome"
-        ),
-        FIELDS,
-    )
-
-
-def _spans(tables: Tables) -> DataFrame:
-    """Return the ``value`` of each config at each member from ``ms`` to before ``toMs`` (null: until now), and whether
-    the member still exists after that (``isThereThen``). What began and ended at the same time is left out.
-    """
-    values = config_comparison.values(tables["configs"], _VALID)
-    there = _comings(config_comparison.lives(tables, _VALID))
-    there = there.join(values.select(*RESOURCE, "name").distinct(), list(RESOURCE))
-    key = (*RESOURCE, *MEMBER, "name")
-    none, nothing = "cast(null as struct<value: string>)", "named_struct('value', cast(null as string))"
-    points = there.selectExpr(*key, "offset", "ms", "isThere", f"{none} as said", "false as ends").unionByName(
-        _ends(values, key, f"struct(value) as said, false as ends, {_NULL}", f"{none} as said, true as ends, {_NULL}")
-    )
-    at_offset = aggregates.grouped(
-        points, (*key, "offset"), ms="max(ms)", isThere="max(isThere)", said="max(said)", ends="max(ends)"
-    )
-    window = f"(partition by {_WHO}, name order by offset)"
-    states = at_offset.selectExpr(
-        *key,
-        "offset",
-        f"max(ms) over {window} as ms",
-        f"coalesce(last(isThere, true) over {window}, false) as isThere",
-        f"last(coalesce(said, if(ends, {nothing}, null)), true) over {window}.value as value",
-    )
-    last = states.selectExpr("*", f"lead(ms) over {window} as nextMs").where("nextMs is null or nextMs > ms")
-    was = f"lag(struct(isThere, value)) over {window} as was"
-    changed = last.selectExpr("*", was).where("was is null or not (was <=> struct(isThere, value))")
-    ended = changed.selectExpr("*", f"lead(ms) over {window} as toMs", f"lead(isThere) over {window} as isThereThen")
-    return ended.where("isThere").select(*key, "value", "ms", "toMs", "isThereThen")
-
-
-def _ends(versions: DataFrame, key: Sequence[str], started: str, ended: str) -> DataFrame:
-    """Return a row (``offset``, ``ms``, columns ``started``) per begin of a version, and one (``ended``) per end."""
-    begins = f"struct(validFromOffset as offset, validFromMs as ms, {started})"
-    ends = f"struct(validToOffset as offset, validToMs as ms, {ended})"
+def _ends(versions: str, key: str, started: str, ended: str) -> str:
+    """SQL: a row (``offset``, ``ms``, columns ``started``) per begin of a version, and one (``ended``) per end."""
+    begins = f"struct(validFromOffset AS offset, validFromMs AS ms, {started})"
+    ends = f"struct(validToOffset AS offset, validToMs AS ms, {ended})"
     # Not a union: Spark would compute the versions twice.
-    return versions.selectExpr(*key, f"inline(array({begins}, {ends}))").where("offset is not null")
+    return f"SELECT * FROM (SELECT {key}, inline(array({begins}, {ends})) FROM {versions}) WHERE offset IS NOT NULL"
 
 
-def _comings(lives: DataFrame) -> DataFrame:
-    """Return when members appear (``isThere``) and disappear; versions without a gap between them count as one."""
-    key = (*RESOURCE, *MEMBER)
-    points = _ends(lives, key, "1 as step", "-1 as step")
-    steps = aggregates.grouped(points, (*key, "offset"), ms="max(ms)", step="sum(step)").where("step <> 0")
-    window = f"(partition by {_WHO} order by offset)"
-    counted = steps.selectExpr("*", f"sum(step) over {window} > 0 as isThere")
-    return counted.selectExpr("*", f"lag(isThere) over {window} as was").where("not (was <=> isThere)")
-
-
-def _usual(spans: DataFrame) -> DataFrame:
-    """Return the value that most members have (``usual.value``), from ``ms`` to before ``toMs`` (null: until now).
-
-    The times at which a value of a config changes are numbered. A value has a row for each number while any member has
-    it, and one more, with count 0, when the last member loses it: so each number has a row that knows its time.
-    """
-    group = (*RESOURCE, "name")
-    points = spans.selectExpr(*group, "value", "inline(array(struct(ms, 1 as step), struct(toMs as ms, -1 as step)))")
-    steps = aggregates.grouped(points.where("ms is not null"), (*group, "value", "ms"), step="sum(step)").where(
-        "step <> 0"
-    )
-    of_value = f"(partition by {_GROUP}, value order by ms)"
-    counted = steps.selectExpr(
-        *group,
-        "value",
-        "ms",
-        f"sum(step) over {of_value} as count",
-        f"dense_rank() over (partition by {_GROUP} order by ms) as number",
-    )
-    last = f"max(number) over (partition by {_GROUP})"
-    until = f"if(count > 0, coalesce(lead(number) over {of_value} - 1, {last}), number) as untilNumber"
-    over_time = counted.selectExpr("*", until).selectExpr("*", "explode(sequence(number, untilNumber)) as time")
-    most = aggregates.grouped(
-        over_time,
-        (*group, "time"),
-        ms="max(if(time = number, ms, null))",
-        usual="min_by(struct(value), struct(-count, value is null, value)) filter (where count > 0)",
-    )
-    window = f"(partition by {_GROUP} order by time)"
-    changed = most.selectExpr("*", f"lag(usual) over {window} as was").where("not (was <=> usual)")
-    return changed.selectExpr(*group, "usual", "ms", f"lead(ms) over {window} as toMs")
+_SAID = "struct(value) AS said, false AS ends"
+_NOTHING = "cast(NULL AS struct<value: string>)"
+_SPANS = f"""configured AS ({config_comparison.values(*_VALID)}
+),
+steps AS (
+  SELECT {_WHO}, offset, max(ms) AS ms, sum(step) AS step
+  FROM ({_ends(f"({config_comparison.lives(*_VALID)})", _WHO, "1 AS step", "-1 AS step")})
+  GROUP BY {_WHO}, offset
+),
+comings AS (
+  -- when members appear and disappear; versions without a gap between them count as one
+  SELECT * FROM (
+    SELECT *, lag(isThere) OVER {_OF_MEMBER} AS was
+    FROM (SELECT *, sum(step) OVER {_OF_MEMBER} > 0 AS isThere FROM steps WHERE step <> 0)
+  ) WHERE NOT (was <=> isThere)
+),
+points AS (
+  SELECT {_WHO}, name, offset, ms, isThere, {_NOTHING} AS said, false AS ends
+  FROM comings JOIN (SELECT DISTINCT {_GROUP} FROM configured) USING ({_RESOURCE})
+  UNION ALL
+  SELECT {_WHO}, name, offset, ms, cast(NULL AS boolean), said, ends
+  FROM ({_ends("configured", f"{_WHO}, name", _SAID, f"{_NOTHING} AS said, true AS ends")})
+),
+states AS (
+  SELECT {_WHO}, name, offset, max(ms) OVER {_OF_CONFIG} AS ms,
+    coalesce(last(isThere, true) OVER {_OF_CONFIG}, false) AS isThere,
+    last(coalesce(said, if(ends, named_struct('value', cast(NULL AS string)), NULL)), true) OVER {_OF_CONFIG}.value
+      AS value
+  FROM (
+    SELECT {_WHO}, name, offset, max(ms) AS ms, max(isThere) AS isThere, max(said) AS said, max(ends) AS ends
+    FROM points
+    GROUP BY {_WHO}, name, offset
+  )
+),
+changed AS (
+  SELECT * FROM (
+    SELECT *, lag(struct(isThere, value)) OVER {_OF_CONFIG} AS was
+    FROM (SELECT *, lead(ms) OVER {_OF_CONFIG} AS nextMs FROM states)
+    WHERE nextMs IS NULL OR nextMs > ms
+  ) WHERE was IS NULL OR NOT (was <=> struct(isThere, value))
+),
+spans AS (
+  -- the value of each config at each member from ms to before toMs (null: until now), and whether the member still
+  -- exists after that; without what began and ended at the same time
+  SELECT {_WHO}, name, value, ms, toMs, isThereThen
+  FROM (
+    SELECT *, lead(ms) OVER {_OF_CONFIG} AS toMs, lead(isThere) OVER {_OF_CONFIG} AS isThereThen FROM changed
+  )
+  WHERE isThere
+)"""
+_USUAL = f"""value_steps AS (
+  SELECT {_GROUP}, value, ms, sum(step) AS step
+  FROM (
+    SELECT {_GROUP}, value, inline(array(struct(ms, 1 AS step), struct(toMs AS ms, -1 AS step)))
+    FROM spans
+  )
+  WHERE ms IS NOT NULL
+  GROUP BY {_GROUP}, value, ms
+),
+counted AS (
+  -- the times at which a value of a config changes are numbered
+  SELECT *, sum(step) OVER {_OF_VALUE} AS count, dense_rank() OVER (PARTITION BY {_GROUP} ORDER BY ms) AS number
+  FROM value_steps WHERE step <> 0
+),
+over_time AS (
+  -- a value has a row for each number while any member has it, and one more, with count 0, when the last member loses
+  -- it: so each number has a row that knows its time
+  SELECT *, explode(sequence(number, untilNumber)) AS time
+  FROM (
+    SELECT *, if(
+        count > 0, coalesce(lead(number) OVER {_OF_VALUE} - 1, max(number) OVER (PARTITION BY {_GROUP})), number
+      ) AS untilNumber
+    FROM counted
+  )
+),
+most AS (
+  SELECT {_GROUP}, time, max(if(time = number, ms, NULL)) AS ms,
+    min_by(struct(value), struct(-count, value IS NULL, value)) FILTER (WHERE count > 0) AS usual
+  FROM over_time
+  GROUP BY {_GROUP}, time
+),
+usual_spans AS (
+  -- the value that most members have, from usualMs to before untilMs (null: until now)
+  SELECT {_GROUP}, usual, ms AS usualMs, lead(ms) OVER {_OVER_TIME} AS untilMs
+  FROM (SELECT *, lag(usual) OVER {_OVER_TIME} AS was FROM most) WHERE NOT (was <=> usual)
+)"""
+_QUERY = f"""
+WITH {_SPANS},
+{_USUAL},
+episodes AS (
+  SELECT {_WHO}, name, value, usual.value AS usualValue, greatest(ms, usualMs) AS fromMs, least(toMs, untilMs) AS toMs,
+    toMs AS changesMs, isThereThen
+  FROM spans JOIN usual_spans USING ({_GROUP})
+  WHERE usual IS NOT NULL AND NOT (value <=> usual.value)
+    AND ms < coalesce(untilMs, {_NEVER}) AND usualMs < coalesce(toMs, {_NEVER})
+)
+SELECT *, try_subtract(toMs, fromMs) AS durationMs,
+  CASE WHEN toMs IS NULL THEN NULL WHEN toMs <=> changesMs THEN if(isThereThen, 'changed', 'gone')
+    ELSE 'followed' END AS outcome
+FROM episodes"""
 
 
 GOLD = GoldTable(
@@ -156,7 +153,7 @@ GOLD = GoldTable(
     "from when to when a config was unlike in other clusters, or at other brokers, and how it ended",
     FIELDS,
     config_comparison.NEEDS,
-    config_drift_episodes,
+    _QUERY,
     is_fleet=True,
     expect=(*not_null("fromMs"), *at_least(0, "durationMs")),
 )

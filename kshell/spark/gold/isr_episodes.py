@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kshell.spark.gold.timelines import aggregates
+from kshell.spark.gold.timelines.durations import by_keys
 from kshell.spark.gold.timelines.partition_versions import FACTOR, KEYS, SHRUNK, SPANS, episode
 from kshell.spark.tables.expectations import at_least, key, ordered
-from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable, Tables
+from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable
 from kshell.tables.declaration import Field
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -41,42 +36,27 @@ FIELDS = (
     Field("leaderlessMs", "int64", "how long of it the partition had no leader"),
 )
 
-
 _LACKS = f"array_size(isr) < {FACTOR}"
-_EXPANDED = "if(array_size(array_except(isr, previous.isr)) > 0, 1, 0)"
-_EXPANDS_NEXT = "if(array_size(array_except(following.isr, isr)) > 0, 1, 0)"
-
-
-def isr_episodes(tables: Tables) -> DataFrame:
-    """List the episodes in which partitions lacked in-sync replicas, one row per partition and episode."""
-    versions = tables[SPANS.name]
-    lacking = versions.selectExpr("*", f"{episode(_LACKS)} as episode").where(_LACKS)
-    episodes = aggregates.grouped(
-        lacking,
-        ["clusterId", *KEYS, "episode"],
-        topic="max(topic)",
-        fromOffset="min(validFromOffset)",
-        fromMs="min_by(validFromMs, validFromOffset)",
-        last="max_by(struct(validToOffset as toOffset, validToMs as toMs, following is not null as goesOn,"
-        f" {_EXPANDS_NEXT} as expands), validFromOffset)",
-        durationMs="max(endMs) - min(beginMs)",
-        replicationFactor=f"max({FACTOR})",
-        leastInSync="min(array_size(isr))",
-        shrinks=f"count_if({SHRUNK})",
-        expanded=f"sum({_EXPANDED})",
-        missing="sort_array(array_distinct(flatten(collect_list(array_except(replicas, isr)))))",
-        leaderlessMs="sum(if(leader < 0, endMs - beginMs, 0))",
-        untilMs="max_by(overMs, validFromOffset)",
-    )
-    ended = "case when last.toOffset is null then null when last.goesOn then 'full' else 'deleted' end"
-    with_outcome = episodes.selectExpr(
-        "*",
-        "last.toOffset as toOffset",
-        "last.toMs as toMs",
-        f"{ended} as outcome",
-        "expanded + if(last.goesOn, last.expands, 0) as expands",
-    )
-    return aggregates.typed_with_until(with_outcome, FIELDS)
+_QUERY = f"""
+SELECT *, last.toOffset AS toOffset, last.toMs AS toMs,
+  CASE WHEN last.toOffset IS NULL THEN NULL WHEN last.goesOn THEN 'full' ELSE 'deleted' END AS outcome,
+  expanded + if(last.goesOn, last.expands, 0) AS expands
+FROM (
+  SELECT clusterId, {", ".join(KEYS)}, max(topic) AS topic, min(validFromOffset) AS fromOffset,
+    min_by(validFromMs, validFromOffset) AS fromMs,
+    max_by(
+      struct(validToOffset AS toOffset, validToMs AS toMs, following IS NOT NULL AS goesOn,
+        if(array_size(array_except(following.isr, isr)) > 0, 1, 0) AS expands),
+      validFromOffset
+    ) AS last,
+    max(endMs) - min(beginMs) AS durationMs, max({FACTOR}) AS replicationFactor, min(array_size(isr)) AS leastInSync,
+    count_if({SHRUNK}) AS shrinks, sum(if(array_size(array_except(isr, previous.isr)) > 0, 1, 0)) AS expanded,
+    sort_array(array_distinct(flatten(collect_list(array_except(replicas, isr))))) AS missing,
+    sum(if(leader < 0, endMs - beginMs, 0)) AS leaderlessMs, max_by(overMs, validFromOffset) AS untilMs
+  FROM (SELECT *, {episode(_LACKS)} AS episode FROM {{{SPANS.name}}})
+  WHERE {_LACKS}
+  GROUP BY {by_keys((*KEYS, "episode", "clusterId"))}
+)"""
 
 
 GOLD = GoldTable(
@@ -84,7 +64,7 @@ GOLD = GoldTable(
     "times in which a partition lacked in-sync replicas: shrink, expand, how long",
     FIELDS,
     ("partitions", "clusters"),
-    isr_episodes,
+    _QUERY,
     final_by=DAY,
     shares=(SPANS,),
     expect=(

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kshell.spark.gold.timelines import aggregates
 from kshell.spark.gold.timelines.durations import by_day, day, day_of, end_of_day
 from kshell.spark.gold.timelines.partition_versions import IS_NEW_LEADER, SPANS
 from kshell.spark.tables.expectations import at_least, key, ordered
-from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable, Tables
+from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable
 from kshell.tables.declaration import Field
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -34,38 +28,30 @@ FIELDS = (
     Field("preferredGained", "int32", "those of gained in which it was the preferred leader"),
 )
 
-
-def leadership(tables: Tables) -> DataFrame:
-    """Compute how long each broker led partitions of each topic, and how often the leader changed, by day."""
-    versions = tables[SPANS.name]
-    keys = ["clusterId", "topic", "topicId", "broker"]
-    led = by_day(
-        versions.where("leader >= 0").withColumnRenamed("leader", "broker"),
-        keys,
-        {"leader": "1", "preferred": "if(get(replicas, 0) = broker, 1, 0)"},
-    ).selectExpr(*keys, f"{day('dayNumber')} as day", "leader as leaderMs", "preferred as preferredMs", *_NO_CHANGES)
-    change = (
-        "inline(array("
-        "named_struct('broker', leader, 'gained', 1, 'lost', 0,"
-        " 'preferredGained', if(get(replicas, 0) = leader, 1, 0)),"
-        " named_struct('broker', lastLeader, 'gained', 0, 'lost', 1, 'preferredGained', 0)))"
-    )
-    changed = versions.where(IS_NEW_LEADER).selectExpr(
-        "clusterId",
-        "topic",
-        "topicId",
-        f"{day_of('validFromMs')} as day",
-        "0L as leaderMs",
-        "0L as preferredMs",
-        change,
-    )
-    sums = {name: f"sum({name})" for name in ("leaderMs", "preferredMs", "gained", "lost", "preferredGained")}
-    both = aggregates.grouped(led.unionByName(changed), [*keys, "day"], **sums)
-    share = "if(leaderMs > 0, preferredMs / leaderMs, null) as preferredShare"
-    return aggregates.typed_with_until(both.selectExpr("*", share, f"{end_of_day('day')} as untilMs"), FIELDS)
-
-
-_NO_CHANGES = ("0 as gained", "0 as lost", "0 as preferredGained")
+_KEY = ("clusterId", "topic", "topicId", "broker")
+_LED = f"(SELECT *, leader AS broker FROM {{{SPANS.name}}} WHERE leader >= 0)"
+_MEASURES = {"leaderMs": "1", "preferredMs": "if(get(replicas, 0) = broker, 1, 0)"}
+_CHANGE = (
+    "inline(array("
+    "named_struct('broker', leader, 'gained', 1, 'lost', 0, 'preferredGained', if(get(replicas, 0) = leader, 1, 0)),"
+    " named_struct('broker', lastLeader, 'gained', 0, 'lost', 1, 'preferredGained', 0)))"
+)
+_SUMS = (*_MEASURES, "gained", "lost", "preferredGained")
+_QUERY = f"""
+SELECT *, if(leaderMs > 0, preferredMs / leaderMs, NULL) AS preferredShare, {end_of_day("day")} AS untilMs
+FROM (
+  SELECT {", ".join(_KEY)}, day, {", ".join(f"sum({name}) AS {name}" for name in _SUMS)}
+  FROM (
+    SELECT {", ".join(_KEY)}, {day("dayNumber")} AS day, leaderMs, preferredMs, 0 AS gained, 0 AS lost,
+      0 AS preferredGained
+    FROM ({by_day(_LED, _KEY, _MEASURES)})
+    UNION ALL
+    SELECT clusterId, topic, topicId, broker, day, 0L, 0L, gained, lost, preferredGained
+    FROM (SELECT clusterId, topic, topicId, {day_of("validFromMs")} AS day, {_CHANGE} FROM {{{SPANS.name}}}
+      WHERE {IS_NEW_LEADER})
+  )
+  GROUP BY topic, topicId, broker, day, clusterId
+)"""
 
 
 GOLD = GoldTable(
@@ -73,7 +59,7 @@ GOLD = GoldTable(
     "leaders by topic, broker and day: time led, share of the preferred leader, changes",
     FIELDS,
     ("partitions", "clusters"),
-    leadership,
+    _QUERY,
     final_by=DAY,
     shares=(SPANS,),
     expect=(

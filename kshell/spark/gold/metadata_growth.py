@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kshell.spark.gold.timelines import aggregates
 from kshell.spark.gold.timelines.durations import DAY_MS, LAST_MS, day, end_of_day
 from kshell.spark.tables.expectations import at_least, not_null, ordered, unique
-from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable, Tables
+from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable
 from kshell.tables.declaration import Field
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -26,31 +20,24 @@ FIELDS = (
     Field("total", "int64", "how many there were of that type up to the end of the day"),
 )
 
-
-def metadata_growth(tables: Tables) -> DataFrame:
-    """Count records of the log by type and day."""
-    of_log = (
-        tables["records"]
-        .where("not isSnapshot")
-        .selectExpr(
-            "clusterId",
-            f"if(timestampMs between 0 and {LAST_MS}, timestampMs div {DAY_MS}, null) as dayNumber",
-            "type",
-            "reason is not null as isUndecoded",
-        )
-    )
-    counted = aggregates.grouped(
-        of_log, ["clusterId", "dayNumber", "type"], records="count(*)", undecoded="count_if(isUndecoded)"
-    )
-    # Of this table only final rows come in, and ``records`` begins with the day after them: no day counts twice.
-    before = aggregates.grouped(tables["metadata_growth"], ["clusterId", "type"], counted="max(total)")
-    totals = counted.join(before, ["clusterId", "type"], "left").selectExpr(
-        "*",
-        f"{day('dayNumber')} as day",
-        "coalesce(counted, 0L) + sum(records) over (partition by clusterId, type order by dayNumber) as total",
-    )
-    # Rows without a day are final at once: -1 is before every time.
-    return aggregates.typed_with_until(totals.selectExpr("*", f"coalesce({end_of_day('day')}, -1L) as untilMs"), FIELDS)
+_QUERY = f"""
+WITH of_days AS (
+  SELECT clusterId, dayNumber, type, count(*) AS records, count(reason) AS undecoded
+  FROM (
+    SELECT *, if(timestampMs BETWEEN 0 AND {LAST_MS}, timestampMs div {DAY_MS}, NULL) AS dayNumber
+    FROM {{records}} WHERE NOT isSnapshot
+  )
+  GROUP BY dayNumber, type, clusterId
+),
+before AS (
+  -- of this table only final rows come in, and `records` begins with the day after them: no day counts twice
+  SELECT clusterId, type, max(total) AS counted FROM {{metadata_growth}} GROUP BY type, clusterId
+)
+SELECT *, {day("dayNumber")} AS day,
+  coalesce(counted, 0L) + sum(records) OVER (PARTITION BY type, clusterId ORDER BY dayNumber) AS total,
+  -- rows without a day are final at once: -1 is before every time
+  coalesce({end_of_day(day("dayNumber"))}, -1L) AS untilMs
+FROM of_days LEFT JOIN before USING (clusterId, type)"""
 
 
 GOLD = GoldTable(
@@ -58,7 +45,7 @@ GOLD = GoldTable(
     "records of the metadata log by type and day",
     FIELDS,
     ("records", "clusters", "metadata_growth"),
-    metadata_growth,
+    _QUERY,
     final_by=DAY,
     expect=(
         *not_null("clusterId", "type"),

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kshell.spark.gold.timelines import aggregates
-from kshell.spark.gold.timelines.durations import clipped, end_of_month, split_by_month, timed
+from kshell.spark.gold.timelines.durations import by_keys, clipped, end_of_month, split_by_month, timed
 from kshell.spark.gold.timelines.min_isr import with_min_isr
 from kshell.spark.gold.timelines.partition_versions import KEYS
 from kshell.spark.tables.expectations import at_least, key, ordered
-from kshell.spark.tables.gold_table import CLUSTER, MONTH, GoldTable, Shared, Tables
+from kshell.spark.tables.gold_table import CLUSTER, MONTH, GoldTable, Shared
 from kshell.tables.declaration import Field
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 MEASURES = (
     Field("offlineMs", "int64", "those without a leader"),
@@ -57,70 +51,54 @@ FIELDS = (
 
 SUMS = {
     "offlineMs": "sum(if(isOffline, ms, 0))",
-    "underMinIsrMs": "sum(if(isOffline or inSync < minIsr, ms, 0))",
+    "underMinIsrMs": "sum(if(isOffline OR inSync < minIsr, ms, 0))",
     "atMinIsrMs": "sum(if(inSync = minIsr, ms, 0))",
     "underReplicatedMs": "sum(if(inSync < factor, ms, 0))",
     "assumedMs": "sum(if(isAssumed, ms, 0))",
 }
-"""Column -> SQL aggregate over rows of :func:`_classified`."""
+"""Column -> SQL aggregate over rows of :data:`_CLASSIFIED`."""
+_KEY = ("month", "topic", *KEYS, "clusterId")
+_PLAIN = f"""(
+    SELECT clusterId, topic, {", ".join(KEYS)}, leader, coalesce(replicas, array()) AS replicas,
+      array_size(coalesce(isr, array())) AS inSync, array_size(coalesce(addingReplicas, array())) AS adding,
+      validFromOffset, validFromMs, validToMs
+    FROM {{partitions}}
+  )"""
+_SPANS = f"({clipped(f'({timed(_PLAIN, KEYS)})')})"
+_CLASSIFIED = f"""
+  SELECT {", ".join(_KEY)}, replicas, endMs - beginMs AS ms, leader < 0 AS isOffline, inSync,
+    array_size(replicas) - adding AS factor, coalesce(minIsr, 1) AS minIsr, minIsr IS NULL AS isAssumed
+  FROM ({split_by_month(f"({with_min_isr(_SPANS)})")})"""
+"""SQL: versions of partitions, cut where a month or ``min.insync.replicas`` changes, and each piece classified: ``ms``
+(its length), ``month``, ``isOffline``, ``inSync`` (size of the ISR), ``factor`` (replication factor), ``minIsr``,
+``isAssumed`` (the log sets no ``minIsr``, and 1 is taken), ``replicas``."""
+MONTHS = Shared(
+    "partition_months",
+    ("partitions", "configs", "clusters"),
+    f"""
+  SELECT {", ".join(_KEY)}, replicas, sum(ms) AS partitionMs,
+    {", ".join(f"{total} AS {name}" for name, total in SUMS.items())}
+  FROM ({_CLASSIFIED})
+  GROUP BY {by_keys((*_KEY, "replicas"))}""",
+    MONTH,
+)
+"""Each month of a partition, one row per replica list it had: ``partitionMs`` (all of it) and :data:`SUMS`."""
 
 
-def _months(tables: Tables) -> DataFrame:
-    """Sum up each month of a partition, one row per replica list it had: ``partitionMs`` (all of it) and SUMS."""
-    keys = ["clusterId", "month", "topic", *KEYS, "replicas"]
-    return aggregates.grouped(_classified(tables), keys, partitionMs="sum(ms)", **SUMS)
+def shares(total: str) -> str:
+    """SQL: availabilities and ``untilMs`` of sums of months; ``total``: the column with all milliseconds of a row."""
+    lost = {"availability": "offlineMs", "writeAvailability": "underMinIsrMs"}
+    columns = (f"if({total} > 0, 1 - {of} / {total}, NULL) AS {name}" for name, of in lost.items())
+    return f"{', '.join(columns)}, {end_of_month('month')} AS untilMs"
 
 
-MONTHS = Shared("partition_months", ("partitions", "configs", "clusters"), _months, MONTH)
-
-
-def _classified(tables: Tables) -> DataFrame:
-    """Cut versions of partitions where a month or ``min.insync.replicas`` changes, and classify each piece: ``ms`` (its
-    length), ``month``, ``isOffline``, ``inSync`` (size of the ISR), ``factor`` (replication factor), ``minIsr``,
-    ``isAssumed`` (the log sets no ``minIsr``, and 1 is taken), ``replicas``.
-    """
-    versions = tables["partitions"].selectExpr(
-        "clusterId",
-        "topic",
-        *KEYS,
-        "leader",
-        "coalesce(replicas, array()) as replicas",
-        "array_size(coalesce(isr, array())) as inSync",
-        "array_size(coalesce(addingReplicas, array())) as adding",
-        "validFromOffset",
-        "validFromMs",
-        "validToMs",
-    )
-    spans = timed(versions, KEYS, tables["clusters"])
-    pieces = split_by_month(with_min_isr(clipped(spans), tables["configs"], tables["clusters"]))
-    return pieces.selectExpr(
-        "clusterId",
-        "month",
-        "topic",
-        *KEYS,
-        "replicas",
-        "endMs - beginMs as ms",
-        "leader < 0 as isOffline",
-        "inSync",
-        "array_size(replicas) - adding as factor",
-        "coalesce(minIsr, 1) as minIsr",
-        "minIsr is null as isAssumed",
-    )
-
-
-def with_shares(sums: DataFrame, total: str) -> DataFrame:
-    """Add availabilities and ``untilMs`` to sums of months; ``total``: the column with all milliseconds of a row."""
-    shares = {"availability": "offlineMs", "writeAvailability": "underMinIsrMs"}
-    columns = (f"if({total} > 0, 1 - {lost} / {total}, null) as {name}" for name, lost in shares.items())
-    return sums.selectExpr("*", *columns, f"{end_of_month('month')} as untilMs")
-
-
-def partition_availability(tables: Tables) -> DataFrame:
-    """Compute each partition's time offline, under and at ``min.insync.replicas``, by month."""
-    added = {name: f"sum({name})" for name in SUMS}
-    keys = ["clusterId", "month", "topic", *KEYS]
-    sums = aggregates.grouped(tables[MONTHS.name], keys, existedMs="sum(partitionMs)", **added)
-    return aggregates.typed_with_until(with_shares(sums, "existedMs"), FIELDS)
+_QUERY = f"""
+SELECT *, {shares("existedMs")}
+FROM (
+  SELECT {", ".join(_KEY)}, sum(partitionMs) AS existedMs, {", ".join(f"sum({name}) AS {name}" for name in SUMS)}
+  FROM {{{MONTHS.name}}}
+  GROUP BY {by_keys(_KEY)}
+)"""
 
 
 GOLD = GoldTable(
@@ -128,7 +106,7 @@ GOLD = GoldTable(
     "each partition's time offline, under min ISR, at min ISR, by month",
     FIELDS,
     ("partitions", "configs", "clusters"),
-    partition_availability,
+    _QUERY,
     final_by=MONTH,
     shares=(MONTHS,),
     expect=(*key("clusterId", "month", "topicId", "partition"), *HOLDS, ordered("offlineMs", "existedMs")),

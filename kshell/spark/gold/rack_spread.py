@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kshell.spark.gold.timelines import aggregates
-from kshell.spark.gold.timelines.broker_versions import racks_by_day
+from kshell.spark.gold.timelines.broker_versions import RACKS_BY_DAY
 from kshell.spark.gold.timelines.durations import by_day, day, end_of_day
 from kshell.spark.gold.timelines.partition_versions import SPANS
 from kshell.spark.tables.expectations import at_least, key, ordered
-from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable, Tables
+from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable
 from kshell.tables.declaration import Field
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -39,39 +33,33 @@ FIELDS = (
     Field("unknownMs", "int64", "milliseconds of partitions with a replica on a broker whose rack is not known"),
 )
 
-
-def rack_spread(tables: Tables) -> DataFrame:
-    """Compute how much partition time had its replicas in as many racks as possible, by day."""
-    replica_time = by_day(tables[SPANS.name], ["clusterId", "replicas"], {"spent": "1"})
-    racks = aggregates.grouped(
-        racks_by_day(tables["brokers"], tables["clusters"]).where("rack is not null"),
-        ["clusterId", "dayNumber"],
-        byBroker="map_from_entries(collect_list(struct(broker, rack)))",
-        racks="count(distinct rack)",
-    )
-    places = racks.join(replica_time, ["clusterId", "dayNumber"], "left").selectExpr(
-        "*", "transform(replicas, one -> try_element_at(byBroker, one)) as places"
-    )
-    wide = places.selectExpr(
-        "clusterId",
-        "dayNumber",
-        "racks",
-        "coalesce(spent, 0L) as spent",
-        "array_size(replicas) as count",
-        "exists(places, one -> one is null) as isUnknown",
-        "array_size(array_distinct(places)) as width",
-    )
-    sums = aggregates.grouped(
-        wide,
-        ["clusterId", "dayNumber", "racks"],
-        partitionMs="sum(if(isUnknown, 0L, spent))",
-        oneRackMs="sum(if(not isUnknown and width = 1 and count > 1, spent, 0L))",
-        narrowMs="sum(if(not isUnknown and width < least(racks, count), spent, 0L))",
-        unknownMs="sum(if(isUnknown, spent, 0L))",
-    )
-    spread = "if(partitionMs > 0, 1 - narrowMs / partitionMs, null) as spread"
-    spreads = sums.selectExpr("*", f"{day('dayNumber')} as day", spread)
-    return aggregates.typed_with_until(spreads.selectExpr("*", f"{end_of_day('day')} as untilMs"), FIELDS)
+_QUERY = f"""
+WITH racks AS (
+  SELECT clusterId, dayNumber, map_from_entries(collect_list(struct(broker, rack))) AS byBroker,
+    count(DISTINCT rack) AS racks
+  FROM ({RACKS_BY_DAY}) WHERE rack IS NOT NULL
+  GROUP BY dayNumber, clusterId
+),
+spent AS ({by_day(f"{{{SPANS.name}}}", ("clusterId", "replicas"), {"spent": "1"})}
+),
+wide AS (
+  SELECT clusterId, dayNumber, racks, coalesce(spent, 0L) AS spent, array_size(replicas) AS count,
+    exists(places, one -> one IS NULL) AS isUnknown, array_size(array_distinct(places)) AS width
+  FROM (
+    SELECT *, transform(replicas, one -> try_element_at(byBroker, one)) AS places
+    FROM racks LEFT JOIN spent USING (clusterId, dayNumber)
+  )
+)
+SELECT *, {day("dayNumber")} AS day, {end_of_day(day("dayNumber"))} AS untilMs,
+  if(partitionMs > 0, 1 - narrowMs / partitionMs, NULL) AS spread
+FROM (
+  SELECT clusterId, dayNumber, racks, sum(if(isUnknown, 0L, spent)) AS partitionMs,
+    sum(if(NOT isUnknown AND width = 1 AND count > 1, spent, 0L)) AS oneRackMs,
+    sum(if(NOT isUnknown AND width < least(racks, count), spent, 0L)) AS narrowMs,
+    sum(if(isUnknown, spent, 0L)) AS unknownMs
+  FROM wide
+  GROUP BY dayNumber, racks, clusterId
+)"""
 
 
 GOLD = GoldTable(
@@ -79,7 +67,7 @@ GOLD = GoldTable(
     "time that partitions were spread over as many racks as they could be, by day",
     FIELDS,
     ("partitions", "brokers", "clusters"),
-    rack_spread,
+    _QUERY,
     final_by=DAY,
     shares=(SPANS,),
     expect=(

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kshell.spark.gold.timelines import aggregates
+from kshell.spark.gold.timelines.durations import by_keys
 from kshell.spark.gold.timelines.partition_versions import KEYS, SPANS, episode
 from kshell.spark.tables.expectations import at_least, key, ordered
-from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable, Tables
+from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable
 from kshell.tables.declaration import Field
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -51,83 +46,44 @@ FIELDS = (
     ),
 )
 
-
 _IS_MOVING = "array_size(addingReplicas) + array_size(removingReplicas) > 0"
 _WAS_MOVING = "array_size(previous.addingReplicas) + array_size(previous.removingReplicas) > 0"
 """SQL: whether replicas are being added or removed in a version; with ``_WAS_MOVING``, in the version before it."""
-
-
-def reassignments(tables: Tables) -> DataFrame:
-    """List the reassignments of replicas."""
-    versions = tables[SPANS.name]
-    return aggregates.typed_with_until(_with_several_records(versions).unionByName(_at_once(versions)), FIELDS)
-
-
-def _with_several_records(versions: DataFrame) -> DataFrame:
-    """List the reassignments that took more than one record."""
-    moving = versions.selectExpr("*", f"{episode(_IS_MOVING)} as episode").where(_IS_MOVING)
-    state = "struct(sort_array({0}addingReplicas), sort_array({0}removingReplicas))"
-    episodes = aggregates.grouped(
-        moving,
-        ["clusterId", *KEYS, "episode"],
-        topic="max(topic)",
-        fromOffset="min(validFromOffset)",
-        fromMs="min_by(validFromMs, validFromOffset)",
-        durationMs="max(endMs) - min(beginMs)",
-        replicasBefore="min_by(previous.replicas, validFromOffset)",
-        adding="sort_array(array_distinct(flatten(collect_list(addingReplicas))))",
-        removing="sort_array(array_distinct(flatten(collect_list(removingReplicas))))",
-        changes=f"count_if({_WAS_MOVING} and {state.format('previous.')} <> {state.format('')})",
-        last="max_by(struct(validToOffset, validToMs, addingReplicas, removingReplicas, following.replicas as after),"
-        " validFromOffset)",
-        untilMs="max_by(overMs, validFromOffset)",
-    )
-    completed = (
-        "array_size(array_except(last.addingReplicas, last.after)) = 0"
-        " and array_size(array_intersect(last.removingReplicas, last.after)) = 0"
-    )
-    return episodes.selectExpr(
-        "clusterId",
-        "topic",
-        *KEYS,
-        "fromOffset",
-        "fromMs",
-        "last.validToOffset as toOffset",
-        "last.validToMs as toMs",
-        "durationMs",
-        "case when last.validToOffset is null then null when last.after is null then 'deleted'"
-        f" when {completed} then 'completed' else 'cancelled' end as outcome",
-        "replicasBefore",
-        "last.after as replicasAfter",
-        "adding",
-        "removing",
-        "changes",
-        "untilMs",
-    )
-
-
-def _at_once(versions: DataFrame) -> DataFrame:
-    """List the reassignments that took effect with a single record."""
-    moved = versions.where(
-        f"previous is not null and not ({_IS_MOVING}) and not ({_WAS_MOVING}) and previous.replicas <> replicas"
-    )
-    return moved.selectExpr(
-        "clusterId",
-        "topic",
-        *KEYS,
-        "validFromOffset as fromOffset",
-        "validFromMs as fromMs",
-        "validFromOffset as toOffset",
-        "validFromMs as toMs",
-        "0L as durationMs",
-        "'at-once' as outcome",
-        "previous.replicas as replicasBefore",
-        "replicas as replicasAfter",
-        "sort_array(array_except(replicas, previous.replicas)) as adding",
-        "sort_array(array_except(previous.replicas, replicas)) as removing",
-        "0L as changes",
-        "latestMsAtBegin as untilMs",
-    )
+_IS_COMPLETE = (
+    "array_size(array_except(last.addingReplicas, last.after)) = 0"
+    " AND array_size(array_intersect(last.removingReplicas, last.after)) = 0"
+)
+_QUERY = f"""
+WITH episodes AS (
+  -- those that took more than one record
+  SELECT clusterId, max(topic) AS topic, {", ".join(KEYS)}, min(validFromOffset) AS fromOffset,
+    min_by(validFromMs, validFromOffset) AS fromMs, max(endMs) - min(beginMs) AS durationMs,
+    min_by(previous.replicas, validFromOffset) AS replicasBefore,
+    sort_array(array_distinct(flatten(collect_list(addingReplicas)))) AS adding,
+    sort_array(array_distinct(flatten(collect_list(removingReplicas)))) AS removing,
+    count_if({_WAS_MOVING}
+      AND (sort_array(previous.addingReplicas) <> sort_array(addingReplicas)
+        OR sort_array(previous.removingReplicas) <> sort_array(removingReplicas))) AS changes,
+    max_by(
+      struct(validToOffset, validToMs, addingReplicas, removingReplicas, following.replicas AS after), validFromOffset
+    ) AS last,
+    max_by(overMs, validFromOffset) AS untilMs
+  FROM (SELECT *, {episode(_IS_MOVING)} AS episode FROM {{{SPANS.name}}})
+  WHERE {_IS_MOVING}
+  GROUP BY {by_keys((*KEYS, "episode", "clusterId"))}
+)
+SELECT clusterId, topic, {", ".join(KEYS)}, fromOffset, fromMs, last.validToOffset AS toOffset, last.validToMs AS toMs,
+  durationMs,
+  CASE WHEN last.validToOffset IS NULL THEN NULL WHEN last.after IS NULL THEN 'deleted'
+    WHEN {_IS_COMPLETE} THEN 'completed' ELSE 'cancelled' END AS outcome,
+  replicasBefore, last.after AS replicasAfter, adding, removing, changes, untilMs
+FROM episodes
+UNION ALL
+SELECT clusterId, topic, {", ".join(KEYS)}, validFromOffset, validFromMs, validFromOffset, validFromMs, 0L, 'at-once',
+  previous.replicas, replicas, sort_array(array_except(replicas, previous.replicas)),
+  sort_array(array_except(previous.replicas, replicas)), 0L, latestMsAtBegin
+FROM {{{SPANS.name}}}
+WHERE previous IS NOT NULL AND NOT ({_IS_MOVING}) AND NOT ({_WAS_MOVING}) AND previous.replicas <> replicas"""
 
 
 GOLD = GoldTable(
@@ -135,7 +91,7 @@ GOLD = GoldTable(
     "reassignments of partitions: from where to where, how long, how they ended",
     FIELDS,
     ("partitions", "clusters"),
-    reassignments,
+    _QUERY,
     final_by=DAY,
     shares=(SPANS,),
     expect=(

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kshell.spark.gold.timelines import aggregates
 from kshell.spark.tables.expectations import at_least, key, ordered
-from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
+from kshell.spark.tables.gold_table import CLUSTER, GoldTable
 from kshell.tables.declaration import Field
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -32,49 +26,42 @@ FIELDS = (
     Field("mostToMean", "float64", "most / mean: 1 is even, 2 is twice its part; null where the mean is 0"),
 )
 
-
-_SORTED = "sort_array(collect_list({0}))"
 _SUM = "aggregate({0}, 0D, (sum, one) -> sum + one)"
 """SQL: the sum of a sorted array: sums of doubles depend on the order, and the order of rows varies between runs."""
-_SUM_OF = f"if(count({{0}}) > 0, {_SUM.format(_SORTED)}, null)"
 
 
-def skew(tables: Tables) -> DataFrame:
-    """Compute how unevenly leaders and replicas are spread over brokers and racks on each day."""
-    by_broker = tables["broker_load"]
-    brokers = by_broker.selectExpr(
-        "clusterId",
-        "day",
-        "'broker' as level",
-        "cast(broker as string) as member",
-        "broker as number",
-        "leaders",
-        "replicas",
+def _sum_of(name: str) -> str:
+    return f"if(count({name}) > 0, {_SUM.format(f'sort_array(collect_list({name}))')}, NULL)"
+
+
+_QUERY = f"""
+SELECT *, if(mean > 0, deviation / mean, NULL) AS variation, if(mean > 0, most / mean, NULL) AS mostToMean
+FROM (
+  SELECT *, sqrt({_SUM.format("transform(sorted, one -> (one - mean) * (one - mean))")} / members) AS deviation
+  FROM (
+    SELECT *, {_SUM.format("sorted")} / members AS mean
+    FROM (
+      SELECT clusterId, day, level, measure, count(*) AS members, sort_array(collect_list(value)) AS sorted,
+        min(value) AS least, max(value) AS most,
+        min_by(member, struct(-value AS order, number, member)) AS busiest
+      FROM (
+        SELECT clusterId, day, level, member, number,
+          stack(2, 'leaders', leaders, 'replicas', replicas) AS (measure, value)
+        FROM (
+          SELECT clusterId, day, 'broker' AS level, cast(broker AS string) AS member, broker AS number, leaders,
+            replicas
+          FROM {{broker_load}}
+          UNION ALL
+          SELECT clusterId, day, 'rack', rack, 0, {_sum_of("leaders")}, {_sum_of("replicas")}
+          FROM {{broker_load}} WHERE rack IS NOT NULL
+          GROUP BY day, rack, clusterId
+        )
+      )
+      WHERE value IS NOT NULL
+      GROUP BY day, level, measure, clusterId
     )
-    racks = aggregates.grouped(
-        by_broker.where("rack is not null").withColumnRenamed("rack", "member"),
-        ["clusterId", "day", "member"],
-        leaders=_SUM_OF.format("leaders"),
-        replicas=_SUM_OF.format("replicas"),
-    ).selectExpr("clusterId", "day", "'rack' as level", "member", "0 as number", "leaders", "replicas")
-    measures = "stack(2, 'leaders', leaders, 'replicas', replicas) as (measure, value)"
-    each = brokers.unionByName(racks).selectExpr("clusterId", "day", "level", "member", "number", measures)
-    measured = aggregates.grouped(
-        each.where("value is not null"),
-        ["clusterId", "day", "level", "measure"],
-        members="count(*)",
-        sorted=_SORTED.format("value"),
-        least="min(value)",
-        most="max(value)",
-        busiest="min_by(member, struct(-value as order, number, member))",
-    ).selectExpr("*", f"{_SUM.format('sorted')} / members as mean")
-    squares = _SUM.format("transform(sorted, one -> (one - mean) * (one - mean))")
-    with_deviation = measured.selectExpr("*", f"sqrt({squares} / members) as deviation").selectExpr(
-        "*",
-        "if(mean > 0, deviation / mean, null) as variation",
-        "if(mean > 0, most / mean, null) as mostToMean",
-    )
-    return aggregates.typed(with_deviation, FIELDS)
+  )
+)"""
 
 
 GOLD = GoldTable(
@@ -82,7 +69,7 @@ GOLD = GoldTable(
     "how unevenly leaders and replicas lie on brokers and racks, by day",
     FIELDS,
     ("broker_load",),
-    skew,
+    _QUERY,
     expect=(
         *key("clusterId", "day", "level", "measure"),
         *at_least(1, "members"),

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kshell.spark.gold.timelines import aggregates
 from kshell.spark.gold.timelines.durations import day_of, every_of, versions_of
 from kshell.spark.gold.timelines.partition_versions import KEYS, SPANS, rows_before
 from kshell.spark.tables.expectations import at_least, key
-from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable, Tables
+from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable
 from kshell.tables.declaration import Field
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -42,50 +36,40 @@ FIELDS = (
     Field("recoveringMs", "int64", "how long it was RECOVERING from then on; null if never"),
 )
 
-
-_IS_ELECTED = "leader >= 0 and previous is not null and previous.leader <> leader"
-_BY_STATE = f"{_IS_ELECTED} and leaderRecoveryState = 'RECOVERING'"
+_IS_ELECTED = "leader >= 0 AND previous IS NOT NULL AND previous.leader <> leader"
+_BY_STATE = f"{_IS_ELECTED} AND leaderRecoveryState = 'RECOVERING'"
 _BY_ISR = (
-    f"{_IS_ELECTED} and not array_contains(previous.isr, leader) and not array_contains(previous.elr, leader)"
-    " and isr = array(leader) and replicas = previous.replicas"
+    f"{_IS_ELECTED} AND NOT array_contains(previous.isr, leader) AND NOT array_contains(previous.elr, leader)"
+    " AND isr = array(leader) AND replicas = previous.replicas"
 )
 """SQL: the two kinds of evidence that an election was unclean, as the column ``evidence`` explains them."""
-_HEALED_UNTIL = "if(healed is not null, healed.latestMsAtBegin, if(last is null, overMs, last.overMs))"
+_HEALED_UNTIL = "if(healed IS NOT NULL, healed.latestMsAtBegin, if(last IS NULL, overMs, last.overMs))"
 """SQL: ``untilMs`` of an election that needs recovery: when it recovered, else when the partition was deleted."""
-
-
-def unclean_elections(tables: Tables) -> DataFrame:
-    """List the elections whose leader may lack acknowledged records."""
-    window = versions_of(KEYS)
-    # In descending order: Spark reads a window's frame once if it grows, but again for every row if it shrinks.
-    later = rows_before(f"{window[:-1]} desc)")
-    healed = "if(leaderRecoveryState <> 'RECOVERING', struct(validFromMs, beginMs, latestMsAtBegin), null)"
-    some = tables[SPANS.name].selectExpr("*", f"({_BY_STATE}) or ({_BY_ISR}) as isFound")
-    # Few partitions have unclean elections: the windows below are computed for these only.
-    few = some.selectExpr("*", f"bool_or(isFound) over {every_of(KEYS)} as hasAny").where("hasAny")
-    versions = few.selectExpr(
-        "*",
-        f"last({healed}, true) over {later} as healed",
-        f"first(struct(endMs, overMs)) over {later} as last",
-        f"last(if(leader >= 0, endMs, null), true) over {rows_before(window)} as lostMs",
-        f"first(beginMs) over {window} as madeMs",
-    )
-    elections = versions.where("isFound").selectExpr(
-        "*",
-        "validFromOffset as offset",
-        "validFromMs as ms",
-        f"{day_of('validFromMs')} as day",
-        f"if({_BY_STATE}, 'recovery-state', 'isr') as evidence",
-        "lastLeader as previousLeader",
-        "previous.isr as previousIsr",
-        "previous.elr as previousElr",
-        "if(previous.leader < 0, beginMs - coalesce(lostMs, madeMs), 0L) as leaderlessMs",
-        "if(leaderRecoveryState = 'RECOVERING', healed.validFromMs, null) as recoveredMs",
-        "if(leaderRecoveryState = 'RECOVERING', coalesce(healed.beginMs, last.endMs, endMs) - beginMs, null)"
-        " as recoveringMs",
-        f"if(leaderRecoveryState = 'RECOVERING', {_HEALED_UNTIL}, latestMsAtBegin) as untilMs",
-    )
-    return aggregates.typed_with_until(elections, FIELDS)
+_WINDOW = versions_of(KEYS)
+_LATER = rows_before(f"{_WINDOW[:-1]} DESC)")
+"""In descending order: Spark reads a window's frame once if it grows, but again for every row if it shrinks."""
+_QUERY = f"""
+WITH few AS (
+  -- few partitions have unclean elections: the windows below are computed for these only
+  SELECT *, bool_or(isFound) OVER {every_of(KEYS)} AS hasAny
+  FROM (SELECT *, ({_BY_STATE}) OR ({_BY_ISR}) AS isFound FROM {{{SPANS.name}}})
+),
+versions AS (
+  SELECT *,
+    last(if(leaderRecoveryState <> 'RECOVERING', struct(validFromMs, beginMs, latestMsAtBegin), NULL), true)
+      OVER {_LATER} AS healed,
+    first(struct(endMs, overMs)) OVER {_LATER} AS last,
+    last(if(leader >= 0, endMs, NULL), true) OVER {rows_before(_WINDOW)} AS lostMs,
+    first(beginMs) OVER {_WINDOW} AS madeMs
+  FROM few WHERE hasAny
+)
+SELECT *, validFromOffset AS offset, validFromMs AS ms, {day_of("validFromMs")} AS day,
+  if({_BY_STATE}, 'recovery-state', 'isr') AS evidence, lastLeader AS previousLeader, previous.isr AS previousIsr,
+  previous.elr AS previousElr, if(previous.leader < 0, beginMs - coalesce(lostMs, madeMs), 0L) AS leaderlessMs,
+  if(leaderRecoveryState = 'RECOVERING', healed.validFromMs, NULL) AS recoveredMs,
+  if(leaderRecoveryState = 'RECOVERING', coalesce(healed.beginMs, last.endMs, endMs) - beginMs, NULL) AS recoveringMs,
+  if(leaderRecoveryState = 'RECOVERING', {_HEALED_UNTIL}, latestMsAtBegin) AS untilMs
+FROM versions WHERE isFound"""
 
 
 GOLD = GoldTable(
@@ -93,7 +77,7 @@ GOLD = GoldTable(
     "elections of leaders that were not in sync: acknowledged records may be lost",
     FIELDS,
     ("partitions", "clusters"),
-    unclean_elections,
+    _QUERY,
     final_by=DAY,
     shares=(SPANS,),
     expect=(

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from itertools import count, takewhile
-from typing import TYPE_CHECKING
 
 from kshell.metadata.metadata_version import FEATURE, KRAFT_FEATURE, version_name
-from kshell.spark.gold.timelines import aggregates
-from kshell.spark.gold.timelines.changes import bases, changes, with_found
+from kshell.spark.gold.timelines.changes import BASES, changes, with_found
 from kshell.spark.gold.timelines.durations import day_of, versions_of
 from kshell.spark.tables.expectations import at_least, key
-from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
+from kshell.spark.tables.gold_table import CLUSTER, GoldTable
 from kshell.tables.declaration import Field
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 FIELDS = (
     CLUSTER,
@@ -35,71 +30,44 @@ FIELDS = (
     Field("heldMs", "int64", "how long the level before had held; null if there was none"),
 )
 
-
-def upgrades(tables: Tables) -> DataFrame:
-    """List the changes of finalized features, metadata.version and kraft.version."""
-    levels = (
-        tables["features"]
-        .where(f"name <> '{KRAFT_FEATURE}'")
-        .selectExpr(
-            "clusterId", "name", "level", "validFromOffset", "validFromMs", "validToOffset", "validToMs", "isCurrent"
-        )
-    )
-    changed = changes(
-        levels.unionByName(_kraft_versions(tables["control_records"])), ("name",), ("level",), tables["clusters"]
-    )
-    change = (
-        "case when plainChange = 'added' then 'first' when plainChange <> 'changed' then plainChange"
-        " when new.level < old.level then 'downgrade' else 'upgrade' end as change"
-    )
-    with_levels = (
-        with_found(changed, tables["control_records"])
-        .where("not (old.level <=> new.level)")
-        .withColumnRenamed("change", "plainChange")
-        .selectExpr(
-            "*",
-            change,
-            "name as feature",
-            f"{day_of('ms')} as day",
-            "old.level as oldLevel",
-            "new.level as newLevel",
-            f"{_name('old.level')} as oldName",
-            f"{_name('new.level')} as newName",
-        )
-    )
-    return aggregates.typed(with_levels, FIELDS)
+_NAMES = ", ".join(f"'{name}'" for name in takewhile(lambda name: "-IV" in name, map(version_name, count(1))))
 
 
 def _name(level: str) -> str:
     """SQL: the name of a level of metadata.version (``3.9-IV0``); null for other features."""
-    names = ", ".join(f"'{name}'" for name in takewhile(lambda name: "-IV" in name, map(version_name, count(1))))
     return (
-        f"if(name = '{FEATURE}', coalesce(get(array({names}), {level} - 1), concat('unknown level ', {level})), null)"
+        f"if(name = '{FEATURE}', coalesce(get(array({_NAMES}), {level} - 1), concat('unknown level ', {level})), NULL)"
     )
 
 
-def _kraft_versions(records: DataFrame) -> DataFrame:
-    """Return the levels of kraft.version, which are in control records, as versions like those of other features."""
-    levels = (
-        records.where("type = 'KRAFT_VERSION' and reason is null")
-        .select("clusterId", "file", "isSnapshot", "offset", "timestampMs", "data")
-        .join(bases(records).withColumnRenamed("offset", "baseOffset"), ["clusterId", "file"], "left")
-        .where("not isSnapshot or baseOffset is not null")
-        .selectExpr(
-            "clusterId",
-            f"'{KRAFT_FEATURE}' as name",
-            "cast(get_json_object(data, '$.kRaftVersion') as smallint) as level",
-            "if(isSnapshot, baseOffset, offset) as validFromOffset",
-            "if(isSnapshot, baseMs, timestampMs) as validFromMs",
-        )
-        .distinct()
+_WINDOW = versions_of(("name",))
+_LEVELS = f"""(
+    SELECT clusterId, name, level, validFromOffset, validFromMs, validToOffset, validToMs, isCurrent
+    FROM {{features}} WHERE name <> '{KRAFT_FEATURE}'
+    UNION ALL
+    -- levels of kraft.version are in control records: these are its versions
+    SELECT clusterId, name, level, validFromOffset, validFromMs, lead(validFromOffset) OVER {_WINDOW},
+      lead(validFromMs) OVER {_WINDOW}, lead(validFromOffset) OVER {_WINDOW} IS NULL
+    FROM (
+      SELECT *, lag(level) OVER {_WINDOW} <=> level AS isSame
+      FROM (
+        SELECT DISTINCT clusterId, '{KRAFT_FEATURE}' AS name,
+          cast(get_json_object(data, '$.kRaftVersion') AS smallint) AS level,
+          if(isSnapshot, bases.offset, records.offset) AS validFromOffset,
+          if(isSnapshot, baseMs, timestampMs) AS validFromMs
+        FROM {{control_records}} AS records LEFT JOIN ({BASES}) AS bases USING (clusterId, file)
+        WHERE type = 'KRAFT_VERSION' AND reason IS NULL AND (NOT isSnapshot OR bases.offset IS NOT NULL)
+      )
     )
-    window = versions_of(("name",))
-    changed = levels.selectExpr("*", f"lag(level) over {window} <=> level as isSame").where("not isSame").drop("isSame")
-    ended = changed.selectExpr(
-        "*", f"lead(validFromOffset) over {window} as validToOffset", f"lead(validFromMs) over {window} as validToMs"
-    )
-    return ended.selectExpr("*", "validToOffset is null as isCurrent")
+    WHERE NOT isSame
+  )"""
+_QUERY = f"""
+SELECT * EXCEPT (change), name AS feature, {day_of("ms")} AS day, old.level AS oldLevel, new.level AS newLevel,
+  {_name("old.level")} AS oldName, {_name("new.level")} AS newName,
+  CASE WHEN change = 'added' THEN 'first' WHEN change <> 'changed' THEN change
+    WHEN new.level < old.level THEN 'downgrade' ELSE 'upgrade' END AS change
+FROM ({with_found(changes(_LEVELS, ("name",), ("level",)))})
+WHERE NOT (old.level <=> new.level)"""
 
 
 GOLD = GoldTable(
@@ -107,6 +75,6 @@ GOLD = GoldTable(
     "changes of features: metadata.version by name, kraft.version, others",
     FIELDS,
     ("features", "control_records", "clusters"),
-    upgrades,
+    _QUERY,
     expect=(*key("clusterId", "offset", "feature"), *at_least(0, "heldMs")),
 )

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, cast
 from pyspark.sql import functions as fn
 
 from kshell.spark.gold.timelines.durations import LAST_MS
-from kshell.spark.gold.timelines.retained_versions import is_late, retained_versions
+from kshell.spark.gold.timelines.retained_versions import RETAINED, is_late
 from kshell.spark.steps.finalization import Horizon, begin_of, together
 from kshell.spark.tables.catalog import CLOSED, CLUSTERS, CURRENT, IS_FINAL, RECORDS
-from kshell.spark.tables.gold_table import DAY, MONTH, PARTITIONS_RETAINED, GoldTable, Shared
+from kshell.spark.tables.gold_table import DAY, MONTH, PARTITIONS_RETAINED, GoldTable, Shared, queried
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -68,10 +68,10 @@ class GoldLayer:
     def retain(self) -> int:
         """Write the ended versions of partitions that later steps need; return how many rows were written."""
         moved = [name for name, span in self._horizons.items() if span.since != span.until]
-        mine = self._versions[DAY].where(fn.col("clusterId").isin(moved))
-        return (
-            self._warehouse.replace(PARTITIONS_RETAINED, retained_versions(mine, self._until()), moved) if moved else 0
-        )
+        if not moved:
+            return 0
+        mine = self._versions[DAY].where(fn.col("clusterId").isin(moved)).withColumn("settledMs", self._until())
+        return self._warehouse.replace(PARTITIONS_RETAINED, queried(RETAINED, {_PARTITIONS: mine}), moved)
 
     def _since(self, period: str, always: int) -> Column:
         """Return a column: the time from which a cluster's rows are not final; ``always`` if all are recomputed."""

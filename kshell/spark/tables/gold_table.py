@@ -1,10 +1,11 @@
-"""How a gold table is declared: its columns, the tables that it is computed from, and the function that computes it."""
+"""How a gold table is declared: its columns, the tables that it is computed from, and the query that computes it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from kshell.spark.schemas import spark_columns
 from kshell.spark.tables.expectations import Expectations
 from kshell.tables.declaration import Field
 
@@ -23,6 +24,20 @@ IS_FINAL = Field(
     "isFinal", "boolean", "whether steps leave the row as it is, unless one makes all rows of its cluster anew"
 )
 """The last column of a table whose rows become final."""
+_UNTIL = Field("untilMs", "int64", "the time from which on the row is final")
+TOMORROW = "unix_millis(current_timestamp()) + 86400000L"
+"""SQL: a day from now, by Spark's clock."""
+_OF_CLUSTERS = {"tomorrowMs": TOMORROW, "sinceMs": "0L"}
+"""Column that queries find in ``clusters`` -> its value where the step does not set it."""
+
+
+def queried(query: str, tables: Tables) -> DataFrame:
+    """Run SQL that reads tables as ``{name}``."""
+    if "clusters" in tables:
+        clusters = tables["clusters"]
+        added = (f"{value} AS {name}" for name, value in _OF_CLUSTERS.items() if name not in clusters.columns)
+        tables = {**tables, "clusters": clusters.selectExpr("*", *added)}
+    return next(iter(tables.values())).sparkSession.sql(query, None, **tables)
 
 
 class Shared(NamedTuple):
@@ -33,20 +48,26 @@ class Shared(NamedTuple):
 
     name: str
     needs: tuple[str, ...]
-    make: Callable[[Tables], DataFrame]
+    query: str
     final_by: str
+
+    def make(self, tables: Tables) -> DataFrame:
+        """Compute the rows."""
+        return queried(self.query, {need: tables[need] for need in self.needs})
 
 
 class GoldTable(NamedTuple):
-    """A gold table. ``make`` computes its rows, a DataFrame, from the tables in ``needs`` and what it ``shares``.
+    """A gold table. ``query`` is SQL that returns at least the columns ``fields``. It reads the tables in ``needs``,
+    and what it ``shares``, as ``{name}``.
 
     The tables in ``needs`` may be of bronze, silver or gold. The rows of a cluster depend on that cluster's rows only,
-    so ``make`` may be given the rows of some clusters; with ``is_fleet`` it must be given the rows of all.
+    so the query may be given the rows of some clusters; with ``is_fleet`` it must be given the rows of all. The table
+    ``clusters`` has a column ``tomorrowMs`` besides its own: nothing lasts longer than until then.
 
     ``final_by`` is ``None``, ``DAY`` or ``MONTH``. If it is set, rows become final, and a step need not compute them
-    again. ``make`` then returns an additional column ``untilMs``: the row is final once no record with a time up to
-    that millisecond can come any more; null: not known yet. For a day from which rows are not final, ``make`` may be
-    given only a part of its inputs, and must compute the same rows from that day on:
+    again. The query then returns an additional column ``untilMs``: the row is final once no record with a time up to
+    that millisecond can come any more; null: not known yet. For a day from which rows are not final, the query may be
+    given only a part of its inputs, and must return the same rows from that day on:
 
     * ``partitions``: the versions that are late by that day or, with ``MONTH``, by the start of its month
       (:func:`~kshell.spark.gold.timelines.retained_versions.is_late`); with ``DAY`` also the retained versions.
@@ -59,11 +80,18 @@ class GoldTable(NamedTuple):
     summary: str
     fields: tuple[Field, ...]
     needs: tuple[str, ...]
-    make: Callable[[Tables], DataFrame]
+    query: str
     is_fleet: bool = False
     final_by: str | None = None
     shares: tuple[Shared, ...] = ()
     expect: Expectations = ()
+
+    def make(self, tables: Tables) -> DataFrame:
+        """Compute the rows from what the table needs and shares, with the declared columns in their order and types."""
+        fields = (*self.fields, _UNTIL) if self.final_by else self.fields
+        columns = (f"cast(`{name}` AS {kind}) AS `{name}`" for name, kind in spark_columns(fields))
+        names = (*self.needs, *(shared.name for shared in self.shares))
+        return queried(f"SELECT {', '.join(columns)} FROM ({self.query})", {name: tables[name] for name in names})
 
     def made_of(self, tables: Tables) -> DataFrame:
         """Compute the rows from ``needs`` alone; what the table shares is computed from ``tables``, too."""

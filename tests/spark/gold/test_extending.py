@@ -25,21 +25,15 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 CONFIG_KEYS = '''
 """The table ``config_keys``: how many configs a resource has ever had."""
 
-from kshell.spark.gold.timelines import aggregates
 from kshell.spark.tables.expectations import key
 from kshell.spark.tables.gold_table import CLUSTER, GoldTable
 from kshell.tables.declaration import Field
 
 FIELDS = (CLUSTER, Field("resourceName", "string", "the resource's name"), Field("keys", "int64", "how many"))
-
-
-def config_keys(tables):
-    counted = tables["configs"].groupBy("clusterId", "resourceName").agg({"name": "count"})
-    return aggregates.typed(counted.withColumnRenamed("count(name)", "keys"), FIELDS)
-
+QUERY = "SELECT clusterId, resourceName, count(*) AS keys FROM {configs} GROUP BY resourceName, clusterId"
 
 GOLD = GoldTable(
-    "config_keys", "how many configs a resource has ever had", FIELDS, ("configs",), config_keys,
+    "config_keys", "how many configs a resource has ever had", FIELDS, ("configs",), QUERY,
     expect=key("clusterId", "resourceName"),
 )
 '''

@@ -2,64 +2,48 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kshell.spark.gold.timelines.aggregates import grouped
-from kshell.spark.gold.timelines.durations import DAY_MS, timed, versions_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from kshell.spark.gold.timelines.durations import DAY_MS, by_keys, timed, versions_of
 
 OF_A_BROKER = versions_of(("broker",))
-"""SQL: the window over the versions of one broker, by offset; for the rows of :func:`with_states_and_sessions`."""
-IS_FENCING = "fenced and not previous.fenced and previous.session = session"
-"""SQL: whether a version of :func:`with_states_and_sessions` began with the fencing of a broker that was not fenced."""
+"""SQL: the window over the versions of one broker, by offset; for the rows of :data:`BROKER_VERSIONS`."""
+IS_FENCING = "fenced AND NOT previous.fenced AND previous.session = session"
+"""SQL: whether a version of :data:`BROKER_VERSIONS` began with the fencing of a broker that was not fenced."""
 
+_PLAIN = """(
+    SELECT clusterId, id AS broker, epoch, fenced, inControlledShutdown, rack, incarnationId, validFromOffset,
+      validFromMs, validToOffset, validToMs
+    FROM {brokers}
+  )"""
+_OF_A_SESSION = versions_of(("broker", "session"))
+BROKER_VERSIONS = f"""
+  SELECT * EXCEPT (before, wasUnfenced),
+    CASE WHEN fenced AND NOT wasUnfenced THEN 'registered' WHEN fenced THEN 'fenced'
+      WHEN inControlledShutdown THEN 'controlled-shutdown' ELSE 'unfenced' END AS state
+  FROM (
+    SELECT *, bool_or(NOT fenced) OVER {_OF_A_SESSION} AS wasUnfenced,
+      lag(struct(fenced, session)) OVER {OF_A_BROKER} AS previous
+    FROM (
+      SELECT *, sum(if(before.validToOffset = validFromOffset AND before.epoch = epoch, 0, 1)) OVER {OF_A_BROKER}
+        AS session
+      FROM (
+        SELECT *, lag(struct(epoch, validToOffset)) OVER {OF_A_BROKER} AS before,
+          lead(struct(validFromOffset, validFromMs)) OVER {OF_A_BROKER} AS following
+        FROM ({timed(_PLAIN, ("broker",))})
+      )
+    )
+  )"""
+"""SQL: the versions of brokers with spans (:mod:`.durations`), ``session`` (the number of the registration, from 1),
+``state`` (registered, unfenced, controlled-shutdown, fenced), and parts of the version before (``previous``: fenced,
+session) and after (``following``: validFromOffset, validFromMs), even if there is a gap between them. Reads
+``{brokers}`` and ``{clusters}``."""
 
-def with_states_and_sessions(brokers: DataFrame, clusters: DataFrame) -> DataFrame:
-    """Return the versions of brokers with spans (:mod:`.durations`), ``session`` (the number of the registration, from
-    1), ``state`` (registered, unfenced, controlled-shutdown, fenced), and parts of the version before (``previous``:
-    fenced, session) and after (``following``: validFromOffset, validFromMs), even if there is a gap between them.
-    """
-    window = versions_of(("id",))
-    versions = brokers.select(
-        "clusterId",
-        "id",
-        "epoch",
-        "fenced",
-        "inControlledShutdown",
-        "rack",
-        "incarnationId",
-        "validFromOffset",
-        "validFromMs",
-        "validToOffset",
-        "validToMs",
-    )
-    beside = timed(versions, ("id",), clusters).selectExpr(
-        "*",
-        f"lag(struct(epoch, validToOffset)) over {window} as before",
-        f"lead(struct(validFromOffset, validFromMs)) over {window} as following",
-    )
-    is_same = "before.validToOffset = validFromOffset and before.epoch = epoch"
-    sessions = beside.selectExpr("*", f"sum(if({is_same}, 0, 1)) over {window} as session")
-    of_session = versions_of(("id", "session"))
-    with_neighbours = sessions.selectExpr(
-        "*",
-        f"bool_or(not fenced) over {of_session} as wasUnfenced",
-        f"lag(struct(fenced, session)) over {window} as previous",
-    )
-    state = (
-        "case when fenced and not wasUnfenced then 'registered' when fenced then 'fenced'"
-        " when inControlledShutdown then 'controlled-shutdown' else 'unfenced' end as state"
-    )
-    return with_neighbours.selectExpr("*", state).drop("before", "wasUnfenced").withColumnRenamed("id", "broker")
-
-
-def racks_by_day(brokers: DataFrame, clusters: DataFrame) -> DataFrame:
-    """Return one row per day (``dayNumber``: days since 1970) and ``broker`` that was registered at any time of it,
-    with its ``rack`` by the last version on that day.
-    """
-    versions = brokers.select("clusterId", "id", "rack", "validFromOffset", "validFromMs", "validToMs")
-    days = f"explode(sequence(beginMs div {DAY_MS}, greatest(beginMs, endMs - 1) div {DAY_MS})) as dayNumber"
-    each = timed(versions, ("id",), clusters).selectExpr("clusterId", days, "id as broker", "rack", "validFromOffset")
-    return grouped(each, ["clusterId", "dayNumber", "broker"], rack="max_by(rack, validFromOffset)")
+_RACKS = "(SELECT clusterId, id AS broker, rack, validFromOffset, validFromMs, validToMs FROM {brokers})"
+RACKS_BY_DAY = f"""
+  SELECT clusterId, dayNumber, broker, max_by(rack, validFromOffset) AS rack
+  FROM (
+    SELECT *, explode(sequence(beginMs div {DAY_MS}, greatest(beginMs, endMs - 1) div {DAY_MS})) AS dayNumber
+    FROM ({timed(_RACKS, ("broker",))})
+  )
+  GROUP BY {by_keys(("clusterId", "dayNumber", "broker"))}"""
+"""SQL: one row per day (``dayNumber``: days since 1970) and ``broker`` that was registered at any time of it, with its
+``rack`` by the last version on that day. Reads ``{brokers}`` and ``{clusters}``."""

@@ -6,13 +6,9 @@ Rows name their comparison (the columns :data:`RESOURCE`) and the resource or br
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from kshell.spark.tables.gold_table import CLUSTER, Tables
+from kshell.spark.tables.gold_table import CLUSTER
 from kshell.tables.declaration import Field
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 RESOURCE = ("resource", "resourceType", "within", "scope")
 """Columns that identify a comparison, in the order to sort by. ``resource`` is the name that several clusters share
@@ -35,45 +31,38 @@ FIELDS = (
 )
 
 
-def values(configs: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """Return versions of ``configs`` with their comparison and member. ``columns``: further columns to keep."""
-    of_broker = "resourceType = 'BROKER' and resourceName <> ''"
-    return configs.where("resourceType <> 'BROKER_LOGGER'").selectExpr(
-        f"if({of_broker}, 'brokers', 'clusters') as scope",
-        f"if({of_broker}, clusterId, '') as within",
-        f"if({of_broker}, '', resourceName) as resource",
-        *("clusterId", "resourceType", "resourceName", "name", "value", *columns),
-    )
+def values(*columns: str, where: str = "true") -> str:
+    """SQL: versions of ``{configs}`` with their comparison and member. ``columns``: further columns to keep."""
+    of_broker = "resourceType = 'BROKER' AND resourceName <> ''"
+    return f"""
+  SELECT if({of_broker}, 'brokers', 'clusters') AS scope, if({of_broker}, clusterId, '') AS within,
+    if({of_broker}, '', resourceName) AS resource, clusterId, resourceType, resourceName, name, value{_more(columns)}
+  FROM {{configs}} WHERE resourceType <> 'BROKER_LOGGER' AND {where}"""
 
 
-def lives(tables: Tables, columns: Sequence[str]) -> DataFrame:
-    """Return the members of all comparisons: one row per version which shows that a member exists, with ``columns``.
+def _more(columns: Sequence[str]) -> str:
+    return "".join(f", {column}" for column in columns)
+
+
+def lives(*columns: str, where: str = "true") -> str:
+    """SQL: the members of all comparisons: one row per version which shows that a member exists, with ``columns``.
 
     A version of a topic shows the topic. A version of a broker shows the broker and, for the default of all brokers,
     its cluster. A resource of another type exists while any config of it is set.
     """
-    other_resources = tables["configs"].where("resourceType not in ('TOPIC', 'BROKER', 'BROKER_LOGGER')")
-    of_others = other_resources.selectExpr(
-        "'clusters' as scope",
-        "'' as within",
-        "resourceType",
-        "resourceName as resource",
-        "clusterId",
-        "resourceName",
-        *columns,
-    )
-    of_topics = tables["topics"].selectExpr(
-        "'clusters' as scope",
-        "'' as within",
-        "'TOPIC' as resourceType",
-        "name as resource",
-        "clusterId",
-        "name as resourceName",
-        *columns,
-    )
-    both = "struct('clusters' as scope, '' as within, '' as resourceName)"
-    both += ", struct('brokers' as scope, clusterId as within, cast(id as string) as resourceName)"
-    of_brokers = tables["brokers"].selectExpr(
-        "'BROKER' as resourceType", "'' as resource", "clusterId", f"inline(array({both}))", *columns
-    )
-    return of_topics.unionByName(of_others).unionByName(of_brokers)
+    more = _more(columns)
+    return f"""
+  SELECT 'clusters' AS scope, '' AS within, 'TOPIC' AS resourceType, name AS resource, clusterId,
+    name AS resourceName{more}
+  FROM {{topics}} WHERE {where}
+  UNION ALL
+  SELECT 'clusters', '', resourceType, resourceName, clusterId, resourceName{more}
+  FROM {{configs}} WHERE resourceType NOT IN ('TOPIC', 'BROKER', 'BROKER_LOGGER') AND {where}
+  UNION ALL
+  SELECT member.scope, member.within, 'BROKER', '', clusterId, member.resourceName{more}
+  FROM (
+    SELECT *, explode(array(
+      struct('clusters' AS scope, '' AS within, '' AS resourceName),
+      struct('brokers' AS scope, clusterId AS within, cast(id AS string) AS resourceName))) AS member
+    FROM {{brokers}} WHERE {where}
+  )"""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kshell.plots.theme import counted
-from kshell.spark.gold.timelines.durations import TOMORROW
 from kshell.spark.report.queries import in_cluster, top_rows, total_of
 from kshell.spark.report.section import (
     Answers,
@@ -17,6 +16,7 @@ from kshell.spark.report.section import (
     SectionTable,
     TableColumn,
 )
+from kshell.spark.tables.gold_table import TOMORROW
 
 _ROWS = 1500
 
