@@ -9,10 +9,12 @@ from __future__ import annotations
 import dataclasses
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kshell.engine.session import Session
+from kshell.protocol import framing
 from kshell.sources.directory.source import DirectorySource
 from tests.kafka import text
 from tests.leaves import printed
@@ -45,6 +47,23 @@ def test_there_are_directories() -> None:
 @pytest.mark.parametrize("directory", DIRECTORIES, ids=ident)
 def test_every_leaf(directory: Path) -> None:
     assert text.compare(expected(directory), lines(directory)) == []
+
+
+def test_every_leaf_of_what_patterns_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Snapshots of these directories are so small that no pattern would be compiled for them."""
+    monkeypatch.setattr(framing, "_SMALL", 1)
+    monkeypatch.setattr(framing, "_PATIENCE", 1)
+    runs = 0
+
+    def counted(*parts: Any) -> framing.TopicRun:
+        nonlocal runs
+        runs += 1
+        return framing.TopicRun(*parts[0])
+
+    monkeypatch.setattr(framing, "_new_topic_run", counted)
+    for directory in DIRECTORIES:
+        assert text.compare(expected(directory), lines(directory)) == [], ident(directory)
+    assert runs > 50
 
 
 def snapshots(directory: Path) -> list[Path]:

@@ -33,7 +33,9 @@ def run(session: Session, args: GrepArguments) -> Result:
     pattern = re.escape(args.pattern) if args.fixed_strings else args.pattern
     search = bounded(regex(f"(?i:{pattern})" if args.ignore_case else pattern))
     starts = [hit for where in args.path or ["."] for hit in session.find(where)]
-    leaves = ((segments, node) for start in starts for segments, node in walk(*start) if isinstance(node, Leaf))
+    leaves = (
+        (segments, node) for start in starts for segments, node in walk(*start, values=True) if isinstance(node, Leaf)
+    )
     if args.files_with_matches:
         columns = typed("path:string", wide="type:string")
         rows = _paths(leaves, search, invert=args.invert_match)

@@ -105,14 +105,10 @@ class Filer:
     def __init__(self, make: Callable[[], KeyReader], declared: LatestByKey, addresses: KeyedAddresses) -> None:
         self._make = make
         """Makes the reader of keys, when the first record comes: most logs have records of few types."""
-        self._read: KeyReader = self._read_first
+        self._read: KeyReader | None = None
         self._family = declared.family
         self._must_exist = declared.must_exist
         self._addresses = addresses
-
-    def _read_first(self, region: Buffer, start: int, end: int) -> tuple[bytes, bytes, bool] | None:
-        self._read = self._make()
-        return self._read(region, start, end)
 
     def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
         """Let the record wait in place of an earlier one of its key.
@@ -121,6 +117,8 @@ class Filer:
             ``False`` if its key cannot be read, or if it removes a value that must exist but does not: then it must be
             replayed, after the waiting records of its family.
         """
+        if self._read is None:
+            self._read = self._make()
         parts = self._read(region, start, end)
         if parts is None:
             return False
@@ -346,10 +344,11 @@ class _NewTopic(NamedTuple):
 
 
 class NewTopics:
-    """Topics that were created since the last image, and wait for the next one: most that go before it, cost little.
+    """Topics that were created since the last image, and wait for the next one.
 
-    A topic whose id or name another one has does not wait, so it does not matter when those that wait are created.
-    Records of their partitions are filed as for any topic: ``filed`` has their addresses, too.
+    One that is removed before that is never created. A topic whose id or name another one has does not wait, so it does
+    not matter when those that wait are created. Records of their partitions are filed as for any topic: ``filed`` has
+    their addresses, too.
 
     Until :meth:`apply`, the delta's tables lack the topics that wait. It must be called before anything else reads or
     writes topics or their names (the replay does so for the types in ``_OF_TOPICS``).
@@ -364,11 +363,16 @@ class NewTopics:
         self._latest = latest
         self._waiting: dict[bytes, _NewTopic] = {}
         self._names: set[bytes] = set()
+
+    def filers(self) -> dict[bytes, RecordFiler]:
+        """Make the filers of TopicRecord and RemoveTopicRecord, by the first bytes of a value.
+
+        They refer to this object. If it referred to them, too, the log's bytes would stay in memory after
+        :meth:`Replayer.release`: one-shots run without the collector of cycles.
+        """
         creating, removing = _topic_key_readers()
-        self.filers: dict[bytes, RecordFiler] = {}
-        """The first bytes of a value -> the filer of TopicRecord or RemoveTopicRecord."""
-        self.filers |= {head: _TopicFiler(read, self) for head, read in creating.items()}
-        self.filers |= {head: _RemovalFiler(read, self) for head, read in removing.items()}
+        made: dict[bytes, RecordFiler] = {head: _TopicFiler(read, self) for head, read in creating.items()}
+        return made | {head: _RemovalFiler(read, self) for head, read in removing.items()}
 
     def add(self, name: bytes, topic_id: bytes, address: int, delta: Delta) -> bool:
         """Let a topic wait; return ``False`` if another one has its id or its name."""
@@ -416,6 +420,7 @@ class NewTopics:
 
 
 def _text(name: bytes) -> str:
+    """The text of a name as records have it: those that wait are so short that their length takes one byte."""
     return name[1:].decode("utf-8", "surrogateescape")
 
 

@@ -59,6 +59,7 @@ _NO_OP = bytes((1, 20, 0, 0))
 _OF_BROKERS = (0, 1, 7, 8, 17)
 """Api keys of the records that change a broker's registration."""
 _OF_TOPICS = (TOPIC.api_key, PARTITION, PARTITION_CHANGE, REMOVE_TOPIC.api_key, CLEAR_ELR)
+"""Api keys of the records whose replay looks up a topic or a topic's name: topics that wait must be there by then."""
 _NEVER = 1 << 63
 """An offset after every other one."""
 MALFORMED, NEWER, SKIPPED = "malformed", "newer", "skipped"
@@ -145,9 +146,6 @@ class Replayer:
     def __init__(
         self, base: Image = EMPTY, *, until: int | None = None, start: int = 0, framer: Framer | None = None
     ) -> None:
-        self.log = RecordLog(start)
-        """The records of the log that were replayed so far, from offset ``start`` on."""
-        self.changes = PartitionChanges(self.log)
         self._delta = Delta(base)
         self._provenance = base.provenance
         self._until = until
@@ -163,18 +161,26 @@ class Replayer:
         self._latest = LatestRecords()
         self._registrations = Registrations()
         self._filed: AddressesByTopic = {}
-        self._topics = NewTopics(self.log, self.changes, self._filed, self._latest)
         self._filers: dict[bytes, RecordFiler] = {}
         """The first bytes of a value -> the filer that may take records which begin with them, without decoding."""
         if not self.needs_every_state:
             self._filers |= self._latest.filers
             self._filers |= self._registrations.filers
-            self._filers |= self._topics.filers
+        self._begin_log(start)
         self.checkpoints: list[PassedCheckpoint] = []
         """The snapshots inside the log that the replay has passed and compared."""
         self.problems = Problems()
         """Records that were not applied. It may grow after loading: partitions of a snapshot are decoded on demand."""
         self._report = _reporter(self.problems)
+
+    def _begin_log(self, start: int) -> None:
+        """Let all that holds bytes of the log hold those of a new one, which begins at the offset ``start``."""
+        self.log = RecordLog(start)
+        """The records of the log that were replayed so far, from offset ``start`` on."""
+        self.changes = PartitionChanges(self.log)
+        self._topics = NewTopics(self.log, self.changes, self._filed, self._latest)
+        if not self.needs_every_state:
+            self._filers |= self._topics.filers()
 
     def image(self) -> Image:
         """Return the image so far, without the records of an open transaction. Further replay does not change it."""
@@ -203,11 +209,7 @@ class Replayer:
             if isinstance(recorded, RecordedTopic) and recorded.records.log is self.log:
                 self._delta.table(TOPICS)[topic.id] = recorded.decoded()
         self._filed.clear()
-        self.log = RecordLog(self.log.end)
-        self.changes = PartitionChanges(self.log)
-        self._topics = NewTopics(self.log, self.changes, self._filed, self._latest)
-        if not self.needs_every_state:
-            self._filers |= self._topics.filers
+        self._begin_log(self.log.end)
         # A delta knows the image that it was made from, whose topics hold the bytes.
         self._delta = Delta(self._delta.apply(self._provenance))
 

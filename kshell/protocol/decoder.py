@@ -168,7 +168,7 @@ def _tag(buf: bytes, pos: int) -> tuple[int, int, int]:
         tag, pos = read_uvarint(buf, pos)
         size, pos = read_uvarint(buf, pos)
     if pos + size > len(buf):
-        _fits(buf, pos, size, 1)
+        raise DecodeError(f"tagged field {tag} of {size} bytes runs past the end", pos)
     return tag, pos + size, pos
 
 

@@ -153,8 +153,7 @@ class Framer:
     """Finds the records of batches; one object for all batches of a log, because it remembers the shapes of records.
 
     ``patience``: how many partition records are framed one by one before new shapes are compiled into the patterns,
-    which takes a millisecond or more. By default none are compiled for a snapshot with fewer than :data:`_SMALL`
-    partition records: it does not need them, and :meth:`checked` then sees the offset delta of each partition record.
+    which takes a millisecond or more. By default a framer that sees fewer than :data:`_SMALL` of them compiles none.
     """
 
     def __init__(self, patience: int | None = None) -> None:
@@ -176,14 +175,18 @@ class Framer:
 
         Records inside a run are not visited, because that would cost what runs save: a record after a run only has to
         have a higher delta than the run's first one. The last record of the batch must have the delta ``last``.
+        A topic's partition records count as one run with its TopicRecord, also where they are framed one by one: the
+        verdict must not depend on which patterns there are already.
         """
-        due, run = 0, None
+        due, run, before = 0, None, None
         for framed in self.frame(buf, start, end):
             delta = framed.delta
-            if delta < due or (run is None and delta != due):
-                raise DecodeError(f"a record claims offset delta {delta}, {due} was expected", framed.start)
-            due = delta + 1
+            if before is None or not isinstance(framed, PartitionRun) or framed.topic_id != _topic_id(buf, before):
+                if delta < due or (run is None and delta != due):
+                    raise DecodeError(f"a record claims offset delta {delta}, {due} was expected", framed.start)
+                due = delta + 1
             run = framed if isinstance(framed, _RUNS) and framed.start < framed.end else None
+            before = framed
             yield framed
         is_complete = due == last + 1 if run is None else self._ends_with(buf, run.start, run.end, last)
         if not is_complete:
@@ -298,6 +301,15 @@ class Framer:
         The shapes that were noted last come first: they have large offset deltas, as most records of a large batch.
         """
         return b"|".join(reversed(self._partitions)).replace(_BACK, b"\\%d" % group)
+
+
+def _topic_id(buf: Buffer, framed: Framed) -> bytes | None:
+    """The id of the topic that a TopicRecord or a run is of; ``None`` for any other record."""
+    if isinstance(framed, _RUNS):
+        return framed.topic_id
+    if isinstance(framed, KeyedRecord) or buf[framed.value : framed.value + _VALUE_HEADER_SIZE] != _TOPIC_HEADER:
+        return None
+    return bytes(buf[framed.value_end - 1 - _UUID : framed.value_end - 1])
 
 
 def _is_partition(buf: Buffer, record: RecordBounds) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.records import Undecoded
 from kshell.metadata.replay import Replayer
@@ -99,12 +101,13 @@ def test_a_partition_that_cannot_be_decoded_is_listed_once_when_it_is_looked_at(
     assert refused.reason == "leader recovery state 9 is not known"
 
 
-def test_offsets_that_jump_inside_a_run_are_listed_when_the_topic_is_opened() -> None:
+@pytest.mark.parametrize("patience", [1, 32, None])
+def test_offsets_that_jump_inside_a_run_are_listed_when_the_topic_is_opened(patience: int | None) -> None:
     records = [TOPIC, *(partition(number) for number in range(60))]
-    deltas = [*range(50), 51, *range(51, 61)]  # by then the records come in runs, which are not walked at load
+    deltas = [*range(50), 51, *range(51, 61)]
     body = b"".join(framed(one, delta) for one, delta in zip(records, deltas, strict=True))
     raw = write_batch([(None, b"")] * 61, base_offset=1, epoch=1, timestamp=TIME, compressed=body)
-    replayer = Replayer(framer=Framer(32))
+    replayer = Replayer(framer=Framer(patience))
     replayer.snapshot_batch(parsed(raw), "s.checkpoint")
     topic = replayer.image()["topics"][ID]
     assert replayer.problems == []
@@ -161,7 +164,7 @@ def test_a_scan_lists_offsets_that_jump_once() -> None:
     deltas = [*range(50), 51, *range(51, 61)]
     body = b"".join(framed(one, delta) for one, delta in zip(records, deltas, strict=True))
     raw = write_batch([(None, b"")] * 61, base_offset=1, epoch=1, timestamp=TIME, compressed=body)
-    replayer = Replayer(framer=Framer(32))
+    replayer = Replayer()
     replayer.snapshot_batch(parsed(raw), "s.checkpoint")
     topic = replayer.image()["topics"][ID]
     assert topic.count() == len(topic.scan()) == 60

@@ -298,6 +298,14 @@ def test_offsets_that_fall_behind_a_run_are_seen() -> None:
     assert not offsets_fit([], [], 0)
 
 
+@pytest.mark.parametrize("at", range(1, 6))
+def test_offsets_of_a_topics_partitions_are_left_to_who_reads_them(at: int) -> None:
+    """However many records were framed before: a snapshot is not damaged alone and sound after another one."""
+    deltas = list(range(7))
+    deltas[at] -= 1
+    assert offsets_fit([T1, *(partition(number, uuid(1)) for number in range(5)), N], deltas, 6)
+
+
 def test_odd_records_are_given_as_bytes() -> None:
     odd = b"\x10\x00\x00\x02\x02k\x02v\x00"  # offset delta 1, a key
     body = numbered([N], [0]) + odd + numbered([N], [2])
