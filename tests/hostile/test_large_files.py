@@ -14,7 +14,7 @@ from kshell.protocol.batches import MAX_BATCH
 from kshell.protocol.verify import Chain, LeaderEpochs, Torn, find_batch
 from kshell.sources.directory.ranges import FileWindows
 from tests.builders import LOG, batch, control_batch, leader_change, snapshot, uuid, value, write_log
-from tests.hostile.measured import ROOT, check, measured
+from tests.hostile.measured import MEMORY, ROOT, check, measured
 
 GIB = 1 << 30
 CHECKPOINT = "00000000000000000002-0000000001.checkpoint"
@@ -222,3 +222,19 @@ def test_a_file_that_is_cut_while_it_is_read_ends_where_it_was_cut(tmp_path: Pat
         chain = Chain(LeaderEpochs(), 0)
         assert len(list(chain.walk(windows, "f"))) == 2
         assert chain.torn is None
+
+
+def test_a_log_of_a_quarter_gigabyte_is_let_go_of_while_it_is_read(tmp_path: Path) -> None:
+    """One-shots run without the collector of cycles: a cycle that holds the log's bytes would keep all of them."""
+    made = [value("PARTITION", partitionId=number, topicId=uuid(1), replicas=[1, 2]) for number in range(100)]
+    changes = [value("PARTITION_CHANGE", partitionId=at % 100, topicId=uuid(1), isr=[1, 2]) for at in range(20_000)]
+    one = batch(changes)
+    log = write_log(tmp_path, batch([ORDERS, *made]))
+    with log.open("ab") as file:
+        for at in range(320):
+            file.write((101 + at * len(changes)).to_bytes(8, "big") + one[8:])  # the CRC does not cover the offset
+    assert log.stat().st_size > 250 << 20
+    took = measured("-d", str(tmp_path), "status")
+    check(took, 0, 1)
+    assert "100 partitions" in took.text
+    assert took.memory < MEMORY - 64
