@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kshell.tree.node import Directory, Leaf, Node
+from tests.builders import snapshot, uuid, value
 from tests.commands.shell import opened
 from tests.test_fixtures import DIRECTORIES, ident
 
@@ -24,9 +25,8 @@ def seen(path: str, node: Node) -> tuple[object, ...]:
     return path, type(node), node.is_directory, value, node.origin() if isinstance(node, Directory | Leaf) else None
 
 
-@pytest.mark.parametrize("values", [False, True])
-@pytest.mark.parametrize("directory", DIRECTORIES, ids=ident)
-def test_all_at_once_they_are_what_each_is(directory: Path, values: bool) -> None:
+def leaves_that_agree(directory: Path, *, values: bool) -> int:
+    """Compare all directories of a tree, and return the number of leaves."""
     left: list[tuple[str, Node]] = [("", opened(directory, show_secrets=True).root)]
     leaves = 0
     while left:
@@ -38,4 +38,20 @@ def test_all_at_once_they_are_what_each_is(directory: Path, values: bool) -> Non
         expected = [(f"{path}/{name}", child) for name, child in one_by_one(node)]
         assert [seen(*each) for each in found] == [seen(*each) for each in expected]
         left += found
-    assert leaves > 20
+    return leaves
+
+
+@pytest.mark.parametrize("values", [False, True])
+@pytest.mark.parametrize("directory", DIRECTORIES, ids=ident)
+def test_all_at_once_they_are_what_each_is(directory: Path, values: bool) -> None:
+    assert leaves_that_agree(directory, values=values) > 20
+
+
+@pytest.mark.parametrize("values", [False, True])
+def test_partitions_that_are_broken_or_there_twice(tmp_path: Path, values: bool) -> None:
+    known = {"topicId": uuid(1), "isr": [1], "leader": 1, "leaderEpoch": 0, "partitionEpoch": 0}
+    good, other = (value("PARTITION", partitionId=at, replicas=[1], **known) for at in (0, 7))
+    again = value("PARTITION", partitionId=0, replicas=[1, 2], **known)
+    records = [value("TOPIC", name="t", topicId=uuid(1)), good, other, other[:-1], again]
+    (tmp_path / "00000000000000000002-0000000001.checkpoint").write_bytes(snapshot(records))
+    assert leaves_that_agree(tmp_path, values=values) > 5

@@ -39,8 +39,7 @@ def create(delta: Delta, name: str, topic_id: Uuid, origin: Origin) -> Topic:
     if present is not None and present.name != name:
         raise ReplayError(f"the topic id {topic_id} is that of topic {present.name}")
     topics = delta.table(TOPICS)
-    if delta.touched is not None:
-        delta.touch(TOPICS, topic_id, name)
+    delta.touch(TOPICS, topic_id, name)
     delta.owns(TOPICS, topic_id)
     topic = topics[topic_id] = Topic(name, topic_id, origin)
     delta.table(NAMES)[name] = topic_id
