@@ -19,6 +19,7 @@ FIELDS = (
 )
 
 EVENTS = ("leaderChanges", "isrShrinks", "fencings")
+"""The columns that count something."""
 _NUMBER = f"{within('validFromMs')} div {HOUR_MS} AS hourNumber"
 _QUERY = f"""
 SELECT *, {hour("hourNumber")} AS hour, hourNumber * {HOUR_MS} AS hourMs, (hourNumber + 1) * {HOUR_MS} - 1 AS untilMs

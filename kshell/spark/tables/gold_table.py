@@ -58,7 +58,7 @@ class Shared(NamedTuple):
 
 class GoldTable(NamedTuple):
     """A gold table. ``query`` is SQL that returns at least the columns ``fields``. It reads the tables in ``needs``,
-    and what it ``shares``, as ``{name}``.
+    and what it ``shares``, as ``{name}``; any other brace is doubled.
 
     The tables in ``needs`` may be of bronze, silver or gold. The rows of a cluster depend on that cluster's rows only,
     so the query may be given the rows of some clusters; with ``is_fleet`` it must be given the rows of all. The table

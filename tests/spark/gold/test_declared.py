@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import string
 
 import pytest
 
@@ -28,6 +29,18 @@ def test_a_declaration_is_whole(name: str) -> None:
     assert set(table.needs) <= BRONZE | {*silver.tables(), *gold.tables()}
     assert not table.final_by or "clusters" in table.needs  # so that it goes on with every step that has records
     assert name not in table.needs or table.final_by
+
+
+@pytest.mark.parametrize("name", gold.tables())
+def test_a_query_reads_what_is_declared(name: str) -> None:
+    table = gold.tables()[name]
+    assert _read_by(table.query) <= {*table.needs, *(shared.name for shared in table.shares)}
+    for shared in table.shares:
+        assert _read_by(shared.query) == {*shared.needs} <= {*table.needs}
+
+
+def _read_by(query: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(query) if name is not None}
 
 
 def test_what_others_are_made_of_is_made_before() -> None:
