@@ -52,10 +52,10 @@ FIELDS = (
 
 
 _ACL = ("resourceType", "resourceName", "patternType", "principal", "host", "operation", "permissionType")
-_EVERYTHING = f"one.resourceName IN ('{WILDCARD}', '') OR one.resourceType = 'CLUSTER'"
+_EVERYTHING = f"entry.resourceName IN ('{WILDCARD}', '') OR entry.resourceType = 'CLUSTER'"
 _WIDE_OPEN = (
-    f"one.permissionType = 'ALLOW' AND one.principal = '{EVERYONE}' AND (one.operation = 'ALL' OR"
-    f" (({_EVERYTHING}) AND one.operation NOT IN ('DESCRIBE', 'DESCRIBE_CONFIGS')))"
+    f"entry.permissionType = 'ALLOW' AND entry.principal = '{EVERYONE}' AND (entry.operation = 'ALL' OR"
+    f" (({_EVERYTHING}) AND entry.operation NOT IN ('DESCRIBE', 'DESCRIBE_CONFIGS')))"
 )
 """SQL: whether an ACL is wide open, by the rule of the health check ``wideOpenAcl``."""
 
@@ -71,12 +71,12 @@ def _changes(
     changing: str = "",
     wide: str = "false",
 ) -> str:
-    """SQL: the rows of one kind, whose last values are ``one``; ``changing``: the value that can change."""
+    """SQL: the rows of one kind, whose last values are ``entry``; ``changing``: the value that can change."""
     both = [f"cast({side}.{changing} AS string)" if changing else "cast(NULL AS string)" for side in ("old", "new")]
     return f"""
   SELECT clusterId, offset, ms, '{kind}' AS kind, change, {named} AS id, {principal} AS principal, {said} AS said,
     {both[0]} AS oldValue, {both[1]} AS newValue, {wide} AS isWideOpen, heldMs, isCurrent
-  FROM (SELECT *, coalesce(new, old) AS one FROM ({changes(f"{{{table}}}", keys, values)}))"""
+  FROM (SELECT *, coalesce(new, old) AS entry FROM ({changes(f"{{{table}}}", keys, values)}))"""
 
 
 _ACLS = _changes(
@@ -85,9 +85,9 @@ _ACLS = _changes(
     ("id",),
     _ACL,
     "id",
-    "one.principal",
-    "concat(one.permissionType, ' ', one.principal, ' ', one.operation, ' on ', one.resourceType, ':',"
-    " one.resourceName, ' (', one.patternType, ') from ', one.host)",
+    "entry.principal",
+    "concat(entry.permissionType, ' ', entry.principal, ' ', entry.operation, ' on ', entry.resourceType, ':',"
+    " entry.resourceName, ' (', entry.patternType, ') from ', entry.host)",
     wide=f"coalesce({_WIDE_OPEN}, false)",
 )
 _QUOTAS = _changes(
@@ -96,7 +96,7 @@ _QUOTAS = _changes(
     ("name", "key"),
     ("user", "value"),
     "concat(name, ' ', key)",
-    "concat('User:', one.user)",
+    "concat('User:', entry.user)",
     "concat(key, if(new IS NULL, '', concat(' = ', cast(new.value AS string))), ' for ', name)",
     "value",
 )
@@ -116,8 +116,8 @@ _TOKENS = _changes(
     ("tokenId",),
     ("owner", "expiryTimestamp"),
     "tokenId",
-    "one.owner",
-    "concat('delegation token of ', one.owner)",
+    "entry.owner",
+    "concat('delegation token of ', entry.owner)",
     "expiryTimestamp",
 )
 _QUERY = f"""

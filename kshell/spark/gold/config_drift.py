@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kshell.spark.gold.timelines import config_comparison
-from kshell.spark.gold.timelines.config_comparison import MEMBER, RESOURCE
+from kshell.spark.gold.timelines.config_comparison import CONFIG_SQL, MEMBER_SQL, RESOURCE_SQL
 from kshell.spark.tables.expectations import at_least, not_null, ordered
 from kshell.spark.tables.gold_table import GoldTable
 from kshell.tables.declaration import Field
@@ -34,23 +34,22 @@ FIELDS = (
     Field("isUnusual", "boolean", "whether the value here is not the usual one"),
 )
 
-_RESOURCE, _MEMBER = ", ".join(RESOURCE), ", ".join((*RESOURCE, *MEMBER))
-_GROUP = f"{_RESOURCE}, name"
 _QUERY = f"""
 WITH configured AS ({config_comparison.values("validFromMs AS sinceMs", where="isCurrent")}
 ),
 members AS (SELECT DISTINCT * FROM ({config_comparison.lives(where="isCurrent")}
 )),
 names AS (
-  SELECT DISTINCT {_GROUP} FROM configured LEFT SEMI JOIN members USING ({_MEMBER})
+  SELECT DISTINCT {CONFIG_SQL} FROM configured LEFT SEMI JOIN members USING ({MEMBER_SQL})
 ),
 counted AS (
-  SELECT *, count(*) OVER (PARTITION BY {_GROUP}) AS members, count(*) OVER (PARTITION BY {_GROUP}, value) AS agreeing
-  FROM members JOIN names USING ({_RESOURCE}) LEFT JOIN configured USING ({_MEMBER}, name)
+  SELECT *, count(*) OVER (PARTITION BY {CONFIG_SQL}) AS members,
+    count(*) OVER (PARTITION BY {CONFIG_SQL}, value) AS agreeing
+  FROM members JOIN names USING ({RESOURCE_SQL}) LEFT JOIN configured USING ({MEMBER_SQL}, name)
 ),
 compared AS (
-  SELECT *, size(collect_set(struct(value)) OVER (PARTITION BY {_GROUP})) AS values,
-    first_value(struct(value)) OVER (PARTITION BY {_GROUP} ORDER BY agreeing DESC, value ASC NULLS LAST) AS usual
+  SELECT *, size(collect_set(struct(value)) OVER (PARTITION BY {CONFIG_SQL})) AS values,
+    first_value(struct(value)) OVER (PARTITION BY {CONFIG_SQL} ORDER BY agreeing DESC, value ASC NULLS LAST) AS usual
   FROM counted
 )
 SELECT *, usual.value AS usualValue, NOT (usual.value <=> value) AS isUnusual FROM compared WHERE values > 1"""

@@ -7,7 +7,7 @@ counts: a record with a time before that of an earlier record is taken to have t
 from __future__ import annotations
 
 from kshell.spark.gold.timelines import config_comparison
-from kshell.spark.gold.timelines.config_comparison import MEMBER, RESOURCE
+from kshell.spark.gold.timelines.config_comparison import CONFIG_SQL, MEMBER_SQL, RESOURCE_SQL
 from kshell.spark.tables.expectations import at_least, not_null
 from kshell.spark.tables.gold_table import GoldTable
 from kshell.tables.declaration import Field
@@ -27,15 +27,12 @@ FIELDS = (
     ),
 )
 
-_RESOURCE = ", ".join(RESOURCE)
-_GROUP, _WHO = f"{_RESOURCE}, name", ", ".join((*RESOURCE, *MEMBER))
-"""SQL: the columns to partition windows by: a config of a comparison (``_GROUP``), and a member of one (``_WHO``)."""
 _VALID = ("validFromOffset", "validFromMs", "validToOffset", "validToMs")
 _NEVER = (1 << 63) - 1
-_OF_CONFIG = f"(PARTITION BY {_WHO}, name ORDER BY offset)"
-_OF_MEMBER = f"(PARTITION BY {_WHO} ORDER BY offset)"
-_OF_VALUE = f"(PARTITION BY {_GROUP}, value ORDER BY ms)"
-_OVER_TIME = f"(PARTITION BY {_GROUP} ORDER BY time)"
+_OF_CONFIG = f"(PARTITION BY {MEMBER_SQL}, name ORDER BY offset)"
+_OF_MEMBER = f"(PARTITION BY {MEMBER_SQL} ORDER BY offset)"
+_OF_VALUE = f"(PARTITION BY {CONFIG_SQL}, value ORDER BY ms)"
+_OVER_TIME = f"(PARTITION BY {CONFIG_SQL} ORDER BY time)"
 
 
 def _ends(versions: str, key: str, started: str, ended: str) -> str:
@@ -51,9 +48,9 @@ _NOTHING = "cast(NULL AS struct<value: string>)"
 _SPANS = f"""configured AS ({config_comparison.values(*_VALID)}
 ),
 steps AS (
-  SELECT {_WHO}, offset, max(ms) AS ms, sum(step) AS step
-  FROM ({_ends(f"({config_comparison.lives(*_VALID)})", _WHO, "1 AS step", "-1 AS step")})
-  GROUP BY {_WHO}, offset
+  SELECT {MEMBER_SQL}, offset, max(ms) AS ms, sum(step) AS step
+  FROM ({_ends(f"({config_comparison.lives(*_VALID)})", MEMBER_SQL, "1 AS step", "-1 AS step")})
+  GROUP BY {MEMBER_SQL}, offset
 ),
 comings AS (
   -- when members appear and disappear; versions without a gap between them count as one
@@ -63,21 +60,21 @@ comings AS (
   ) WHERE NOT (was <=> isThere)
 ),
 points AS (
-  SELECT {_WHO}, name, offset, ms, isThere, {_NOTHING} AS said, false AS ends
-  FROM comings JOIN (SELECT DISTINCT {_GROUP} FROM configured) USING ({_RESOURCE})
+  SELECT {MEMBER_SQL}, name, offset, ms, isThere, {_NOTHING} AS said, false AS ends
+  FROM comings JOIN (SELECT DISTINCT {CONFIG_SQL} FROM configured) USING ({RESOURCE_SQL})
   UNION ALL
-  SELECT {_WHO}, name, offset, ms, cast(NULL AS boolean), said, ends
-  FROM ({_ends("configured", f"{_WHO}, name", _SAID, f"{_NOTHING} AS said, true AS ends")})
+  SELECT {MEMBER_SQL}, name, offset, ms, cast(NULL AS boolean), said, ends
+  FROM ({_ends("configured", f"{MEMBER_SQL}, name", _SAID, f"{_NOTHING} AS said, true AS ends")})
 ),
 states AS (
-  SELECT {_WHO}, name, offset, max(ms) OVER {_OF_CONFIG} AS ms,
+  SELECT {MEMBER_SQL}, name, offset, max(ms) OVER {_OF_CONFIG} AS ms,
     coalesce(last(isThere, true) OVER {_OF_CONFIG}, false) AS isThere,
     last(coalesce(said, if(ends, named_struct('value', cast(NULL AS string)), NULL)), true) OVER {_OF_CONFIG}.value
       AS value
   FROM (
-    SELECT {_WHO}, name, offset, max(ms) AS ms, max(isThere) AS isThere, max(said) AS said, max(ends) AS ends
+    SELECT {MEMBER_SQL}, name, offset, max(ms) AS ms, max(isThere) AS isThere, max(said) AS said, max(ends) AS ends
     FROM points
-    GROUP BY {_WHO}, name, offset
+    GROUP BY {MEMBER_SQL}, name, offset
   )
 ),
 changed AS (
@@ -90,24 +87,24 @@ changed AS (
 spans AS (
   -- the value of each config at each member from ms to before toMs (null: until now), and whether the member still
   -- exists after that; without what began and ended at the same time
-  SELECT {_WHO}, name, value, ms, toMs, isThereThen
+  SELECT {MEMBER_SQL}, name, value, ms, toMs, isThereThen
   FROM (
     SELECT *, lead(ms) OVER {_OF_CONFIG} AS toMs, lead(isThere) OVER {_OF_CONFIG} AS isThereThen FROM changed
   )
   WHERE isThere
 )"""
 _USUAL = f"""value_steps AS (
-  SELECT {_GROUP}, value, ms, sum(step) AS step
+  SELECT {CONFIG_SQL}, value, ms, sum(step) AS step
   FROM (
-    SELECT {_GROUP}, value, inline(array(struct(ms, 1 AS step), struct(toMs AS ms, -1 AS step)))
+    SELECT {CONFIG_SQL}, value, inline(array(struct(ms, 1 AS step), struct(toMs AS ms, -1 AS step)))
     FROM spans
   )
   WHERE ms IS NOT NULL
-  GROUP BY {_GROUP}, value, ms
+  GROUP BY {CONFIG_SQL}, value, ms
 ),
 counted AS (
   -- the times at which a value of a config changes are numbered
-  SELECT *, sum(step) OVER {_OF_VALUE} AS count, dense_rank() OVER (PARTITION BY {_GROUP} ORDER BY ms) AS number
+  SELECT *, sum(step) OVER {_OF_VALUE} AS count, dense_rank() OVER (PARTITION BY {CONFIG_SQL} ORDER BY ms) AS number
   FROM value_steps WHERE step <> 0
 ),
 over_time AS (
@@ -116,29 +113,29 @@ over_time AS (
   SELECT *, explode(sequence(number, untilNumber)) AS time
   FROM (
     SELECT *, if(
-        count > 0, coalesce(lead(number) OVER {_OF_VALUE} - 1, max(number) OVER (PARTITION BY {_GROUP})), number
+        count > 0, coalesce(lead(number) OVER {_OF_VALUE} - 1, max(number) OVER (PARTITION BY {CONFIG_SQL})), number
       ) AS untilNumber
     FROM counted
   )
 ),
 most AS (
-  SELECT {_GROUP}, time, max(if(time = number, ms, NULL)) AS ms,
+  SELECT {CONFIG_SQL}, time, max(if(time = number, ms, NULL)) AS ms,
     min_by(struct(value), struct(-count, value IS NULL, value)) FILTER (WHERE count > 0) AS usual
   FROM over_time
-  GROUP BY {_GROUP}, time
+  GROUP BY {CONFIG_SQL}, time
 ),
 usual_spans AS (
   -- the value that most members have, from usualMs to before untilMs (null: until now)
-  SELECT {_GROUP}, usual, ms AS usualMs, lead(ms) OVER {_OVER_TIME} AS untilMs
+  SELECT {CONFIG_SQL}, usual, ms AS usualMs, lead(ms) OVER {_OVER_TIME} AS untilMs
   FROM (SELECT *, lag(usual) OVER {_OVER_TIME} AS was FROM most) WHERE NOT (was <=> usual)
 )"""
 _QUERY = f"""
 WITH {_SPANS},
 {_USUAL},
 episodes AS (
-  SELECT {_WHO}, name, value, usual.value AS usualValue, greatest(ms, usualMs) AS fromMs, least(toMs, untilMs) AS toMs,
-    toMs AS changesMs, isThereThen
-  FROM spans JOIN usual_spans USING ({_GROUP})
+  SELECT {MEMBER_SQL}, name, value, usual.value AS usualValue, greatest(ms, usualMs) AS fromMs,
+    least(toMs, untilMs) AS toMs, toMs AS changesMs, isThereThen
+  FROM spans JOIN usual_spans USING ({CONFIG_SQL})
   WHERE usual IS NOT NULL AND NOT (value <=> usual.value)
     AND ms < coalesce(untilMs, {_NEVER}) AND usualMs < coalesce(toMs, {_NEVER})
 )

@@ -26,7 +26,7 @@ IS_FINAL = Field(
 """The last column of a table whose rows become final."""
 _UNTIL = Field("untilMs", "int64", "the time from which on the row is final")
 TOMORROW = "unix_millis(current_timestamp()) + 86400000L"
-"""SQL: a day from now, by Spark's clock."""
+"""SQL: a day from now, by Spark's clock. (Written out: what gold tables have in common imports this module.)"""
 _OF_CLUSTERS = {"tomorrowMs": TOMORROW, "sinceMs": "0L"}
 """Column that queries find in ``clusters`` -> its value where the step does not set it."""
 

@@ -37,12 +37,11 @@ BROKER_VERSIONS = f"""
 session) and after (``following``: validFromOffset, validFromMs), even if there is a gap between them. Reads
 ``{brokers}`` and ``{clusters}``."""
 
-_RACKS = "(SELECT clusterId, id AS broker, rack, validFromOffset, validFromMs, validToMs FROM {brokers})"
 RACKS_BY_DAY = f"""
   SELECT clusterId, dayNumber, broker, max_by(rack, validFromOffset) AS rack
   FROM (
     SELECT *, explode(sequence(beginMs div {DAY_MS}, greatest(beginMs, endMs - 1) div {DAY_MS})) AS dayNumber
-    FROM ({timed(_RACKS, ("broker",))})
+    FROM ({timed(_PLAIN, ("broker",))})
   )
   GROUP BY {by_keys(("clusterId", "dayNumber", "broker"))}"""
 """SQL: one row per day (``dayNumber``: days since 1970) and ``broker`` that was registered at any time of it, with its

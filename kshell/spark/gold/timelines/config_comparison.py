@@ -15,6 +15,10 @@ RESOURCE = ("resource", "resourceType", "within", "scope")
 (empty for brokers), ``within`` the cluster whose brokers are compared (empty for clusters)."""
 MEMBER = ("clusterId", "resourceName")
 """Columns that identify a member of a comparison."""
+RESOURCE_SQL = ", ".join(RESOURCE)
+CONFIG_SQL = f"{RESOURCE_SQL}, name"
+MEMBER_SQL = ", ".join((*RESOURCE, *MEMBER))
+"""SQL: the columns that identify a comparison, a config in one, and a member of one."""
 NEEDS = ("configs", "topics", "brokers")
 """The silver tables that comparisons are computed from."""
 FIELDS = (

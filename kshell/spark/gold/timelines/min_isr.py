@@ -29,6 +29,8 @@ def with_min_isr(spans: str) -> str:
     Reads ``{configs}`` and ``{clusters}``, too.
     """
     return f"""
+  WITH held AS ({_HELD}
+  )
   SELECT * EXCEPT (wholeBeginMs, wholeEndMs, leaderName, edges, {", ".join(_LAYERS)}),
     coalesce({", ".join(map(_at, _LAYERS))}) AS minIsr
   FROM (
@@ -41,11 +43,11 @@ def with_min_isr(spans: str) -> str:
           cast(leader AS string) AS leaderName
         FROM {spans} WHERE beginMs < endMs
       )
-      LEFT JOIN (SELECT clusterId, resourceName AS topic, held AS ofTopic FROM ({_HELD}) WHERE resourceType = 'TOPIC')
+      LEFT JOIN (SELECT clusterId, resourceName AS topic, held AS ofTopic FROM held WHERE resourceType = 'TOPIC')
         USING (topic, clusterId)
-      LEFT JOIN (SELECT clusterId, resourceName AS leaderName, held AS ofLeader FROM ({_HELD})
+      LEFT JOIN (SELECT clusterId, resourceName AS leaderName, held AS ofLeader FROM held
         WHERE resourceType = 'BROKER' AND resourceName <> '') USING (leaderName, clusterId)
-      LEFT JOIN (SELECT clusterId, held AS ofAll FROM ({_HELD}) WHERE resourceType = 'BROKER' AND resourceName = '')
+      LEFT JOIN (SELECT clusterId, held AS ofAll FROM held WHERE resourceType = 'BROKER' AND resourceName = '')
         USING (clusterId)
     )
   )"""
