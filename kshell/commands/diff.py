@@ -25,9 +25,9 @@ from kshell.history.diff import (
     unknown_subtrees,
 )
 from kshell.history.diff_by_content import by_content, readable
-from kshell.history.records import changed_parts
+from kshell.history.records import changed_parts, with_listing
 from kshell.sources.choose import choose, open_source
-from kshell.sources.directory.files import local_path
+from kshell.sources.directory.files import Listing, local_path
 from kshell.sources.directory.sidecar_files import cluster_id
 from kshell.sources.directory.source import DirectorySource
 from kshell.sources.points import is_duration_before, oldest_before_now
@@ -202,16 +202,16 @@ def _operand(session: Session, operand: str, *, clamp_to_log_start: bool = True)
         try:
             return session.reshape(point=operand)
         except OutOfReachError as error:
-            oldest = oldest_before_now(session.source.listing(full_log=True))
+            oldest = with_listing(session, lambda listing: _oldest(session, listing))
             if oldest is None:
                 raise
             if clamp_to_log_start and is_duration_before(operand):
                 session.remarks.append(
-                    f"{operand}: {error.message}; compared from offset {oldest} on, so all that exists now is shown"
-                    " as added: --stat counts the changes, `log` lists them in order"
+                    f"{operand}: {error.message}; compared from offset {oldest.until} on, so all that exists now is"
+                    " shown as added: --stat counts the changes, `log` lists them in order"
                 )
-                return session.reshape(point=str(oldest))
-            error.hint = f"{error.hint}; `diff {oldest} now` shows all that changed"
+                return oldest
+            error.hint = f"{error.hint}; `diff {oldest.until} now` shows all that changed"
             raise
         except UsageError as error:
             if not session.is_confined and operand in _contexts():
@@ -222,6 +222,16 @@ def _operand(session: Session, operand: str, *, clamp_to_log_start: bool = True)
                 raise UsageError(message, hint=hint) from None
             raise
     return source_named(session, operand)
+
+
+def _oldest(session: Session, listing: Listing) -> Session | None:
+    """A session at the oldest state after which every state can be shown, loaded; ``None`` if there is none."""
+    offset = oldest_before_now(listing)
+    if offset is None:
+        return None
+    oldest = session.reshape(point=str(offset))
+    _ = oldest.loaded
+    return oldest
 
 
 def source_named(session: Session, name: str) -> Session:

@@ -18,12 +18,14 @@ from kshell.engine.result import Report, Result, Rows, typed
 from kshell.engine.staging import require_new_file
 from kshell.errors import CommandError, KshellError, UsageError
 from kshell.own_files import replacing
+from kshell.sources.directory.source import read_listed
 from kshell.sources.points import Since, oldest_before_now
 from kshell.tree.image import iso
 from kshell.version import __version__
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.sources.directory.files import Listing
 
 _COLUMNS = typed("section:string title:string rows:int64 error:string")
 _BEFORE = "end-1h"
@@ -166,9 +168,11 @@ def _replaced(session: Session, word: str, begin: int) -> str:
 
 def _state_before(session: Session, begin: int) -> int:
     """The offset of the state before record ``begin``; where that cannot be shown, of the oldest that can."""
-    listing = session.source.listing(full_log=True)
-    oldest = oldest_before_now(listing) if listing.has_log else None
-    return max(begin - 1, oldest or 0)
+
+    def oldest(listing: Listing) -> int | None:
+        return oldest_before_now(listing) if listing.has_log else None
+
+    return max(begin - 1, read_listed(lambda: session.source.listing(full_log=True), oldest) or 0)
 
 
 def _bounded(chapter: Chapter, result: Result) -> Answered:

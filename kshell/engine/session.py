@@ -12,7 +12,16 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kshell.errors import EXIT_DATA, EXIT_OK, DataError, DeadlineError, KshellError, NoSuchPathError, SourceTimeoutError
+from kshell.errors import (
+    EXIT_DATA,
+    EXIT_OK,
+    DataError,
+    DeadlineError,
+    KshellError,
+    NoSuchPathError,
+    OutOfReachError,
+    SourceTimeoutError,
+)
 from kshell.metadata.image import Image
 from kshell.metadata.partial import NOT_AVAILABLE
 from kshell.metadata.redaction import Redaction
@@ -21,7 +30,7 @@ from kshell.metadata.values import Origin
 from kshell.protocol import checksum
 from kshell.sources.directory.files import META, METADATA_DIRECTORY
 from kshell.sources.directory.log import Progress
-from kshell.sources.source import Source, SourceFacts
+from kshell.sources.source import Loaded, Source, SourceFacts
 from kshell.sources.view import SourceView
 from kshell.tree.globs import expand, is_glob, unescape
 from kshell.tree.image import iso
@@ -57,6 +66,8 @@ class Session(SourceView):
         self.is_confined = False
         """Whether commands may read only this source: a remote client must not choose what else this process reads."""
         self.redaction = Redaction(show_secrets=show_secrets)
+        self._point: str | None = None
+        """The point in time that ``until`` was resolved from, with its zone; ``None`` if no point was typed."""
         self.cwd: Segments = ()
         self.previous: Segments = ()
         self.settings: dict[str, Any] = {}
@@ -171,6 +182,7 @@ class Session(SourceView):
             until=self.until if point is None else super().offset_of(self._in_zone(point, zone)),
             progress=self.progress,
         )
+        twin._point = self._point if point is None else self._in_zone(point, zone)
         twin.cwd, twin.previous, twin.aliases = self.cwd, self.previous, self.aliases
         twin.settings = self.settings if zone is None else {**self.settings, "timezone": zone}
         twin.history, twin.sourcing, twin.announce = self.history, self.sourcing, self.announce
@@ -182,6 +194,18 @@ class Session(SourceView):
         elif twin.until is None and self._present is not None:
             twin.__dict__["loaded"] = self._present
         return twin
+
+    @cached_property
+    def loaded(self) -> Loaded:
+        """As in the base class. If a running server removed the state meanwhile, the point is resolved once more."""
+        try:
+            return super().loaded
+        except OutOfReachError:
+            offset = None if self._point is None else super().offset_of(self._point)
+            if offset is None or offset == self.until:
+                raise
+            self.until = offset
+        return super().loaded
 
     def offset_of(self, point: str) -> int | None:
         """As in the base class; a time without a zone is in the zone of the setting ``timezone``."""

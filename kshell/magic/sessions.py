@@ -65,9 +65,10 @@ class Sessions:
         session = _session(choice, options.on_corruption)
         try:
             with deadline(options.timeout):
-                if options.as_of is not None:
-                    session.travel(session.reshape(point=options.as_of))
-                session.loaded  # noqa: B018  # a property that reads
+                then = session if options.as_of is None else session.reshape(point=options.as_of)
+                _ = then.loaded  # load first: this may resolve the point once more
+                if then is not session:
+                    session.travel(then)
         except BaseException:
             session.source.close()
             raise

@@ -187,10 +187,27 @@ def test_the_snapshot_that_an_answer_would_begin_with_is_removed(
     line: str, remove: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Names before the log's start are looked up in the first snapshot after it, which may just be going."""
-    looks = run(line, tmp_path / "quiet", monkeypatch, -1, remove, (SOME, LESS)).looks
+    at_every_moment(line, tmp_path, monkeypatch, remove, code=0)
+
+
+@pytest.mark.parametrize(
+    ("line", "code"), [("diff end-20s now --stat", 1), ("diff end-2m now --stat", 1), ("topics --as-of end-20s", 0)]
+)
+def test_the_state_that_a_point_meant_is_removed(
+    line: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the records that came meanwhile, the point means another state, which can be shown."""
+    at_every_moment(line, tmp_path, monkeypatch, Path.unlink, code)
+
+
+def at_every_moment(
+    line: str, folder: Path, monkeypatch: pytest.MonkeyPatch, remove: Callable[[Path], object], code: int
+) -> None:
+    """A command that begins with a snapshot which is removed at one moment of it, at every moment in turn."""
+    looks = run(line, folder / "quiet", monkeypatch, -1, remove, (SOME, LESS)).looks
     for number in range(1, looks + 1):
-        ended = run(line, tmp_path / "busy", monkeypatch, number, remove, (SOME, LESS))
-        assert (ended.code, ALARM.search(ended.said)) == (0, None), (number, ended)
+        ended = run(line, folder / "busy", monkeypatch, number, remove, (SOME, LESS))
+        assert (ended.code, ALARM.search(ended.said)) == (code, None), (number, ended)
 
 
 @pytest.mark.soak
