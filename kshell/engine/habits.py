@@ -112,6 +112,7 @@ COMMANDS: Mapping[str, str] = {
     "permissions": "`acls` lists ACLs, `can User:alice READ TOPIC:orders` asks what they allow",
     "prometheus": _ALERT,
     "snapshot": "`info` lists the snapshots of a directory, `verify` checks them",
+    "select": "`sql 'SELECT …'` asks the tables; in the shell, a line that begins with SELECT does, too",
     "sqlite": "`export --format sqlite DIR` writes all tables so",
     "under-min-isr": "`partitions --under-min-isr` lists them",
     "who": "`blame /image/configs` names the records; who sent them is in no log of Kafka's but the authorizer's",

@@ -98,6 +98,8 @@ _LISTING = frozenset(("show", "describe", "information_schema", "duckdb_tables",
 """Words of a query that lists tables: it needs all of them."""
 _NO_TABLE = re.compile(r'Catalog Error: Table (?:Function )?with name "?([^"\s]+)"? does not exist')
 _LINE = re.compile(r"LINE \d+: ")
+_PIPE = re.compile(r"(?<!\|)\|\s*[a-z][\w ./-]*$")
+"""What follows a query in which ``|`` is meant as the operating system's."""
 _SETTINGS = {
     "temp_directory": "''",
     "enable_external_access": "false",
@@ -309,6 +311,8 @@ def _failed(duckdb: ModuleType, error: Exception, text: str, catalog: Catalog) -
         advice = did_you_mean(missing[1].lower(), catalog.names()) or ""
     else:
         advice = next((line for line in rest if line.startswith(("Did you mean", "Candidate"))), "")
+    if _PIPE.search(text):
+        advice = f"a line that begins with SELECT is all SQL: `sql 'SELECT …' | PROGRAM` pipes; {advice}".rstrip("; ")
     hint = "; ".join(filter(None, (advice, f"tables: {', '.join(catalog.state)}; `help sql` has those of the past")))
     if isinstance(error, duckdb.OutOfMemoryException):
         limit = f"a query may take {memory_limit() >> 20} MiB"

@@ -159,6 +159,19 @@ class TestRefused:
         assert (raised.value.column, raised.value.exit_code) == (7, EXIT_USAGE)
         assert "tables: acls" in (raised.value.hint or "")
 
+    @pytest.mark.parametrize(
+        ("query", "pipes"),
+        [
+            ("SELECT name FROM topics | grep -v x", True), ("SELECT name FROM topics LIMIT 1 | cat", True),
+            ("SELECT nope FROM topics WHERE name || 'a' = 'b'", False),
+            ("SELECT nope FROM topics WHERE partitions | 1 > 2", False),
+        ],
+    )  # fmt: skip
+    def test_a_pipe_after_a_query_is_told_from_sql(self, sample: Session, query: str, pipes: bool) -> None:
+        with pytest.raises(UsageError) as raised:
+            ask(sample, query)
+        assert ("`sql 'SELECT …' | PROGRAM` pipes" in (raised.value.hint or "")) is pipes
+
     def test_what_fails_while_it_runs_is_a_failure(self, sample: Session) -> None:
         with pytest.raises(CommandError) as raised:
             ask(sample, "SELECT CAST(name AS INTEGER) FROM topics")
