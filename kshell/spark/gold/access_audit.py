@@ -65,13 +65,16 @@ def _changes(
     table: str,
     keys: tuple[str, ...],
     values: tuple[str, ...],
+    *,
     named: str,
     principal: str,
     said: str,
     changing: str = "",
     wide: str = "false",
 ) -> str:
-    """SQL: the rows of one kind, whose last values are ``entry``; ``changing``: the value that can change."""
+    """SQL: the rows of one kind. ``named``, ``principal``, ``said`` and ``wide`` are expressions for the columns ``id``,
+    ``principal``, ``said`` and ``isWideOpen``; ``entry`` has the last values. ``changing``: the value that can change.
+    """
     both = [f"cast({side}.{changing} AS string)" if changing else "cast(NULL AS string)" for side in ("old", "new")]
     return f"""
   SELECT clusterId, offset, ms, '{kind}' AS kind, change, {named} AS id, {principal} AS principal, {said} AS said,
@@ -84,9 +87,9 @@ _ACLS = _changes(
     "acls",
     ("id",),
     _ACL,
-    "id",
-    "entry.principal",
-    "concat(entry.permissionType, ' ', entry.principal, ' ', entry.operation, ' on ', entry.resourceType, ':',"
+    named="id",
+    principal="entry.principal",
+    said="concat(entry.permissionType, ' ', entry.principal, ' ', entry.operation, ' on ', entry.resourceType, ':',"
     " entry.resourceName, ' (', entry.patternType, ') from ', entry.host)",
     wide=f"coalesce({_WIDE_OPEN}, false)",
 )
@@ -95,34 +98,35 @@ _QUOTAS = _changes(
     "quotas",
     ("name", "key"),
     ("user", "value"),
-    "concat(name, ' ', key)",
-    "concat('User:', entry.user)",
-    "concat(key, if(new IS NULL, '', concat(' = ', cast(new.value AS string))), ' for ', name)",
-    "value",
+    named="concat(name, ' ', key)",
+    principal="concat('User:', entry.user)",
+    said="concat(key, if(new IS NULL, '', concat(' = ', cast(new.value AS string))), ' for ', name)",
+    changing="value",
 )
 _USERS = _changes(
     "user",
     "users",
     ("name", "mechanism"),
     ("iterations",),
-    "concat(name, ' ', mechanism)",
-    "concat('User:', name)",
-    "concat(mechanism, ' credentials of ', name)",
-    "iterations",
+    named="concat(name, ' ', mechanism)",
+    principal="concat('User:', name)",
+    said="concat(mechanism, ' credentials of ', name)",
+    changing="iterations",
 )
 _TOKENS = _changes(
     "token",
     "tokens",
     ("tokenId",),
     ("owner", "expiryTimestamp"),
-    "tokenId",
-    "entry.owner",
-    "concat('delegation token of ', entry.owner)",
-    "expiryTimestamp",
+    named="tokenId",
+    principal="entry.owner",
+    said="concat('delegation token of ', entry.owner)",
+    changing="expiryTimestamp",
 )
+_CHANGES = f"({' UNION ALL '.join((_ACLS, _QUOTAS, _USERS, _TOKENS))})"
 _QUERY = f"""
 SELECT *, {day_of("ms")} AS day
-FROM ({with_found(" UNION ALL ".join((_ACLS, _QUOTAS, _USERS, _TOKENS)))})"""
+FROM ({with_found(_CHANGES)})"""
 
 
 GOLD = GoldTable(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kshell.spark.gold.partition_availability import HOLDS, MEASURES, MONTHS, SUMS, shares
+from kshell.spark.gold.partition_availability import HOLDS, MEASURES, MONTHS, SUMS, availabilities
 from kshell.spark.gold.timelines.partition_versions import KEYS
 from kshell.spark.tables.expectations import key, ordered
 from kshell.spark.tables.gold_table import CLUSTER, MONTH, GoldTable
@@ -30,7 +30,7 @@ _SCOPES = (
     " string)))))"
 )
 _QUERY = f"""
-SELECT *, {shares("partitionMs")}
+SELECT *, {availabilities("partitionMs")}
 FROM (
   SELECT clusterId, month, scope, name, count(*) AS partitions, {_SUMS}
   FROM (

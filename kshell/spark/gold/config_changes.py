@@ -27,10 +27,11 @@ FIELDS = (
     Field("heldMs", "int64", "how long the value before had held; null if it was not set"),
 )
 
+_CHANGES = f"({changes('{configs}', ('resourceType', 'resourceName', 'name'), ('value',))})"
 _QUERY = f"""
 SELECT * EXCEPT (change), {day_of("ms")} AS day, if(change = 'added', 'set', change) AS change, old.value AS oldValue,
   new.value AS newValue
-FROM ({with_found(changes("{configs}", ("resourceType", "resourceName", "name"), ("value",)))})"""
+FROM ({with_found(_CHANGES)})"""
 
 
 GOLD = GoldTable(

@@ -43,7 +43,7 @@ def _ends(versions: str, key: str, started: str, ended: str) -> str:
     return f"SELECT * FROM (SELECT {key}, inline(array({begins}, {ends})) FROM {versions}) WHERE offset IS NOT NULL"
 
 
-_SAID = "struct(value) AS said, false AS ends"
+_SETTING = "struct(value) AS setting, false AS ends"
 _NOTHING = "cast(NULL AS struct<value: string>)"
 _SPANS = f"""configured AS ({config_comparison.values(*_VALID)}
 ),
@@ -60,19 +60,19 @@ comings AS (
   ) WHERE NOT (was <=> isThere)
 ),
 points AS (
-  SELECT {MEMBER_SQL}, name, offset, ms, isThere, {_NOTHING} AS said, false AS ends
+  SELECT {MEMBER_SQL}, name, offset, ms, isThere, {_NOTHING} AS setting, false AS ends
   FROM comings JOIN (SELECT DISTINCT {CONFIG_SQL} FROM configured) USING ({RESOURCE_SQL})
   UNION ALL
-  SELECT {MEMBER_SQL}, name, offset, ms, cast(NULL AS boolean), said, ends
-  FROM ({_ends("configured", f"{MEMBER_SQL}, name", _SAID, f"{_NOTHING} AS said, true AS ends")})
+  SELECT {MEMBER_SQL}, name, offset, ms, cast(NULL AS boolean), setting, ends
+  FROM ({_ends("configured", f"{MEMBER_SQL}, name", _SETTING, f"{_NOTHING} AS setting, true AS ends")})
 ),
 states AS (
   SELECT {MEMBER_SQL}, name, offset, max(ms) OVER {_OF_CONFIG} AS ms,
     coalesce(last(isThere, true) OVER {_OF_CONFIG}, false) AS isThere,
-    last(coalesce(said, if(ends, named_struct('value', cast(NULL AS string)), NULL)), true) OVER {_OF_CONFIG}.value
+    last(coalesce(setting, if(ends, named_struct('value', cast(NULL AS string)), NULL)), true) OVER {_OF_CONFIG}.value
       AS value
   FROM (
-    SELECT {MEMBER_SQL}, name, offset, max(ms) AS ms, max(isThere) AS isThere, max(said) AS said, max(ends) AS ends
+    SELECT {MEMBER_SQL}, name, offset, max(ms) AS ms, max(isThere) AS isThere, max(setting) AS setting, max(ends) AS ends
     FROM points
     GROUP BY {MEMBER_SQL}, name, offset
   )

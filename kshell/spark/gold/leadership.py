@@ -29,7 +29,7 @@ FIELDS = (
 )
 
 _KEY = ("clusterId", "topic", "topicId", "broker")
-_LED = f"(SELECT *, leader AS broker FROM {{{SPANS.name}}} WHERE leader >= 0)"
+_WITH_LEADER = f"(SELECT *, leader AS broker FROM {{{SPANS.name}}} WHERE leader >= 0)"
 _MEASURES = {"leaderMs": "1", "preferredMs": "if(get(replicas, 0) = broker, 1, 0)"}
 _CHANGE = (
     "inline(array("
@@ -44,7 +44,7 @@ FROM (
   FROM (
     SELECT {", ".join(_KEY)}, {day("dayNumber")} AS day, leaderMs, preferredMs, 0 AS gained, 0 AS lost,
       0 AS preferredGained
-    FROM ({by_day(_LED, _KEY, _MEASURES)})
+    FROM ({by_day(_WITH_LEADER, _KEY, _MEASURES)})
     UNION ALL
     SELECT clusterId, topic, topicId, broker, day, 0L, 0L, gained, lost, preferredGained
     FROM (SELECT clusterId, topic, topicId, {day_of("validFromMs")} AS day, {_CHANGE} FROM {{{SPANS.name}}}

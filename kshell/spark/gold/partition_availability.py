@@ -58,13 +58,13 @@ SUMS = {
 }
 """Column -> SQL aggregate over rows of :data:`_CLASSIFIED`."""
 _KEY = ("month", "topic", *KEYS, "clusterId")
-_PLAIN = f"""(
+_VERSIONS = f"""(
     SELECT clusterId, topic, {", ".join(KEYS)}, leader, coalesce(replicas, array()) AS replicas,
       array_size(coalesce(isr, array())) AS inSync, array_size(coalesce(addingReplicas, array())) AS adding,
       validFromOffset, validFromMs, validToMs
     FROM {{partitions}}
   )"""
-_SPANS = f"({clipped(f'({timed(_PLAIN, KEYS)})')})"
+_SPANS = f"({clipped(f'({timed(_VERSIONS, KEYS)})')})"
 _CLASSIFIED = f"""
   SELECT {", ".join(_KEY)}, replicas, endMs - beginMs AS ms, leader < 0 AS isOffline, inSync,
     array_size(replicas) - adding AS factor, coalesce(minIsr, 1) AS minIsr, minIsr IS NULL AS isAssumed
@@ -85,7 +85,7 @@ MONTHS = Shared(
 """Each month of a partition, one row per replica list it had: ``partitionMs`` (all of it) and :data:`SUMS`."""
 
 
-def shares(total: str) -> str:
+def availabilities(total: str) -> str:
     """SQL: availabilities and ``untilMs`` of sums of months; ``total``: the column with all milliseconds of a row."""
     lost = {"availability": "offlineMs", "writeAvailability": "underMinIsrMs"}
     columns = (f"if({total} > 0, 1 - {of} / {total}, NULL) AS {name}" for name, of in lost.items())
@@ -93,7 +93,7 @@ def shares(total: str) -> str:
 
 
 _QUERY = f"""
-SELECT *, {shares("existedMs")}
+SELECT *, {availabilities("existedMs")}
 FROM (
   SELECT {", ".join(_KEY)}, sum(partitionMs) AS existedMs, {", ".join(f"sum({name}) AS {name}" for name in SUMS)}
   FROM {{{MONTHS.name}}}

@@ -61,12 +61,13 @@ _LEVELS = f"""(
     )
     WHERE NOT isSame
   )"""
+_CHANGES = f"({changes(_LEVELS, ('name',), ('level',))})"
 _QUERY = f"""
 SELECT * EXCEPT (change), name AS feature, {day_of("ms")} AS day, old.level AS oldLevel, new.level AS newLevel,
   {_name("old.level")} AS oldName, {_name("new.level")} AS newName,
   CASE WHEN change = 'added' THEN 'first' WHEN change <> 'changed' THEN change
     WHEN new.level < old.level THEN 'downgrade' ELSE 'upgrade' END AS change
-FROM ({with_found(changes(_LEVELS, ("name",), ("level",)))})
+FROM ({with_found(_CHANGES)})
 WHERE NOT (old.level <=> new.level)"""
 
 

@@ -9,7 +9,7 @@ OF_A_BROKER = versions_of(("broker",))
 IS_FENCING = "fenced AND NOT previous.fenced AND previous.session = session"
 """SQL: whether a version of :data:`BROKER_VERSIONS` began with the fencing of a broker that was not fenced."""
 
-_PLAIN = """(
+_VERSIONS = """(
     SELECT clusterId, id AS broker, epoch, fenced, inControlledShutdown, rack, incarnationId, validFromOffset,
       validFromMs, validToOffset, validToMs
     FROM {brokers}
@@ -28,7 +28,7 @@ BROKER_VERSIONS = f"""
       FROM (
         SELECT *, lag(struct(epoch, validToOffset)) OVER {OF_A_BROKER} AS before,
           lead(struct(validFromOffset, validFromMs)) OVER {OF_A_BROKER} AS following
-        FROM ({timed(_PLAIN, ("broker",))})
+        FROM ({timed(_VERSIONS, ("broker",))})
       )
     )
   )"""
@@ -41,7 +41,7 @@ RACKS_BY_DAY = f"""
   SELECT clusterId, dayNumber, broker, max_by(rack, validFromOffset) AS rack
   FROM (
     SELECT *, explode(sequence(beginMs div {DAY_MS}, greatest(beginMs, endMs - 1) div {DAY_MS})) AS dayNumber
-    FROM ({timed(_PLAIN, ("broker",))})
+    FROM ({timed(_VERSIONS, ("broker",))})
   )
   GROUP BY {by_keys(("clusterId", "dayNumber", "broker"))}"""
 """SQL: one row per day (``dayNumber``: days since 1970) and ``broker`` that was registered at any time of it, with its

@@ -51,5 +51,5 @@ def with_found(changed: str) -> str:
     """
     return f"""
   SELECT * EXCEPT (change, isBase), if(change = 'added' AND isBase, 'found', change) AS change
-  FROM ({changed})
+  FROM {changed}
   LEFT JOIN (SELECT DISTINCT clusterId, offset, true AS isBase FROM ({BASES})) USING (offset, clusterId)"""

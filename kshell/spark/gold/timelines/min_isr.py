@@ -14,13 +14,13 @@ _LAYERS = ("ofTopic", "ofLeader", "ofAll")
 _PATTERN = NUMBER_PATTERN.replace("{", "{{").replace("}", "}}")  # braces of a query name tables
 _NUMBER = f"cast(nullif(regexp_extract(value, r'{_PATTERN}', 1), '') AS int)"
 """SQL: the config's value as a number; null for what is no number in range, since that cannot be in force."""
-_WANTED = f"(SELECT * FROM {{configs}} WHERE name = '{MIN_ISR_CONFIG}' AND resourceType IN ('TOPIC', 'BROKER'))"
-_HELD = f"""
-  SELECT clusterId, resourceType, resourceName, collect_list(struct(beginMs, endMs, number)) AS held
-  FROM (SELECT *, {_NUMBER} AS number FROM ({timed(_WANTED, ("resourceType", "resourceName", "name"))}))
+_VERSIONS = f"(SELECT * FROM {{configs}} WHERE name = '{MIN_ISR_CONFIG}' AND resourceType IN ('TOPIC', 'BROKER'))"
+_SETTINGS = f"""
+  SELECT clusterId, resourceType, resourceName, collect_list(struct(beginMs, endMs, number)) AS settings
+  FROM (SELECT *, {_NUMBER} AS number FROM ({timed(_VERSIONS, ("resourceType", "resourceName", "name"))}))
   WHERE number IS NOT NULL AND beginMs < endMs
   GROUP BY {by_keys(("clusterId", "resourceType", "resourceName"))}"""
-"""SQL: one row per topic or broker, whose array ``held`` has the values that were set and their spans."""
+"""SQL: one row per topic or broker, whose array ``settings`` has the values that were set and their spans."""
 
 
 def with_min_isr(spans: str) -> str:
@@ -29,7 +29,7 @@ def with_min_isr(spans: str) -> str:
     Reads ``{configs}`` and ``{clusters}``, too.
     """
     return f"""
-  WITH held AS ({_HELD}
+  WITH configured AS ({_SETTINGS}
   )
   SELECT * EXCEPT (wholeBeginMs, wholeEndMs, leaderName, edges, {", ".join(_LAYERS)}),
     coalesce({", ".join(map(_at, _LAYERS))}) AS minIsr
@@ -43,11 +43,11 @@ def with_min_isr(spans: str) -> str:
           cast(leader AS string) AS leaderName
         FROM {spans} WHERE beginMs < endMs
       )
-      LEFT JOIN (SELECT clusterId, resourceName AS topic, held AS ofTopic FROM held WHERE resourceType = 'TOPIC')
+      LEFT JOIN (SELECT clusterId, resourceName AS topic, settings AS ofTopic FROM configured WHERE resourceType = 'TOPIC')
         USING (topic, clusterId)
-      LEFT JOIN (SELECT clusterId, resourceName AS leaderName, held AS ofLeader FROM held
+      LEFT JOIN (SELECT clusterId, resourceName AS leaderName, settings AS ofLeader FROM configured
         WHERE resourceType = 'BROKER' AND resourceName <> '') USING (leaderName, clusterId)
-      LEFT JOIN (SELECT clusterId, held AS ofAll FROM held WHERE resourceType = 'BROKER' AND resourceName = '')
+      LEFT JOIN (SELECT clusterId, settings AS ofAll FROM configured WHERE resourceType = 'BROKER' AND resourceName = '')
         USING (clusterId)
     )
   )"""
@@ -55,7 +55,7 @@ def with_min_isr(spans: str) -> str:
 
 def _at(layer: str) -> str:
     """SQL: the value that a layer has when a piece begins, or null."""
-    return f"get(filter({layer}, one -> one.beginMs <= beginMs AND beginMs < one.endMs), 0).number"
+    return f"get(filter({layer}, setting -> setting.beginMs <= beginMs AND beginMs < setting.endMs), 0).number"
 
 
 def _edges() -> str:
@@ -63,7 +63,8 @@ def _edges() -> str:
     nowhere = " AND ".join(f"{layer} IS NULL" for layer in _LAYERS)
     span = "array(wholeBeginMs, wholeEndMs)"
     edges = ", ".join(
-        f"coalesce(flatten(transform({layer}, one -> array(one.beginMs, one.endMs))), array())" for layer in _LAYERS
+        f"coalesce(flatten(transform({layer}, setting -> array(setting.beginMs, setting.endMs))), array())"
+        for layer in _LAYERS
     )
     inside = f"filter(concat({edges}), edge -> edge > wholeBeginMs AND edge < wholeEndMs)"
     return f"if({nowhere}, {span}, sort_array(array_distinct(concat({span}, {inside}))))"

@@ -19,7 +19,7 @@ _STATE = (
     " validToOffset)"
 )
 _LISTS = ("replicas", "isr", "elr", "addingReplicas", "removingReplicas")
-_PLAIN = f"""(
+_VERSIONS = f"""(
     SELECT clusterId, topic, {", ".join(KEYS)}, leader, leaderRecoveryState, validFromOffset, validFromMs,
       validToOffset, validToMs, {", ".join(f"coalesce({name}, array()) AS {name}" for name in _LISTS)}
     FROM {{partitions}}
@@ -45,7 +45,7 @@ SPANS = Shared(
   FROM (
     SELECT *, lag({_STATE}) OVER {_WINDOW} AS before, lead({_STATE}) OVER {_WINDOW} AS after,
       last(if(leader >= 0, leader, NULL), true) OVER {rows_before(_WINDOW)} AS lastLeader
-    FROM ({timed(_PLAIN, KEYS)})
+    FROM ({timed(_VERSIONS, KEYS)})
   )""",
     DAY,
 )
