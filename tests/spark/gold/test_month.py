@@ -34,7 +34,7 @@ def inputs(spark: Any, clusters: list[Cluster]) -> dict[str, Any]:
     of_gold = {
         name: frame(spark, name, [row for one in clusters for row in expected.TABLES[name](one)]) for name in needed
     }
-    return {name: one.cache() for name, one in {**tables(spark, *clusters), **of_gold}.items()}
+    return {name: one.localCheckpoint() for name, one in {**tables(spark, *clusters), **of_gold}.items()}
 
 
 @pytest.mark.parametrize("name", expected.TABLES)
@@ -57,7 +57,7 @@ def test_drift_over_time_is_that_of_plain_python(
     spark: Any, clusters: list[Cluster], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     fleet = [*clusters, cluster("another month", churn.month(tmp_path_factory.mktemp("another"), seed=9))]
-    inputs = {name: one.cache() for name, one in tables(spark, *fleet).items() if name in config_comparison.NEEDS}
+    inputs = {name: one.localCheckpoint() for name, one in tables(spark, *fleet).items() if name in config_comparison.NEEDS}
     made = gold.tables()["config_drift_episodes"].make(inputs)
     found, wanted = [row.asDict() for row in made.collect()], config_drift_episodes(fleet)
     assert comparable(found) == comparable(wanted)
