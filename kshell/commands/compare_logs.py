@@ -48,6 +48,7 @@ from kshell.sources.copies.agreement import (
     which_to_keep,
     with_damage,
 )
+from kshell.sources.copies.histories import Contradiction, contradicting_snapshots
 from kshell.sources.copies.logs import Copy, read_together, twins
 from kshell.sources.directory.describe import snapshot_id
 from kshell.sources.directory.files import SnapshotFile, local_path
@@ -252,8 +253,9 @@ def run(session: Session, args: CompareLogsArguments) -> Result:
         verdicts.append(verdict._replace(state=state))
         differences.append(snapshots.difference)
     offset = _shared_offset(verdicts)
+    contradicting = contradicting_snapshots(comparison)
     rows = [
-        _row(verdict, comparison, difference, session.redaction)
+        _row(verdict, comparison, [difference, *_texts(contradicting, verdict.copy)], session.redaction)
         | {"hash": _hash_at(verdict, offset, args, session.progress), "hashOffset": offset}
         for verdict, difference in zip(verdicts, differences, strict=True)
     ]
@@ -263,7 +265,10 @@ def run(session: Session, args: CompareLogsArguments) -> Result:
     note_source_beside(session, args.copy)
     result = select(_FIELDS, rows, args, exit_code=code)
     if not has_row_options(args):
-        result.readable = _page(rows, comparison, which_to_keep(comparison, [verdict.state for verdict in verdicts]))
+        advice = which_to_keep(comparison, [verdict.state for verdict in verdicts])
+        if contradicting:
+            advice = "these copies have two histories (see Findings): decide which is the right one, and keep all of them"
+        result.readable = _page(rows, comparison, advice)
     return result
 
 
@@ -289,7 +294,13 @@ def _hash_at(
     return None if then.damage else image_hash(then.image)
 
 
-def _row(verdict: CopyVerdict, comparison: CopyComparison, difference: str | None, redaction: Redaction) -> JsonObject:
+def _texts(contradicting: list[Contradiction], copy: Copy) -> list[str]:
+    return [found.text for found in contradicting if found.copy is copy]
+
+
+def _row(
+    verdict: CopyVerdict, comparison: CopyComparison, differences: list[str | None], redaction: Redaction
+) -> JsonObject:
     copy, parted, newest = verdict.copy, verdict.divergence, verdict.copy.newest
     return {
         "copy": copy.path,
@@ -302,7 +313,7 @@ def _row(verdict: CopyVerdict, comparison: CopyComparison, difference: str | Non
         "sameTo": verdict.to,
         "divergesAt": parted.offset if parted else None,
         "uncommittedFrom": verdict.uncommitted,
-        "reason": "; ".join(filter(None, (reason(verdict, comparison.reference), difference, _left_out(copy)))) or None,
+        "reason": "; ".join(filter(None, (reason(verdict, comparison.reference), *differences, _left_out(copy)))) or None,
         "damage": [error.message for error in copy.damage],
         "clusterId": copy.cluster_id,
         "directoryId": copy.directory_id,

@@ -18,7 +18,7 @@ from kshell.engine.local_files import complete_file, note_source_beside
 from kshell.engine.result import Report, Result, Row, Rows, Section, typed
 from kshell.engine.staging import new_directory, require_empty
 from kshell.engine.walk import counted, names_and_values
-from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, UsageError
+from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, DataError, UsageError
 from kshell.history.records import record_row
 from kshell.metadata.families.cluster import BROKERS
 from kshell.metadata.families.quorum import KRAFT_VERSION, QUORUM
@@ -27,6 +27,7 @@ from kshell.protocol.primitives import Uuid
 from kshell.sources.copies.agreement import (
     OTHER_CLUSTER,
     CopyVerdict,
+    not_the_voter,
     reason,
     sound_majority,
     which_to_keep,
@@ -59,6 +60,10 @@ _RECORDS = typed("copy:string offset:int64 epoch:int32 type:string data:json", w
 _MOST = 1000
 """Records that a section lists at most."""
 _LISTENER = "CONTROLLER"
+_DECIDE = (
+    "Decide which history is the right one (`info --meta-properties`, `log` and `topics` of each copy), and run recover"
+    " again without the copies of the other"
+)
 
 
 class RecoverArguments(Arguments):
@@ -75,13 +80,13 @@ def run(session: Session, args: RecoverArguments) -> Result:
     Returns:
         The copies; which one to keep and why; which of its records no copy proves to be committed; which records of
         other copies it lacks; the voters; and the steps for this kraft.version. Exit code 4 if the copy to keep is
-        damaged.
+        damaged, or if the copies have two histories, between which no plan chooses.
 
     Raises:
         UsageError: ``--to`` without ``--voters``, or the reverse.
         CommandError: the new directory is not empty, or is in a copy.
         SourceError: a copy cannot be read.
-        DataError: no copy has a record.
+        DataError: no copy has a record; with ``--to`` also: the copies have two histories.
     """
     if args.as_of is not None:
         raise UsageError(
@@ -98,18 +103,26 @@ def run(session: Session, args: RecoverArguments) -> Result:
         survivors = survey(args.directory, session.progress)
     loaded = survivors.log.load(session.progress)
     plan = _Plan(session, survivors, loaded)
+    if survivors.contradictions and args.to is not None:
+        raise DataError(
+            f"recover: the copies have two histories: {survivors.contradictions[0].text}",
+            hint=f"{_DECIDE}; nothing was written",
+        )
     recovery = plan.recovery(chosen[0] if chosen else None, args.to)
     written = None if args.to is None or recovery.voter is None else _written(args.to, plan, recovery.voter)
     session.remarks += [note for copy in survivors.copies for note in copy.notes]
     session.remarks += twins(survivors.copies)
+    session.remarks += filter(None, (not_the_voter(copy, survivors.reference) for copy in survivors.of_cluster))
     note_source_beside(session, args.directory)
     sections = [
-        *plan.majority(),
+        *(plan.histories() if survivors.contradictions else plan.majority()),
         *plan.sections(),
         *([] if written is None else [Section("written", "Written", written)]),
     ]
-    sections.append(Section("steps", "Steps", {str(n): step for n, step in enumerate(recovery.steps(), 1)}))
-    result = Report(sections, exit_code=EXIT_DATA if survivors.reference.damage else EXIT_OK)
+    steps = [f"{_DECIDE}."] if survivors.contradictions else recovery.steps()
+    sections.append(Section("steps", "Steps", {str(n): step for n, step in enumerate(steps, 1)}))
+    is_sound = not survivors.contradictions and not survivors.reference.damage
+    result = Report(sections, exit_code=EXIT_OK if is_sound else EXIT_DATA)
     result.readable = _plan_shown(sections, plan.uncommitted)
     return result
 
@@ -188,14 +201,20 @@ class _Plan:
         """The number of records of the new log that no copy proves to be committed."""
         return max(self.survivors.log.end - self.survivors.comparison.committed, 0)
 
+    def histories(self) -> list[Section]:
+        """A section that says why no plan can be made: the copies are not of one history."""
+        sentences = {str(n): found.text for n, found in enumerate(self.survivors.contradictions, 1)}
+        return [Section("histories", "These copies have two histories", sentences)]
+
     def majority(self) -> list[Section]:
         """A section that says that recovery may not be needed; empty unless a majority of voters has sound copies."""
         voter_ids = sound_majority(self.survivors.comparison)
         if not voter_ids:
             return []
         advice = (
-            "these voters are most of them, and have a whole log here, with all that is known to be committed: if their"
-            " servers still start, start them as they are, and do nothing of what follows"
+            "these voters are most of them, their logs are whole, and one of them has every record that is known: if"
+            " their servers still start, start them as they are, and do nothing of what follows. Start a controller"
+            " whose disk is new or empty only when one of these leads"
         )
         return [Section("majority", "Recovery may not be needed", {"voters": voter_ids, "advice": advice})]
 
@@ -250,6 +269,8 @@ class _Plan:
         if len(self.survivors.copies) == 1:
             alone = "it is the only copy given; brokers have one, too, and so may old backups"
             why = "; ".join(filter(None, (alone, repair)))
+        if self.survivors.contradictions:
+            why = "not decided: of these copies it has the highest epoch, or is the longest, but they have two histories"
         last = self._loaded.image.provenance
         return {
             "copy": reference.path,

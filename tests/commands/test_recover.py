@@ -60,9 +60,10 @@ def majority(*copies: Path) -> str | None:
     [
         (("controller-3001",), None),
         (("controller-3001", "broker-0"), None),
-        (("controller-3000", "controller-3001"), None),  # 3000 lacks what is known to be committed
+        (("controller-3000", "controller-3001"), "3000, 3001"),  # 3000 lags, and elects 3001, which lacks nothing
         (("controller-3001", "controller-3002"), "3001, 3002"),
-        (("controller-3000", "broker-0", "controller-3001", "controller-3002"), "3001, 3002"),
+        (("controller-3000", "broker-0"), None),
+        (("controller-3000", "broker-0", "controller-3001", "controller-3002"), "3000, 3001, 3002"),
     ],
 )
 @pytest.mark.parametrize("cluster", [DYNAMIC, STATIC], ids=["dynamic", "static"])
@@ -84,6 +85,84 @@ def test_a_voter_with_a_new_disk_is_another_voter(tmp_path: Path) -> None:
     old = meta_properties(place)["directory.id"]
     properties.write_text(properties.read_text().replace(old, str(new_directory_id())))
     assert majority(DYNAMIC / "controller-3002", place) is None
+    session = Session(NoSource())
+    run(session, f"recover {DYNAMIC / 'controller-3002'} {place}")
+    assert any("does not count as that voter" in remark and str(place) in remark for remark in session.remarks)
+
+
+class TestTwoHistories:
+    """Another cluster's files among the copies: by Raft's order alone they might win."""
+
+    WHOLE = (DYNAMIC / "controller-3001", DYNAMIC / "controller-3002", BROKER)
+
+    @staticmethod
+    def with_snapshot(folder: Path, name: str, snapshot: str, named: str | None = None) -> Path:
+        """A copy of a node of 4.3.1 that also has a snapshot of another cluster, perhaps by another name."""
+        copy = builders.copy_of(DYNAMIC / name, folder)
+        source = FIXTURES / snapshot
+        shutil.copyfile(source, copy / (named or source.name))
+        return copy.parent
+
+    @staticmethod
+    def refused(folder: Path, *copies: Path) -> list[str]:
+        """What shows the two histories; checks that no plan is made and nothing written."""
+        plan = recover(*map(str, copies))
+        assert plan["exitCode"] == 4
+        assert "majority" not in plan
+        assert list(plan["steps"]) == ["1"]
+        assert "Decide which history" in plan["steps"]["1"]
+        assert plan["keep"]["why"].startswith("not decided")
+        with pytest.raises(DataError, match="two histories"):
+            recover(*map(str, copies), "--to", str(folder / "new"), "--voters", "3000@controller-1:9093")
+        assert not (folder / "new").exists()
+        return list(plan["histories"].values())
+
+    def test_a_snapshot_that_its_own_log_contradicts_is_damage(self, tmp_path: Path) -> None:
+        bad = self.with_snapshot(tmp_path, "controller-3001", EPOCH_1, NEWEST_OF_3001)
+        for copies in ((bad, *self.WHOLE[1:]), (*self.WHOLE[1:], bad)):
+            plan = recover(*map(str, copies))
+            state = {row["copy"]: row for row in plan["copies"]}[str(bad)]
+            assert state["state"] == "damaged"
+            assert "or they are not of one cluster" in state["damage"][0]
+            assert plan["keep"]["copy"] != str(bad)
+            assert (plan["keep"]["clusterId"], plan["exitCode"]) == (recover(str(BROKER))["keep"]["clusterId"], 0)
+        alone = recover(str(bad))
+        assert (alone["keep"]["endOffset"], alone["exitCode"]) == (recover(str(self.WHOLE[0]))["keep"]["endOffset"], 4)
+
+    def test_a_snapshot_of_a_later_epoch_does_not_outvote_most_voters(self, tmp_path: Path) -> None:
+        bad = self.with_snapshot(tmp_path, "controller-3000", EPOCH_4)
+        texts = self.refused(tmp_path, bad, *self.WHOLE)
+        assert any("quorum-state knows epochs up to 1 only" in text for text in texts)
+        assert any("names directory" in text for text in texts)
+        assert any("most voters (3001, 3002) are whole" in text for text in texts)
+        assert len(self.refused(tmp_path, bad)) == 2
+
+    def test_a_snapshot_of_the_same_epoch_does_not_either(self, tmp_path: Path) -> None:
+        """Static voters have no directory ids: the topics are another cluster's."""
+        bad = self.with_snapshot(tmp_path, "controller-3001", EPOCH_1, "00000000000000000600-0000000001.checkpoint")
+        assert any("has no topic id of those that the log has" in text for text in self.refused(tmp_path, bad))
+
+    def test_a_log_of_another_cluster_without_meta_properties(self, tmp_path: Path) -> None:
+        foreign = builders.copy_of(FIXTURES / "4.2.1-rolled/controller-3000", tmp_path)
+        (foreign.parent / "meta.properties").unlink()
+        (foreign / "quorum-state").unlink()
+        texts = self.refused(tmp_path, foreign, *self.WHOLE)
+        assert all("no election explains it" in text for text in texts)
+        assert len(texts) == len(self.WHOLE)
+
+    def test_a_snapshot_that_is_ahead_of_its_log_in_one_history_is_no_reason(self, tmp_path: Path) -> None:
+        """As after a node has fetched a snapshot, and before it has dropped its log."""
+        newest = f"4.3.1/controller-3001/{METADATA_DIRECTORY}/{NEWEST_OF_3001}"
+        ahead = self.with_snapshot(tmp_path, "controller-3000", newest)
+        plan = recover(str(ahead), str(BROKER))
+        assert "histories" not in plan
+        assert plan["exitCode"] == 0
+
+
+EPOCH_1 = f"3.3.2/controller-3000/{METADATA_DIRECTORY}/00000000000000000429-0000000001.checkpoint"
+EPOCH_4 = f"4.2.1-rolled/controller-3000/{METADATA_DIRECTORY}/00000000000000000947-0000000004.checkpoint"
+"""Snapshots of other clusters; the voters of the first have no directory ids."""
+NEWEST_OF_3001 = max(path.name for path in (DYNAMIC / "controller-3001" / METADATA_DIRECTORY).glob("*.checkpoint"))
 
 
 def test_old_backups_of_a_majority_are_no_reason_to_lose_what_is_committed(tmp_path: Path) -> None:

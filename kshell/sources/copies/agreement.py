@@ -265,19 +265,39 @@ def _shared_by_majority(verdicts: Sequence[CopyVerdict]) -> int:
 def sound_majority(comparison: CopyComparison) -> list[int]:
     """The ids of the voters that can elect a leader from their copies and lose no record; empty if no majority can.
 
-    Each of them has an undamaged log that reaches at least ``comparison.committed`` (an old backup does not), and one
-    of them has every record of the reference.
+    Each of them has an undamaged log that contradicts no other, and one of them has every record of the reference: the
+    others elect it, because its log is the longest. (Old backups of all of them have not.)
     """
     reference = comparison.reference
-    sound = [
-        verdict
-        for verdict in comparison.verdicts
-        if verdict.state != OTHER_CLUSTER and not verdict.copy.damage and (verdict.to or 0) >= comparison.committed
-        if verdict.divergence is None or verdict.divergence.contradiction is None
-    ]
-    reached = _reached_by_voter(sound, reference)
+    reached = _reached_by_voter(_sound(comparison), reference)
     has_all = max(reached.values(), default=-1) >= (reference.end or 0)
     return sorted(reached) if has_all and len(reached) >= _majority(reference) else []
+
+
+def majority_without(comparison: CopyComparison) -> tuple[list[int], int]:
+    """The voters, a majority, whose logs are whole and agree without the reference, and the greatest end of them.
+
+    The voters are those that the copy which ranks next after the reference knows. Returns ``([], 0)`` if there is no
+    such majority.
+    """
+    sound = [verdict for verdict in _sound(comparison) if verdict.copy is not comparison.reference]
+    if not sound:
+        return [], 0
+    first = max((verdict.copy for verdict in sound), key=rank)
+    ends = {
+        voter: verdict.copy.end or 0 for verdict in sound if (voter := _voter(verdict.copy, first)) is not None
+    }
+    return (sorted(ends), max(ends.values())) if len(ends) >= _majority(first) else ([], 0)
+
+
+def _sound(comparison: CopyComparison) -> list[CopyVerdict]:
+    """The verdicts on undamaged copies of the cluster, without those that no election explains."""
+    return [
+        verdict
+        for verdict in comparison.verdicts
+        if verdict.state != OTHER_CLUSTER and not verdict.copy.damage
+        if verdict.divergence is None or verdict.divergence.contradiction is None
+    ]
 
 
 def _reached_by_voter(verdicts: Iterable[CopyVerdict], reference: Copy) -> dict[int, int]:
@@ -300,6 +320,16 @@ def _voter(copy: Copy, reference: Copy) -> int | None:
         return None
     directory = reference.voters[copy.node_id]
     return copy.node_id if copy.directory_id is None or directory in (None, copy.directory_id) else None
+
+
+def not_the_voter(copy: Copy, reference: Copy) -> str | None:
+    """Say that a copy is of a voter's node and of another disk, so that it does not count as that voter (KIP-853)."""
+    if copy.node_id not in reference.voters or _voter(copy, reference) is not None:
+        return None
+    return (
+        f"{copy.path}: its meta.properties is of directory {copy.directory_id}, and the log names directory"
+        f" {reference.voters[copy.node_id]} for voter {copy.node_id}: it does not count as that voter"
+    )
 
 
 def _with_uncommitted(verdict: CopyVerdict, committed: int) -> CopyVerdict:

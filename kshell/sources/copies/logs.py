@@ -21,7 +21,7 @@ from kshell.sources.directory.files import Listing, SnapshotFile
 from kshell.sources.directory.log import Progress
 from kshell.sources.directory.records import BatchWalk
 from kshell.sources.directory.sidecar_files import meta_properties, node_id, quorum_state
-from kshell.sources.directory.snapshot import SnapshotReader
+from kshell.sources.directory.snapshot import DISAGREE, SnapshotReader, contradiction
 from kshell.sources.directory.source import DirectorySource, missing_end
 
 _ABSENT, _INSIDE = -1, -2
@@ -59,6 +59,10 @@ class Copy:
         self.snapshots: list[SnapshotFile] = []
         self.damage: list[DataError] = []
         self.torn: tuple[str, Torn] | None = None
+        self._times: dict[str, int] = {}
+        """Path of a snapshot -> the time that its header says, in epoch milliseconds; -1 if none."""
+        self._voters_of: dict[str, dict[int, str | None]] = {}
+        """Path of a snapshot -> the voters that it names."""
         self._file = path
         """The file of the batch that is being read, for errors; the copy's path before the first batch."""
         for file in listing.snapshots:
@@ -93,6 +97,10 @@ class Copy:
             return newest.epoch if newest is not None and newest.epoch is not None else -1
         return self.epochs[-1][0]
 
+    def voters_of(self, file: SnapshotFile) -> dict[int, str | None]:
+        """Node id -> directory id of the voters that a snapshot names; empty if it names none."""
+        return self._voters_of.get(file.path, {})
+
     def epoch_at(self, offset: int) -> int | None:
         """The epoch of the record at ``offset``, from the log or from the name of a snapshot that ends with it."""
         if self.start is not None and self.log_end is not None and self.start <= offset < self.log_end:
@@ -107,8 +115,18 @@ class Copy:
     def batches(self, progress: Progress | None) -> Iterator[Batch]:
         """Yield the log's undamaged batches. Afterwards ``damage`` and ``torn`` describe what was stepped over."""
         walk = BatchWalk(self.source, progress=progress)
-        yield from self.noted(self._located(walk))
+        contradicted: list[tuple[SnapshotFile, str]] = []
+        before = self.voters
+        yield from self.noted(self._against_snapshots(self._located(walk), contradicted))
         self.damage += walk.damage
+        log_names_voters = self.voters is not before
+        for file, why in contradicted:
+            # Treated as damaged, and not the log: that has more witnesses, its neighbours and the files beside it.
+            self.snapshots.remove(file)
+            self.damage.append(DataError(f"{file.path}: {why}: {DISAGREE}"))
+            del self._voters_of[file.path]
+        if contradicted and not log_names_voters:
+            self.voters = next((voters for voters in reversed(self._voters_of.values()) if voters), {})
         self.torn = walk.torn
         reason = None if walk.damage else missing_end(self.source, walk.listing, self.log_end, self.newest)
         if reason is not None:
@@ -116,6 +134,21 @@ class Copy:
 
     def _located(self, walk: BatchWalk) -> Iterator[Batch]:
         for self._file, batch in walk:
+            yield batch
+
+    def _against_snapshots(
+        self, batches: Iterable[Batch], contradicted: list[tuple[SnapshotFile, str]]
+    ) -> Iterator[Batch]:
+        """Yield the batches unchanged; add to ``contradicted`` the snapshots that do not fit them, and why."""
+        files = [file for file in self.snapshots if file.end_offset]
+        position = 0
+        for batch in batches:
+            end = batch.last_offset + 1
+            while position < len(files) and (files[position].end_offset or 0) <= end:
+                file, position = files[position], position + 1
+                if (file.end_offset or 0) > batch.base_offset:  # else it ends before the log, or where records lack
+                    why = contradiction(file, self._times[file.path], end, batch.epoch, batch.max_timestamp)
+                    contradicted += [] if why is None else [(file, why)]
             yield batch
 
     def noted(self, batches: Iterable[Batch]) -> Iterator[Batch]:
@@ -142,8 +175,10 @@ class Copy:
 
     def verify(self, file: SnapshotFile) -> None:
         """Read a snapshot: add it to ``snapshots`` if it is complete, else add its error to ``damage``."""
+        reader = SnapshotReader(file)
+        before = self.voters
         try:
-            for batch in SnapshotReader(file):
+            for batch in reader:
                 if batch.is_control:
                     self._note_voters(batch)
         except CorruptDataError as error:
@@ -154,6 +189,8 @@ class Copy:
             pass  # a running server has deleted it meanwhile
         else:
             self.snapshots.append(file)
+            self._times[file.path] = reader.timestamp
+            self._voters_of[file.path] = self.voters if self.voters is not before else {}
 
     def _note_voters(self, batch: Batch) -> None:
         if not (holds(batch, LEADER_CHANGE) or holds(batch, KRAFT_VOTERS)):

@@ -22,6 +22,7 @@ from kshell.protocol.control import CONTROL_TYPES, KRAFT_VOTERS, control_key
 from kshell.protocol.encoder import encode
 from kshell.protocol.primitives import ZERO_UUID, Uuid
 from kshell.sources.copies.agreement import OTHER_CLUSTER, CopyComparison, CopyVerdict, compare_copies
+from kshell.sources.copies.histories import Contradiction, contradictions
 from kshell.sources.copies.joined import JoinedLog
 from kshell.sources.copies.logs import Copy, read_together
 from kshell.sources.directory.files import METADATA_DIRECTORY, local_path
@@ -82,6 +83,8 @@ class Survivors(NamedTuple):
     copies: list[Copy]
     comparison: CopyComparison
     log: JoinedLog
+    contradictions: list[Contradiction]
+    """What shows that the copies have two histories: then no plan must choose between them."""
 
     @property
     def reference(self) -> Copy:
@@ -119,7 +122,7 @@ def survey(paths: Sequence[str], progress: Progress | None) -> Survivors:
     comparison = compare_copies(copies, pairs)
     if not comparison.reference.end:
         raise DataError("recover: none of the copies has a record", hint="give other copies: brokers have one, too")
-    return Survivors(copies, comparison, JoinedLog(copies, pairs, comparison))
+    return Survivors(copies, comparison, JoinedLog(copies, pairs, comparison), contradictions(comparison))
 
 
 def write(

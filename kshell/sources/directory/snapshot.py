@@ -22,6 +22,11 @@ from kshell.sources.directory.log import Progress
 from kshell.sources.directory.ranges import FileWindows
 
 _HEADER_TYPE = 3
+MOST_LATE_MS = 60_000
+"""How many milliseconds a snapshot's time may be after that of the log's last batch in it: a busy controller of Kafka
+3.3.2 wrote a snapshot that was 109 ms late, though a replay of the log gave the same values.
+"""
+DISAGREE = "the snapshot and the log disagree: either of them may be wrong, or they are not of one cluster"
 
 
 class SnapshotFacts(NamedTuple):
@@ -37,6 +42,31 @@ class SnapshotFacts(NamedTuple):
     timestamp: int
     records: int
     note: str | None
+
+
+def contradiction(file: SnapshotFile, timestamp: int, end: int, epoch: int, log_timestamp: int) -> str | None:
+    """Say how the log contradicts a snapshot; ``None`` if it does not.
+
+    Args:
+        file: the snapshot.
+        timestamp: what its header says; epoch milliseconds, -1 if it says no time.
+        end: the offset after the log's batch that has the snapshot's last record.
+        epoch, log_timestamp: of that batch.
+    """
+    if end != file.end_offset:
+        return f"offset {file.end_offset} is inside a batch of the log, and Kafka takes snapshots between two"
+    late = 0 if timestamp == -1 else timestamp - log_timestamp
+    differing = [
+        text
+        for text, differs in (
+            (f"epoch {epoch}, not {file.epoch}", epoch != file.epoch),
+            (f"time {log_timestamp}, not {timestamp}", not 0 <= late <= MOST_LATE_MS),
+        )
+        if differs
+    ]
+    if not differing:
+        return None
+    return f"the log's batch that ends at offset {file.end_offset} has {' and '.join(differing)}"
 
 
 @contextlib.contextmanager

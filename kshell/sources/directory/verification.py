@@ -24,6 +24,7 @@ from kshell.sources.directory import sidecar_files
 from kshell.sources.directory.describe import snapshot_id
 from kshell.sources.directory.files import META, Listing, Segment, SnapshotFile, is_remote, open_read
 from kshell.sources.directory.log import Progress
+from kshell.sources.directory.snapshot import DISAGREE, contradiction
 from kshell.sources.directory.source import missing_end
 from kshell.sources.directory.survey import (
     LogSurvey,
@@ -50,10 +51,6 @@ SEGMENT, SNAPSHOT, BOOTSTRAP, OTHER = "segment", "snapshot", "bootstrap", "other
 KINDS = (SEGMENT, SNAPSHOT, BOOTSTRAP, "text", OTHER)
 _BATCHES = "checksums, offsets, lengths and epochs of all batches"
 _DECODED = f"{_BATCHES}; all records decoded"
-_MOST_LATE_MS = 60_000
-"""How many milliseconds a snapshot's time may be after that of the log's last batch in it: a busy controller of Kafka
-3.3.2 wrote a snapshot that was 109 ms late, though a replay of the log gave the same values.
-"""
 
 
 class FileCheck(NamedTuple):
@@ -259,9 +256,6 @@ def _snapshot(survey: SnapshotSurvey, log: LogSurvey, *, decode: bool) -> FileCh
     return _with_malformed(_compared_with_log(check, survey, log), survey.types, 0, survey.records)
 
 
-_DISAGREE = "the snapshot and the log disagree: either of them may be wrong, or they are not of one cluster"
-
-
 def _compared_with_log(check: FileCheck, survey: SnapshotSurvey, log: LogSurvey) -> FileCheck:
     """The check of a complete snapshot: its name and header are compared with the log's batch that ends there."""
     file, facts = survey.file, survey.facts
@@ -276,28 +270,17 @@ def _compared_with_log(check: FileCheck, survey: SnapshotSurvey, log: LogSurvey)
     if file.is_bootstrap:
         return check._replace(certainty=CONFIRMED, witness="epoch: the file's name; it stands before the log")
     end = log.ends.get(file.end_offset)
-    if (
-        end is None
-        and not log.damage
-        and any(part.base_offset < file.end_offset < part.end_offset for part in log.segments)
-    ):
-        reason = f"offset {file.end_offset} is inside a batch of the log, and Kafka takes snapshots between two"
-        return check._replace(verdict=DAMAGED, certainty=UNCONFIRMED, witness=_DISAGREE, reason=reason)
     if end is None:
+        around = () if log.damage else log.segments
+        if any(part.base_offset < file.end_offset < part.end_offset for part in around):
+            reason = contradiction(file, facts.timestamp, -1, -1, -1)
+            return check._replace(verdict=DAMAGED, certainty=UNCONFIRMED, witness=DISAGREE, reason=reason)
         witness = "epoch: the file's name; the log has no batch that ends there: nothing confirms the offset"
         return check._replace(certainty=CONSISTENT, witness=witness)
+    reason = contradiction(file, facts.timestamp, file.end_offset, end.epoch, end.timestamp)
+    if reason is not None:
+        return check._replace(verdict=DAMAGED, certainty=UNCONFIRMED, witness=DISAGREE, reason=reason)
     late = 0 if facts.timestamp == -1 else facts.timestamp - end.timestamp
-    differing = [
-        text
-        for text, differs in (
-            (f"epoch {end.epoch}, not {file.epoch}", end.epoch != file.epoch),
-            (f"time {end.timestamp}, not {facts.timestamp}", not 0 <= late <= _MOST_LATE_MS),
-        )
-        if differs
-    ]
-    if differing:
-        reason = f"the log's batch that ends at offset {file.end_offset} has {' and '.join(differing)}"
-        return check._replace(verdict=DAMAGED, certainty=UNCONFIRMED, witness=_DISAGREE, reason=reason)
     if late:
         witness = (
             f"the log's batch that ends there has the same epoch; the snapshot says a time that is {late} ms later"
