@@ -18,6 +18,7 @@ from kshell.errors import (
     EXIT_DATA,
     EXIT_FINDING,
     EXIT_OK,
+    EXIT_SOURCE,
     DataError,
     MissingCodecError,
     SourceError,
@@ -49,9 +50,9 @@ from kshell.sources.copies.agreement import (
     with_damage,
 )
 from kshell.sources.copies.histories import Contradiction, contradicting_snapshots
-from kshell.sources.copies.logs import Copy, read_together, twins
+from kshell.sources.copies.logs import Copy, open_copies, read_together, twins
 from kshell.sources.directory.describe import snapshot_id
-from kshell.sources.directory.files import SnapshotFile, local_path
+from kshell.sources.directory.files import SnapshotFile
 from kshell.sources.directory.log import Progress
 from kshell.sources.directory.ranges import FileWindows
 from kshell.sources.directory.source import DirectorySource, without_collector
@@ -230,9 +231,11 @@ class CompareLogsArguments(RowArguments):
 
 
 def run(session: Session, args: CompareLogsArguments) -> Result:
-    """Compare the copies, and return one row per copy. Raises UsageError; SourceError if a copy cannot be read.
+    """Compare the copies, and return one row per copy. Raises UsageError; SourceError if fewer than
+    two can be read.
 
-    Exit code 1 if a copy diverges, is of another cluster or cannot be compared; 4 if one is damaged.
+    Exit code 1 if a copy diverges, is of another cluster or cannot be compared; 3 if one cannot be read, 4 if one is
+    damaged.
     """
     if args.as_of is not None:
         raise UsageError(
@@ -241,7 +244,7 @@ def run(session: Session, args: CompareLogsArguments) -> Result:
         )
     if len(args.copy) < 2:
         raise UsageError("compare-logs: one copy alone", hint="give two or more: compare-logs DIR DIR …")
-    copies = [Copy(local_path(path)) for path in args.copy]
+    copies, failures = open_copies(args.copy, least=2)
     with without_collector():
         comparison = compare_copies(copies, read_together(copies, session.progress))
     verdicts, differences = [], []
@@ -259,15 +262,19 @@ def run(session: Session, args: CompareLogsArguments) -> Result:
         | {"hash": _hash_at(verdict, offset, args, session.progress), "hashOffset": offset}
         for verdict, difference in zip(verdicts, differences, strict=True)
     ]
+    rows += [_not_read(path, error) for path, error in failures]
     code = EXIT_OK if all(row["state"] in CONSISTENT for row in rows) else EXIT_FINDING
-    code = EXIT_DATA if any(row["damage"] for row in rows) else code
+    code = EXIT_SOURCE if failures else code
+    code = EXIT_DATA if any(verdict.copy.damage for verdict in verdicts) else code
     _remark(session, copies)
     note_source_beside(session, args.copy)
     result = select(_FIELDS, rows, args, exit_code=code)
     if not has_row_options(args):
         advice = which_to_keep(comparison, [verdict.state for verdict in verdicts])
         if contradicting:
-            advice = "these copies have two histories (see Findings): decide which is the right one, and keep all of them"
+            advice = (
+                "these copies have two histories (see Findings): decide which is the right one, and keep all of them"
+            )
         result.readable = _page(rows, comparison, advice)
     return result
 
@@ -313,7 +320,8 @@ def _row(
         "sameTo": verdict.to,
         "divergesAt": parted.offset if parted else None,
         "uncommittedFrom": verdict.uncommitted,
-        "reason": "; ".join(filter(None, (reason(verdict, comparison.reference), *differences, _left_out(copy)))) or None,
+        "reason": "; ".join(filter(None, (reason(verdict, comparison.reference), *differences, _left_out(copy))))
+        or None,
         "damage": [error.message for error in copy.damage],
         "clusterId": copy.cluster_id,
         "directoryId": copy.directory_id,
@@ -322,6 +330,14 @@ def _row(
         "records": list(_records(parted, redaction)) if parted else [],
         "otherRecords": list(_records(parted, redaction, from_peer=True)) if parted else [],
     }
+
+
+def _not_read(path: str, error: SourceError) -> JsonObject:
+    """The row of a copy that cannot be read."""
+    reason = f"cannot be read: {error.message.removeprefix(f'{path}: ')}"
+    row: JsonObject = {field.name: None for field in _FIELDS}
+    lists: JsonObject = {name: [] for name in ("damage", "records", "otherRecords")}
+    return row | lists | {"copy": path, "state": NOT_COMPARED, "reason": reason}
 
 
 def _left_out(copy: Copy) -> str | None:

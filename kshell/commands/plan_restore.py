@@ -223,7 +223,11 @@ def run(session: Session, args: PlanRestoreArguments) -> Result:
     """Return one row per step; as text, a script to read, edit and run."""
     image = image_for(session, "plan-restore", RESTORED)
     server = quote(args.bootstrap_server) if args.bootstrap_server is not None else _SERVER
-    restore_steps = steps(image, KafkaTools(server, command_config=args.command_config))
+    damage = [
+        Step("source", "the log", None, f"{problem}: this is the state at offset {image.provenance.offset}")
+        for problem in session.problems()
+    ]
+    restore_steps = [*damage, *steps(image, KafkaTools(server, command_config=args.command_config))]
     result = select(_FIELDS, [step._asdict() for step in restore_steps], args)
     if args.columns is None:
         result.readable = Rows((), _Script(result, with_server=args.bootstrap_server is None), "lines", "line")

@@ -18,13 +18,14 @@ from kshell.engine.local_files import complete_file, note_source_beside
 from kshell.engine.result import Report, Result, Row, Rows, Section, typed
 from kshell.engine.staging import new_directory, require_empty
 from kshell.engine.walk import counted, names_and_values
-from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, DataError, UsageError
+from kshell.errors import EXIT_DATA, EXIT_OK, EXIT_SOURCE, CommandError, DataError, SourceError, UsageError
 from kshell.history.records import record_row
 from kshell.metadata.families.cluster import BROKERS
 from kshell.metadata.families.quorum import KRAFT_VERSION, QUORUM
 from kshell.metadata.metadata_version import FEATURE, version_name
 from kshell.protocol.primitives import Uuid
 from kshell.sources.copies.agreement import (
+    NOT_COMPARED,
     OTHER_CLUSTER,
     CopyVerdict,
     not_the_voter,
@@ -55,7 +56,7 @@ _COPIES = tuple(
     )
 )
 _DAMAGE = tuple(column._replace(prose=column.name == "damage") for column in typed("copy:string damage:string"))
-_TAKEN = typed("copy:string fromOffset:int64 toOffset:int64")
+_TAKEN = typed("copy:string fromOffset:int64 toOffset:int64 snapshot:string")
 _RECORDS = typed("copy:string offset:int64 epoch:int32 type:string data:json", wide="timestampMs:int64 version:int16")
 _MOST = 1000
 """Records that a section lists at most."""
@@ -80,12 +81,12 @@ def run(session: Session, args: RecoverArguments) -> Result:
     Returns:
         The copies; which one to keep and why; which of its records no copy proves to be committed; which records of
         other copies it lacks; the voters; and the steps for this kraft.version. Exit code 4 if the copy to keep is
-        damaged, or if the copies have two histories, between which no plan chooses.
+        damaged, or if the copies have two histories, between which no plan chooses; 3 if a copy cannot be read.
 
     Raises:
         UsageError: ``--to`` without ``--voters``, or the reverse.
         CommandError: the new directory is not empty, or is in a copy.
-        SourceError: a copy cannot be read.
+        SourceError: no copy can be read.
         DataError: no copy has a record; with ``--to`` also: the copies have two histories.
     """
     if args.as_of is not None:
@@ -122,7 +123,8 @@ def run(session: Session, args: RecoverArguments) -> Result:
     steps = [f"{_DECIDE}."] if survivors.contradictions else recovery.steps()
     sections.append(Section("steps", "Steps", {str(n): step for n, step in enumerate(steps, 1)}))
     is_sound = not survivors.contradictions and not survivors.reference.damage
-    result = Report(sections, exit_code=EXIT_OK if is_sound else EXIT_DATA)
+    unread = EXIT_SOURCE if survivors.failures else EXIT_OK
+    result = Report(sections, exit_code=unread if is_sound else EXIT_DATA)
     result.readable = _plan_shown(sections, plan.uncommitted)
     return result
 
@@ -140,7 +142,7 @@ def _plan_shown(sections: list[Section], uncommitted: int) -> Report:
     assert isinstance(keep, Mapping)
     at_stake = {
         "uncommitted": counted(uncommitted, "record"),
-        "lacking": f"{counted(lacking, 'record')}{' or more' if lacking >= _MOST else ''} of other copies",
+        "lacking": f"{counted(lacking, 'record')}{' or more' if lacking >= _MOST else ''} of the copies",
     }
     found["keep"] = found["keep"]._replace(body={**keep, **at_stake})
     voters_section = found.pop("voters")
@@ -221,29 +223,33 @@ class _Plan:
     def sections(self) -> list[Section]:
         """The sections on copies, damage, the copy to keep, records and voters, in this order."""
         rows = [self._copy(verdict) for verdict in self.survivors.verdicts]
+        rows += [_not_read(path, error) for path, error in self.survivors.failures]
         log, comparison = self.survivors.log, self.survivors.comparison
         uncertain = list(islice(self._records(log.ranges, comparison.committed, log.end), _MOST))
         lacking = list(islice(self._lacking(), _MOST))
         damage = [
             {"copy": copy.path, "damage": error.message} for copy in self.survivors.copies for error in copy.damage
         ]
-        helpers = [{"copy": part.copy.path, "fromOffset": part.start, "toOffset": part.end - 1} for part in log.helpers]
+        helpers: list[Row] = [
+            {"copy": copy.path, "snapshot": snapshot_id(file)} for copy, file in log.foreign_snapshots
+        ]
+        helpers += [
+            {"copy": part.copy.path, "fromOffset": part.start, "toOffset": part.end - 1} for part in log.helpers
+        ]
         return [
             Section("copies", "Copies", Rows(_COPIES, rows)),
             *([Section("damage", "Damage", Rows(_DAMAGE, damage))] if damage else []),
             Section("keep", "Keep", self._keep()),
-            *(
-                [Section("taken", "Taken from other copies, where it is damaged", Rows(_TAKEN, helpers))]
-                if helpers
-                else []
-            ),
+            *([Section("taken", "Taken from other copies", Rows(_TAKEN, helpers))] if helpers else []),
             Section(
                 "uncertain",
                 f"Records that may not be committed: {self.uncommitted}",
                 Rows(_RECORDS, uncertain),
             ),
             Section(
-                "lost", f"Records of other copies that it lacks: {len(lacking) or 'none'}", Rows(_RECORDS, lacking)
+                "lost",
+                f"Records of the copies that the new log lacks: {len(lacking) or 'none'}",
+                Rows(_RECORDS, lacking),
             ),
             Section("voters", "Voters", {"kraftVersion": self.kraft_version, "voters": voters(self._loaded)}),
         ]
@@ -270,7 +276,9 @@ class _Plan:
             alone = "it is the only copy given; brokers have one, too, and so may old backups"
             why = "; ".join(filter(None, (alone, repair)))
         if self.survivors.contradictions:
-            why = "not decided: of these copies it has the highest epoch, or is the longest, but they have two histories"
+            why = (
+                "not decided: of these copies it has the highest epoch, or is the longest, but they have two histories"
+            )
         last = self._loaded.image.provenance
         return {
             "copy": reference.path,
@@ -293,6 +301,13 @@ class _Plan:
             )
         if log.helpers:
             return "it is damaged: the other copies have what it lacks, and the new log is whole"
+        if log.foreign_snapshots:
+            return "it is damaged: newer snapshots come from other copies, and the new log does without what is damaged"
+        if (reference.log_end or 0) <= log.end and reference.newest is not None and reference.log_end != reference.end:
+            return (
+                f"its log cannot be read after offset {(reference.log_end or 0) - 1}: what came after offset"
+                f" {log.end - 1}, where its newest snapshot ends, is lost unless another copy has it"
+            )
         return "it is damaged before its newest snapshot, or in a snapshot: the new log does without that"
 
     def _records(self, ranges: Iterable[LogRange], start: int, end: int) -> Iterator[Row]:
@@ -312,7 +327,7 @@ class _Plan:
         return steps._replace(voter=voter._replace(directory_id=Uuid.parse(own.directory_id)))
 
     def _lacking(self) -> Iterator[Row]:
-        """Records that a copy has and the new log does not.
+        """Records that a copy, perhaps the kept one, has and the new log does not.
 
         They come after a gap that no copy fills, or after the offset where their copy diverges from the kept one.
         """
@@ -322,6 +337,13 @@ class _Plan:
             if verdict.divergence is not None and verdict.state != OTHER_CLUSTER:
                 parted = [LogRange(verdict.copy, verdict.divergence.offset, verdict.copy.log_end or 0)]
                 yield from self._records(parted, 0, verdict.copy.log_end or 0)
+
+
+def _not_read(path: str, error: SourceError) -> Row:
+    """The row of a copy that cannot be read."""
+    unknown = dict.fromkeys(("nodeId", "endOffset", "lastEpoch", "snapshot", "clusterId"))
+    reason = f"cannot be read: {error.message.removeprefix(f'{path}: ')}"
+    return {"copy": path, "state": NOT_COMPARED, "reason": reason, "damage": [], **unknown}
 
 
 COMMAND = Command(

@@ -11,7 +11,7 @@ from kshell.engine.local_files import complete_file
 from kshell.engine.result import Report, Result, Section
 from kshell.engine.staging import new_directory, require_new_directory
 from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, DataError, UsageError
-from kshell.sources.directory.files import METADATA_DIRECTORY, Listing
+from kshell.sources.directory.files import METADATA_DIRECTORY, STOP, Listing
 from kshell.sources.directory.sidecar_files import cluster_id, meta_properties
 from kshell.sources.directory.source import DirectorySource, read_listed
 from kshell.sources.directory.writer import MetadataWriter
@@ -52,10 +52,16 @@ def run(session: Session, args: SaveArguments) -> Result:
         def write(listing: Listing) -> tuple[MetadataWriter, Listing, list[str]]:
             for name in os.listdir(place):  # left by an earlier attempt, whose files a running server has removed
                 shutil.rmtree(os.path.join(place, name))
+            listing = listing._replace(on_corruption=STOP)  # what is skipped would be a gap, which nothing can load
             writer = MetadataWriter(place)
             notes = writer.snapshots(listing, session.until, session.progress)
             damage = writer.log(listing, session.until, session.progress)
-            return writer, listing, [*notes, *(f"{error.message}: saved up to there" for error in damage)]
+            saved = (
+                f"the log is saved from offset {writer.log_from} on, where the newest snapshot ends"
+                if writer.log_from
+                else "saved up to there"
+            )
+            return writer, listing, [*notes, *(f"{error.message}: {saved}" for error in damage)]
 
         writer, listing, notes = read_listed(lambda: session.source.listing(full_log=True), write)
         session.remarks += notes

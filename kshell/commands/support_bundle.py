@@ -17,6 +17,7 @@ from kshell.engine.result import Result, Row, Rows, typed
 from kshell.engine.staging import require_new_file
 from kshell.errors import KshellError, UsageError
 from kshell.json_text import JsonObject, to_json
+from kshell.metadata.redaction import Redaction
 from kshell.own_files import replacing
 from kshell.tree.image import iso
 from kshell.version import __version__
@@ -46,6 +47,7 @@ class Content(NamedTuple):
 CONTENTS = (
     Content("status.json", ("status",), "the cluster on one screen"),
     Content("health.json", ("health",), "what is wrong, and what to do next"),
+    Content("verify.json", ("verify",), "whether each file of the source is whole, and where it is not"),
     Content("info.json", ("info",), "files, offsets, epochs, record counts and problems of the source"),
     Content("quorum.json", ("quorum",), "leader, voters and observers of the metadata quorum"),
     Content("features.json", ("features",), "finalized and supported feature levels"),
@@ -96,10 +98,22 @@ def run(session: Session, args: SupportBundleArguments) -> Result:
     if session.redaction.show_secrets:
         raise UsageError("support-bundle: never holds secrets", hint="leave out --show-secrets")
     target = require_new_file(session, args.file, force=args.force, example="support-bundle bundle.zip")
+    rows: list[Row] = []
+    own, session.redaction = session.redaction, Redaction(hides_undecoded=True)
+    try:
+        _write(session, target, args.file, rows)
+    finally:
+        session.redaction = own
+    session.remarks.clear()  # each answer in the bundle has its own notes
+    session.remarks.append(f"{args.file} has names of topics and hosts, no secrets: read it before you send it")
+    return Rows(_COLUMNS, rows)
+
+
+def _write(session: Session, target: str, name: str, rows: list[Row]) -> None:
+    """Write the bundle; add a row for each file to ``rows``."""
     from zipfile import ZIP_DEFLATED, ZipFile  # late: help and completion do without
 
-    rows: list[Row] = []
-    with replacing(target, args.file) as file, ZipFile(file, "w", ZIP_DEFLATED) as archive:
+    with replacing(target, name) as file, ZipFile(file, "w", ZIP_DEFLATED) as archive:
         for content in CONTENTS:
             rows.append(_add_answer(archive, session, content))
         rows.append(_add(archive, "environment.json", to_json(_environment(), 2)))
@@ -107,9 +121,6 @@ def run(session: Session, args: SupportBundleArguments) -> Result:
         about = _ABOUT.format(version=__version__, time=iso(int(time.time() * 1000)), contents=contents)
         rows.append(_add(archive, "README.txt", about))
         _add(archive, "manifest.json", to_json(_manifest(session, rows), 2))
-    session.remarks.clear()  # each answer in the bundle has its own notes
-    session.remarks.append(f"{args.file} has names of topics and hosts, no secrets: read it before you send it")
-    return Rows(_COLUMNS, rows)
 
 
 def _add_answer(archive: zipfile.ZipFile, session: Session, content: Content) -> JsonObject:
@@ -124,6 +135,7 @@ def _add_answer(archive: zipfile.ZipFile, session: Session, content: Content) ->
 def _answer(session: Session, words: tuple[str, ...]) -> JsonObject:
     """The answer of a command with exit code and notes; of many rows only the first, and the number of the others."""
     session.remarks.clear()
+    earlier, session.found_damage = session.found_damage, []
     command = registry.get(words[0])
     result = command.run(session, parse(command, list(words[1:])))
     if isinstance(result, Rows):
@@ -131,13 +143,15 @@ def _answer(session: Session, words: tuple[str, ...]) -> JsonObject:
         value, left_out, _ = plain.first_rows(plain.objects(result), _MOST_ROWS)
     else:
         value, left_out = plain.value(result), 0
-    return {
+    answer = {
         "command": " ".join(words),
-        "exitCode": result.exit_code,
-        "notes": list(session.remarks),
+        "exitCode": max(result.exit_code, session.exit_code()),
+        "notes": [*session.problems(), *session.remarks],
         "rowsLeftOut": left_out,
         "answer": value,
     }
+    session.found_damage[:0] = earlier
+    return answer
 
 
 def _add(archive: zipfile.ZipFile, name: str, text: str) -> JsonObject:
@@ -190,10 +204,10 @@ COMMAND = Command(
         Example("support-bundle before.zip --as-of 100", "the same as of an earlier moment"),
     ),
     description=(
-        "Holds the answers of status, health, info, quorum, features, controllers, brokers, registrations, topics and"
+        "Holds the answers of status, health, verify, info, quorum, features, controllers, brokers, registrations, topics and"
         " configs, the partitions in trouble, the last 1,000 records of the log, and facts about kshell, Python and the"
-        " machine. Secrets are redacted, whatever options are given; names of topics, configs and hosts are not, so"
-        " read it before you pass it on. What cannot be answered (a damaged directory, a node that is down) does not"
+        " machine. Secrets, and records that cannot be decoded, are redacted, whatever options are given; names of"
+        " topics, configs and hosts are not, so read it before you pass it on. What cannot be answered (a damaged directory, a node that is down) does not"
         " stop it: the file NAME.error.json says why. The file is readable by its owner only."
     ),
 )

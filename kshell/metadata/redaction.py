@@ -33,10 +33,15 @@ def config_is_secret(resource_type: str, key: str) -> bool:
 
 
 class Redaction:
-    """Replaces secrets by :data:`REDACTED` in values that are shown; with ``show_secrets`` it changes nothing."""
+    """Replaces secrets by :data:`REDACTED` in values that are shown; with ``show_secrets`` it changes nothing.
 
-    def __init__(self, *, show_secrets: bool = False) -> None:
+    ``hides_undecoded``: the bytes of records that cannot be decoded are hidden, too, for an answer that is passed on:
+    nobody knows what they hold.
+    """
+
+    def __init__(self, *, show_secrets: bool = False, hides_undecoded: bool = False) -> None:
         self.show_secrets = show_secrets
+        self.hides_undecoded = hides_undecoded
 
     def config(self, resource_type: str, key: str, value: str | None) -> str | None:
         """Return a config's value as it may be shown."""
@@ -90,6 +95,7 @@ class Redaction:
 
     def undecoded(self, raw: bytes, reason: str, *, hide: bool = False) -> dict[str, str]:
         """Return the JSON object of an undecoded record; ``hide``: its type has secrets, so its bytes are redacted."""
+        hide = hide or self.hides_undecoded
         return {"undecoded": REDACTED if hide and not self.show_secrets else raw.hex(), "reason": reason}
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import traceback
 from typing import TextIO, cast
 
 from kshell.engine.completion import resolve
@@ -16,7 +15,7 @@ from kshell.engine.execution import Call, Engine, prepare, run_commands
 from kshell.engine.language import words as words_in
 from kshell.engine.result import Exit
 from kshell.engine.session import Session
-from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, KshellError
+from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, KshellError
 from kshell.escape import terminal as clean
 from kshell.render.answer import answer, message_width
 from kshell.render.color import paint, use_color
@@ -59,11 +58,13 @@ class Lines:
             raise Exit(EXIT_OK) from None
         except Exit:
             raise
-        except Exception:
+        except Exception as error:
             # A bug of kshell must not end the shell while the user needs it.
-            self._meter.clear()
-            self.write(f"{traceback.format_exc()}kshell: this is a fault of kshell, please report it", "error")
-            return EXIT_USAGE
+            from kshell.render.faults import own_fault  # late: only an error in kshell itself needs it
+
+            fault = own_fault(error)
+            self.complain(fault)
+            return fault.exit_code
         finally:
             self._meter.clear()
 

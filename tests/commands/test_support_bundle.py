@@ -21,6 +21,10 @@ from tests import builders
 from tests.commands.shell import opened, rows
 
 
+UNKNOWN = bytes((1, 200, 1, 0))
+"""The begin of a record of a type that no release has: frame version 1, type 200, version 0."""
+
+
 @pytest.fixture
 def sample() -> Session:
     return opened(demo_directory())
@@ -55,6 +59,31 @@ def test_the_manifest_and_the_rows_name_every_file_with_its_hash(sample: Session
     hashes = {name: hashlib.sha256(body).hexdigest() for name, body in contents.items()}
     assert {file["name"]: file["sha256"] for file in manifest["files"]} == hashes
     assert {row["file"]: row["sha256"] for row in listed} == hashes
+
+
+def test_damage_is_in_the_answers_that_are_read_first(tmp_path: Path) -> None:
+    directory = builders.copy_of(builders.FIXTURES / "4.3.1/controller-3000", tmp_path)
+    log = sorted(directory.glob("*.log"))[-1]
+    builders.flip(log, log.stat().st_size - 3)
+    session = opened(directory)
+    rows(session, f"support-bundle {tmp_path / 'b.zip'}")
+    held = files(tmp_path / "b.zip")
+    for name in ("status.json", "health.json", "topics.json"):
+        found = json.loads(held[name])
+        assert found["exitCode"] == 4
+        assert any(log.name in note and "CRC" in note for note in found["notes"])
+    verified = json.loads(held["verify.json"])
+    assert "damaged" in {row["verdict"] for row in verified["answer"]}
+
+
+def test_bytes_of_records_that_cannot_be_decoded_stay_out(tmp_path: Path) -> None:
+    """They may be of a type that a later release has, and hold what is secret there; ``dump`` shows them."""
+    hidden = b"hidden-text".hex()
+    builders.write_log(tmp_path / "log", builders.batch([UNKNOWN + b"hidden-text"], 0))
+    session = opened(tmp_path / "log")
+    rows(session, f"support-bundle {tmp_path / 'b.zip'}")
+    assert not any(hidden.encode() in body for body in files(tmp_path / "b.zip").values())
+    assert hidden in str(rows(session, "dump"))
 
 
 def test_it_can_be_of_an_earlier_moment(sample: Session, tmp_path: Path) -> None:

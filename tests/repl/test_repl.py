@@ -363,12 +363,14 @@ def test_a_fault_of_ours_does_not_end_the_shell(
     type_keys: Type, probe: Callable[[Callable[[], None]], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     def broken() -> None:
-        raise ZeroDivisionError
+        raise ZeroDivisionError("hidden-text")
 
     probe(broken)
     assert type_keys("probe\n", "pwd\n", CTRL_D) == 0
     said = capsys.readouterr()
-    assert "ZeroDivisionError" in said.err and "please report" in said.err
+    assert "ZeroDivisionError at test_repl.py:" in said.err
+    assert "please report" in said.err
+    assert "hidden-text" not in said.err, "the text of an exception may quote a value"
     assert said.out == "/\n"
 
 

@@ -149,6 +149,50 @@ def test_a_formatted_directory_that_was_never_used_says_so(tmp_path: Path) -> No
     assert "no server has run on it yet" in (caught.value.hint or "")
 
 
+@pytest.mark.parametrize("name", ["orders-0", "replication-offset-checkpoint"])
+def test_a_log_directory_of_a_server_that_ran_is_not_called_new(tmp_path: Path, name: str) -> None:
+    (tmp_path / "meta.properties").write_text("cluster.id=x\n")
+    (tmp_path / name).touch()
+    with pytest.raises(SourceNotFoundError) as caught:
+        load(tmp_path)
+    assert (caught.value.hint or "").startswith("a server has run on this log directory")
+
+
+def test_a_metadata_directory_without_files_is_not_asked_for_itself(inner: Path) -> None:
+    inner.mkdir(exist_ok=True)
+    with pytest.raises(SourceNotFoundError) as caught:
+        load(inner)
+    assert "its log and snapshots are not in it" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("name", ["copy.tar.gz", "00000000000000000000.log.gz", "node.zip"])
+def test_an_archive_is_to_be_unpacked(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(SourceNotFoundError) as caught:
+        load(tmp_path / name)
+    assert "unpack it" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("part", ["", "00000000000000000000.log"])
+def test_the_records_of_a_topic_are_no_metadata(tmp_path: Path, part: str) -> None:
+    folder = tmp_path / "orders-0"
+    write_log(folder, batch(configs(0, 2)))
+    (folder / "partition.metadata").write_text("version: 0\ntopic_id: GK8Sd1RmQECkmrtmTxH2Lw\n")
+    with pytest.raises(SourceNotFoundError, match="has the records of a topic"):
+        load(folder / part)
+    (folder / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ\n")
+    assert keys(load(folder / part)) == [0, 1]
+
+
+def test_a_log_that_was_emptied_is_not_called_new(inner: Path) -> None:
+    write_log(inner)
+    (inner.parent / "bootstrap.checkpoint").write_bytes(b"x")
+    write_epochs(inner, (1, 0), (4, 303))
+    notes = load(inner).notes
+    assert any("knows of epoch 4, from offset 303 on: the log's records are gone" in note for note in notes)
+    assert not any("no server has written" in note for note in notes)
+
+
 def test_something_else_with_a_files_name_is_passed_over(inner: Path) -> None:
     write_log(inner, batch(configs(0, 2)))
     (inner / "00000000000000000009.log").mkdir()

@@ -57,6 +57,10 @@ def _observation(partition_state: PartitionState, evidence: str) -> Observation:
     )
 
 
+_WAIT = NextStep("wait for the reassignment to end")
+_TOO_FEW = NextStep(
+    "all its replicas are in sync, and they are too few for min.insync.replicas: see minIsrAboveReplicas"
+)
 _NEEDS_LEADER = NextStep("the partition needs a leader first: see offlinePartition")
 
 
@@ -67,7 +71,8 @@ def _missing(state: CheckedState, partition_state: PartitionState, evidence: str
     value = partition_state.partition
     missing = _out_of_sync(staying_replicas(value), value.isr)
     if not missing:
-        return Observation(partition_state.path, evidence, next_step=NextStep("wait for the reassignment to end"))
+        is_moving = bool(value.adding_replicas or value.removing_replicas)
+        return Observation(partition_state.path, evidence, next_step=_WAIT if is_moving else _TOO_FEW)
     return _moving_away(state, partition_state, evidence, missing, _return_of(state, missing))
 
 

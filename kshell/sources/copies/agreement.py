@@ -284,9 +284,7 @@ def majority_without(comparison: CopyComparison) -> tuple[list[int], int]:
     if not sound:
         return [], 0
     first = max((verdict.copy for verdict in sound), key=rank)
-    ends = {
-        voter: verdict.copy.end or 0 for verdict in sound if (voter := _voter(verdict.copy, first)) is not None
-    }
+    ends = {voter: verdict.copy.end or 0 for verdict in sound if (voter := _voter(verdict.copy, first)) is not None}
     return (sorted(ends), max(ends.values())) if len(ends) >= _majority(first) else ([], 0)
 
 

@@ -68,6 +68,13 @@ class JoinedLog:
         """The parts of the log that come from other copies than the reference."""
         return [part for part in self.ranges if part.copy is not self._reference]
 
+    @property
+    def foreign_snapshots(self) -> list[tuple[Copy, SnapshotFile]]:
+        """The snapshots that come from other copies than the reference, each with its copy."""
+        mine = {file.path for file in self._reference.snapshots}
+        donors = {file.path: copy for copy, _ in self._donors for file in copy.snapshots}
+        return [(donors[file.path], file) for file in self.snapshots if file.path not in mine]
+
     def batches(self, progress: Progress | None = None) -> Iterator[FileBatch]:
         """Yield the batches of the log, in offset order. Raises SourceError."""
         for copy, start, end in self.ranges:

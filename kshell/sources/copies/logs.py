@@ -6,18 +6,19 @@ are read at the same time, once, batch by batch; of each log only the segment th
 
 from __future__ import annotations
 
+import contextlib
 import os
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from kshell.errors import CorruptDataError, DataError, IncompleteLogError
+from kshell.errors import CorruptDataError, DataError, IncompleteLogError, SourceError
 from kshell.protocol.batches import Batch, iter_records, read_header
 from kshell.protocol.control import KRAFT_VOTERS, LEADER_CHANGE, decode_control, holds
 from kshell.protocol.primitives import ZERO_UUID, DecodeError
 from kshell.protocol.verify import Torn
-from kshell.sources.directory.files import Listing, SnapshotFile
+from kshell.sources.directory.files import Listing, SnapshotFile, is_remote, local_path, open_read
 from kshell.sources.directory.log import Progress
 from kshell.sources.directory.records import BatchWalk
 from kshell.sources.directory.sidecar_files import meta_properties, node_id, quorum_state
@@ -202,6 +203,35 @@ class Copy:
                 continue  # a record of a later version: the voters known so far stay
             if voters is not None:
                 self.voters = {voter["voterId"]: _directory(voter.get("voterDirectoryId")) for voter in voters}
+
+
+class OpenedCopies(NamedTuple):
+    """The copies that can be read, in the order in which they were named, and (path, error) of the others."""
+
+    copies: list[Copy]
+    failures: list[tuple[str, SourceError]]
+
+
+def open_copies(paths: Sequence[str], least: int = 1) -> OpenedCopies:
+    """Open the copies that can be read: one that cannot must not keep the others from being looked at.
+
+    Raises:
+        SourceError: fewer than ``least`` can be read; the error of the first that cannot.
+    """
+    opened = OpenedCopies([], [])
+    for path in paths:
+        try:
+            copy = Copy(local_path(path))
+            for segment in copy.source.listing(full_log=True).segments:
+                if not is_remote(segment.path):
+                    with contextlib.suppress(FileNotFoundError):  # a running server deletes segments
+                        os.close(open_read(segment.path))
+            opened.copies.append(copy)
+        except SourceError as error:
+            opened.failures.append((path, error))
+    if opened.failures and len(opened.copies) < least:
+        raise opened.failures[0][1]
+    return opened
 
 
 def twins(copies: Sequence[Copy]) -> Iterator[str]:

@@ -9,12 +9,13 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
+from kshell.errors import SourceNotFoundError
 from kshell.metadata.families.quorum import KRAFT_VERSION, LEADER, LEADER_CHANGE, QUORUM, VOTERS
 from kshell.metadata.records import decode_record, decode_value
 from kshell.metadata.redaction import Redaction, record_plain
 from kshell.metadata.replay import Problem
 from kshell.metadata.values import BatchPosition, Entry, Origin
-from kshell.protocol.batches import iter_records
+from kshell.protocol.batches import Batch, iter_records
 from kshell.protocol.decoder import Message
 from kshell.protocol.primitives import DecodeError
 from kshell.sources.directory.files import Listing, Segment, SnapshotFile
@@ -104,19 +105,29 @@ def _change_before(listing: Listing, end: int) -> Entry[Message] | None:
             continue
         change: Entry[Message] | None = None
         reader = LogReader(listing._replace(segments=(segment,)), until=end - 1, resume=True)
-        for file, batch in reader:
-            if not batch.is_control:
-                continue
-            with contextlib.suppress(DecodeError):  # `verify` and `info` report malformed records
-                for raw in iter_records(batch):
-                    decoded = decode_record(raw, control=True)
-                    if decoded.name == LEADER_CHANGE and decoded.data is not None and raw.offset < end:
-                        place = BatchPosition(os.path.basename(file), batch.position, batch.epoch, False)
-                        origin = Origin(raw.offset, raw.timestamp, decoded.name, decoded.version, place)
-                        change = Entry(decoded.data, origin)
+        try:
+            for file, batch in reader:
+                if batch.is_control:
+                    change = _change_in(file, batch, end) or change
+        except FileNotFoundError:  # a running server has removed it since the image was loaded
+            if listing.directory is not None and not os.path.isdir(listing.directory):
+                raise SourceNotFoundError(f"{listing.directory}: no longer there") from None
         if change is not None:
             return change
     return None
+
+
+def _change_in(file: str, batch: Batch, end: int) -> Entry[Message] | None:
+    """The last LeaderChange record of a control batch before offset ``end``."""
+    change: Entry[Message] | None = None
+    with contextlib.suppress(DecodeError):  # `verify` and `info` report malformed records
+        for raw in iter_records(batch):
+            decoded = decode_record(raw, control=True)
+            if decoded.name == LEADER_CHANGE and decoded.data is not None and raw.offset < end:
+                place = BatchPosition(os.path.basename(file), batch.position, batch.epoch, False)
+                origin = Origin(raw.offset, raw.timestamp, decoded.name, decoded.version, place)
+                change = Entry(decoded.data, origin)
+    return change
 
 
 def snapshots(listing: Listing) -> SourceFacts:

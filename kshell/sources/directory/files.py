@@ -220,8 +220,18 @@ def _what_to_pass(path: str) -> str:
         names = os.listdir(path)
     except OSError:
         names = []
+    if os.path.basename(os.path.normpath(path)) == METADATA_DIRECTORY:
+        return "its log and snapshots are not in it: look at a backup, or at the other nodes' copies (brokers have one)"
+    if META in names and (_SERVER_RAN.intersection(names) or any(_PARTITION.search(name) for name in names)):
+        return (
+            f"a server has run on this log directory, and {METADATA_DIRECTORY} is not in it: it was removed, or is in"
+            " metadata.log.dir, or in another of log.dirs"
+        )
     if BOOTSTRAP in names or META in names:
-        return "this log directory was formatted, but no server has run on it yet"
+        return (
+            f"this log directory was formatted, and {METADATA_DIRECTORY} is not in it: no server has run on it yet, or"
+            " somebody removed it"
+        )
     below = [inner for name in sorted(names)[:_LOOKED_INTO] if _holds_metadata(inner := os.path.join(path, name))]
     if below:
         more = f" and {len(below) - _PROPOSED} more" if len(below) > _PROPOSED else ""
@@ -229,6 +239,11 @@ def _what_to_pass(path: str) -> str:
     return f"pass a {METADATA_DIRECTORY} directory, the log directory around it (metadata.log.dir), or one file of it"
 
 
+_SERVER_RAN = frozenset(
+    f"{name}-offset-checkpoint" for name in ("recovery-point", "replication", "log-start", "cleaner")
+)
+"""What brokers write beside their partitions."""
+_PARTITION = re.compile(r"-\d+$")
 _LOOKED_INTO, _PROPOSED = 1000, 5
 """How many subdirectories are searched at the most, and how many of them the hint names."""
 
@@ -237,6 +252,9 @@ def _holds_metadata(path: str) -> bool:
     """Whether a directory is a metadata directory, or the log directory around one."""
     inner = path if os.path.basename(path) == METADATA_DIRECTORY else os.path.join(path, METADATA_DIRECTORY)
     return os.path.isdir(inner)
+
+
+_ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip", ".7z")
 
 
 def _lone(path: str) -> Listing:
@@ -249,6 +267,8 @@ def _lone(path: str) -> Listing:
         return Listing(None, (), (SnapshotFile(path, end, epoch, size, changed),))
     if name.endswith(".log"):
         return Listing(None, (Segment(path, parsed.offset if parsed else None, size, changed),), ())
+    if name.endswith(_ARCHIVES):
+        raise SourceNotFoundError(f"{path}: an archive, or compressed", hint="unpack it, and name what comes out of it")
     raise SourceNotFoundError(
         f"{path}: not a metadata file", hint="kshell reads .log and .checkpoint files, and directories of them"
     )

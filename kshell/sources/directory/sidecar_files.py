@@ -7,10 +7,20 @@ sentence for the user, and the file, or the key with the fault, counts as missin
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
 from kshell.errors import SourceError, SourcePermissionError
-from kshell.sources.directory.files import BOOTSTRAP, META, Listing, Segment, SnapshotFile, is_remote, read_small
+from kshell.sources.directory.files import (
+    BOOTSTRAP,
+    META,
+    METADATA_DIRECTORY,
+    Listing,
+    Segment,
+    SnapshotFile,
+    is_remote,
+    read_small,
+)
 
 if TYPE_CHECKING:
     from kshell.json_text import JsonObject
@@ -20,6 +30,7 @@ _SMALL = 1 << 20
 EPOCHS, STATE, PARTITION = "leader-epoch-checkpoint", "quorum-state", "partition.metadata"
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 """The id of the metadata topic in every cluster (``org.apache.kafka.common.Uuid.METADATA_TOPIC_ID``)."""
+_TOPIC = re.compile(r"^topic_id: *([\w-]{22}) *$", re.MULTILINE)
 _LARGEST_INT, _LARGEST_LONG = (1 << 31) - 1, (1 << 63) - 1
 _NO_NODE = _NO_EPOCH = -1
 _ADVICE = "copy it from the node again"
@@ -34,7 +45,7 @@ def leader_epochs(listing: Listing, notes: Notes = None) -> list[tuple[int, int]
     Source: ``org.apache.kafka.storage.internals.checkpoint.LeaderEpochCheckpointFile``: a version, the number of lines,
     the lines.
     """
-    path, text = _beside(listing, EPOCHS, notes)
+    path, text = _beside(listing, EPOCHS, notes, may_be_empty=True)
     if not text:
         return []
     lines = text.splitlines()
@@ -70,7 +81,7 @@ def quorum_state(listing: Listing, notes: Notes = None) -> JsonObject:
     Source: ``QuorumStateData.json``.
     """
     path, text = _beside(listing, STATE, notes)
-    if not text:
+    if not text.strip():
         return {}
     import json  # imported late: only questions about the quorum need it
 
@@ -128,7 +139,9 @@ def meta_properties(listing: Listing, notes: Notes = None) -> dict[str, str]:
         if pairs:
             properties = {key.strip(): value.strip() for key, _, value in pairs}
             configured_id = properties.get("node.id", properties.get("broker.id"))
-            if configured_id is not None and node_id(properties) is None:
+            if not properties.keys() & {"version", "cluster.id", "node.id", "broker.id"}:
+                _note(notes, f"{path}: has no line that Kafka writes: {_ADVICE}")
+            elif configured_id is not None and node_id(properties) is None:
                 _note(notes, f"{path}: node.id is not the id of a node: it is not used; {_ADVICE}")
             return properties
     return {}
@@ -137,6 +150,21 @@ def meta_properties(listing: Listing, notes: Notes = None) -> dict[str, str]:
 def cluster_id(listing: Listing, notes: Notes = None) -> str | None:
     """The id of the cluster that the files belong to, from ``meta.properties``, else from ``quorum-state``."""
     return meta_properties(listing, notes).get("cluster.id") or quorum_state(listing, notes).get("clusterId") or None
+
+
+def topic_of(folder: str) -> str | None:
+    """The id of the topic whose partition a directory has, by ``partition.metadata``; ``None``: of metadata, or unknown.
+
+    A file that says something else in a directory that has the metadata log's name is damaged, and means no topic.
+    """
+    if os.path.basename(os.path.normpath(folder)) == METADATA_DIRECTORY or is_remote(folder):
+        return None
+    try:
+        text = read_small(os.path.join(folder, PARTITION), _SMALL).decode("utf-8", "replace")
+    except (FileNotFoundError, SourceError):
+        return None
+    found = _TOPIC.search(text)
+    return found[1] if found is not None and found[1] != TOPIC_ID else None
 
 
 def partition_metadata(listing: Listing, notes: Notes = None) -> dict[str, str]:
@@ -171,8 +199,13 @@ def bootstrap_file(listing: Listing) -> str | None:
     return path if os.path.exists(path) else None
 
 
-def _beside(listing: Listing, name: str, notes: Notes, *, errors: str = "strict") -> tuple[str, str]:
-    """(path, text) of a sidecar file; the text is empty if the file is missing or cannot be read."""
+def _beside(
+    listing: Listing, name: str, notes: Notes, *, errors: str = "strict", may_be_empty: bool = False
+) -> tuple[str, str]:
+    """(path, text) of a sidecar file; the text is empty if the file is missing or cannot be read.
+
+    Kafka renames such files into place: one that is empty was emptied, as by a disk that was full.
+    """
     if listing.sidecar_texts is not None:
         return name, listing.sidecar_texts.get(name, "")
     path = os.path.join(listing.directory or _folder_of_file(listing), name)
@@ -182,7 +215,10 @@ def _beside(listing: Listing, name: str, notes: Notes, *, errors: str = "strict"
         return path, remote.text(path, _SMALL)
     path = os.path.normpath(path)
     try:
-        return path, read_small(path, _SMALL).decode("utf-8", errors)
+        text = read_small(path, _SMALL).decode("utf-8", errors)
+        if not text.strip() and not may_be_empty:
+            _note(notes, f"{path}: is empty: {_ADVICE}")
+        return path, text
     except FileNotFoundError:
         pass
     except SourcePermissionError as error:

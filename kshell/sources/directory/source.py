@@ -13,13 +13,29 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError, OutOfReachError
+from kshell.errors import (
+    CorruptDataError,
+    DataError,
+    IncompleteLogError,
+    MissingCodecError,
+    OutOfReachError,
+    SourceNotFoundError,
+)
 from kshell.metadata.replay import Replayer
 from kshell.protocol.primitives import DecodeError
 from kshell.protocol.verify import USUAL
-from kshell.sources.directory.files import SKIP, STOP, VANISHES, Listing, SnapshotFile, locate, scan
+from kshell.sources.directory.files import (
+    METADATA_DIRECTORY,
+    SKIP,
+    STOP,
+    VANISHES,
+    Listing,
+    SnapshotFile,
+    locate,
+    scan,
+)
 from kshell.sources.directory.log import FileBatch, LogReader, Progress
-from kshell.sources.directory.sidecar_files import bootstrap_file
+from kshell.sources.directory.sidecar_files import EPOCHS, bootstrap_file, leader_epochs, topic_of
 from kshell.sources.directory.snapshot import SnapshotFacts, load_snapshot
 from kshell.sources.source import Loaded, Source
 
@@ -59,6 +75,13 @@ class DirectorySource(Source):
 
     def __init__(self, path: str, *, name: str | None = None, on_corruption: str = STOP) -> None:
         self.path = locate(path)
+        topic = topic_of(self.path if os.path.isdir(self.path) else os.path.dirname(self.path) or os.curdir)
+        if topic is not None:
+            raise SourceNotFoundError(
+                f"{path}: has the records of a topic ({topic}), and no metadata",
+                hint=f"the metadata log is in the directory {METADATA_DIRECTORY} of metadata.log.dir, else of the first"
+                " of log.dirs",
+            )
         self.on_corruption = on_corruption
         self.name = name or path
         self.is_sample = name is not None
@@ -335,7 +358,7 @@ def add_notes(loaded: Loaded) -> None:
             " (`compare-logs`)"
         )
     is_empty = loaded.snapshot is None or (loaded.listing.directory is not None and not _has_records(loaded.listing))
-    if is_empty and loaded.image.provenance.offset < 0 and not loaded.log_end_offset:
+    if is_empty and loaded.image.provenance.offset < 0 and not loaded.log_end_offset and not loaded.damage:
         _note_empty(loaded)
 
 
@@ -353,10 +376,21 @@ def missing_end(source: Source, listing: Listing, read_end: int | None, newest: 
         read_end: the offset after the log's last record; ``None`` where there was none.
         newest: the newest snapshot that is whole.
     """
+    if listing.directory is not None and listing.segments and not read_end and not (newest and newest.end_offset):
+        return _emptied(listing) if source.listing(full_log=True) == listing else None
     cut_at = listing.missing_from(read_end, newest.end_offset if newest is not None else None)
     if newest is None or cut_at is None or source.listing(full_log=True) != listing:
         return None
     return ends_before(cut_at, os.path.basename(newest.path))
+
+
+def _emptied(listing: Listing) -> str | None:
+    """Say that an empty log has had records: ``leader-epoch-checkpoint`` gets a line with the first of each epoch."""
+    epochs = leader_epochs(listing)
+    if not epochs:
+        return None
+    epoch, start = epochs[-1]
+    return f"the log is empty, and {EPOCHS} knows of epoch {epoch}, from offset {start} on: the log's records are gone"
 
 
 def _is_without_log(loaded: Loaded) -> bool:
@@ -370,13 +404,17 @@ def _has_records(listing: Listing) -> bool:
 
 
 def _note_empty(loaded: Loaded) -> None:
-    """Add the note on a directory that kafka-storage has formatted, and on which no server has run yet.
+    """Add the note on a directory that kafka-storage has formatted, and on which no server has run yet, or that lost
+    its log.
 
     Until 4.3 kafka-storage wrote the first records into ``bootstrap.checkpoint``, later into a snapshot of offset 0.
     """
+    emptied = _emptied(loaded.listing)
     bootstrap = bootstrap_file(loaded.listing) or (loaded.snapshot.path if loaded.snapshot else None)
     text = "the metadata log is empty"
-    if bootstrap:
+    if emptied is not None:
+        text = f"{loaded.listing.directory}: {emptied}: look at the other nodes' copies (`compare-logs`)"
+    elif bootstrap:
         text += f": no server has written to it yet; what the first one will write is in {bootstrap}"
     loaded.notes.append(text)
 

@@ -41,6 +41,7 @@ class MetadataWriter:
         files: what was written, in order.
         end: the offset after the last record of the log or of the newest snapshot.
         last_epoch: the epoch of that record; -1 before anything was written.
+        log_from: where the log that was written begins because the source's is damaged before it; 0 if it is not.
     """
 
     def __init__(self, folder: str) -> None:
@@ -48,6 +49,7 @@ class MetadataWriter:
         self.files: list[WrittenFile] = []
         self.end = 0
         self.last_epoch = -1
+        self.log_from = 0
         self._epochs: list[tuple[int, int]] = []
         os.mkdir(os.path.join(folder, METADATA_DIRECTORY), 0o700)
 
@@ -103,7 +105,7 @@ class MetadataWriter:
         Returns:
             The damage that was found.
         """
-        start = self.end if self.end and self._breaks_before_the_end(listing, until) else 0
+        start = self.log_from = self.end if self.end and self._breaks_before_the_end(listing, until) else 0
         reader = LogReader(listing, start, until=until, progress=progress)
         self.segments(reader, start, until)
         return reader.damage

@@ -57,7 +57,9 @@ def test_drift_over_time_is_that_of_plain_python(
     spark: Any, clusters: list[Cluster], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     fleet = [*clusters, cluster("another month", churn.month(tmp_path_factory.mktemp("another"), seed=9))]
-    inputs = {name: one.localCheckpoint() for name, one in tables(spark, *fleet).items() if name in config_comparison.NEEDS}
+    inputs = {
+        name: one.localCheckpoint() for name, one in tables(spark, *fleet).items() if name in config_comparison.NEEDS
+    }
     made = gold.tables()["config_drift_episodes"].make(inputs)
     found, wanted = [row.asDict() for row in made.collect()], config_drift_episodes(fleet)
     assert comparable(found) == comparable(wanted)
