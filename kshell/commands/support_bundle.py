@@ -204,10 +204,11 @@ COMMAND = Command(
         Example("support-bundle before.zip --as-of 100", "the same as of an earlier moment"),
     ),
     description=(
-        "Holds the answers of status, health, verify, info, quorum, features, controllers, brokers, registrations, topics and"
-        " configs, the partitions in trouble, the last 1,000 records of the log, and facts about kshell, Python and the"
-        " machine. Secrets, and records that cannot be decoded, are redacted, whatever options are given; names of"
-        " topics, configs and hosts are not, so read it before you pass it on. What cannot be answered (a damaged directory, a node that is down) does not"
-        " stop it: the file NAME.error.json says why. The file is readable by its owner only."
+        "Holds the answers of status, health, verify, info, quorum, features, controllers, brokers, registrations,"
+        " topics and configs, the partitions in trouble, the last 1,000 records of the log, and facts about kshell,"
+        " Python and the machine. Secrets, and records that cannot be decoded, are redacted, whatever options are"
+        " given; names of topics, configs and hosts are not, so read it before you pass it on. What cannot be answered"
+        " (a damaged directory, a node that is down) does not stop it: the file NAME.error.json says why. The file is"
+        " readable by its owner only."
     ),
 )

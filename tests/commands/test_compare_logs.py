@@ -13,7 +13,7 @@ from kshell.cli import main
 from kshell.engine import plain
 from kshell.engine.result import Rows
 from kshell.engine.session import Session
-from kshell.errors import SourceError, UsageError
+from kshell.errors import SourceError, SourceNotFoundError, UsageError
 from kshell.sources.choose import NoSource
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.sources.directory.source import DirectorySource
@@ -89,6 +89,17 @@ def test_needs_two() -> None:
         compare()
     with pytest.raises(SourceError, match="no such file"):
         compare(ROLLED / "broker-0", "/nothing/here")
+
+
+def test_a_copy_that_cannot_be_read_is_a_row(tmp_path: Path) -> None:
+    good = builders.FIXTURES / "4.3.1"
+    (tmp_path / "meta.properties").write_text("cluster.id=x\n")
+    found = compare(tmp_path, good / "controller-3001", good / "controller-3002")
+    assert [row["state"] for row in found] == ["reference", "same", "not-compared"]
+    assert found[2]["copy"] == str(tmp_path)
+    assert code(tmp_path, good / "controller-3001", good / "controller-3002") == 3
+    with pytest.raises(SourceNotFoundError):
+        compare(tmp_path, good / "controller-3001")
 
 
 def test_row_options() -> None:

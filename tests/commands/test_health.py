@@ -418,6 +418,21 @@ class TestOfflinePartitions:
             steps = {row["nextStep"] for row in everything[name] if "/lost/" in row["path"]}
             assert steps == {"the partition needs a leader first: see offlinePartition"}, name
 
+    @pytest.mark.parametrize(
+        ("moving", "step"), [({}, "see minIsrAboveReplicas"), ({"addingReplicas": [1]}, "wait for the reassignment")]
+    )
+    def test_a_partition_whose_replicas_are_all_in_sync_waits_for_a_reassignment_only_if_there_is_one(
+        self, moving: dict[str, Any], step: str, tmp_path: Path
+    ) -> None:
+        directory = write(
+            tmp_path, value("FEATURE_LEVEL", name="eligible.leader.replicas.version", featureLevel=1),
+            value("TOPIC", name="few", topicId=uuid(200)), value("CONFIG", resourceType=2, resourceName="few",
+            name="min.insync.replicas", value="2"),
+            partition(0, 200, (1,), isr=[1], leader=1, eligibleLeaderReplicas=[2], **moving),
+        )  # fmt: skip
+        (row,) = (row for row in found(opened(directory))["elrInUse"] if "/few/" in row["path"])
+        assert step in row["nextStep"]
+
     def test_more_than_are_shown_are_counted_by_step(self, tmp_path: Path) -> None:
         fenced = value("BROKER_REGISTRATION_CHANGE", 1, brokerId=3, brokerEpoch=3, fenced=1)
         same = [self.offline(number, (3, 1), isr=[3]) for number in range(9)]

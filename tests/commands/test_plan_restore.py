@@ -14,9 +14,10 @@ from kshell.engine.session import Session
 from kshell.metadata.image import Family, Image, families
 from kshell.metadata.kafka_tools import KafkaTools
 from kshell.shell_words import command_line, option
+from tests import builders
 from tests.builders import uuid, value
 from tests.commands import cluster
-from tests.commands.shell import lines, rows, run
+from tests.commands.shell import lines, opened, rows, run
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
 HOSTILE = "x'; touch /tmp/never #$(id)`id`\"\\ \n\x1b[31m\u202e$HOME*?[]{}~!-"
@@ -137,6 +138,17 @@ class TestPlan:
         made = list(steps(Image(tables, hostile.image.provenance), KafkaTools("b:9092")))
         assert [step.note for step in made if step.subject == "zones"] == ["not in the plan: no step for it is known"]
         assert not any(step.subject in ("features", "cluster/controllers", "producerIds") for step in made)
+
+    def test_a_plan_of_a_damaged_log_says_so_itself(self, tmp_path: Path) -> None:
+        """What was on standard error is gone when the script is run."""
+        directory = builders.copy_of(builders.FIXTURES / "4.3.1/controller-3000", tmp_path)
+        log = directory / builders.LOG
+        builders.flip(log, log.stat().st_size - 3)
+        session = opened(directory)
+        step = rows(session, "plan-restore")[0]
+        assert (step["kind"], step["command"]) == ("source", None)
+        assert step["note"].endswith(f"this is the state at offset {session.image.provenance.offset}")
+        assert lines(session, "plan-restore")[2] == f"# source the log: {step['note']}"
 
     def test_a_reassignment_ends_where_it_was_going(self, tmp_path: Path) -> None:
         session = cluster.cluster(

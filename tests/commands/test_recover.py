@@ -17,7 +17,7 @@ import pytest
 
 from kshell.engine import plain
 from kshell.engine.session import Session
-from kshell.errors import CommandError, DataError, UsageError
+from kshell.errors import CommandError, DataError, SourceNotFoundError, UsageError
 from kshell.sources.choose import NoSource
 from kshell.sources.copies.recovery import new_directory_id, parse_voter
 from kshell.sources.directory.files import METADATA_DIRECTORY
@@ -132,7 +132,7 @@ class TestTwoHistories:
     def test_a_snapshot_of_a_later_epoch_does_not_outvote_most_voters(self, tmp_path: Path) -> None:
         bad = self.with_snapshot(tmp_path, "controller-3000", EPOCH_4)
         texts = self.refused(tmp_path, bad, *self.WHOLE)
-        assert any("quorum-state knows epochs up to 1 only" in text for text in texts)
+        assert any(text.endswith("quorum-state of the node knows epochs up to 1") for text in texts)
         assert any("names directory" in text for text in texts)
         assert any("most voters (3001, 3002) are whole" in text for text in texts)
         assert len(self.refused(tmp_path, bad)) == 2
@@ -201,6 +201,33 @@ def test_a_copy_of_another_cluster_is_left_out_and_that_is_said() -> None:
     assert "no other copy is of its cluster" in plan["keep"]["why"]
     assert f"{foreign} is of another cluster, and left out" in plan["keep"]["why"]
     assert f"kshell recover {kept} --to NEWDIR" in plan["steps"]["2"]
+
+
+def test_a_copy_that_cannot_be_read_does_not_keep_the_others_from_a_plan(tmp_path: Path) -> None:
+    (tmp_path / "meta.properties").write_text("cluster.id=x\n")
+    plan = recover(str(tmp_path), str(BEHIND), str(BROKER))
+    assert plan["keep"]["copy"] == str(BROKER)
+    assert [row["state"] for row in plan["copies"]] == ["behind", "reference", "not-compared"]
+    assert plan["copies"][2]["reason"] == "cannot be read: holds no metadata log and no snapshot"
+    assert plan["exitCode"] == 3
+    with pytest.raises(SourceNotFoundError):
+        recover(str(tmp_path))
+
+
+def test_what_is_lost_behind_an_unreadable_end_is_said(tmp_path: Path) -> None:
+    directory = builders.copy_of(BEHIND, tmp_path)
+    log = directory / builders.LOG
+    os.truncate(log, 20_000)
+    assert "is lost unless another copy has it" in recover(str(directory))["keep"]["why"]
+
+
+def test_snapshots_of_other_copies_are_named(tmp_path: Path) -> None:
+    directory = builders.copy_of(FIXTURES / "4.2.1-rolled/controller-3000", tmp_path)
+    for snapshot in directory.glob("*.checkpoint"):
+        builders.flip(snapshot, snapshot.stat().st_size // 2)
+    plan = recover(str(directory), str(FIXTURES / "4.2.1-rolled/controller-3001"))
+    assert plan["taken"][-1]["copy"].endswith("controller-3001")
+    assert plan["taken"][-1]["snapshot"] is not None
 
 
 def test_records_that_no_copy_proves_to_be_committed_are_named() -> None:

@@ -16,6 +16,7 @@ from kshell.engine.session import Session
 from kshell.errors import CommandError
 from kshell.sources.choose import demo_directory
 from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.sources.directory.source import DirectorySource
 from kshell.tree.hash import image_hash
 from tests import builders
 from tests.commands.shell import opened, rows, run
@@ -114,5 +115,22 @@ def test_damage_before_the_newest_snapshot_leaves_the_state_whole(tmp_path: Path
     source = opened(folder, show_secrets=True)
     result = run(source, f"save {tmp_path / 'saved'}")
     assert result.exit_code == 4  # what is damaged is not in the copy, which a script must see
+    assert any("the log is saved from offset 4 on" in remark for remark in source.remarks)
+    assert not any("saved up to there" in remark for remark in source.remarks)
     assert values(opened(tmp_path / "saved", show_secrets=True)) == values(opened(folder, show_secrets=True))
     assert not opened(tmp_path / "saved").loaded.damage
+
+
+def test_what_a_reader_would_skip_ends_the_copy(tmp_path: Path) -> None:
+    """A gap in a log is nothing that Kafka, or kshell, loads."""
+    names = [builders.value("TOPIC", name=f"t{number}", topicId=builders.uuid(number)) for number in range(1, 4)]
+    parts = [builders.batch([name], offset) for offset, name in enumerate(names)]
+    broken = bytearray(parts[1])
+    broken[-1] ^= 1
+    builders.write_log(tmp_path / "d", parts[0], bytes(broken), parts[2])
+    session = Session(DirectorySource(str(tmp_path / "d"), on_corruption="skip"))
+    assert len(rows(session, "topics")) == 2
+    result = run(session, f"save {tmp_path / 'saved'}")
+    assert result.exit_code == 4
+    assert any("saved up to there" in remark for remark in session.remarks)
+    assert [row["name"] for row in rows(opened(tmp_path / "saved"), "topics")] == ["t1"]

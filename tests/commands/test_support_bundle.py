@@ -20,7 +20,6 @@ from kshell.sources.choose import demo_directory
 from tests import builders
 from tests.commands.shell import opened, rows
 
-
 UNKNOWN = bytes((1, 200, 1, 0))
 """The begin of a record of a type that no release has: frame version 1, type 200, version 0."""
 

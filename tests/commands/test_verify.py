@@ -318,14 +318,27 @@ def test_records_that_break_their_declaration_are_found_by_decoding(tmp_path: Pa
         ("leader-epoch-checkpoint", "0\n2\n1 0\n", "line 2"),
         ("quorum-state", "{", "not JSON"),
         ("partition.metadata", "version: 0\ntopic_id: BBBBBBBBBBBBBBBBBBBBBB", "topic id"),
+        ("quorum-state", "", "is empty"),
+        ("partition.metadata", "", "is empty"),
+        ("../meta.properties", "", "is empty"),
+        ("../meta.properties", "x9=7\n", "no line that Kafka writes"),
     ],
 )
 def test_a_small_file_of_another_form_is_damaged(tmp_path: Path, name: str, text: str, reason: str) -> None:
     directory = builders.copy_of(SMALL, tmp_path)
     (directory / name).write_text(text)
-    row = checks(directory)[name]
+    row = checks(directory)[name.removeprefix("../")]
     assert row["verdict"] == "damaged" and reason in row["reason"]
     assert code(directory) == EXIT_FINDING
+
+
+def test_a_log_that_was_emptied_is_incomplete(tmp_path: Path) -> None:
+    builders.write_log(tmp_path)
+    assert checks(tmp_path)[builders.LOG]["verdict"] == "whole", "as on a node that was formatted"
+    builders.write_epochs(tmp_path, (1, 0))
+    row = checks(tmp_path)[builders.LOG]
+    assert (row["verdict"], code(tmp_path)) == ("incomplete", EXIT_FINDING)
+    assert "knows of epoch 1, from offset 0 on" in row["reason"]
 
 
 def test_a_log_that_ends_before_the_checkpoint_says_so(tmp_path: Path) -> None:

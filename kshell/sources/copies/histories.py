@@ -56,7 +56,7 @@ def _of_snapshot_ahead(copy: Copy) -> Iterator[str]:
         return
     name = f"snapshot {snapshot_id(newest)} of {copy.path}, which ends after its log,"
     if copy.stated_epoch is not None and newest.epoch is not None and 0 <= copy.stated_epoch < newest.epoch:
-        yield f"{name} has epoch {newest.epoch}, and the node's quorum-state knows epochs up to {copy.stated_epoch} only"
+        yield f"{name} has epoch {newest.epoch}, and quorum-state of the node knows epochs up to {copy.stated_epoch}"
     directory = copy.voters_of(newest).get(copy.node_id) if copy.node_id is not None else None
     if directory is not None and copy.directory_id not in (None, directory):
         yield (

@@ -153,9 +153,9 @@ def cluster_id(listing: Listing, notes: Notes = None) -> str | None:
 
 
 def topic_of(folder: str) -> str | None:
-    """The id of the topic whose partition a directory has, by ``partition.metadata``; ``None``: of metadata, or unknown.
+    """The id of the topic whose partition a directory has, by ``partition.metadata``; ``None`` for metadata.
 
-    A file that says something else in a directory that has the metadata log's name is damaged, and means no topic.
+    It is ``None`` where nothing says it, too. A file that says something else in a directory that has the metadata log's name is damaged, and means no topic.
     """
     if os.path.basename(os.path.normpath(folder)) == METADATA_DIRECTORY or is_remote(folder):
         return None

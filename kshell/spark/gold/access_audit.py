@@ -72,8 +72,10 @@ def _changes(
     changing: str = "",
     wide: str = "false",
 ) -> str:
-    """SQL: the rows of one kind. ``named``, ``principal``, ``said`` and ``wide`` are expressions for the columns ``id``,
-    ``principal``, ``said`` and ``isWideOpen``; ``entry`` has the last values. ``changing``: the value that can change.
+    """SQL: the rows of one kind.
+
+    ``named``, ``principal``, ``said`` and ``wide`` are expressions for the columns ``id``, ``principal``, ``said`` and
+    ``isWideOpen``; ``entry`` has the last values. ``changing``: the value that can change.
     """
     both = [f"cast({side}.{changing} AS string)" if changing else "cast(NULL AS string)" for side in ("old", "new")]
     return f"""

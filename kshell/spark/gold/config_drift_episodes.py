@@ -72,7 +72,8 @@ states AS (
     last(coalesce(setting, if(ends, named_struct('value', cast(NULL AS string)), NULL)), true) OVER {_OF_CONFIG}.value
       AS value
   FROM (
-    SELECT {MEMBER_SQL}, name, offset, max(ms) AS ms, max(isThere) AS isThere, max(setting) AS setting, max(ends) AS ends
+    SELECT {MEMBER_SQL}, name, offset, max(ms) AS ms, max(isThere) AS isThere, max(setting) AS setting,
+      max(ends) AS ends
     FROM points
     GROUP BY {MEMBER_SQL}, name, offset
   )

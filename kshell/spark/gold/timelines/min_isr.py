@@ -43,12 +43,12 @@ def with_min_isr(spans: str) -> str:
           cast(leader AS string) AS leaderName
         FROM {spans} WHERE beginMs < endMs
       )
-      LEFT JOIN (SELECT clusterId, resourceName AS topic, settings AS ofTopic FROM configured WHERE resourceType = 'TOPIC')
-        USING (topic, clusterId)
+      LEFT JOIN (SELECT clusterId, resourceName AS topic, settings AS ofTopic FROM configured
+        WHERE resourceType = 'TOPIC') USING (topic, clusterId)
       LEFT JOIN (SELECT clusterId, resourceName AS leaderName, settings AS ofLeader FROM configured
         WHERE resourceType = 'BROKER' AND resourceName <> '') USING (leaderName, clusterId)
-      LEFT JOIN (SELECT clusterId, settings AS ofAll FROM configured WHERE resourceType = 'BROKER' AND resourceName = '')
-        USING (clusterId)
+      LEFT JOIN (SELECT clusterId, settings AS ofAll FROM configured
+        WHERE resourceType = 'BROKER' AND resourceName = '') USING (clusterId)
     )
   )"""
 
