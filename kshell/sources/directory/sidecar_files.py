@@ -155,7 +155,8 @@ def cluster_id(listing: Listing, notes: Notes = None) -> str | None:
 def topic_of(folder: str) -> str | None:
     """The id of the topic whose partition a directory has, by ``partition.metadata``; ``None`` for metadata.
 
-    It is ``None`` where nothing says it, too. A file that says something else in a directory that has the metadata log's name is damaged, and means no topic.
+    It is ``None`` where nothing says it, too, and for a directory that has the metadata log's name: there a file that
+    says something else is damaged.
     """
     if os.path.basename(os.path.normpath(folder)) == METADATA_DIRECTORY or is_remote(folder):
         return None
