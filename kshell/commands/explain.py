@@ -17,6 +17,7 @@ from kshell.sources.directory.batch_at import BatchAt, in_log, in_snapshot
 from kshell.sources.directory.describe import snapshot_id
 from kshell.sources.directory.files import Listing
 from kshell.sources.directory.source import read_listed
+from kshell.sources.points import log_offsets
 from kshell.tables.declaration import Field
 from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import RowArguments, has_row_options, row_flags, select
@@ -94,7 +95,8 @@ def _locate(session: Session, offset: int, snapshot: str | None) -> tuple[BatchA
         located = in_log(listing, offset) if file is None else in_snapshot(file, offset)
         if located is None:
             where = "the log" if file is None else f"snapshot {snapshot_id(file)}"
-            raise CommandError(f"{offset}: no batch of {where} has that offset", hint="`info` lists the offsets")
+            hint = log_offsets(listing) if file is None else None
+            raise CommandError(f"{offset}: no batch of {where} has that offset", hint=hint or "`info` lists the offsets")
         return located, os.path.basename(located.file)
 
     return read_listed(lambda: session.source.listing(full_log=True), look)

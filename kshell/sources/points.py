@@ -244,6 +244,14 @@ def reach(listing: Listing) -> str | None:
     return f"offsets {', '.join(texts[:-1])}{' and ' if texts[1:] else ''}{texts[-1]} can be shown"
 
 
+def log_offsets(listing: Listing) -> str | None:
+    """Tell the user which offsets the log has, so that a gap is seen; ``None`` if it has none."""
+    texts = [f"{first[0]} to {last[0]}" for first, last in _unbroken(listing)]
+    if len(texts) > _MOST:
+        texts[_MOST - 1 : -1] = ["…"]
+    return f"the log has offsets {' and '.join(filter(None, (', '.join(texts[:-1]), texts[-1])))}" if texts else None
+
+
 def oldest_before_now(listing: Listing) -> int | None:
     """The oldest offset from which every state can be shown, with no gap up to the end; ``None`` if there is none."""
     ranges = _shown_ranges(listing)

@@ -242,6 +242,10 @@ def test_offsets_that_are_not_there_are_named(tmp_path: Path) -> None:
     path = directory(tmp_path)
     with pytest.raises(CommandError, match="no batch of the log has that offset"):
         run(opened(path), "explain 4")
+    builders.write_log(path, builders.batch([b"\1\1\0"], 9), base_offset=9)
+    with pytest.raises(CommandError) as caught:
+        run(opened(path), "explain 4")
+    assert (caught.value.hint or "").endswith(" and 9 to 9"), "the gap is seen"
     with pytest.raises(UsageError, match="whole number"):
         run(opened(path), "explain x")
     with pytest.raises(CommandError, match="no such snapshot"):
