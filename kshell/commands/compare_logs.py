@@ -231,8 +231,7 @@ class CompareLogsArguments(RowArguments):
 
 
 def run(session: Session, args: CompareLogsArguments) -> Result:
-    """Compare the copies, and return one row per copy. Raises UsageError; SourceError if fewer than
-    two can be read.
+    """Compare the copies, and return one row per copy. Raises UsageError; SourceError if fewer than two can be read.
 
     Exit code 1 if a copy diverges, is of another cluster or cannot be compared; 3 if one cannot be read, 4 if one is
     damaged.

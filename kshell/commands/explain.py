@@ -96,7 +96,9 @@ def _locate(session: Session, offset: int, snapshot: str | None) -> tuple[BatchA
         if located is None:
             where = "the log" if file is None else f"snapshot {snapshot_id(file)}"
             hint = log_offsets(listing) if file is None else None
-            raise CommandError(f"{offset}: no batch of {where} has that offset", hint=hint or "`info` lists the offsets")
+            raise CommandError(
+                f"{offset}: no batch of {where} has that offset", hint=hint or "`info` lists the offsets"
+            )
         return located, os.path.basename(located.file)
 
     return read_listed(lambda: session.source.listing(full_log=True), look)

@@ -63,7 +63,7 @@ _MOST = 1000
 _LISTENER = "CONTROLLER"
 _DECIDE = (
     "Decide which history is the right one (`info --meta-properties`, `log` and `topics` of each copy), and run recover"
-    " again without the copies of the other"
+    " again without the copies of the other; where it is one snapshot, without that file, in a copy of the directory"
 )
 
 

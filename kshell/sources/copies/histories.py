@@ -92,5 +92,5 @@ def _of_majority(comparison: CopyComparison) -> list[str]:
     return [
         f"snapshot {snapshot_id(newest)} of {reference.path} says that records up to offset"
         f" {(newest.end_offset or 0) - 1} were committed, and the logs of most voters ({voters}) are whole and end at"
-        f" offset {end}"
+        f" offset {end}: they are older copies, or of another history"
     ]
