@@ -43,9 +43,12 @@ def parse_entity(text: str) -> Resource:
 
 
 def expand(session: Session, text: str) -> list[Resource]:
-    """The resources that a text stands for; names may be globs. Raises UsageError; CommandError if there is none."""
+    """The resources that a text stands for; names may be globs. Raises UsageError; CommandError if there is none.
+
+    A name that is there counts as it is written, as group ids may have any characters; ``*`` alone means all.
+    """
     kind, name = parse_entity(text)
-    if not is_glob(name):
+    if not is_glob(name) or (name != "*" and name in _names(session, kind)):
         if not session.source.is_live and not exists(session, (kind, name)):
             alike = did_you_mean(name, _names(session, kind), write=lambda known: f"{kind}:{known}")
             raise CommandError(f"{text}: the image has no such {kind.lower().replace('_', ' ')}", hint=alike)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,8 +24,9 @@ from kshell.sources.brokers.config_entries import SOURCES, TYPES, ConfigEntry
 from kshell.sources.brokers.source import BrokerSource
 from kshell.sources.quorum.source import QuorumSource
 from kshell.tables.configs import check, known_key, typed
+from tests import builders
 from tests.builders import uuid, value
-from tests.commands.shell import lines, rows, run, sections
+from tests.commands.shell import lines, opened, rows, run, sections
 from tests.server import Quorum, faults, settings
 
 COLUMNS = "resourceType resourceName name value source isSensitive isReadOnly synonyms type documentation".split()
@@ -97,6 +99,20 @@ class TestOfALog:
         assert {row["resourceType"] for row in many} == {"TOPIC"}
         assert len(many) > len(one)
         assert rows(sample, "configs TOPIC:orders 'TOPIC:*'") == [*one, *many]
+
+    def test_a_name_that_is_there_counts_as_it_is_written(self, tmp_path: Path) -> None:
+        """Group ids may have any characters."""
+
+        def config(group: str) -> bytes:
+            return builders.value(
+                "CONFIG", resourceType=32, resourceName=group, name="consumer.session.timeout.ms", value="1"
+            )
+
+        builders.write_log(tmp_path, builders.batch([config(name) for name in ("[x]", "x", "a*b", "acb", "*")]))
+        session = opened(tmp_path)
+        for typed, names in (("[x]", ["[x]"]), ("a*b", ["a*b"]), ("a?b", ["a*b", "acb"]), ("[xy]", ["x"])):
+            assert [row["resourceName"] for row in rows(session, f"configs 'GROUP:{typed}'")] == names, typed
+        assert len(rows(session, "configs 'GROUP:*'")) == 5, "of all groups, though one is called so"
 
     def test_what_a_log_does_not_know_is_null(self, sample: Session) -> None:
         for row in rows(sample, "configs"):

@@ -316,6 +316,22 @@ class TestReassignment:
         assert told["stuckReassignment"][0]["evidence"].startswith("no change for 2 h; adding 4")
         assert "reassignment" not in told
 
+    def test_a_reassignment_that_only_removes_is_stuck_without_any_replica_in_sync(self, tmp_path: Path) -> None:
+        base = [*records(), changed(leader=-1, isr=[], removingReplicas=[1], eligibleLeaderReplicas=[1])]
+        builders.write_log(
+            tmp_path,
+            builders.control_batch([builders.leader_change()]),
+            builders.batch(base, 1),
+            write_batch([(None, value("NO_OP"))], base_offset=1 + len(base), epoch=1,
+                                 timestamp=builders.TIME + 2 * HOUR),
+        )  # fmt: skip
+        told = found(opened(tmp_path))
+        assert "offlinePartition" in told
+        (stuck,) = told["stuckReassignment"]
+        assert stuck["nextStep"] == (
+            "the partition needs a leader first: see offlinePartition, or cancel the reassignment"
+        )
+
     def test_replicas_that_are_added_are_not_missing(self, tmp_path: Path) -> None:
         told = found(opened(write(tmp_path, broker(4), moving(to=4))))
         assert set(told) == {"reassignment"}

@@ -296,11 +296,12 @@ def stuck_reassignment(state: CheckedState, partition_state: PartitionState) -> 
         return None
     topic, number, value = partition_state.topic.name, partition_state.number, partition_state.partition
     absent = [broker for broker in value.adding_replicas if state.placement.status(broker) != ACTIVE]
-    first = (
-        f"start {name_brokers(absent)}"
-        if absent
-        else f"see the server.log of {name_brokers(value.adding_replicas or value.isr)}"
-    )
+    if absent:
+        first = f"start {name_brokers(absent)}"
+    elif watched := value.adding_replicas or value.isr:
+        first = f"see the server.log of {name_brokers(watched)}"
+    else:  # no replica is in sync, and none is added
+        first = _NEEDS_LEADER.text
     return Observation(
         partition_state.path,
         f"{why}; {_moving(partition_state)}",
