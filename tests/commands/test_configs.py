@@ -110,8 +110,8 @@ class TestOfALog:
 
         builders.write_log(tmp_path, builders.batch([config(name) for name in ("[x]", "x", "a*b", "acb", "*")]))
         session = opened(tmp_path)
-        for typed, names in (("[x]", ["[x]"]), ("a*b", ["a*b"]), ("a?b", ["a*b", "acb"]), ("[xy]", ["x"])):
-            assert [row["resourceName"] for row in rows(session, f"configs 'GROUP:{typed}'")] == names, typed
+        for name, names in (("[x]", ["[x]"]), ("a*b", ["a*b"]), ("a?b", ["a*b", "acb"]), ("[xy]", ["x"])):
+            assert [row["resourceName"] for row in rows(session, f"configs 'GROUP:{name}'")] == names, name
         assert len(rows(session, "configs 'GROUP:*'")) == 5, "of all groups, though one is called so"
 
     def test_what_a_log_does_not_know_is_null(self, sample: Session) -> None:
