@@ -87,14 +87,24 @@ def _chosen(session: Session, story: Story, args: TimelineArguments) -> Iterator
 
 
 def _of(story: Story, name: str) -> Iterator[PartitionPast]:
-    topic_id = story.topic_id(name)
-    for number, revisions in sorted(story.partitions(topic_id).items()) if topic_id is not None else ():
-        yield name, number, revisions
+    """The partitions of all topics that had the name: those that were deleted first, then the newest."""
+    newest = story.topic_id(name)
+    every: dict[int, Partitions] = {}
+    for topic_id in (*story.older_ids(name), *(() if newest is None else (newest,))):
+        for number, revisions in story.partitions(topic_id).items():
+            every.setdefault(number, []).extend(revisions)
+    for number in sorted(every):
+        yield name, number, every[number]
 
 
 def _moved(revisions: Partitions) -> bool:
-    """Whether leader, ISR or replicas ever changed after the partition was created."""
-    return len({_shape(revision.value) for revision in revisions if revision.value is not None}) > 1
+    """Whether leader, ISR or replicas ever changed while a topic lasted; one that is created again is another."""
+    before: Partition | None = None
+    for revision in revisions:
+        if before is not None and revision.value is not None and _shape(revision.value) != _shape(before):
+            return True
+        before = revision.value
+    return False
 
 
 def _shape(value: Partition | None) -> tuple[object, ...] | None:

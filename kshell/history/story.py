@@ -15,15 +15,16 @@ from kshell.metadata.families.cluster import BROKERS, Broker
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.history import History
 from kshell.metadata.image import Image, Keys
-from kshell.metadata.names import decode_name
+from kshell.metadata.names import decode_name, encode_name
 from kshell.metadata.partial import is_unreported
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.values import Entry
 from kshell.protocol.primitives import Uuid
+from kshell.shell_words import quote
 from kshell.sources.source import NO_LOG, WHERE_LOGS_ARE
 from kshell.tables.declaration import image_for
-from kshell.tree.paths import TOPICS_BY_ID, TOPICS_BY_NAME, split
+from kshell.tree.paths import TOPICS_BY_ID, TOPICS_BY_NAME, join, split
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -373,6 +374,13 @@ def now_or_before(session: Session) -> str:
 
 def _nothing(session: Session, story: Story, text: str, readings: list[PartitionTarget]) -> CommandError:
     """Return the error for an argument that names no topic or partition."""
+    for topic, partition in readings:
+        if partition is not None and any(story.partition(older, partition) for older in story.older_ids(topic)):
+            path = quote(join((*TOPICS_BY_NAME, encode_name(topic), str(partition))))
+            return CommandError(
+                f"{text}: only a topic of that name that was deleted had it",
+                hint=f"`log {path}` has its records, `timeline {quote(topic)}` shows who led it",
+            )
     for reading in readings:
         numbers = _numbers(story, reading.topic)
         if numbers:

@@ -14,6 +14,7 @@ from kshell.engine.session import Session
 from kshell.errors import CommandError, UsageError
 from kshell.history.plot import LeadershipSpan, PartitionLane, draw
 from kshell.render import render
+from tests import builders
 from tests.builders import FIXTURES, node_name, recorded
 from tests.commands.shell import lines, opened, rows, run
 
@@ -144,6 +145,34 @@ class TestDrawing:
                 part for parts in shown[:1] for part in parts if isinstance(part, StyledText) and part.tone == "error"
             ]
             assert marked
+
+
+def test_the_topics_that_had_the_name_before_are_there_too(tmp_path: Path) -> None:
+    """An outage of a topic that was deleted and created again is no less an outage."""
+
+    def partition(number: int, topic: int) -> bytes:
+        return builders.value(
+            "PARTITION", partitionId=number, topicId=builders.uuid(topic), replicas=[1], isr=[1], leader=1
+        )
+
+    first, second = builders.uuid(200), builders.uuid(201)
+    records = (
+        builders.value("TOPIC", name="a", topicId=first), partition(0, 200), partition(1, 200),
+        builders.value("PARTITION_CHANGE", partitionId=0, topicId=first, leader=-1, isr=[]),
+        builders.value("REMOVE_TOPIC", topicId=first),
+        builders.value("TOPIC", name="a", topicId=second), partition(0, 201),
+    )  # fmt: skip
+    builders.write_log(tmp_path, *(builders.batch([record], offset) for offset, record in enumerate(records)))
+    session = opened(tmp_path)
+    columns = "partition,fromOffset,toOffset,leader"
+    for line in ("timeline --all", "timeline a"):
+        assert [tuple(row[name] for name in columns.split(",")) for row in rows(session, line)] == [
+            (0, 1, 3, 1), (0, 3, 4, -1), (0, 6, None, 1), (1, 2, 4, 1)
+        ], line  # fmt: skip
+    for line in ("timeline a-1", "why a-1"):
+        with pytest.raises(CommandError, match="only a topic of that name that was deleted had it") as caught:
+            run(session, line)
+        assert "`log /image/topics/byName/a/1`" in (caught.value.hint or "")
 
 
 def test_other_formats_have_rows_text_has_a_plot(lost: Session) -> None:
