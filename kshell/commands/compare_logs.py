@@ -50,7 +50,7 @@ from kshell.sources.copies.agreement import (
     with_damage,
 )
 from kshell.sources.copies.histories import Contradiction, contradicting_snapshots
-from kshell.sources.copies.logs import Copy, open_copies, read_together, twins
+from kshell.sources.copies.logs import Copy, UnreadCopy, open_copies, read_together, twins
 from kshell.sources.directory.describe import snapshot_id
 from kshell.sources.directory.files import SnapshotFile
 from kshell.sources.directory.log import Progress
@@ -243,7 +243,7 @@ def run(session: Session, args: CompareLogsArguments) -> Result:
         )
     if len(args.copy) < 2:
         raise UsageError("compare-logs: one copy alone", hint="give two or more: compare-logs DIR DIR …")
-    copies, failures = open_copies(args.copy, least=2)
+    copies, unread = open_copies(args.copy, least=2)
     with without_collector():
         comparison = compare_copies(copies, read_together(copies, session.progress))
     verdicts, differences = [], []
@@ -261,9 +261,9 @@ def run(session: Session, args: CompareLogsArguments) -> Result:
         | {"hash": _hash_at(verdict, offset, args, session.progress), "hashOffset": offset}
         for verdict, difference in zip(verdicts, differences, strict=True)
     ]
-    rows += [_not_read(path, error) for path, error in failures]
+    rows += [_not_read(copy) for copy in unread]
     code = EXIT_OK if all(row["state"] in CONSISTENT for row in rows) else EXIT_FINDING
-    code = EXIT_SOURCE if failures else code
+    code = EXIT_SOURCE if unread else code
     code = EXIT_DATA if any(verdict.copy.damage for verdict in verdicts) else code
     _remark(session, copies)
     note_source_beside(session, args.copy)
@@ -331,12 +331,11 @@ def _row(
     }
 
 
-def _not_read(path: str, error: SourceError) -> JsonObject:
+def _not_read(copy: UnreadCopy) -> JsonObject:
     """The row of a copy that cannot be read."""
-    reason = f"cannot be read: {error.message.removeprefix(f'{path}: ')}"
     row: JsonObject = {field.name: None for field in _FIELDS}
     lists: JsonObject = {name: [] for name in ("damage", "records", "otherRecords")}
-    return row | lists | {"copy": path, "state": NOT_COMPARED, "reason": reason}
+    return row | lists | {"copy": copy.path, "state": NOT_COMPARED, "reason": copy.reason}
 
 
 def _left_out(copy: Copy) -> str | None:

@@ -16,7 +16,6 @@ from kshell.history.records import SNAPSHOT_FLAG, snapshot_to_read
 from kshell.sources.directory.batch_at import BatchAt, in_log, in_snapshot
 from kshell.sources.directory.describe import snapshot_id
 from kshell.sources.directory.files import Listing
-from kshell.sources.directory.source import read_listed
 from kshell.sources.points import log_offsets
 from kshell.tables.declaration import Field
 from kshell.tables.enumeration import Enumeration
@@ -101,7 +100,7 @@ def _locate(session: Session, offset: int, snapshot: str | None) -> tuple[BatchA
             )
         return located, os.path.basename(located.file)
 
-    return read_listed(lambda: session.source.listing(full_log=True), look)
+    return session.source.read_listed(look)
 
 
 def _damaged(located: BatchAt, redaction: Redaction) -> Iterable[ByteRange]:

@@ -18,7 +18,7 @@ from kshell.engine.local_files import complete_file, note_source_beside
 from kshell.engine.result import Report, Result, Row, Rows, Section, typed
 from kshell.engine.staging import new_directory, require_empty
 from kshell.engine.walk import counted, names_and_values
-from kshell.errors import EXIT_DATA, EXIT_OK, EXIT_SOURCE, CommandError, DataError, SourceError, UsageError
+from kshell.errors import EXIT_DATA, EXIT_OK, EXIT_SOURCE, CommandError, DataError, UsageError
 from kshell.history.records import record_row
 from kshell.metadata.families.cluster import BROKERS
 from kshell.metadata.families.quorum import KRAFT_VERSION, QUORUM
@@ -35,7 +35,7 @@ from kshell.sources.copies.agreement import (
     with_damage,
 )
 from kshell.sources.copies.joined import LogRange
-from kshell.sources.copies.logs import twins
+from kshell.sources.copies.logs import UnreadCopy, twins
 from kshell.sources.copies.recovery import Survivors, Voter, parse_voter, survey, write
 from kshell.sources.directory.describe import snapshot_id, voters
 from kshell.sources.directory.files import is_inside, local_path
@@ -123,7 +123,7 @@ def run(session: Session, args: RecoverArguments) -> Result:
     steps = [f"{_DECIDE}."] if survivors.contradictions else recovery.steps()
     sections.append(Section("steps", "Steps", {str(n): step for n, step in enumerate(steps, 1)}))
     is_sound = not survivors.contradictions and not survivors.reference.damage
-    unread = EXIT_SOURCE if survivors.failures else EXIT_OK
+    unread = EXIT_SOURCE if survivors.unread else EXIT_OK
     result = Report(sections, exit_code=unread if is_sound else EXIT_DATA)
     result.readable = _plan_shown(sections, plan.uncommitted)
     return result
@@ -223,7 +223,7 @@ class _Plan:
     def sections(self) -> list[Section]:
         """The sections on copies, damage, the copy to keep, records and voters, in this order."""
         rows = [self._copy(verdict) for verdict in self.survivors.verdicts]
-        rows += [_not_read(path, error) for path, error in self.survivors.failures]
+        rows += [_not_read(copy) for copy in self.survivors.unread]
         log, comparison = self.survivors.log, self.survivors.comparison
         uncertain = list(islice(self._records(log.ranges, comparison.committed, log.end), _MOST))
         lacking = list(islice(self._lacking(), _MOST))
@@ -339,11 +339,10 @@ class _Plan:
                 yield from self._records(parted, 0, verdict.copy.log_end or 0)
 
 
-def _not_read(path: str, error: SourceError) -> Row:
+def _not_read(copy: UnreadCopy) -> Row:
     """The row of a copy that cannot be read."""
     unknown = dict.fromkeys(("nodeId", "endOffset", "lastEpoch", "snapshot", "clusterId"))
-    reason = f"cannot be read: {error.message.removeprefix(f'{path}: ')}"
-    return {"copy": path, "state": NOT_COMPARED, "reason": reason, "damage": [], **unknown}
+    return {"copy": copy.path, "state": NOT_COMPARED, "reason": copy.reason, "damage": [], **unknown}
 
 
 COMMAND = Command(

@@ -18,7 +18,6 @@ from kshell.engine.result import Report, Result, Rows, typed
 from kshell.engine.staging import require_new_file
 from kshell.errors import CommandError, KshellError, UsageError
 from kshell.own_files import replacing
-from kshell.sources.directory.source import read_listed
 from kshell.sources.points import Since, oldest_before_now
 from kshell.tree.image import iso
 from kshell.version import __version__
@@ -172,7 +171,7 @@ def _state_before(session: Session, begin: int) -> int:
     def oldest(listing: Listing) -> int | None:
         return oldest_before_now(listing) if listing.has_log else None
 
-    return max(begin - 1, read_listed(lambda: session.source.listing(full_log=True), oldest) or 0)
+    return max(begin - 1, session.source.read_listed(oldest) or 0)
 
 
 def _bounded(chapter: Chapter, result: Result) -> Answered:

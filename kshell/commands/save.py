@@ -13,7 +13,7 @@ from kshell.engine.staging import new_directory, require_new_directory
 from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, DataError, UsageError
 from kshell.sources.directory.files import METADATA_DIRECTORY, STOP, Listing
 from kshell.sources.directory.sidecar_files import cluster_id, meta_properties
-from kshell.sources.directory.source import DirectorySource, read_listed
+from kshell.sources.directory.source import DirectorySource
 from kshell.sources.directory.writer import MetadataWriter
 from kshell.sources.source import Loaded
 from kshell.tree.hash import image_hash
@@ -63,7 +63,7 @@ def run(session: Session, args: SaveArguments) -> Result:
             )
             return writer, listing, [*notes, *(f"{error.message}: {saved}" for error in damage)]
 
-        writer, listing, notes = read_listed(lambda: session.source.listing(full_log=True), write)
+        writer, listing, notes = session.source.read_listed(write)
         session.remarks += notes
         if not writer.files:
             raise CommandError("save: the source has no record up to that moment")

@@ -33,7 +33,7 @@ from kshell.protocol.verify import USUAL
 from kshell.sources.directory.describe import snapshot_id
 from kshell.sources.directory.files import Listing, SnapshotFile
 from kshell.sources.directory.records import DecodedRecords, LogRecord, log_records
-from kshell.sources.directory.source import ATTEMPTS, read_listed, snapshot_named
+from kshell.sources.directory.source import ATTEMPTS, snapshot_named
 from kshell.tables.declaration import Field, columns
 from kshell.tables.enumeration import Enumeration
 from kshell.tree.globs import is_glob, unescape
@@ -419,14 +419,10 @@ def with_listing(session: Session, answer: Callable[[Listing], T]) -> T:
 
     ``answer`` makes images of past states. Raises OutOfReachError if even a new listing does not reach back to them.
     """
-
-    def attempt() -> T:
-        return read_listed(lambda: session.source.listing(full_log=True), answer)
-
     for _ in range(ATTEMPTS - 1):
         with contextlib.suppress(OutOfReachError):
-            return attempt()
-    return attempt()
+            return session.source.read_listed(answer)
+    return session.source.read_listed(answer)
 
 
 def log_start(listing: Listing) -> int:

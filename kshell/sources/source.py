@@ -113,7 +113,7 @@ class Source(ABC):
 
         moment = self._point(point)
         time_ms = moment.time_ms
-        return moment.offset if time_ms is None else self._read(lambda listing: offset_at(listing, time_ms))
+        return moment.offset if time_ms is None else self.read_listed(lambda listing: offset_at(listing, time_ms))
 
     def since(self, point: str) -> Since | None:
         """Where the records at or after ``point`` begin; ``None`` for now. Raises UsageError, DataError."""
@@ -122,7 +122,7 @@ class Source(ABC):
         moment = self._point(point)
         time_ms = moment.time_ms
         if time_ms is not None:
-            return self._read(lambda listing: since_time(listing, time_ms))
+            return self.read_listed(lambda listing: since_time(listing, time_ms))
         return None if moment.offset is None else Since(moment.offset)
 
     def _point(self, text: str) -> Point:
@@ -132,9 +132,9 @@ class Source(ABC):
         point = parse_point(text, from_end=True)
         if point.before_end_ms is None:
             return point
-        return Point(time_ms=self._read(end_time) - point.before_end_ms)
+        return Point(time_ms=self.read_listed(end_time) - point.before_end_ms)
 
-    def _read(self, read: Callable[[Listing], _T]) -> _T:
+    def read_listed(self, read: Callable[[Listing], _T]) -> _T:
         """Call ``read`` with a listing of the whole log, again if a running server removes files meanwhile."""
         from kshell.sources.directory.source import read_listed
 

@@ -22,7 +22,7 @@ from kshell.sources.directory.files import Listing, SnapshotFile, is_remote, loc
 from kshell.sources.directory.log import Progress
 from kshell.sources.directory.records import BatchWalk
 from kshell.sources.directory.sidecar_files import meta_properties, node_id, quorum_state
-from kshell.sources.directory.snapshot import DISAGREE, SnapshotReader, contradiction
+from kshell.sources.directory.snapshot import DISAGREE, SnapshotReader, disagreement, ends_inside
 from kshell.sources.directory.source import DirectorySource, missing_end
 
 _ABSENT, _INSIDE = -1, -2
@@ -148,7 +148,12 @@ class Copy:
             while position < len(files) and (files[position].end_offset or 0) <= end:
                 file, position = files[position], position + 1
                 if (file.end_offset or 0) > batch.base_offset:  # else it ends before the log, or where records lack
-                    why = contradiction(file, self._times[file.path], end, batch.epoch, batch.max_timestamp)
+                    time = self._times[file.path]
+                    why = (
+                        disagreement(file, time, batch.epoch, batch.max_timestamp)
+                        if file.end_offset == end
+                        else ends_inside(file)
+                    )
                     contradicted += [] if why is None else [(file, why)]
             yield batch
 
@@ -205,11 +210,23 @@ class Copy:
                 self.voters = {voter["voterId"]: _directory(voter.get("voterDirectoryId")) for voter in voters}
 
 
+class UnreadCopy(NamedTuple):
+    """A copy that cannot be read, by its path as it was named, and why."""
+
+    path: str
+    error: SourceError
+
+    @property
+    def reason(self) -> str:
+        """A phrase for the user."""
+        return f"cannot be read: {self.error.message.removeprefix(f'{self.path}: ')}"
+
+
 class OpenedCopies(NamedTuple):
-    """The copies that can be read, in the order in which they were named, and (path, error) of the others."""
+    """The copies that can be read, and those that cannot, in the order in which they were named."""
 
     copies: list[Copy]
-    failures: list[tuple[str, SourceError]]
+    unread: list[UnreadCopy]
 
 
 def open_copies(paths: Sequence[str], least: int = 1) -> OpenedCopies:
@@ -223,14 +240,14 @@ def open_copies(paths: Sequence[str], least: int = 1) -> OpenedCopies:
         try:
             copy = Copy(local_path(path))
             for segment in copy.source.listing(full_log=True).segments:
-                if not is_remote(segment.path):
+                if not is_remote(segment.path):  # found now: all logs are read at the same time, and all would end
                     with contextlib.suppress(FileNotFoundError):  # a running server deletes segments
                         os.close(open_read(segment.path))
             opened.copies.append(copy)
         except SourceError as error:
-            opened.failures.append((path, error))
-    if opened.failures and len(opened.copies) < least:
-        raise opened.failures[0][1]
+            opened.unread.append(UnreadCopy(path, error))
+    if opened.unread and len(opened.copies) < least:
+        raise opened.unread[0].error
     return opened
 
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kshell.client.address import Address, addresses, name_of
-from kshell.errors import DataError, SourceError, UsageError
+from kshell.errors import DataError, UsageError
 from kshell.protocol.batches import write_batch
 from kshell.protocol.control import CONTROL_TYPES, KRAFT_VOTERS, control_key
 from kshell.protocol.encoder import encode
@@ -24,7 +24,7 @@ from kshell.protocol.primitives import ZERO_UUID, Uuid
 from kshell.sources.copies.agreement import OTHER_CLUSTER, CopyComparison, CopyVerdict, compare_copies
 from kshell.sources.copies.histories import Contradiction, contradictions
 from kshell.sources.copies.joined import JoinedLog
-from kshell.sources.copies.logs import Copy, open_copies, read_together
+from kshell.sources.copies.logs import Copy, UnreadCopy, open_copies, read_together
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.sources.directory.log import Progress
 from kshell.sources.directory.sidecar_files import STATE
@@ -85,8 +85,7 @@ class Survivors(NamedTuple):
     log: JoinedLog
     contradictions: list[Contradiction]
     """What shows that the copies have two histories: then no plan must choose between them."""
-    failures: list[tuple[str, SourceError]]
-    """(path, error) of the copies that cannot be read."""
+    unread: list[UnreadCopy]
 
     @property
     def reference(self) -> Copy:
@@ -119,12 +118,12 @@ def survey(paths: Sequence[str], progress: Progress | None) -> Survivors:
         SourceError: none of them can be read.
         DataError: none has a record.
     """
-    copies, failures = open_copies(paths)
+    copies, unread = open_copies(paths)
     pairs = read_together(copies, progress)
     comparison = compare_copies(copies, pairs)
     if not comparison.reference.end:
         raise DataError("recover: none of the copies has a record", hint="give other copies: brokers have one, too")
-    return Survivors(copies, comparison, JoinedLog(copies, pairs, comparison), contradictions(comparison), failures)
+    return Survivors(copies, comparison, JoinedLog(copies, pairs, comparison), contradictions(comparison), unread)
 
 
 def write(

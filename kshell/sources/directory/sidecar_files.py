@@ -30,7 +30,8 @@ _SMALL = 1 << 20
 EPOCHS, STATE, PARTITION = "leader-epoch-checkpoint", "quorum-state", "partition.metadata"
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 """The id of the metadata topic in every cluster (``org.apache.kafka.common.Uuid.METADATA_TOPIC_ID``)."""
-_TOPIC = re.compile(r"^topic_id: *([\w-]{22}) *$", re.MULTILINE)
+_UUID = re.compile(r"[\w-]{22}")
+"""Kafka's text of a UUID."""
 _LARGEST_INT, _LARGEST_LONG = (1 << 31) - 1, (1 << 63) - 1
 _NO_NODE = _NO_EPOCH = -1
 _ADVICE = "copy it from the node again"
@@ -160,12 +161,9 @@ def topic_of(folder: str) -> str | None:
     """
     if os.path.basename(os.path.normpath(folder)) == METADATA_DIRECTORY or is_remote(folder):
         return None
-    try:
-        text = read_small(os.path.join(folder, PARTITION), _SMALL).decode("utf-8", "replace")
-    except (FileNotFoundError, SourceError):
-        return None
-    found = _TOPIC.search(text)
-    return found[1] if found is not None and found[1] != TOPIC_ID else None
+    _, text = _beside(Listing(folder, (), ()), PARTITION, None, errors="replace")
+    topic = _partition_pairs(text).get("topic_id", TOPIC_ID)
+    return topic if topic != TOPIC_ID and _UUID.fullmatch(topic) else None
 
 
 def partition_metadata(listing: Listing, notes: Notes = None) -> dict[str, str]:
@@ -174,12 +172,17 @@ def partition_metadata(listing: Listing, notes: Notes = None) -> dict[str, str]:
     Source: ``org.apache.kafka.storage.internals.log.PartitionMetadataFile``.
     """
     path, text = _beside(listing, PARTITION, notes)
-    pairs = [line.partition(":") for line in text.splitlines() if line.strip()]
-    properties = {key.strip(): value.strip() for key, _, value in pairs}
-    if not pairs or (properties.get("version") == "0" and properties.get("topic_id") == TOPIC_ID):
+    properties = _partition_pairs(text)
+    if not properties or (properties.get("version") == "0" and properties.get("topic_id") == TOPIC_ID):
         return properties
     _note(notes, f"{path}: not version 0 and the topic id {TOPIC_ID} of the metadata topic; {_ADVICE}")
     return {}
+
+
+def _partition_pairs(text: str) -> dict[str, str]:
+    """The lines ``key: value`` of ``partition.metadata``."""
+    pairs = [line.partition(":") for line in text.splitlines() if line.strip()]
+    return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def node_id(properties: dict[str, str]) -> int | None:

@@ -44,17 +44,20 @@ class SnapshotFacts(NamedTuple):
     note: str | None
 
 
-def contradiction(file: SnapshotFile, timestamp: int, end: int, epoch: int, log_timestamp: int) -> str | None:
-    """Say how the log contradicts a snapshot; ``None`` if it does not.
+def ends_inside(file: SnapshotFile) -> str:
+    """Say that a snapshot ends inside a batch of the log, which contradicts it."""
+    return f"offset {file.end_offset} is inside a batch of the log, and Kafka takes snapshots between two"
+
+
+def disagreement(file: SnapshotFile, timestamp: int, epoch: int, log_timestamp: int) -> str | None:
+    """Say how the log's batch that ends where a snapshot ends contradicts it; ``None`` if it does not.
 
     Args:
         file: the snapshot.
         timestamp: what its header says; epoch milliseconds, -1 if it says no time.
-        end: the offset after the log's batch that has the snapshot's last record.
-        epoch, log_timestamp: of that batch.
+        epoch: that of the batch.
+        log_timestamp: the latest time in the batch, in epoch milliseconds.
     """
-    if end != file.end_offset:
-        return f"offset {file.end_offset} is inside a batch of the log, and Kafka takes snapshots between two"
     late = 0 if timestamp == -1 else timestamp - log_timestamp
     differing = [
         text

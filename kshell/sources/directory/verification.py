@@ -24,7 +24,7 @@ from kshell.sources.directory import sidecar_files
 from kshell.sources.directory.describe import snapshot_id
 from kshell.sources.directory.files import META, Listing, Segment, SnapshotFile, is_remote, open_read
 from kshell.sources.directory.log import Progress
-from kshell.sources.directory.snapshot import DISAGREE, contradiction
+from kshell.sources.directory.snapshot import DISAGREE, disagreement, ends_inside
 from kshell.sources.directory.source import missing_end
 from kshell.sources.directory.survey import (
     LogSurvey,
@@ -273,13 +273,13 @@ def _compared_with_log(check: FileCheck, survey: SnapshotSurvey, log: LogSurvey)
     if end is None:
         around = () if log.damage else log.segments
         if any(part.base_offset < file.end_offset < part.end_offset for part in around):
-            reason = contradiction(file, facts.timestamp, -1, -1, -1)
+            reason = ends_inside(file)
             return check._replace(verdict=DAMAGED, certainty=UNCONFIRMED, witness=DISAGREE, reason=reason)
         witness = "epoch: the file's name; the log has no batch that ends there: nothing confirms the offset"
         return check._replace(certainty=CONSISTENT, witness=witness)
-    reason = contradiction(file, facts.timestamp, file.end_offset, end.epoch, end.timestamp)
-    if reason is not None:
-        return check._replace(verdict=DAMAGED, certainty=UNCONFIRMED, witness=DISAGREE, reason=reason)
+    differing = disagreement(file, facts.timestamp, end.epoch, end.timestamp)
+    if differing is not None:
+        return check._replace(verdict=DAMAGED, certainty=UNCONFIRMED, witness=DISAGREE, reason=differing)
     late = 0 if facts.timestamp == -1 else facts.timestamp - end.timestamp
     if late:
         witness = (
