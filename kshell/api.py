@@ -9,12 +9,14 @@ from types import TracebackType
 
 from kshell.engine import registry
 from kshell.engine.arguments import option_words
-from kshell.engine.execution import Call, prepare, prepare_words
+from kshell.engine.execution import Call, PatternWord, prepare, prepare_words
+from kshell.engine.language import Word
 from kshell.engine.session import Session as Shell
 from kshell.errors import UsageError
 from kshell.metadata.image import Image
 from kshell.result import Result
 from kshell.sources.choose import choose, open_source
+from kshell.tree.globs import escape
 
 
 class Session:
@@ -35,7 +37,8 @@ class Session:
             KshellError: anything else that goes wrong.
         """
         if arguments:
-            return _result(prepare_words(self._shell, [line, *map(str, arguments)]))
+            literal = [PatternWord.of(Word(text, escape(text), 0)) for text in map(str, arguments)]
+            return _result(prepare_words(self._shell, [line, *literal]))
         call = prepare(self._shell, line)
         if call is None:
             raise UsageError("there is no command in the line")

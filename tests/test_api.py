@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import kshell
-from kshell.errors import KshellError, SourceNotFoundError, UsageError
+from kshell.errors import KshellError, NoSuchPathError, SourceNotFoundError, UsageError
 
 DIRECTORY = str(Path(__file__).parents[1] / "kshell/demo")
 
@@ -115,6 +115,14 @@ class TestCommandsAsMethods:
             line = "can User:alice READ TOPIC:orders"
             assert session.can("User:alice", "READ", "TOPIC:orders").to_dict() == session.run(line).to_dict()
             assert session.ls("/image/topics").rows == session.run("ls /image/topics").rows
+
+    def test_a_path_is_no_glob(self) -> None:
+        with kshell.open(demo=True) as session:
+            assert len(session.run("ls /image/topics/byName/*").rows) > 1
+            with pytest.raises(NoSuchPathError, match=r"byName/\*: no such path"):
+                session.run("ls", "/image/topics/byName/*")
+            with pytest.raises(NoSuchPathError, match=r"byName/\{orders,clicks\}: no such path"):
+                session.ls("/image/topics/byName/{orders,clicks}")
 
     def test_what_is_no_command_and_no_option(self) -> None:
         with kshell.open(demo=True) as session:

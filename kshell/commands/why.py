@@ -324,8 +324,9 @@ def _earlier(story: Story, topic: str) -> str:
     older = story.older_ids(topic)
     if not older:
         return ""
-    count = "a topic" if len(older) == 1 else f"{len(older)} topics"
-    return f"; {count} of the same name was there before, and deleted: `log` has it"
+    if len(older) == 1:
+        return "; a topic of the same name was there before, and deleted: `log` has it"
+    return f"; {len(older)} topics of the same name were there before, and deleted: `log` has them"
 
 
 def _min_isr(story: Story, topic: str, held: Partitions) -> int | None:

@@ -100,4 +100,4 @@ def rows_of(text: str, columns: int) -> int:
     lines = _ESCAPES.sub("", text).split("\n")
     if lines[-1] == "":
         lines.pop()
-    return sum(1 + max(len(line) - 1, 0) // max(columns, 1) for line in lines)
+    return sum(1 + max(cells(line) - 1, 0) // max(columns, 1) for line in lines)

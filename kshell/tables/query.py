@@ -361,7 +361,8 @@ def plain(value: object) -> Any:
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, datetime.datetime):
         moment = value if value.tzinfo is None else value.astimezone(datetime.UTC).replace(tzinfo=None)
-        return moment.isoformat(timespec="milliseconds") + "Z"
+        unit = "microseconds" if moment.microsecond % 1000 else "milliseconds"
+        return moment.isoformat(timespec=unit) + "Z"
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
     if isinstance(value, datetime.timedelta):

@@ -98,6 +98,10 @@ class TestAnswers:
             "i": {"months": 2, "days": 0, "nanoseconds": 0},
         }  # fmt: skip
 
+    def test_a_time_keeps_its_microseconds(self, sample: Session) -> None:
+        (row,) = ask(sample, "SELECT TIMESTAMP '2026-01-02 03:04:05.678901' AS t, TIMESTAMP '2026-01-02 03:04:05' AS s")
+        assert row == {"t": "2026-01-02T03:04:05.678901Z", "s": "2026-01-02T03:04:05.000Z"}
+
     def test_the_tables_can_be_listed_and_described(self, sample: Session) -> None:
         assert [row["name"] for row in ask(sample, "SHOW TABLES")] == sorted((*tables(), *catalog().past))
         assert [row["column_name"] for row in ask(sample, "DESCRIBE features")] == ["name", "level"]

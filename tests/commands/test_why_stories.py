@@ -244,6 +244,13 @@ class TestTopic:
         assert [what for _, _, what in events(session, "why t")] == ["created with 0 partitions", "retention.ms = 4"]
         assert "a topic of the same name was there before" in sections(session, "why t")["answer"]["history"]
 
+    def test_created_a_third_time(self, tmp_path: Path) -> None:
+        lives = [value("TOPIC", name="t", topicId=uuid(number)) for number in (1, 2, 3)]
+        ends = [value("REMOVE_TOPIC", topicId=uuid(number)) for number in (1, 2)]
+        session = made(tmp_path, lives[0], ends[0], lives[1], ends[1], lives[2])
+        history = sections(session, "why t")["answer"]["history"]
+        assert history.endswith("; 2 topics of the same name were there before, and deleted: `log` has them")
+
     def test_a_secret_stays_one(self, tmp_path: Path) -> None:
         secret = value("CONFIG", resourceType=2, resourceName="t", name="made.up.password", value="hunter2")
         session = made(tmp_path, value("TOPIC", name="t", topicId=uuid(1)), secret)

@@ -267,3 +267,4 @@ def test_rows_count_wrapped_lines_and_no_colors() -> None:
     assert rows_of("x" * 20 + "\n", 10) == 2
     assert rows_of("\x1b[1;31m" + "x" * 10 + "\x1b[0m\n", 10) == 1
     assert rows_of("no newline", 80) == 1
+    assert rows_of("\u65e5\u672c\u8a9e" * 4, 12) == 2  # twelve characters of two columns each

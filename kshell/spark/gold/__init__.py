@@ -37,7 +37,7 @@ def waves() -> list[list[GoldTable]]:
     """Group all tables in the order to compute them: a wave needs only bronze, silver and the waves before it."""
     waiting, waves = tables(), []
     while waiting:
-        wave = [table for table in waiting.values() if not waiting.keys() & (set(table.needs) - {table.name})]
+        wave = [table for table in waiting.values() if not waiting.keys() & (table.needs - {table.name})]
         assert wave, f"{', '.join(waiting)}: made of each other"
         waves.append(wave)
         waiting = {name: table for name, table in waiting.items() if table not in wave}

@@ -135,7 +135,6 @@ GOLD = GoldTable(
     "access_audit",
     "ACLs, quotas, users and tokens: added, changed, removed, wide open",
     FIELDS,
-    ("acls", "quotas", "users", "tokens", "control_records", "clusters"),
     _QUERY,
     expect=(*not_null("clusterId", "offset", "kind", "change"), *at_least(0, "heldMs")),
 )

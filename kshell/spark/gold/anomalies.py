@@ -98,7 +98,6 @@ GOLD = GoldTable(
     "anomalies",
     "hours in which churn was unlike the same hour of other weeks (median and MAD)",
     FIELDS,
-    ("hourly_churn", "topics", "brokers", "clusters"),
     _QUERY,
     expect=(*key("clusterId", "measure", "hour"), *at_least(0, "value", "weeks", "mad")),
 )

@@ -47,7 +47,6 @@ GOLD = GoldTable(
     "availability",
     "availability of topics, brokers and clusters by month",
     FIELDS,
-    ("partitions", "configs", "clusters"),
     _QUERY,
     final_by=MONTH,
     shares=(MONTHS,),

@@ -82,7 +82,6 @@ GOLD = GoldTable(
     "broker_load",
     "partitions that each broker led and held, averaged over each day, with its rack",
     FIELDS,
-    ("partitions", "topics", "brokers", "clusters"),
     _QUERY,
     final_by=DAY,
     shares=(SPANS,),

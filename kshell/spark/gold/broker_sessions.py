@@ -60,7 +60,6 @@ GOLD = GoldTable(
     "broker_sessions",
     "registrations of brokers: from when to when, time fenced and unfenced, how they ended",
     FIELDS,
-    ("brokers", "clusters"),
     _QUERY,
     expect=(
         *key("clusterId", "broker", "fromOffset"),

@@ -59,7 +59,6 @@ GOLD = GoldTable(
     "broker_states",
     "each broker's states over time: registered, unfenced, controlled-shutdown, fenced, unregistered",
     FIELDS,
-    ("brokers", "clusters"),
     _QUERY,
     expect=(*key("clusterId", "broker", "fromOffset"), *at_least(0, "durationMs"), ordered("fromOffset", "toOffset")),
 )

@@ -38,7 +38,6 @@ GOLD = GoldTable(
     "config_changes",
     "every change of a config: value before and after",
     FIELDS,
-    ("configs", "control_records", "clusters"),
     _QUERY,
     expect=(*key("clusterId", "offset", "resourceType", "resourceName", "name"), *at_least(0, "heldMs")),
 )

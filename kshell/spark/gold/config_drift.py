@@ -59,7 +59,6 @@ GOLD = GoldTable(
     "config_drift",
     "configs that now differ between clusters, or between the brokers of one",
     FIELDS,
-    config_comparison.NEEDS,
     _QUERY,
     is_fleet=True,
     expect=(*not_null("members", "agreeing"), *at_least(1, "agreeing", "values"), ordered("agreeing", "members")),

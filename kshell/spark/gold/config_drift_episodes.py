@@ -150,7 +150,6 @@ GOLD = GoldTable(
     "config_drift_episodes",
     "from when to when a config was unlike in other clusters, or at other brokers, and how it ended",
     FIELDS,
-    config_comparison.NEEDS,
     _QUERY,
     is_fleet=True,
     expect=(*not_null("fromMs"), *at_least(0, "durationMs")),

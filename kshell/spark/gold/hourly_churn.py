@@ -45,7 +45,6 @@ GOLD = GoldTable(
     "hourly_churn",
     "changes of leaders and of in-sync replicas, and fencings of brokers, by hour",
     FIELDS,
-    ("partitions", "brokers", "clusters"),
     _QUERY,
     final_by=DAY,
     shares=(SPANS,),

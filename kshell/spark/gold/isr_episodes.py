@@ -63,7 +63,6 @@ GOLD = GoldTable(
     "isr_episodes",
     "times in which a partition lacked in-sync replicas: shrink, expand, how long",
     FIELDS,
-    ("partitions", "clusters"),
     _QUERY,
     final_by=DAY,
     shares=(SPANS,),

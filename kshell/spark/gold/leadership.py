@@ -58,7 +58,6 @@ GOLD = GoldTable(
     "leadership",
     "leaders by topic, broker and day: time led, share of the preferred leader, changes",
     FIELDS,
-    ("partitions", "clusters"),
     _QUERY,
     final_by=DAY,
     shares=(SPANS,),

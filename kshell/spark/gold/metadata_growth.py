@@ -44,7 +44,6 @@ GOLD = GoldTable(
     "metadata_growth",
     "records of the metadata log by type and day",
     FIELDS,
-    ("records", "clusters", "metadata_growth"),
     _QUERY,
     final_by=DAY,
     expect=(

@@ -74,7 +74,6 @@ _CLASSIFIED = f"""
 ``isAssumed`` (the log sets no ``minIsr``, and 1 is taken), ``replicas``."""
 MONTHS = Shared(
     "partition_months",
-    ("partitions", "configs", "clusters"),
     f"""
   SELECT {", ".join(_KEY)}, replicas, sum(ms) AS partitionMs,
     {", ".join(f"{total} AS {name}" for name, total in SUMS.items())}
@@ -105,7 +104,6 @@ GOLD = GoldTable(
     "partition_availability",
     "each partition's time offline, under min ISR, at min ISR, by month",
     FIELDS,
-    ("partitions", "configs", "clusters"),
     _QUERY,
     final_by=MONTH,
     shares=(MONTHS,),

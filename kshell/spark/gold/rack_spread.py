@@ -66,7 +66,6 @@ GOLD = GoldTable(
     "rack_spread",
     "time that partitions were spread over as many racks as they could be, by day",
     FIELDS,
-    ("partitions", "brokers", "clusters"),
     _QUERY,
     final_by=DAY,
     shares=(SPANS,),

@@ -90,7 +90,6 @@ GOLD = GoldTable(
     "reassignments",
     "reassignments of partitions: from where to where, how long, how they ended",
     FIELDS,
-    ("partitions", "clusters"),
     _QUERY,
     final_by=DAY,
     shares=(SPANS,),

@@ -68,7 +68,6 @@ GOLD = GoldTable(
     "skew",
     "how unevenly leaders and replicas lie on brokers and racks, by day",
     FIELDS,
-    ("broker_load",),
     _QUERY,
     expect=(
         *key("clusterId", "day", "level", "measure"),

@@ -76,7 +76,6 @@ GOLD = GoldTable(
     "unclean_elections",
     "elections of leaders that were not in sync: acknowledged records may be lost",
     FIELDS,
-    ("partitions", "clusters"),
     _QUERY,
     final_by=DAY,
     shares=(SPANS,),

@@ -75,7 +75,6 @@ GOLD = GoldTable(
     "upgrades",
     "changes of features: metadata.version by name, kraft.version, others",
     FIELDS,
-    ("features", "control_records", "clusters"),
     _QUERY,
     expect=(*key("clusterId", "offset", "feature"), *at_least(0, "heldMs")),
 )

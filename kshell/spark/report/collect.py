@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 from kshell.engine.result import Row
 from kshell.errors import UsageError
 from kshell.spark.report.section import Answers, Scope
 from kshell.spark.report.sections import sections
+from kshell.spark.tables.gold_table import tables_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,11 +42,6 @@ def collect(
             if progress is not None:
                 progress(0, 0, f"report: {count} of {len(questions)} questions")
     return dict(answers)
-
-
-def tables_of(sql: str) -> frozenset[str]:
-    """Return the tables that a query names (``{topics}``)."""
-    return frozenset(name for _, name, _, _ in Formatter().parse(sql) if name)
 
 
 def reader(warehouse: Warehouse, scope: Scope) -> Callable[[str], DataFrame]:

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from kshell.spark.report.collect import collect, tables_of
+from kshell.spark.report.collect import collect
 from kshell.spark.report.compose import compose
 from kshell.spark.report.section import Answers, Scope
 from kshell.spark.report.sections import sections
 from kshell.spark.schemas import spark_schema
 from kshell.spark.tables import catalog
+from kshell.spark.tables.gold_table import tables_of
 from tests.notebooks import sparks
 from tests.spark.report.answers import CLUSTER, DAY, NOW, made, nothing
 

@@ -19,8 +19,6 @@ RESOURCE_SQL = ", ".join(RESOURCE)
 CONFIG_SQL = f"{RESOURCE_SQL}, name"
 MEMBER_SQL = ", ".join((*RESOURCE, *MEMBER))
 """SQL: the columns that identify a comparison, a config in one, and a member of one."""
-NEEDS = ("configs", "topics", "brokers")
-"""The silver tables that comparisons are computed from."""
 FIELDS = (
     CLUSTER,
     Field(

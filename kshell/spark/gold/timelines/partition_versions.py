@@ -38,7 +38,6 @@ def episode(condition: str) -> str:
 
 SPANS = Shared(
     "partition_spans",
-    ("partitions", "clusters"),
     f"""
   SELECT * EXCEPT (before, after), if(before.validToOffset = validFromOffset, before, NULL) AS previous,
     if(after.validFromOffset = validToOffset, after, NULL) AS following
