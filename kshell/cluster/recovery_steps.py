@@ -6,6 +6,7 @@ They differ for static and dynamic quorums, and for controllers that are brokers
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -43,7 +44,7 @@ class RecoverySteps(NamedTuple):
 
     def steps(self) -> list[str]:
         """The instructions in order, one text per step; commands are in backticks."""
-        paths = " ".join(copy.path for copy in self.copies)
+        paths = shlex.join(copy.path for copy in self.copies)
         make = f"kshell recover {paths} --to NEWDIR --voters {self._endpoint}"
         return [
             "Stop every controller. Keep all copies of their directories: nothing here changes them.",

@@ -49,7 +49,7 @@ from kshell.sources.copies.agreement import (
     which_to_keep,
     with_damage,
 )
-from kshell.sources.copies.histories import Contradiction, contradicting_snapshots
+from kshell.sources.copies.histories import Contradiction, contradictions
 from kshell.sources.copies.logs import Copy, UnreadCopy, open_copies, read_together, twins
 from kshell.sources.directory.describe import snapshot_id
 from kshell.sources.directory.files import SnapshotFile
@@ -245,7 +245,8 @@ def run(session: Session, args: CompareLogsArguments) -> Result:
         raise UsageError("compare-logs: one copy alone", hint="give two or more: compare-logs DIR DIR …")
     copies, unread = open_copies(args.copy, least=2)
     with without_collector():
-        comparison = compare_copies(copies, read_together(copies, session.progress))
+        pairs = read_together(copies, session.progress)
+        comparison = compare_copies(copies, pairs)
     verdicts, differences = [], []
     for verdict in comparison.verdicts:
         snapshots = Snapshots(verdict.state, None)
@@ -255,9 +256,9 @@ def run(session: Session, args: CompareLogsArguments) -> Result:
         verdicts.append(verdict._replace(state=state))
         differences.append(snapshots.difference)
     offset = _shared_offset(verdicts)
-    contradicting = contradicting_snapshots(comparison)
+    contradicting = contradictions(comparison, pairs)
     rows = [
-        _row(verdict, comparison, [difference, *_texts(contradicting, verdict.copy)], session.redaction)
+        _row(verdict, _why(verdict, comparison.reference, difference, contradicting), session.redaction)
         | {"hash": _hash_at(verdict, offset, args, session.progress), "hashOffset": offset}
         for verdict, difference in zip(verdicts, differences, strict=True)
     ]
@@ -300,13 +301,17 @@ def _hash_at(
     return None if then.damage else image_hash(then.image)
 
 
-def _texts(contradicting: list[Contradiction], copy: Copy) -> list[str]:
-    return [found.text for found in contradicting if found.copy is copy]
+def _why(
+    verdict: CopyVerdict, reference: Copy, difference: str | None, contradicting: list[Contradiction]
+) -> str | None:
+    """Why a copy is not the same as the others: what shows that it is of another history, else Raft's rules."""
+    copy = verdict.copy
+    texts = [found.text for found in contradicting if found.copy is copy] or [reason(verdict, reference)]
+    left_out = "what is damaged was not compared" if copy.damage else None
+    return "; ".join(dict.fromkeys(text for text in [*texts, difference, left_out] if text is not None)) or None
 
 
-def _row(
-    verdict: CopyVerdict, comparison: CopyComparison, differences: list[str | None], redaction: Redaction
-) -> JsonObject:
+def _row(verdict: CopyVerdict, why: str | None, redaction: Redaction) -> JsonObject:
     copy, parted, newest = verdict.copy, verdict.divergence, verdict.copy.newest
     return {
         "copy": copy.path,
@@ -319,8 +324,7 @@ def _row(
         "sameTo": verdict.to,
         "divergesAt": parted.offset if parted else None,
         "uncommittedFrom": verdict.uncommitted,
-        "reason": "; ".join(filter(None, (reason(verdict, comparison.reference), *differences, _left_out(copy))))
-        or None,
+        "reason": why,
         "damage": [error.message for error in copy.damage],
         "clusterId": copy.cluster_id,
         "directoryId": copy.directory_id,
@@ -336,10 +340,6 @@ def _not_read(copy: UnreadCopy) -> JsonObject:
     row: JsonObject = {field.name: None for field in _FIELDS}
     lists: JsonObject = {name: [] for name in ("damage", "records", "otherRecords")}
     return row | lists | {"copy": copy.path, "state": NOT_COMPARED, "reason": copy.reason}
-
-
-def _left_out(copy: Copy) -> str | None:
-    return "what is damaged was not compared" if copy.damage else None
 
 
 def _records(parted: Divergence, redaction: Redaction, *, from_peer: bool = False) -> Iterator[Row]:

@@ -26,19 +26,18 @@ from kshell.metadata.metadata_version import FEATURE, version_name
 from kshell.protocol.primitives import Uuid
 from kshell.sources.copies.agreement import (
     NOT_COMPARED,
-    OTHER_CLUSTER,
     CopyVerdict,
     not_the_voter,
     reason,
-    sound_majority,
+    startable_majority,
     which_to_keep,
     with_damage,
 )
 from kshell.sources.copies.joined import LogRange
 from kshell.sources.copies.logs import UnreadCopy, twins
-from kshell.sources.copies.recovery import Survivors, Voter, parse_voter, survey, write
+from kshell.sources.copies.recovery import Survivors, Voter, new_directory_id, parse_voter, survey, write
 from kshell.sources.directory.describe import snapshot_id, voters
-from kshell.sources.directory.files import is_inside, local_path
+from kshell.sources.directory.files import METADATA_DIRECTORY, is_inside, local_path
 from kshell.sources.directory.records import log_records
 from kshell.sources.directory.source import without_collector
 from kshell.sources.source import Loaded
@@ -122,7 +121,8 @@ def run(session: Session, args: RecoverArguments) -> Result:
     ]
     steps = [f"{_DECIDE}."] if survivors.contradictions else recovery.steps()
     sections.append(Section("steps", "Steps", {str(n): step for n, step in enumerate(steps, 1)}))
-    is_sound = not survivors.contradictions and not survivors.reference.damage
+    is_sound = not survivors.contradictions and not survivors.superseded
+    is_sound = is_sound and not survivors.reference.damage and survivors.log.certain >= (survivors.reference.end or 0)
     unread = EXIT_SOURCE if survivors.unread else EXIT_OK
     result = Report(sections, exit_code=unread if is_sound else EXIT_DATA)
     result.readable = _plan_shown(sections, plan.uncommitted)
@@ -166,7 +166,7 @@ def _voters(text: str) -> list[Voter]:
 def _written(directory: str, plan: _Plan, voter: Voter) -> JsonObject:
     survivors = plan.survivors
     target = os.path.realpath(local_path(directory))
-    if any(is_inside(target, os.path.dirname(copy.source.path) or ".") for copy in survivors.copies):
+    if any(is_inside(target, _log_directory(copy.source.path)) for copy in survivors.copies):
         raise CommandError(f"{directory}: is inside a copy, where kshell never writes", hint="choose another directory")
     require_empty(directory, target, "choose a new directory: nothing is ever written over")
     with new_directory(directory, target) as place:
@@ -178,6 +178,12 @@ def _written(directory: str, plan: _Plan, voter: Voter) -> JsonObject:
         "clusterId": survivors.reference.cluster_id,
         "endOffset": end,
     }
+
+
+def _log_directory(path: str) -> str:
+    """The log directory that has a metadata directory, or one file of it."""
+    around = os.path.dirname(path) or "."
+    return os.path.dirname(around) or "." if os.path.basename(around) == METADATA_DIRECTORY else around
 
 
 class _Plan:
@@ -201,7 +207,12 @@ class _Plan:
     @property
     def uncommitted(self) -> int:
         """The number of records of the new log that no copy proves to be committed."""
-        return max(self.survivors.log.end - self.survivors.comparison.committed, 0)
+        return max(self.survivors.log.end - self._committed, 0)
+
+    @property
+    def _committed(self) -> int:
+        """The offset below which the copies prove that the new log's records are committed."""
+        return min(self.survivors.comparison.committed, self.survivors.log.certain)
 
     def histories(self) -> list[Section]:
         """A section that says why no plan can be made: the copies are not of one history."""
@@ -210,7 +221,7 @@ class _Plan:
 
     def majority(self) -> list[Section]:
         """A section that says that recovery may not be needed; empty unless a majority of voters has sound copies."""
-        voter_ids = sound_majority(self.survivors.comparison)
+        voter_ids = startable_majority(self.survivors.comparison)
         if not voter_ids:
             return []
         advice = (
@@ -224,9 +235,9 @@ class _Plan:
         """The sections on copies, damage, the copy to keep, records and voters, in this order."""
         rows = [self._copy(verdict) for verdict in self.survivors.verdicts]
         rows += [_not_read(copy) for copy in self.survivors.unread]
-        log, comparison = self.survivors.log, self.survivors.comparison
-        uncertain = list(islice(self._records(log.ranges, comparison.committed, log.end), _MOST))
-        lacking = list(islice(self._lacking(), _MOST))
+        log = self.survivors.log
+        uncertain = list(islice(self._records(log.ranges, self._committed, log.end), _MOST))
+        lacking = list(islice(self._records(log.lacking), _MOST))
         damage = [
             {"copy": copy.path, "damage": error.message} for copy in self.survivors.copies for error in copy.damage
         ]
@@ -256,6 +267,7 @@ class _Plan:
 
     def _copy(self, verdict: CopyVerdict) -> Row:
         copy, newest = verdict.copy, verdict.copy.newest
+        shown = [found.text for found in self.survivors.contradictions if found.copy is copy]
         return {
             "copy": copy.path,
             "state": with_damage(verdict.state, is_damaged=bool(copy.damage)),
@@ -263,18 +275,19 @@ class _Plan:
             "endOffset": copy.end,
             "lastEpoch": copy.last_epoch if copy.end is not None else None,
             "snapshot": snapshot_id(newest) if newest else None,
-            "reason": reason(verdict, self.survivors.reference),
+            "reason": "; ".join(shown) or reason(verdict, self.survivors.reference),
             "damage": [error.message for error in copy.damage],
             "clusterId": copy.cluster_id,
         }
 
     def _keep(self) -> JsonObject:
         reference, comparison = self.survivors.reference, self.survivors.comparison
-        repair = self._repaired() if reference.damage else None
-        why = which_to_keep(comparison, [verdict.state for verdict in self.survivors.verdicts], repair)
+        why = which_to_keep(comparison, [verdict.state for verdict in self.survivors.verdicts], self._repaired())
         if len(self.survivors.copies) == 1:
-            alone = "it is the only copy given; brokers have one, too, and so may old backups"
-            why = "; ".join(filter(None, (alone, repair)))
+            which = "that can be read" if self.survivors.unread else "given"
+            alone = f"it is the only copy {which}; brokers have one, too, and so may old backups"
+            why = "; ".join(filter(None, (alone, self._repaired())))
+        why = "; ".join([why, *self.survivors.superseded])
         if self.survivors.contradictions:
             why = (
                 "not decided: of these copies it has the highest epoch, or is the longest, but they have two histories"
@@ -283,37 +296,44 @@ class _Plan:
         return {
             "copy": reference.path,
             "why": why,
-            "clusterId": reference.cluster_id,
+            "clusterId": self.survivors.cluster_id,
             "metadataVersion": self._metadata_version,
             "endOffset": self.survivors.log.end,
             "lastOffset": last.offset,
             "epoch": reference.last_epoch,
-            "committedBelow": min(comparison.committed, self.survivors.log.end) or None,
+            "committedBelow": self._committed or None,
             "openTransaction": self._loaded.open_transaction,
         }
 
-    def _repaired(self) -> str:
-        """A sentence on how the new log deals with the damage of the kept copy."""
+    def _repaired(self) -> str | None:
+        """A sentence on how the new log deals with what the kept copy lacks; ``None`` if it lacks nothing."""
         reference, log = self.survivors.reference, self.survivors.log
-        if log.end < (reference.end or 0):
-            return (
-                f"it is damaged, and nothing that was given has what comes at offset {log.end}: the new log ends there"
-            )
+        if log.certain < (reference.end or 0):
+            lost = f"nothing that was given has, for certain, what comes at offset {log.certain}"
+            if log.end > log.certain:
+                return f"{lost}: records of other copies continue the new log up to offset {log.end - 1}"
+            return f"{lost}: the new log ends there"
+        if not reference.damage:
+            return None
         if log.helpers:
             return "it is damaged: the other copies have what it lacks, and the new log is whole"
         if log.foreign_snapshots:
             return "it is damaged: newer snapshots come from other copies, and the new log does without what is damaged"
-        if (reference.log_end or 0) <= log.end and reference.newest is not None and reference.log_end != reference.end:
+        if reference.newest is not None and (reference.log_end or 0) <= log.end and reference.log_end != reference.end:
             return (
                 f"its log cannot be read after offset {(reference.log_end or 0) - 1}: what came after offset"
                 f" {log.end - 1}, where its newest snapshot ends, is lost unless another copy has it"
             )
-        return "it is damaged before its newest snapshot, or in a snapshot: the new log does without that"
+        return (
+            f"it is damaged (see Damage): the new log has what can be read, up to offset {log.end - 1}; anything else"
+            " is lost unless another copy has it"
+        )
 
-    def _records(self, ranges: Iterable[LogRange], start: int, end: int) -> Iterator[Row]:
+    def _records(self, ranges: Iterable[LogRange], start: int = 0, end: int | None = None) -> Iterator[Row]:
         for copy, first, last in ranges:
-            if max(first, start) < min(last, end):
-                for record in log_records(copy.source, start=max(first, start), until=min(last, end) - 1):
+            begin, after = max(first, start), last if end is None else min(last, end)
+            if begin < after:
+                for record in log_records(copy.source, start=begin, until=after - 1):
                     yield {"copy": copy.path, **record_row(self.session, record)}
 
     def recovery(self, voter: Voter | None, place: str | None) -> RecoverySteps:
@@ -322,21 +342,10 @@ class _Plan:
         survivors = self.survivors
         steps = RecoverySteps(survivors.of_cluster, survivors.reference, brokers, self.kraft_version, voter, place)
         own = steps.own_copy
-        if voter is None or own is None or own.directory_id is None:
+        if voter is None or voter.directory_id is not None:
             return steps
-        return steps._replace(voter=voter._replace(directory_id=Uuid.parse(own.directory_id)))
-
-    def _lacking(self) -> Iterator[Row]:
-        """Records that a copy, perhaps the kept one, has and the new log does not.
-
-        They come after a gap that no copy fills, or after the offset where their copy diverges from the kept one.
-        """
-        log = self.survivors.log
-        yield from self._records(log.behind, log.end, self.survivors.reference.end or 0)
-        for verdict in self.survivors.verdicts:
-            if verdict.divergence is not None and verdict.state != OTHER_CLUSTER:
-                parted = [LogRange(verdict.copy, verdict.divergence.offset, verdict.copy.log_end or 0)]
-                yield from self._records(parted, 0, verdict.copy.log_end or 0)
+        kept_id = None if own is None or own.directory_id is None else Uuid.parse(own.directory_id)
+        return steps._replace(voter=voter._replace(directory_id=kept_id or new_directory_id()))
 
 
 def _not_read(copy: UnreadCopy) -> Row:

@@ -195,7 +195,9 @@ def test_snapshots_of_one_offset_and_two_epochs(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_against_a_log(tmp_path: Path) -> None:
-    log = write_log(tmp_path / "log", control_batch([leader_change()]), batch(topics("a", "b", "c"), 1))
+    log = write_log(
+        tmp_path / "log", control_batch([leader_change()]), batch(topics("a", "b"), 1), batch(topics("c"), 3)
+    )
     good = write_snapshot(tmp_path / "good", snapshot(topics("a", "b")), 3)
     bad = write_snapshot(tmp_path / "bad", snapshot(topics("a", "x")), 3)
     assert [row["state"] for row in compare(log, good, bad)] == ["reference", "behind", "diverged"]

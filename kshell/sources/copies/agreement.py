@@ -11,7 +11,7 @@ Source: KIP-595, and Ongaro and Ousterhout, *In Search of an Understandable Cons
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kshell.protocol.batches import Batch
@@ -39,11 +39,23 @@ class Divergence(NamedTuple):
     contradiction: str | None
 
 
+class SnapshotDifference(NamedTuple):
+    """A snapshot of one copy that the log of another contradicts: a sentence.
+
+    ``is_explained``: the log has no record of the snapshot's epoch or a later one, so its node only lags behind: it
+    deletes the records that differ when it learns of that epoch.
+    """
+
+    text: str
+    is_explained: bool
+
+
 class CopyVerdict(NamedTuple):
     """How a copy relates to ``peer``: the reference, or a copy that agrees with the reference and starts earlier.
 
     ``state``: one of :data:`STATES`. ``since``, ``to``: the offsets (``to`` exclusive) in which both logs are the same.
     ``uncommitted``: the first offset of this copy that is not proven to be committed; ``None`` if there is none.
+    A copy is :data:`DIVERGED` by ``divergence``, if the logs differ, or by ``difference``.
     """
 
     copy: Copy
@@ -53,6 +65,7 @@ class CopyVerdict(NamedTuple):
     to: int | None = None
     divergence: Divergence | None = None
     uncommitted: int | None = None
+    difference: SnapshotDifference | None = None
 
 
 class CopyComparison(NamedTuple):
@@ -87,7 +100,11 @@ def compare_copies(
     verdicts = {first: CopyVerdict(copies[first], REFERENCE, None, copies[first].start, copies[first].log_end)}
     for index in members[1:]:
         agreeing = [earlier for earlier in verdicts if verdicts[earlier].state in CONSISTENT]
-        verdicts[index] = _verdict(copies, pairs, index, agreeing)
+        verdict = _verdict(copies, pairs, index, agreeing)
+        difference = next(snapshot_differences(copies[index], [copies[peer] for peer in agreeing]), None)
+        if difference is not None and verdict.divergence is None:
+            verdict = verdict._replace(state=DIVERGED, difference=difference)
+        verdicts[index] = verdict
     counted = [verdict for index, verdict in verdicts.items() if not preferred or index in preferred]
     committed = max(committed, _committed(counted))
     every = [verdicts.get(index, CopyVerdict(copy, OTHER_CLUSTER)) for index, copy in enumerate(copies)]
@@ -135,6 +152,17 @@ def _verdict(
     return CopyVerdict(copy, NOT_COMPARED)
 
 
+def snapshot_differences(copy: Copy, peers: Iterable[Copy]) -> Iterator[SnapshotDifference]:
+    """Yield what the log of a copy contradicts in its peers' snapshots, and each peer's log in those of the copy."""
+    for peer in peers:
+        for log, holder in ((copy, peer), (peer, copy)):
+            for file in holder.snapshots:
+                if (why := log.refuted.get(file.path)) is not None:
+                    name = f"snapshot {file.end_offset}-{file.epoch} of {holder.path} is not of the log of {log.path}"
+                    is_explained = file.epoch is not None and log.epochs[-1][0] < file.epoch
+                    yield SnapshotDifference(f"{name}: {why}", is_explained)
+
+
 def contradiction(copy: Copy, peer: Copy, offset: int) -> str | None:
     """Explain why elections alone cannot make two logs differ from ``offset`` on; ``None`` if they can."""
     shared = copy.epochs_from(offset) & peer.epochs_from(offset)
@@ -150,6 +178,8 @@ def reason(verdict: CopyVerdict, reference: Copy) -> str | None:
     """Explain to the user why a copy is not the same as the others; ``None`` if there is nothing to explain."""
     if verdict.state == OTHER_CLUSTER:
         return f"its cluster is {verdict.copy.cluster_id}, that of {reference.path} is {reference.cluster_id}"
+    if verdict.difference is not None:
+        return verdict.difference.text
     if verdict.state == NOT_COMPARED:
         return f"neither an offset of the log nor a snapshot that {reference.path} has, too"
     if verdict.divergence is None or verdict.peer is None:
@@ -237,6 +267,8 @@ def _committed(verdicts: Sequence[CopyVerdict]) -> int:
     """
     proven = _shared_by_majority(verdicts)
     for verdict in verdicts:
+        if verdict.difference is not None:
+            continue
         newest, limit = verdict.copy.newest, verdict.divergence.offset if verdict.divergence else _end(verdicts[0].copy)
         if newest is not None and newest.end_offset is not None and newest.end_offset <= limit:
             proven = max(proven, newest.end_offset)
@@ -262,14 +294,18 @@ def _shared_by_majority(verdicts: Sequence[CopyVerdict]) -> int:
     return shared if shared and reference.epoch_at(shared - 1) == max(epochs) else 0
 
 
-def sound_majority(comparison: CopyComparison) -> list[int]:
+def startable_majority(comparison: CopyComparison) -> list[int]:
     """The ids of the voters that can elect a leader from their copies and lose no record; empty if no majority can.
 
     Each of them has an undamaged log that contradicts no other, and one of them has every record of the reference: the
-    others elect it, because its log is the longest. (Old backups of all of them have not.)
+    others elect it, because its log is the longest. (Old backups of all of them have not.) Of a node with several
+    copies every one is such a log, as nobody knows here which of them it would start with.
     """
     reference = comparison.reference
-    reached = _reached_by_voter(_sound(comparison), reference)
+    whole = _whole_logs(comparison)
+    members = [verdict.copy for verdict in comparison.verdicts if verdict.state != OTHER_CLUSTER]
+    others = {copy.node_id for copy in members if all(copy is not verdict.copy for verdict in whole)}
+    reached = _reached_by_voter([verdict for verdict in whole if verdict.copy.node_id not in others], reference)
     has_all = max(reached.values(), default=-1) >= (reference.end or 0)
     return sorted(reached) if has_all and len(reached) >= _majority(reference) else []
 
@@ -278,23 +314,25 @@ def majority_without(comparison: CopyComparison) -> tuple[list[int], int]:
     """The voters, a majority, whose logs are whole and agree without the reference, and the greatest end of them.
 
     The voters are those that the copy which ranks next after the reference knows. Returns ``([], 0)`` if there is no
-    such majority.
+    such majority, or if the reference names other voters: then those may have become a minority meanwhile.
     """
-    sound = [verdict for verdict in _sound(comparison) if verdict.copy is not comparison.reference]
-    if not sound:
+    whole = [verdict for verdict in _whole_logs(comparison) if verdict.copy is not comparison.reference]
+    if not whole:
         return [], 0
-    first = max((verdict.copy for verdict in sound), key=rank)
-    ends = {voter: verdict.copy.end or 0 for verdict in sound if (voter := _voter(verdict.copy, first)) is not None}
+    first = max((verdict.copy for verdict in whole), key=rank)
+    if comparison.reference.voters and comparison.reference.voters.keys() != first.voters.keys():
+        return [], 0
+    ends = {voter: verdict.copy.end or 0 for verdict in whole if (voter := _voter(verdict.copy, first)) is not None}
     return (sorted(ends), max(ends.values())) if len(ends) >= _majority(first) else ([], 0)
 
 
-def _sound(comparison: CopyComparison) -> list[CopyVerdict]:
-    """The verdicts on undamaged copies of the cluster, without those that no election explains."""
+def _whole_logs(comparison: CopyComparison) -> list[CopyVerdict]:
+    """The verdicts on undamaged logs with records that are of the reference's history, or diverge as elections do."""
     return [
         verdict
         for verdict in comparison.verdicts
-        if verdict.state != OTHER_CLUSTER and not verdict.copy.damage
-        if verdict.divergence is None or verdict.divergence.contradiction is None
+        if verdict.copy.log_end is not None and not verdict.copy.damage
+        if verdict.state in CONSISTENT or (verdict.divergence is not None and verdict.divergence.contradiction is None)
     ]
 
 

@@ -3,21 +3,30 @@
 Copies and their comparison come in, sentences for the user go out. Raft's order (epoch, then length) is right only
 among copies of one history. A directory of another cluster without ``meta.properties``, a disk that was restored from a
 backup, or a snapshot that was copied into the wrong directory may have the higher epoch, and be wrong.
+
+Source: KIP-595, and Ongaro and Ousterhout, *In Search of an Understandable Consensus Algorithm*, 5.4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, product
 from typing import NamedTuple
 
-from kshell.errors import DataError
-from kshell.metadata.families.topics import TOPICS
-from kshell.sources.copies.agreement import OTHER_CLUSTER, CopyComparison, majority_without
-from kshell.sources.copies.logs import Copy
-from kshell.sources.directory.checkpoints import image_of
+from kshell.protocol.primitives import Uuid
+from kshell.sources.copies.agreement import (
+    OTHER_CLUSTER,
+    CopyComparison,
+    CopyVerdict,
+    majority_without,
+    snapshot_differences,
+)
+from kshell.sources.copies.ids import cluster_specific_ids
+from kshell.sources.copies.logs import Copy, Pair
 from kshell.sources.directory.describe import snapshot_id
 from kshell.sources.directory.files import SnapshotFile
-from kshell.sources.directory.source import load_listing
+
+_WRONG_ID = "one of the cluster ids in meta.properties is wrong"
 
 
 class Contradiction(NamedTuple):
@@ -27,70 +36,190 @@ class Contradiction(NamedTuple):
     text: str
 
 
-def contradictions(comparison: CopyComparison) -> list[Contradiction]:
-    """What shows that the copies of the reference's cluster have two histories; empty if nothing does."""
-    members = [verdict for verdict in comparison.verdicts if verdict.state != OTHER_CLUSTER]
-    parted = [
-        Contradiction(
-            verdict.copy,
-            f"{verdict.copy.path} and {verdict.peer.path} differ from offset {verdict.divergence.offset} on, and no"
-            f" election explains it: {verdict.divergence.contradiction}",
+def contradictions(comparison: CopyComparison, pairs: Mapping[tuple[int, int], Pair]) -> list[Contradiction]:
+    """What shows that the copies of the reference's cluster have two histories; empty if nothing does.
+
+    Args:
+        comparison: of all copies that were given.
+        pairs: how each two of them compare, by their places in ``comparison.verdicts``.
+    """
+    found = _Histories(comparison, pairs).contradictions()
+    return list({one.text: one for one in found}.values())
+
+
+class _Histories:
+    """Looks for contradictions; a ``place`` is the index of a copy and of its verdict."""
+
+    def __init__(self, comparison: CopyComparison, pairs: Mapping[tuple[int, int], Pair]) -> None:
+        self._comparison = comparison
+        self._pairs = pairs
+        self._copies = [verdict.copy for verdict in comparison.verdicts]
+        verdicts = enumerate(comparison.verdicts)
+        self._members = {place: verdict for place, verdict in verdicts if verdict.state != OTHER_CLUSTER}
+        self._known_ids: dict[int, frozenset[Uuid]] = {}
+
+    def contradictions(self) -> Iterator[Contradiction]:
+        yield from self._of_cluster_ids()
+        for place, verdict in self._members.items():
+            why = self._of_logs(place, verdict) or self._of_other_snapshots(verdict) or self._unrelated(place, verdict)
+            if why is not None:
+                yield Contradiction(verdict.copy, why)
+        yield from self._of_two_snapshots()
+        for place, verdict in self._members.items():
+            why = self._of_snapshot_ahead(place, verdict.copy)
+            if why is not None:
+                yield Contradiction(verdict.copy, why)
+        text = _of_majority(self._comparison)
+        if text is not None:
+            yield Contradiction(self._comparison.reference, text)
+
+    def _of_cluster_ids(self) -> Iterator[Contradiction]:
+        """Cluster ids that cannot be right, or that leave open which cluster is meant."""
+        reference = self._comparison.reference
+        ids = [copy.cluster_id for copy in self._copies]
+        for place, copy in enumerate(self._copies):
+            if place in self._members:
+                continue
+            twin = next((peer for peer in self._members if self._pair(place, peer).since is not None), None)
+            if twin is not None:
+                yield Contradiction(
+                    copy,
+                    f"{copy.path} has batches of {self._copies[twin].path}, byte for byte, and its cluster id is"
+                    f" {copy.cluster_id}, not {reference.cluster_id}: {_WRONG_ID}",
+                )
+            elif ids.count(copy.cluster_id) >= ids.count(reference.cluster_id):
+                yield Contradiction(
+                    copy,
+                    f"as many copies are of cluster {copy.cluster_id} ({copy.path}) as of {reference.cluster_id}"
+                    f" ({reference.path}): nothing says which of them is to be recovered",
+                )
+
+    def _of_logs(self, place: int, verdict: CopyVerdict) -> str | None:
+        """Two logs that differ, and no election explains it."""
+        parted, copy, peer = verdict.divergence, verdict.copy, verdict.peer
+        if parted is None or peer is None:
+            return None
+        differ = f"{copy.path} and {peer.path} differ from offset {parted.offset} on, and no election explains it"
+        if parted.contradiction is not None:
+            return f"{differ}: {parted.contradiction}"
+        majority = self._majority_with(place, parted.offset)
+        if majority:
+            return (
+                f"{differ}: most voters ({_listed(majority)}) have what {copy.path} has there, of epoch"
+                f" {copy.last_epoch}, and know of no later epoch. So it is committed, and every later leader has it"
+            )
+        ids = self._ids(place)
+        if parted.offset == 0 and ids and ids.isdisjoint(self._ids(self._place_of(peer))):
+            return (
+                f"{copy.path} and {peer.path} differ from the first record on, and have no id of a topic, a node or a"
+                " directory in common: was a controller formatted again?"
+            )
+        return None
+
+    def _majority_with(self, place: int, offset: int) -> list[int]:
+        """The voters that have the records of a copy's last epoch after an offset, if they are most of its voters.
+
+        None of them knows a later epoch: a later leader may still replace records of an epoch before it that most
+        voters have (figure 8 of the Raft paper).
+        """
+        copy = self._copies[place]
+        since = next((first for epoch, first in reversed(copy.epochs) if epoch == copy.last_epoch), offset)
+        reach = max(since, offset)
+        nodes = {
+            member.copy.node_id
+            for index, member in self._members.items()
+            if index == place or (self._pair(place, index).to or 0) > reach
+            if member.copy.stated_epoch is None or member.copy.stated_epoch <= copy.last_epoch
+        }
+        voters = [voter for voter in copy.voters if voter in nodes]
+        return sorted(voters) if len(voters) > len(copy.voters) // 2 else []
+
+    def _of_other_snapshots(self, verdict: CopyVerdict) -> str | None:
+        """A snapshot of one copy that the log of another contradicts, and that node does not only lag behind."""
+        peers = [member.copy for member in self._members.values() if member.copy is not verdict.copy]
+        found = (found for found in snapshot_differences(verdict.copy, peers) if not found.is_explained)
+        return next((found.text for found in found), None)
+
+    def _of_two_snapshots(self) -> Iterator[Contradiction]:
+        """Snapshots of which the one that ends earlier has the later epoch, or which end together and have two."""
+        for mine, theirs in combinations([verdict.copy for verdict in self._members.values()], 2):
+            for file, other in product(mine.snapshots, theirs.snapshots):
+                if not (file.end_offset and other.end_offset) or file.epoch is None or other.epoch is None:
+                    continue
+                ends, epochs = file.end_offset - other.end_offset, file.epoch - other.epoch
+                if ends * epochs < 0 or (ends == 0 and epochs != 0):
+                    names = f"{snapshot_id(file)} of {mine.path} and {snapshot_id(other)} of {theirs.path}"
+                    committed = "each says that its last record was committed, and an epoch never falls"
+                    yield Contradiction(theirs, f"snapshots {names} are not of one log: {committed}")
+
+    def _unrelated(self, place: int, verdict: CopyVerdict) -> str | None:
+        """A copy without a batch in common with the others, of which nothing else shows that it is of their history."""
+        copy, reference = verdict.copy, self._comparison.reference
+        if copy is reference or not copy.end or verdict.since is not None or verdict.divergence is not None:
+            return None
+        ids, others = self._ids(place), self._ids(self._place_of(reference))
+        has_one_id = reference.cluster_id is not None and copy.cluster_id == reference.cluster_id
+        if not ids.isdisjoint(others) or (has_one_id and not (ids and others)) or not (ids or others):
+            return None
+        return (
+            f"{copy.path} and {reference.path} have no batch in common, and no id of a topic, a node or a directory:"
+            " nothing shows that they are of one cluster"
         )
-        for verdict in members
-        if verdict.divergence is not None and verdict.peer is not None and verdict.divergence.contradiction is not None
-    ]
-    return parted + contradicting_snapshots(comparison)
+
+    def _of_snapshot_ahead(self, place: int, copy: Copy) -> str | None:
+        """A snapshot that ends after its own copy's log: does anything else in the copy contradict it?"""
+        newest = copy.newest
+        if newest is None or copy.log_end is None or (newest.end_offset or 0) <= copy.log_end:
+            return None
+        name = f"snapshot {snapshot_id(newest)} of {copy.path}, which ends after its log,"
+        if copy.stated_epoch is not None and newest.epoch is not None and 0 <= copy.stated_epoch < newest.epoch:
+            return f"{name} has epoch {newest.epoch}, and quorum-state knows epochs up to {copy.stated_epoch}"
+        before = _ids_without(copy, newest)
+        peers = [peer for peer in self._members if peer != place and self._pair(place, peer).since is not None]
+        known = before.union(*(self._ids(peer) for peer in peers))
+        if before and (ids := _ids_of(copy, newest)) and ids.isdisjoint(known):
+            return f"{name} has no id of a topic, a node or a directory that the log has"
+        return None
+
+    def _pair(self, place: int, peer: int) -> Pair:
+        return self._pairs[min(place, peer), max(place, peer)]
+
+    def _place_of(self, copy: Copy) -> int:
+        return next(place for place, other in enumerate(self._copies) if other is copy)
+
+    def _ids(self, place: int) -> frozenset[Uuid]:
+        if place not in self._known_ids:
+            self._known_ids[place] = cluster_specific_ids(self._copies[place].source.listing())
+        return self._known_ids[place]
 
 
-def contradicting_snapshots(comparison: CopyComparison) -> list[Contradiction]:
-    """As :func:`contradictions`, of snapshots that end after the log of their own copy."""
-    members = [verdict.copy for verdict in comparison.verdicts if verdict.state != OTHER_CLUSTER]
-    texts = [Contradiction(copy, text) for copy in members for text in _of_snapshot_ahead(copy)]
-    return texts + [Contradiction(comparison.reference, text) for text in _of_majority(comparison)]
-
-
-def _of_snapshot_ahead(copy: Copy) -> Iterator[str]:
-    """Sentences on a snapshot that ends after its own copy's log: does anything else in the copy contradict it?"""
-    newest = copy.newest
-    if newest is None or copy.log_end is None or (newest.end_offset or 0) <= copy.log_end:
-        return
-    name = f"snapshot {snapshot_id(newest)} of {copy.path}, which ends after its log,"
-    if copy.stated_epoch is not None and newest.epoch is not None and 0 <= copy.stated_epoch < newest.epoch:
-        yield f"{name} has epoch {newest.epoch}, and quorum-state of the node knows epochs up to {copy.stated_epoch}"
-    directory = copy.voters_of(newest).get(copy.node_id) if copy.node_id is not None else None
-    if directory is not None and copy.directory_id not in (None, directory):
-        yield (
-            f"{name} names directory {directory} for voter {copy.node_id}, and meta.properties is of directory"
-            f" {copy.directory_id}"
-        )
-    elif _shares_no_topic(copy, newest):
-        yield f"{name} has no topic id of those that the log has"
-
-
-def _shares_no_topic(copy: Copy, newest: SnapshotFile) -> bool:
-    """Whether the log and a snapshot that ends after it both have topics, and none in common."""
+def _ids_without(copy: Copy, newest: SnapshotFile) -> frozenset[Uuid]:
+    """The ids in the log and the older snapshots of a copy; empty if without the newest one they make no state."""
     listing = copy.source.listing()
-    listing = listing._replace(snapshots=tuple(file for file in listing.snapshots if file.path != newest.path))
-    try:
-        in_log = load_listing(listing, None, None).image[TOPICS]
-        in_snapshot = image_of(newest)[TOPICS]
-    except (DataError, FileNotFoundError):
-        return False  # without the snapshot the log shows no state, or a server goes on meanwhile
-    return bool(in_log) and bool(in_snapshot) and not any(topic_id in in_snapshot for topic_id in in_log)
+    older = tuple(file for file in listing.snapshots if file.path != newest.path)
+    return cluster_specific_ids(listing._replace(snapshots=older))
 
 
-def _of_majority(comparison: CopyComparison) -> list[str]:
+def _ids_of(copy: Copy, newest: SnapshotFile) -> frozenset[Uuid]:
+    """The ids in a snapshot of a copy."""
+    return cluster_specific_ids(copy.source.listing()._replace(snapshots=(newest,), segments=()))
+
+
+def _of_majority(comparison: CopyComparison) -> str | None:
     """A sentence if the newest records are in one snapshot alone, and whole logs of most voters end before it."""
     reference = comparison.reference
     newest = reference.newest
     if newest is None or (newest.end_offset or 0) <= (reference.log_end or 0):
-        return []
+        return None
     majority, end = majority_without(comparison)
     if not majority or end >= (newest.end_offset or 0):
-        return []
-    voters = ", ".join(map(str, majority))
-    return [
-        f"snapshot {snapshot_id(newest)} of {reference.path} says that records up to offset"
-        f" {(newest.end_offset or 0) - 1} were committed, and the logs of most voters ({voters}) are whole and end at"
-        f" offset {end}: they are older copies, or of another history"
-    ]
+        return None
+    committed = f"says that records up to offset {(newest.end_offset or 0) - 1} were committed"
+    return (
+        f"snapshot {snapshot_id(newest)} of {reference.path} {committed}, and the logs of most voters"
+        f" ({_listed(majority)}) are whole and end at offset {end}: they are older copies, or of another history"
+    )
+
+
+def _listed(voters: Sequence[int]) -> str:
+    return ", ".join(map(str, voters))

@@ -1,19 +1,21 @@
-"""Join copies into one log: the batches of the reference copy, and where it is damaged those of other copies.
+"""Join copies into one log: the batches of the reference copy, and where it lacks some those of other copies.
 
 Nodes store the leader's batches unchanged, so a batch that is damaged in one copy has the same bytes in every other.
-Another copy's batch may fill a gap if both logs have a batch in common after the gap (Raft's log matching), or if the
-reference has the batch's epoch before and after the gap, because an epoch has one leader and so one batch at an offset.
+Another copy's batches are those of the reference, too, up to the last record of an epoch that both have (Raft's log
+matching: an epoch has one leader, whose log holds everything before that record). Where nothing fills a gap for
+certain, records of another copy are the best that is left: they continue the log, and the reference's later ones are
+lost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from kshell.errors import DataError
 from kshell.metadata.replay import Replayer
-from kshell.sources.copies.agreement import CONSISTENT, CopyComparison
+from kshell.sources.copies.agreement import CONSISTENT, NOT_COMPARED, OTHER_CLUSTER, CopyComparison, CopyVerdict
 from kshell.sources.copies.logs import Copy, Pair
 from kshell.sources.directory.files import SnapshotFile
 from kshell.sources.directory.log import FileBatch, Progress
@@ -31,14 +33,27 @@ class LogRange(NamedTuple):
     end: int
 
 
+class _Other(NamedTuple):
+    """A copy that is not the reference. Offsets are exclusive.
+
+    ``until``: it may be of the reference's history below that. ``same_to``: the logs have the same batch there.
+    """
+
+    copy: Copy
+    until: int
+    same_to: int
+
+
 class JoinedLog:
     """The records that a new quorum can start from, with none missing: snapshots, and the log that continues them.
 
     Attributes:
-        snapshots: the complete ones of the reference, then those of other copies that end later, oldest first.
+        snapshots: the complete ones of the reference, and of other copies those that are needed, oldest first.
         ranges: the parts of the log, in order; empty if only a snapshot is left.
         end: the offset after the last record.
-        behind: undamaged parts after ``end``, which cannot be used because no copy has the records before them.
+        certain: the offset below which the records are certainly those of the reference.
+        lacking: undamaged parts of the copies that are not in the log: after a gap that no copy fills, or of a copy
+            that diverges.
     """
 
     def __init__(
@@ -46,22 +61,30 @@ class JoinedLog:
     ) -> None:
         reference = comparison.reference
         place = next(index for index, copy in enumerate(copies) if copy is reference)
-        self._donors = [
-            (verdict.copy, pairs[min(index, place), max(index, place)])
-            for index, verdict in enumerate(comparison.verdicts)
-            if verdict.state in CONSISTENT and index != place
-        ]
         self._reference = reference
-        self.snapshots = self._usable_snapshots()
-        newest = self.snapshots[-1] if self.snapshots else None
+        self._others = [
+            _Other(verdict.copy, _agrees_until(verdict, reference), pairs[min(index, place), max(index, place)].to or 0)
+            for index, verdict in enumerate(comparison.verdicts)
+            if index != place
+        ]
+        self._limits = _certain(reference, self._others)
+        self._join(reference.snapshots)
+        if self.end < (reference.end or 0):
+            self._join(self._with_others_snapshots())
+        self.lacking = [*self._lacking(comparison.verdicts)]
+
+    def _join(self, snapshots: list[SnapshotFile]) -> None:
+        """Set the attributes for the log that continues the newest of these snapshots."""
+        newest = next((file for file in reversed(snapshots) if file.end_offset is not None), None)
         base = (newest.end_offset if newest else None) or 0
         runs = _runs(self._filled())
         self.ranges = next((run for run in runs if run[0].start <= base <= run[-1].end), [])
-        self.end = max(base, self.ranges[-1].end if self.ranges else 0)
-        self._start = 0 if runs and self.ranges is runs[0] else base
-        if self._start:  # no log continues the older snapshots
-            self.snapshots = self.snapshots[-1:]
-        self.behind = [part for run in runs for part in run if part.start >= self.end]
+        self.certain = self.end = max(base, self.ranges[-1].end if self.ranges else 0)
+        start = self.ranges[0].start if self.ranges else base
+        self.snapshots = [file for file in snapshots if file.end_offset is None or file.end_offset >= start]
+        while (more := self._uncertain(self.end)) is not None:
+            self.ranges = [*self.ranges, more]
+            self.end = more.end
 
     @property
     def helpers(self) -> list[LogRange]:
@@ -72,7 +95,7 @@ class JoinedLog:
     def foreign_snapshots(self) -> list[tuple[Copy, SnapshotFile]]:
         """The snapshots that come from other copies than the reference, each with its copy."""
         mine = {file.path for file in self._reference.snapshots}
-        donors = {file.path: copy for copy, _ in self._donors for file in copy.snapshots}
+        donors = {file.path: other.copy for other in self._others for file in other.copy.snapshots}
         return [(donors[file.path], file) for file in self.snapshots if file.path not in mine]
 
     def batches(self, progress: Progress | None = None) -> Iterator[FileBatch]:
@@ -80,7 +103,7 @@ class JoinedLog:
         for copy, start, end in self.ranges:
             for file_batch in BatchWalk(copy.source, start, until=end - 1, progress=progress):
                 batch = file_batch.batch
-                if start <= batch.base_offset and self._start <= batch.last_offset < end:
+                if start <= batch.base_offset and batch.last_offset < end:
                     yield file_batch
 
     def load(self, progress: Progress | None) -> Loaded:
@@ -107,37 +130,37 @@ class JoinedLog:
             notes=notes,
         )
 
-    def _usable_snapshots(self) -> list[SnapshotFile]:
-        """The reference's snapshots, then those of other copies that end after its newest one and within its log."""
-        mine = self._reference.snapshots
-        newest, limit = self._reference.newest, self._reference.end or 0
-        reached = (newest.end_offset if newest else None) or 0
+    def _with_others_snapshots(self) -> list[SnapshotFile]:
+        """The reference's snapshots, then those of other copies that end after its newest one and are of its log."""
+        reference = self._reference
+        mine, newest = reference.snapshots, reference.newest
+        reached, limit = (newest.end_offset if newest else None) or 0, reference.end or 0
         others = {
             file.end_offset: file
-            for copy, _ in self._donors
-            for file in copy.snapshots
-            if file.end_offset is not None and reached < file.end_offset <= limit
+            for other in self._others
+            for file in other.copy.snapshots
+            if file.end_offset is not None and reached < file.end_offset <= min(limit, other.until)
+            if reference.epoch_at(file.end_offset - 1) in (None, file.epoch)
         }
         return [*mine, *(others[end] for end in sorted(others))]
 
     def _filled(self) -> Iterator[LogRange]:
-        """The undamaged ranges of the reference, and in its gaps the ranges of other copies."""
-        reference = self._reference
-        segments = reference.source.listing(full_log=True).segments
-        position = segments[0].base_offset if segments else None
-        for start, end in reference.runs:
-            if position is not None and position < start:
+        """The undamaged ranges of the reference, and in its gaps those of other copies, as far as they are certain."""
+        position = 0
+        for start, end in self._reference.runs:
+            if position < start:
                 yield from self._fill(position, start)
-            yield LogRange(reference, start, end)
+            yield LogRange(self._reference, start, end)
             position = end
+        yield from self._fill(position, self._reference.end or 0)
 
     def _fill(self, start: int, end: int) -> Iterator[LogRange]:
         """The ranges with which other copies fill the gap from ``start`` to ``end``, as far as they can."""
         parts = [
-            LogRange(copy, max(first, start), min(last, end))
-            for copy, pair in self._donors
+            LogRange(copy, max(first, start), min(last, end, limit))
+            for copy, limit in self._limits
             for first, last in copy.runs
-            if max(first, start) < min(last, end) and self._is_certain(copy, pair, start, end)
+            if max(first, start) < min(last, end, limit)
         ]
         position = start
         while position < end:
@@ -149,13 +172,78 @@ class JoinedLog:
             else:
                 position = min((part.start for part in parts if part.start > position), default=end)
 
-    def _is_certain(self, copy: Copy, pair: Pair, start: int, end: int) -> bool:
-        """Whether a copy's batches in the gap are certainly those of the reference (rules: the module's docstring)."""
-        if pair.to is not None and pair.to > end:
-            return True
-        epoch = self._reference.epoch_at(end)
-        epochs = {copy.epoch_at(offset) for offset in (start, min(end, copy.log_end or 0) - 1)}
-        return epochs == {epoch} and (not start or self._reference.epoch_at(start - 1) == epoch)
+    def _uncertain(self, end: int) -> LogRange | None:
+        """Records of another copy that continue the log where the reference lacks some, if there are any.
+
+        Of several copies the one that would win an election among them counts.
+        """
+        if not end or end >= (self._reference.end or 0):
+            return None
+        before = self.ranges[-1].copy if self.ranges else self._reference
+        least = before.epoch_at(end - 1) or 0
+        parts = [
+            LogRange(other.copy, end, min(last, self._reference.end or 0, other.until))
+            for other in self._others
+            for first, last in other.copy.runs
+            if first <= end < min(last, other.until) and (other.copy.epoch_at(end) or 0) >= least
+        ]
+        return max(parts, key=lambda part: (part.copy.epoch_at(part.end - 1) or -1, part.end), default=None)
+
+    def _lacking(self, verdicts: Sequence[CopyVerdict]) -> Iterator[LogRange]:
+        """The parts in :attr:`lacking`, the reference's first."""
+        seen: list[tuple[int, int]] = []
+        for verdict in sorted(verdicts, key=lambda verdict: verdict.copy is not self._reference):
+            if verdict.state == OTHER_CLUSTER:
+                continue
+            parted = verdict.divergence
+            for first, last in verdict.copy.runs:
+                if parted is not None:
+                    start = max(first, min(parted.offset, self.end))
+                    yield from [LogRange(verdict.copy, start, last)] if start < last else []
+                    continue
+                for start, end in _without(max(first, self.end), last, seen):
+                    yield LogRange(verdict.copy, start, end)
+                    seen.append((start, end))
+
+
+def _agrees_until(verdict: CopyVerdict, reference: Copy) -> int:
+    """The offset (exclusive) up to which a copy may be of the reference's history."""
+    parted = verdict.divergence
+    if parted is not None and parted.contradiction is None:
+        return parted.offset
+    # Without a batch in common, only the cluster's id is.
+    has_one_id = reference.cluster_id is not None and verdict.copy.cluster_id == reference.cluster_id
+    agrees = verdict.state in CONSISTENT or (verdict.state == NOT_COMPARED and has_one_id)
+    return (verdict.copy.end or 0) if agrees else 0
+
+
+def _certain(reference: Copy, others: Sequence[_Other]) -> list[tuple[Copy, int]]:
+    """Each copy with the offset (exclusive) up to which its batches are certainly those of the reference."""
+    ends = reference.epoch_ends()
+    for file in reference.snapshots:
+        if file.epoch is not None:
+            ends[file.epoch] = max(ends.get(file.epoch, 0), file.end_offset or 0)
+    limits, before = [other.same_to for other in others], None
+    while before != (before := list(limits)):  # what is certain of one copy may witness for the next
+        for place, (copy, until, _) in enumerate(others):
+            own = copy.epoch_ends()
+            common = (min(end, ends[epoch]) for epoch, end in own.items() if epoch in ends)
+            limits[place] = limit = min(max([limits[place], *common]), until)
+            for epoch, first in copy.epochs:
+                if first < limit:
+                    ends[epoch] = max(ends.get(epoch, 0), min(own[epoch], limit))
+    return [(other.copy, limit) for other, limit in zip(others, limits, strict=True)]
+
+
+def _without(start: int, end: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The parts of ``start`` to ``end`` (exclusive) that are in none of the ranges."""
+    for first, last in sorted(ranges):
+        if start < first < end:
+            yield start, first
+        if first < end:
+            start = max(start, last)
+    if start < end:
+        yield start, end
 
 
 def _runs(parts: Iterator[LogRange]) -> list[list[LogRange]]:

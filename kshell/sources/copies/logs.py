@@ -16,12 +16,12 @@ from typing import NamedTuple
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError, SourceError
 from kshell.protocol.batches import Batch, iter_records, read_header
 from kshell.protocol.control import KRAFT_VOTERS, LEADER_CHANGE, decode_control, holds
-from kshell.protocol.primitives import ZERO_UUID, DecodeError
+from kshell.protocol.primitives import ZERO_UUID, DecodeError, Uuid
 from kshell.protocol.verify import Torn
 from kshell.sources.directory.files import Listing, SnapshotFile, is_remote, local_path, open_read
 from kshell.sources.directory.log import Progress
 from kshell.sources.directory.records import BatchWalk
-from kshell.sources.directory.sidecar_files import meta_properties, node_id, quorum_state
+from kshell.sources.directory.sidecar_files import leader_epochs, meta_properties, node_id, quorum_state
 from kshell.sources.directory.snapshot import DISAGREE, SnapshotReader, disagreement, ends_inside
 from kshell.sources.directory.source import DirectorySource, missing_end
 
@@ -35,8 +35,9 @@ class Copy:
     ``start``, ``log_end``: the offsets of the log's first record and after its last; ``None`` if it has no record.
     ``epochs``: (epoch, its first offset) in log order; missing offsets count to the epoch before them.
     ``runs``: (first, end) of the offset ranges without a gap, ``end`` exclusive.
-    ``voters``: node id -> directory id, from the last control record that lists voters. ``snapshots``: the complete
-    ones, which the constructor verifies. It raises SourceError if nothing can be read.
+    ``voters``: node id -> directory id, from the last control record that lists voters, else (of a static quorum, whose
+    log may begin after that record) from ``quorum-state``. ``snapshots``: the complete ones, which the constructor
+    verifies. It raises SourceError if nothing can be read.
     """
 
     def __init__(self, path: str, listing: Listing | None = None) -> None:
@@ -48,9 +49,12 @@ class Copy:
         meta, state = meta_properties(listing, self.notes), quorum_state(listing, self.notes)
         self.cluster_id = meta.get("cluster.id") or state.get("clusterId") or None
         self.node_id = node_id(meta)
-        self.directory_id = meta.get("directory.id")
+        self.directory_id = _checked_id(meta, path, self.notes)
         self.stated_epoch: int | None = state.get("leaderEpoch")
         """``leaderEpoch`` of ``quorum-state``, which may be later than the epoch of the last record."""
+        self.last_known = next(reversed(leader_epochs(listing, self.notes)), None)
+        """(epoch, its first offset) of the last line of ``leader-epoch-checkpoint``; ``None`` if there is no line."""
+        self._static_voters = dict.fromkeys(voter["voterId"] for voter in state.get("currentVoters", ()))
         self.size = sum(segment.size for segment in listing.segments)
         self.start: int | None = None
         self.log_end: int | None = None
@@ -60,6 +64,10 @@ class Copy:
         self.snapshots: list[SnapshotFile] = []
         self.damage: list[DataError] = []
         self.torn: tuple[str, Torn] | None = None
+        self.claims: list[tuple[SnapshotFile, int]] = []
+        """Snapshots that the log may contradict, of any copy, each with its time; :func:`read_together` sets them."""
+        self.refuted: dict[str, str] = {}
+        """Path of one of these -> how the log contradicts it."""
         self._times: dict[str, int] = {}
         """Path of a snapshot -> the time that its header says, in epoch milliseconds; -1 if none."""
         self._voters_of: dict[str, dict[int, str | None]] = {}
@@ -113,48 +121,63 @@ class Copy:
         first = max(bisect_right(self.epochs, offset, key=lambda line: line[1]) - 1, 0)
         return {epoch for epoch, _ in self.epochs[first:]}
 
+    def epoch_ends(self) -> dict[int, int]:
+        """Epoch -> the offset after the last of its records that the log has."""
+        ends: dict[int, int] = {}
+        for index, (epoch, _) in enumerate(self.epochs, 1):
+            after = self.epochs[index][1] if index < len(self.epochs) else self.log_end or 0
+            ends[epoch] = max(min(end, after) for start, end in self.runs if start < after)
+        return ends
+
+    def claimed(self) -> list[tuple[SnapshotFile, int]]:
+        """The copy's snapshots that say what was committed, each with its time in epoch milliseconds; -1: unknown."""
+        return [(file, self._times.get(file.path, -1)) for file in self.snapshots if file.end_offset]
+
     def batches(self, progress: Progress | None) -> Iterator[Batch]:
         """Yield the log's undamaged batches. Afterwards ``damage`` and ``torn`` describe what was stepped over."""
         walk = BatchWalk(self.source, progress=progress)
-        contradicted: list[tuple[SnapshotFile, str]] = []
         before = self.voters
-        yield from self.noted(self._against_snapshots(self._located(walk), contradicted))
+        yield from self.noted(self._against_snapshots(self._located(walk)))
         self.damage += walk.damage
         log_names_voters = self.voters is not before
-        for file, why in contradicted:
+        for file in [file for file in self.snapshots if file.path in self.refuted]:
             # Treated as damaged, and not the log: that has more witnesses, its neighbours and the files beside it.
             self.snapshots.remove(file)
-            self.damage.append(DataError(f"{file.path}: {why}: {DISAGREE}"))
+            self.damage.append(DataError(f"{file.path}: {self.refuted[file.path]}: {DISAGREE}"))
             del self._voters_of[file.path]
-        if contradicted and not log_names_voters:
-            self.voters = next((voters for voters in reversed(self._voters_of.values()) if voters), {})
+        newest = self.newest
+        if not log_names_voters or (newest is not None and (newest.end_offset or 0) > (self.log_end or 0)):
+            named = (voters for voters in reversed(self._voters_of.values()) if voters)
+            self.voters = next(named, self.voters if log_names_voters else self._static_voters)
         self.torn = walk.torn
-        reason = None if walk.damage else missing_end(self.source, walk.listing, self.log_end, self.newest)
+        if not walk.damage:
+            self._note_missing(walk.listing)
+
+    def _note_missing(self, listing: Listing) -> None:
+        """Add damage if the log ends before the newest snapshot, or begins after it."""
+        newest = self.newest
+        reason = missing_end(self.source, listing, self.log_end, newest)
         if reason is not None:
-            self.damage.append(IncompleteLogError(f"{walk.listing.segments[-1].path}: {reason}"))
+            self.damage.append(IncompleteLogError(f"{listing.segments[-1].path}: {reason}"))
+        first = listing.segments[0] if listing.directory is not None and listing.segments else None
+        if first is not None and (first.base_offset or 0) > ((newest.end_offset if newest else 0) or 0):
+            begins = f"the log starts at offset {first.base_offset}, and no whole snapshot reaches it"
+            self.damage.append(IncompleteLogError(f"{first.path}: {begins}"))
 
     def _located(self, walk: BatchWalk) -> Iterator[Batch]:
         for self._file, batch in walk:
             yield batch
 
-    def _against_snapshots(
-        self, batches: Iterable[Batch], contradicted: list[tuple[SnapshotFile, str]]
-    ) -> Iterator[Batch]:
-        """Yield the batches unchanged; add to ``contradicted`` the snapshots that do not fit them, and why."""
-        files = [file for file in self.snapshots if file.end_offset]
+    def _against_snapshots(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """Yield the batches unchanged; add to ``refuted`` the snapshots of ``claims`` that they contradict."""
+        claims = sorted(self.claims or self.claimed(), key=lambda claim: claim[0].end_offset or 0)
         position = 0
         for batch in batches:
-            end = batch.last_offset + 1
-            while position < len(files) and (files[position].end_offset or 0) <= end:
-                file, position = files[position], position + 1
-                if (file.end_offset or 0) > batch.base_offset:  # else it ends before the log, or where records lack
-                    time = self._times[file.path]
-                    why = (
-                        disagreement(file, time, batch.epoch, batch.max_timestamp)
-                        if file.end_offset == end
-                        else ends_inside(file)
-                    )
-                    contradicted += [] if why is None else [(file, why)]
+            while position < len(claims) and (claims[position][0].end_offset or 0) <= batch.last_offset + 1:
+                (file, time), position = claims[position], position + 1
+                why = _refutation(file, time, batch)
+                if why is not None:
+                    self.refuted[file.path] = why
             yield batch
 
     def noted(self, batches: Iterable[Batch]) -> Iterator[Batch]:
@@ -210,6 +233,30 @@ class Copy:
                 self.voters = {voter["voterId"]: _directory(voter.get("voterDirectoryId")) for voter in voters}
 
 
+def _refutation(file: SnapshotFile, time: int, batch: Batch) -> str | None:
+    """How the batch that has a snapshot's last record, or is the next one after it, contradicts it."""
+    end = file.end_offset or 0
+    if end <= batch.base_offset:
+        if file.epoch is None or file.epoch <= batch.epoch:
+            return None
+        return f"the log's next batch, at offset {batch.base_offset}, has epoch {batch.epoch}, and an epoch never falls"
+    if end == batch.last_offset + 1:
+        return disagreement(file, time, batch.epoch, batch.max_timestamp)
+    return ends_inside(file)
+
+
+def _checked_id(meta: dict[str, str], path: str, notes: list[str]) -> str | None:
+    """The id of the log directory; ``None`` if ``meta.properties`` has none, or what is there is no UUID."""
+    directory_id = meta.get("directory.id")
+    try:
+        if directory_id is not None:
+            Uuid.parse(directory_id)
+    except ValueError:
+        notes.append(f"{path}: directory.id in meta.properties is no UUID: it is not used; copy the file again")
+        return None
+    return directory_id
+
+
 class UnreadCopy(NamedTuple):
     """A copy that cannot be read, by its path as it was named, and why."""
 
@@ -218,8 +265,9 @@ class UnreadCopy(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """A phrase for the user."""
-        return f"cannot be read: {self.error.message.removeprefix(f'{self.path}: ')}"
+        """A phrase for the user, with what to do about it."""
+        why = f"cannot be read: {self.error.message.removeprefix(f'{self.path}: ')}"
+        return f"{why} ({self.error.hint})" if self.error.hint else why
 
 
 class OpenedCopies(NamedTuple):
@@ -252,12 +300,24 @@ def open_copies(paths: Sequence[str], least: int = 1) -> OpenedCopies:
 
 
 def twins(copies: Sequence[Copy]) -> Iterator[str]:
-    """Yield a sentence for each copy that was given twice, perhaps by two different paths."""
+    """Yield a sentence for each copy that was given twice, perhaps by two paths, or that is another one's clone."""
     for place, copy in enumerate(copies):
         real = os.path.realpath(copy.source.path)
         twin = next((earlier for earlier in copies[:place] if os.path.realpath(earlier.source.path) == real), None)
         if twin is not None:
             yield f"{twin.path} and {copy.path} are the same files"
+        clone = next((earlier for earlier in copies[:place] if _is_clone(copy, earlier)), None)
+        if clone is not None:
+            yield (
+                f"{clone.path} and {copy.path} are of nodes {clone.node_id} and {copy.node_id}, and have one"
+                " directory.id: if one disk was made from the other, the two prove no more than one"
+            )
+
+
+def _is_clone(copy: Copy, earlier: Copy) -> bool:
+    """Whether the log directories of two nodes have one id, which is random."""
+    has_one_id = copy.directory_id is not None and copy.directory_id == earlier.directory_id
+    return has_one_id and copy.node_id != earlier.node_id
 
 
 class FirstDifference(NamedTuple):
@@ -283,6 +343,9 @@ def read_together(copies: Sequence[Copy], progress: Progress | None = None) -> d
     Raises SourceError, and DataError if a file vanishes again and again; other damage is in the copies afterwards.
     """
     pairs = {places: Pair() for places in combinations(range(len(copies)), 2)}
+    claims = [claim for copy in copies for claim in copy.claimed()]
+    for copy in copies:
+        copy.claims = claims
     readers = [copy.batches(report) for copy, report in zip(copies, _shares(copies, progress), strict=True)]
     current = [next(reader, None) for reader in readers]
     last = list(current)

@@ -21,7 +21,7 @@ from kshell.protocol.batches import write_batch
 from kshell.protocol.control import CONTROL_TYPES, KRAFT_VOTERS, control_key
 from kshell.protocol.encoder import encode
 from kshell.protocol.primitives import ZERO_UUID, Uuid
-from kshell.sources.copies.agreement import OTHER_CLUSTER, CopyComparison, CopyVerdict, compare_copies
+from kshell.sources.copies.agreement import OTHER_CLUSTER, CopyComparison, CopyVerdict, cluster_of, compare_copies
 from kshell.sources.copies.histories import Contradiction, contradictions
 from kshell.sources.copies.joined import JoinedLog
 from kshell.sources.copies.logs import Copy, UnreadCopy, open_copies, read_together
@@ -35,11 +35,14 @@ _HINT = "--voters 3000@controller-1:9093, with the id and the address of the con
 
 
 class Voter(NamedTuple):
-    """A controller of the new quorum: its node id, where it listens, and the id of its metadata directory."""
+    """A controller of the new quorum: its node id, where it listens, and the id of its metadata directory.
+
+    ``directory_id`` is ``None`` until it is chosen, if the user names none.
+    """
 
     id: int
     address: Address
-    directory_id: Uuid
+    directory_id: Uuid | None = None
 
     @property
     def endpoint(self) -> str:
@@ -48,13 +51,13 @@ class Voter(NamedTuple):
 
 
 def parse_voter(text: str) -> Voter:
-    """Parse ``ID@HOST:PORT`` or ``ID@HOST:PORT:DIRECTORY_ID``; a random directory id is used if none is given.
+    """Parse ``ID@HOST:PORT`` or ``ID@HOST:PORT:DIRECTORY_ID``.
 
     Raises:
         UsageError: the text has neither form.
     """
     node, mark, rest = text.partition("@")
-    directory_id = new_directory_id()
+    directory_id = None
     head, colon, last = rest.rpartition(":")
     if colon and not last.isdigit() and ":" in head:
         try:
@@ -93,6 +96,22 @@ class Survivors(NamedTuple):
         return self.comparison.reference
 
     @property
+    def cluster_id(self) -> str | None:
+        """The id of the cluster, which files beside another copy may know where those of the reference are gone."""
+        return cluster_of(self.of_cluster)
+
+    @property
+    def superseded(self) -> list[str]:
+        """Sentences on damaged copies that knew of a later epoch than the reference has records of."""
+        return [
+            f"leader-epoch-checkpoint of {copy.path}, which is damaged, knows of epoch {copy.last_known[0]} from offset"
+            f" {copy.last_known[1]} on: if it had records of that epoch, they replaced what {self.reference.path} has"
+            " from there on"
+            for copy in self.of_cluster
+            if copy.damage and copy.last_known is not None and copy.last_known[0] > self.reference.last_epoch
+        ]
+
+    @property
     def verdicts(self) -> list[CopyVerdict]:
         """How each copy relates to the reference, in the order in which the paths were given."""
         return self.comparison.verdicts
@@ -123,7 +142,8 @@ def survey(paths: Sequence[str], progress: Progress | None) -> Survivors:
     comparison = compare_copies(copies, pairs)
     if not comparison.reference.end:
         raise DataError("recover: none of the copies has a record", hint="give other copies: brokers have one, too")
-    return Survivors(copies, comparison, JoinedLog(copies, pairs, comparison), contradictions(comparison), unread)
+    log = JoinedLog(copies, pairs, comparison)
+    return Survivors(copies, comparison, log, contradictions(comparison, pairs), unread)
 
 
 def write(
@@ -158,7 +178,7 @@ def write(
     writer.properties(
         {
             "version": "1",
-            "cluster.id": reference.cluster_id or "",
+            "cluster.id": survivors.cluster_id or "",
             "node.id": str(voter.id),
             "directory.id": str(voter.directory_id),
         }

@@ -11,29 +11,21 @@ they are known to be records of the same history.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from kshell.errors import KshellError
-from kshell.metadata.families.quorum import QUORUM, VOTERS
-from kshell.metadata.image import Image
-from kshell.metadata.replay import Replayer
 from kshell.protocol.primitives import Uuid
 from kshell.sources.copies.agreement import CopyComparison, compare_copies, contradiction, rank
 from kshell.sources.copies.agreement import cluster_of as most_common_cluster
+from kshell.sources.copies.ids import cluster_specific_ids
 from kshell.sources.copies.logs import Pair, read_together
-from kshell.sources.directory.files import Listing
-from kshell.sources.directory.snapshot import load_snapshot
-from kshell.sources.directory.source import load_listing, without_collector
+from kshell.sources.directory.source import without_collector
 from kshell.spark.files.plan import FilePlan
 from kshell.spark.reconcile.inventory import Checkpoint, Inventory, PlannedCopy
 from kshell.spark.reconcile.logs import NO_LIMIT, Log, log_of, merge
 
 Pairs = Mapping[tuple[int, int], Pair]
 """How every two copies compare, by their positions in the list of copies, the lower position first."""
-_RESERVED = 100
-"""Ids below that number are reserved by Kafka (``org.apache.kafka.common.Uuid``)."""
 
 
 class Comparison(NamedTuple):
@@ -225,32 +217,3 @@ def _begins_at_end_of(later: PlannedCopy, earlier: PlannedCopy) -> bool:
     if later.start is None or later.start != earlier.end:
         return False
     return earlier.last_epoch <= later.epochs[0][0]
-
-
-def cluster_specific_ids(listing: Listing) -> frozenset[Uuid]:
-    """Return the ids in a copy's state that no other cluster has.
-
-    These are the ids of topics, ACL entries and log directories, and the incarnation ids of brokers and controllers.
-    They come from the state at the end of the copy and from its oldest snapshot; a part that cannot be read is skipped.
-    """
-    ids: set[Uuid] = set()
-    with contextlib.suppress(KshellError, FileNotFoundError):  # damage is reported elsewhere
-        ids.update(_image_ids(load_listing(listing, None, None).image))
-    for file in listing.snapshots[:1]:
-        replayer = Replayer()
-        with contextlib.suppress(KshellError, FileNotFoundError):
-            load_snapshot(file, replayer, None)
-            ids.update(_image_ids(replayer.image()))
-    return frozenset(uuid for uuid in ids if int.from_bytes(uuid, "big") >= _RESERVED)
-
-
-def _image_ids(image: Image) -> Iterator[Uuid]:
-    yield from image["topics"]
-    yield from image["acls"]
-    for name in ("brokers", "controllers"):
-        for entry in image[name].values():
-            yield entry.value.incarnation_id
-            yield from getattr(entry.value, "directories", ())
-    entry = image[QUORUM].get(VOTERS)
-    for voter in entry.value if entry is not None else ():
-        yield voter["voterDirectoryId"]
