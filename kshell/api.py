@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import threading
 import warnings
 from collections.abc import Callable, Mapping
 from types import TracebackType
 
 from kshell.engine import registry
 from kshell.engine.arguments import option_words
-from kshell.engine.execution import Call, PatternWord, prepare, prepare_words
+from kshell.engine.execution import Call, PatternWord, deadline, prepare, prepare_words
 from kshell.engine.language import Word
+from kshell.engine.result import Frames, LineResult, Many
 from kshell.engine.session import Session as Shell
 from kshell.errors import UsageError
 from kshell.metadata.image import Image
@@ -36,6 +38,8 @@ class Session:
             UsageError: there is no such command, or the line pipes or redirects its output.
             KshellError: anything else that goes wrong.
         """
+        if not isinstance(line, str):
+            raise UsageError(f"a command is text, and not {type(line).__name__}")
         if arguments:
             literal = [PatternWord.of(Word(text, escape(text), 0)) for text in map(str, arguments)]
             return _result(prepare_words(self._shell, [line, *literal]))
@@ -76,11 +80,11 @@ class Session:
             raise AttributeError(f"a session has no attribute {name!r}, and there is no command {command}")
 
         def run(*arguments: object, **options: object) -> Result:
-            return (
-                self.run(command, *arguments, *option_words(registry.get(command), options))
-                if arguments or options
-                else self.run(command)
-            )
+            declared = registry.get(command)
+            words = [*option_words(declared, options)]
+            # A line as the last argument (watch) takes all that follows it.
+            words = [*words, *arguments] if declared.takes_line else [*arguments, *words]
+            return self.run(command, *words)
 
         run.__name__ = name
         run.__doc__ = registry.get(command).summary
@@ -106,7 +110,25 @@ class Session:
 
 
 def _result(call: Call) -> Result:
-    return Result.of(call, call.run(), lambda session: (*session.problems(), *session.notes()))
+    """Run a call within its deadline. Of a command that repeats (``watch``) the last run's answer is the result."""
+    limit = call.shape.timeout
+    if limit is not None and threading.current_thread() is not threading.main_thread():
+        raise UsageError("timeout works in the main thread only", hint="leave it out; a client's own timeouts hold")
+    with deadline(limit):
+        answer = call.run()
+        if not isinstance(answer, Many):
+            return Result.of(call, answer, lambda session: (*session.problems(), *session.notes()))
+        if isinstance(answer, Frames) and not answer.has_end and limit is None:
+            raise UsageError(f"{call.command.name}: would never end", hint="give times, until or timeout")
+        results = [_part(part) for part in answer.parts]
+        return results[-1] if isinstance(answer, Frames) else Result(answer, parts=results)
+
+
+def _part(part: LineResult) -> Result:
+    if part.error is not None:
+        raise part.error
+    assert part.call is not None and part.result is not None
+    return Result.of(part.call, part.result, lambda session: (*session.problems(), *session.notes()))
 
 
 def open(

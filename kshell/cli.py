@@ -162,6 +162,7 @@ def _session(options: SimpleNamespace, command: list[str], scripted: bool, progr
         "header": False if options.no_header else None,
         "keep-going": options.keep_going or None,
         "timeout": options.timeout,
+        "timezone": options.tz,
     }
     session.settings |= {name: value for name, value in settings.items() if value is not None}
     if options.as_of is None:

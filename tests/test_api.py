@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import kshell
-from kshell.errors import KshellError, NoSuchPathError, SourceNotFoundError, UsageError
+from kshell.errors import DeadlineError, KshellError, NoSuchPathError, SourceNotFoundError, UsageError
 
 DIRECTORY = str(Path(__file__).parents[1] / "kshell/demo")
 
@@ -123,6 +124,21 @@ class TestCommandsAsMethods:
                 session.run("ls", "/image/topics/byName/*")
             with pytest.raises(NoSuchPathError, match=r"byName/\{orders,clicks\}: no such path"):
                 session.ls("/image/topics/byName/{orders,clicks}")
+
+    def test_what_would_not_end(self) -> None:
+        with kshell.open(demo=True) as session:
+            with pytest.raises(DeadlineError, match=r"gave up after 0\.5 s"):
+                session.follow(timeout=0.5)
+            with pytest.raises(UsageError, match="would never end"):
+                session.watch("topics")
+            assert session.watch("topics", times=2, interval=0.01).rows == session.topics().rows
+            with pytest.raises(UsageError, match="main thread"), ThreadPoolExecutor(1) as pool:
+                pool.submit(session.topics, timeout=5).result()
+
+    def test_the_lines_of_a_file(self, tmp_path: Path) -> None:
+        (tmp_path / "lines").write_text("cd /image\npwd\n")
+        with kshell.open(demo=True) as session:
+            assert session.source(tmp_path / "lines").to_dict() == [None, "/image"]
 
     def test_what_is_no_command_and_no_option(self) -> None:
         with kshell.open(demo=True) as session:

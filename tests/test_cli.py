@@ -263,6 +263,15 @@ def test_shaping_options_before_and_after() -> None:
     assert json.loads(after)["offset"] == 160
 
 
+def test_a_time_zone_before_and_after() -> None:
+    """It holds for times in answers, and for those that the user types."""
+    zone = ("--tz", "Europe/Berlin")
+    before = answer("--demo", *zone, "log", "--since", "2026-11-21 16:11:23")
+    assert "T16:11:23." in before
+    assert before == answer("--demo", "log", "--since", "2026-11-21 16:11:23", *zone)
+    assert "offset 133" in answer("--demo", *zone, "--as-of", "2026-11-21 16:11:10", "status")
+
+
 def test_as_of_takes_a_time_ago_as_its_own_word() -> None:
     done = run("--demo", "--as-of", "-3000d", "pwd")
     assert done.returncode == 2 and "the state at " in done.stderr and " is not known: " in done.stderr

@@ -46,7 +46,7 @@ def run(session: Session, args: WatchArguments) -> Result:
     if getattr(call.arguments, "action", None) is not None:
         raise UsageError(f"watch: {call.command.name} {call.arguments.action} changes something: run it once")
     title = " ".join(quote(token) if " " in token or not token else str(token) for token in args.command)
-    frames = Frames((), title, args.interval)
+    frames = Frames((), title, args.interval, has_end=args.times is not None or args.until is not None)
     frames.parts = _frames(session, args, frames)
     return frames
 

@@ -289,13 +289,17 @@ class Frames(Many):
     """The results of one command that runs again and again (``watch``): one part per run, when the run is due.
 
     A terminal shows the newest part in place of the previous one, below a header with ``title`` (the command) and
-    ``every`` (seconds between runs). Other outputs get a part only if it differs from the previous one.
+    ``every`` (seconds between runs). Other outputs get a part only if it differs from the previous one. ``has_end``:
+    the runs end by themselves.
     """
 
-    def __init__(self, parts: Iterable[LineResult], title: str, every: float, *, exit_code: int = 0) -> None:
+    def __init__(
+        self, parts: Iterable[LineResult], title: str, every: float, *, has_end: bool = False, exit_code: int = 0
+    ) -> None:
         super().__init__(parts, keep_going=True, exit_code=exit_code)
         self.title = title
         self.every = every
+        self.has_end = has_end
 
 
 class Exit(Exception):

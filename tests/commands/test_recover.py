@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
+import shlex
 import shutil
 from collections.abc import Collection
 from pathlib import Path
@@ -427,6 +429,40 @@ def test_a_voter_may_name_its_directory() -> None:
     assert voter.endpoint == "3000@[::1]:9093"
     assert parse_voter("1@a:1").directory_id is None
     assert len({new_directory_id() for _ in range(20)}) == 20
+
+
+def test_a_directory_id_that_is_named_is_used_although_the_node_is_a_broker_too(tmp_path: Path) -> None:
+    combined, named = FIXTURES / "4.4.0/broker-0", new_directory_id()
+    node_id = meta_properties(combined)["node.id"]
+    for voters, expected in ((f"{node_id}@c:1:{named}", str(named)), (f"{node_id}@c:1", None)):
+        new = tmp_path / f"new-{expected}"
+        recover(str(combined), "--to", str(new), "--voters", voters)
+        assert meta_properties(new)["directory.id"] == (expected or meta_properties(combined)["directory.id"])
+
+
+def test_paths_in_steps_can_be_pasted(tmp_path: Path) -> None:
+    copy = builders.copy_of(BROKER, tmp_path / "it's here").parent
+    (line,) = re.findall(r"`(kshell recover .*) --to NEWDIR", steps(recover(f'"{copy}"')))
+    assert shlex.split(line)[2:] == [str(copy)]
+
+
+def test_a_copy_that_is_one_file_is_never_written_into(tmp_path: Path) -> None:
+    copy = builders.copy_of(BROKER, tmp_path).parent
+    log = copy / METADATA_DIRECTORY / builders.LOG
+    with pytest.raises(CommandError, match="is inside a copy"):
+        recover(str(log), "--to", str(copy / "new"), "--voters", "1@c:1")
+    assert not (copy / "new").exists()
+
+
+def test_a_later_epoch_that_cannot_be_read_is_an_exit_code(tmp_path: Path) -> None:
+    copy = builders.copy_of(BEHIND, tmp_path)
+    os.truncate(copy / builders.LOG, 20_000)
+    with open(copy / "leader-epoch-checkpoint", "w", encoding="ascii") as file:
+        file.write("0\n2\n1 0\n9 500\n")
+    plan = recover(str(copy), str(BROKER))
+    assert plan["keep"]["copy"] == str(BROKER)
+    assert "knows of epoch 9 from offset 500 on" in plan["keep"]["why"]
+    assert plan["exitCode"] == 4
 
 
 def test_a_source_that_is_not_among_the_copies_is_not_looked_at_and_that_is_said() -> None:

@@ -42,8 +42,8 @@ class Divergence(NamedTuple):
 class SnapshotDifference(NamedTuple):
     """A snapshot of one copy that the log of another contradicts: a sentence.
 
-    ``is_explained``: the log has no record of the snapshot's epoch or a later one, so its node only lags behind: it
-    deletes the records that differ when it learns of that epoch.
+    ``is_explained``: a later leader, whose epoch the log does not know, may have had the snapshot's records instead:
+    the node deletes its own when it learns of that epoch.
     """
 
     text: str
@@ -96,12 +96,12 @@ def compare_copies(
     members.sort(
         key=lambda index: (index in preferred, rank(copies[index])), reverse=True
     )  # the sort is stable: of equal copies the one that was given first stays first
-    first = members[0]
+    first, latest = members[0], latest_epoch([copies[index] for index in members])
     verdicts = {first: CopyVerdict(copies[first], REFERENCE, None, copies[first].start, copies[first].log_end)}
     for index in members[1:]:
         agreeing = [earlier for earlier in verdicts if verdicts[earlier].state in CONSISTENT]
         verdict = _verdict(copies, pairs, index, agreeing)
-        difference = next(snapshot_differences(copies[index], [copies[peer] for peer in agreeing]), None)
+        difference = next(snapshot_differences(copies[index], [copies[peer] for peer in agreeing], latest), None)
         if difference is not None and verdict.divergence is None:
             verdict = verdict._replace(state=DIVERGED, difference=difference)
         verdicts[index] = verdict
@@ -152,15 +152,23 @@ def _verdict(
     return CopyVerdict(copy, NOT_COMPARED)
 
 
-def snapshot_differences(copy: Copy, peers: Iterable[Copy]) -> Iterator[SnapshotDifference]:
-    """Yield what the log of a copy contradicts in its peers' snapshots, and each peer's log in those of the copy."""
+def latest_epoch(copies: Iterable[Copy]) -> int:
+    """The latest epoch that any of the copies knows, by its records or its ``quorum-state``; -1 if none does."""
+    return max((epoch for copy in copies for epoch in (copy.last_epoch, copy.stated_epoch or -1)), default=-1)
+
+
+def snapshot_differences(copy: Copy, peers: Iterable[Copy], latest: int) -> Iterator[SnapshotDifference]:
+    """Yield what the log of a copy contradicts in its peers' snapshots, and each peer's log in those of the copy.
+
+    ``latest`` is the :func:`latest_epoch` of all copies.
+    """
     for peer in peers:
         for log, holder in ((copy, peer), (peer, copy)):
             for file in holder.snapshots:
                 if (why := log.refuted.get(file.path)) is not None:
                     name = f"snapshot {file.end_offset}-{file.epoch} of {holder.path} is not of the log of {log.path}"
-                    is_explained = file.epoch is not None and log.epochs[-1][0] < file.epoch
-                    yield SnapshotDifference(f"{name}: {why}", is_explained)
+                    is_explained = not why.has_one_epoch and log.epochs[-1][0] < latest
+                    yield SnapshotDifference(f"{name}: {why.text}", is_explained)
 
 
 def contradiction(copy: Copy, peer: Copy, offset: int) -> str | None:
@@ -285,13 +293,8 @@ def _shared_by_majority(verdicts: Sequence[CopyVerdict]) -> int:
     reached = _reached_by_voter(verdicts, reference)
     majority = _majority(reference)
     shared = sorted(reached.values(), reverse=True)[majority - 1] if len(reached) >= majority else 0
-    epochs = [
-        epoch
-        for verdict in verdicts
-        for epoch in (verdict.copy.last_epoch, verdict.copy.stated_epoch)
-        if epoch is not None
-    ]
-    return shared if shared and reference.epoch_at(shared - 1) == max(epochs) else 0
+    latest = latest_epoch(verdict.copy for verdict in verdicts)
+    return shared if shared and reference.epoch_at(shared - 1) == latest else 0
 
 
 def startable_majority(comparison: CopyComparison) -> list[int]:

@@ -18,6 +18,7 @@ from kshell.sources.copies.agreement import (
     OTHER_CLUSTER,
     CopyComparison,
     CopyVerdict,
+    latest_epoch,
     majority_without,
     snapshot_differences,
 )
@@ -56,6 +57,7 @@ class _Histories:
         self._copies = [verdict.copy for verdict in comparison.verdicts]
         verdicts = enumerate(comparison.verdicts)
         self._members = {place: verdict for place, verdict in verdicts if verdict.state != OTHER_CLUSTER}
+        self._latest = latest_epoch(verdict.copy for verdict in self._members.values())
         self._known_ids: dict[int, frozenset[Uuid]] = {}
 
     def contradictions(self) -> Iterator[Contradiction]:
@@ -137,8 +139,8 @@ class _Histories:
     def _of_other_snapshots(self, verdict: CopyVerdict) -> str | None:
         """A snapshot of one copy that the log of another contradicts, and that node does not only lag behind."""
         peers = [member.copy for member in self._members.values() if member.copy is not verdict.copy]
-        found = (found for found in snapshot_differences(verdict.copy, peers) if not found.is_explained)
-        return next((found.text for found in found), None)
+        differences = snapshot_differences(verdict.copy, peers, self._latest)
+        return next((found.text for found in differences if not found.is_explained), None)
 
     def _of_two_snapshots(self) -> Iterator[Contradiction]:
         """Snapshots of which the one that ends earlier has the later epoch, or which end together and have two."""

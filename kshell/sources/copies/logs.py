@@ -29,6 +29,13 @@ _ABSENT, _INSIDE = -1, -2
 """Values in place of a group: the copy has no batch at the offset; its next batch begins inside one of another copy."""
 
 
+class Refutation(NamedTuple):
+    """How a log contradicts a snapshot: a phrase. ``has_one_epoch``: the batch there has the snapshot's epoch."""
+
+    text: str
+    has_one_epoch: bool
+
+
 class Copy:
     """One copy: what its sidecar files say and, after :func:`read_together`, what its log contains.
 
@@ -66,7 +73,7 @@ class Copy:
         self.torn: tuple[str, Torn] | None = None
         self.claims: list[tuple[SnapshotFile, int]] = []
         """Snapshots that the log may contradict, of any copy, each with its time; :func:`read_together` sets them."""
-        self.refuted: dict[str, str] = {}
+        self.refuted: dict[str, Refutation] = {}
         """Path of one of these -> how the log contradicts it."""
         self._times: dict[str, int] = {}
         """Path of a snapshot -> the time that its header says, in epoch milliseconds; -1 if none."""
@@ -143,7 +150,7 @@ class Copy:
         for file in [file for file in self.snapshots if file.path in self.refuted]:
             # Treated as damaged, and not the log: that has more witnesses, its neighbours and the files beside it.
             self.snapshots.remove(file)
-            self.damage.append(DataError(f"{file.path}: {self.refuted[file.path]}: {DISAGREE}"))
+            self.damage.append(DataError(f"{file.path}: {self.refuted[file.path].text}: {DISAGREE}"))
             del self._voters_of[file.path]
         newest = self.newest
         if not log_names_voters or (newest is not None and (newest.end_offset or 0) > (self.log_end or 0)):
@@ -177,7 +184,7 @@ class Copy:
                 (file, time), position = claims[position], position + 1
                 why = _refutation(file, time, batch)
                 if why is not None:
-                    self.refuted[file.path] = why
+                    self.refuted[file.path] = Refutation(why, has_one_epoch=batch.epoch == file.epoch)
             yield batch
 
     def noted(self, batches: Iterable[Batch]) -> Iterator[Batch]:

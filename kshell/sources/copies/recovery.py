@@ -21,7 +21,14 @@ from kshell.protocol.batches import write_batch
 from kshell.protocol.control import CONTROL_TYPES, KRAFT_VOTERS, control_key
 from kshell.protocol.encoder import encode
 from kshell.protocol.primitives import ZERO_UUID, Uuid
-from kshell.sources.copies.agreement import OTHER_CLUSTER, CopyComparison, CopyVerdict, cluster_of, compare_copies
+from kshell.sources.copies.agreement import (
+    OTHER_CLUSTER,
+    CopyComparison,
+    CopyVerdict,
+    cluster_of,
+    compare_copies,
+    latest_epoch,
+)
 from kshell.sources.copies.histories import Contradiction, contradictions
 from kshell.sources.copies.joined import JoinedLog
 from kshell.sources.copies.logs import Copy, UnreadCopy, open_copies, read_together
@@ -124,10 +131,7 @@ class Survivors(NamedTuple):
     @property
     def highest_epoch(self) -> int:
         """The highest epoch that any copy or any node's ``quorum-state`` knows."""
-        epochs = [
-            epoch for copy in self.of_cluster for epoch in (copy.last_epoch, copy.stated_epoch) if epoch is not None
-        ]
-        return max(epochs, default=0)
+        return max(latest_epoch(self.of_cluster), 0)
 
 
 def survey(paths: Sequence[str], progress: Progress | None) -> Survivors:
