@@ -81,10 +81,11 @@ class Session:
 
         def run(*arguments: object, **options: object) -> Result:
             declared = registry.get(command)
-            words = [*option_words(declared, options)]
+            words = option_words(declared, options)
             # A line as the last argument (watch) takes all that follows it.
-            words = [*words, *arguments] if declared.takes_line else [*arguments, *words]
-            return self.run(command, *words)
+            return (
+                self.run(command, *words, *arguments) if declared.takes_line else self.run(command, *arguments, *words)
+            )
 
         run.__name__ = name
         run.__doc__ = registry.get(command).summary

@@ -306,7 +306,8 @@ def _why(
 ) -> str | None:
     """Why a copy is not the same as the others: what shows that it is of another history, else Raft's rules."""
     copy = verdict.copy
-    texts = [found.text for found in contradicting if found.copy is copy] or [reason(verdict, reference)]
+    texts: list[str | None] = [found.text for found in contradicting if found.copy is copy]
+    texts = texts or [reason(verdict, reference)]
     left_out = "what is damaged was not compared" if copy.damage else None
     return "; ".join(dict.fromkeys(text for text in [*texts, difference, left_out] if text is not None)) or None
 
@@ -442,10 +443,10 @@ COMMAND = Command(
         "Reads the copies as they are now, and needs no source. Each is a __cluster_metadata-0 directory, the log"
         " directory around it, or one file. States: reference (its last record has the highest epoch, and of those it"
         " is the longest: it wins an election), same (ends where the reference ends), behind (all that it has is in the"
-        " reference), diverged (a batch or a snapshot of the same id is not the same), other-cluster (by"
-        " meta.properties; it is not compared further), not-compared (no offset and no snapshot in common), damaged (it"
-        " agrees as far as it can be read, and damage says where it cannot). A log that begins before the reference's"
-        " is compared with the others that reach as far.\n\n"
+        " reference), diverged (a batch or a snapshot of the same id is not the same, or a log contradicts a snapshot),"
+        " other-cluster (by meta.properties; it is not compared further), not-compared (no offset and no snapshot in"
+        " common), damaged (it agrees as far as it can be read, and damage says where it cannot). A log that begins"
+        " before the reference's is compared with the others that reach as far.\n\n"
         "Batches must be the same byte for byte: followers take them over as they are. Snapshots of one id must hold"
         " the same metadata. Where logs diverge, the one whose last record has the higher epoch wins, whichever epochs"
         " are at that offset; the node of the other log truncates its tail when it follows a leader. This is reported"
@@ -454,7 +455,8 @@ COMMAND = Command(
         " most voters have them and nobody knows a later epoch; later ones may be committed as well.\n\n"
         "hash is that of the metadata (as the command `hash` has it) at hashOffset, the greatest offset that all"
         " compared copies reach. Where copies of one history differ in it, a node's snapshot is not what its log says."
-        " Text says below the table which copy to keep, and why."
+        " Text says below the table which copy to keep, and why; or, where the copies cannot be of one history, that"
+        " somebody has to decide."
     ),
     needs_source=False,
     exit_1_when="the copies are not of one history (4 where one is damaged)",

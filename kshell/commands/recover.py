@@ -382,8 +382,9 @@ COMMAND = Command(
     description=(
         "For a quorum that cannot elect a leader any more, because most of its controllers lost their disks. Reads"
         " every copy that is left (brokers have one, too), keeps the one that would win an election, and says what it"
-        " lacks and which of its records no copy proves to be committed. What is damaged in it is taken from the"
-        " others, as far as one of them has it whole. With --to it writes a new directory; the copies stay unchanged."
+        " lacks and which of its records no copy proves to be committed. What is damaged or missing in it is taken from"
+        " the others, as far as one of them has it whole. Where something shows that the copies have two histories,"
+        " there is no plan: somebody has to decide. With --to it writes a new directory; the copies stay unchanged."
         " With kraft.version 1 the voters are written into the log (KIP-853); with kraft.version 0 they are in"
         " server.properties, and the steps say how. Only one controller starts from the directory, the first that"
         " --voters names: the others are formatted and join it. docs/recovery.md has the recipes."

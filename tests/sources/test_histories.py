@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def node(
     start: int = 0,
     stated: int | None = None,
     name: str | None = None,
-    **meta: str,
+    meta: Mapping[str, str] | None = None,
 ) -> Path:
     """A node's log directory; ``start`` is the offset of the first of ``parts`` that is there, ``None``: no log."""
     directory = folder / (name or f"node-{number}")
@@ -59,7 +60,7 @@ def node(
         write_log(inner, *parts[start:], base_offset=start)
     for end, epoch, raw in snapshots:
         add_snapshot(inner, raw, end, epoch)
-    properties = {"version": "1", "cluster.id": "one", "node.id": str(number)} | meta
+    properties = {"version": "1", "cluster.id": "one", "node.id": str(number)} | dict(meta or {})
     (directory / "meta.properties").write_text("".join(f"{key}={text}\n" for key, text in properties.items()))
     if stated is not None:
         (inner / "quorum-state").write_text(json.dumps({"leaderId": -1, "leaderEpoch": stated}))
@@ -199,13 +200,13 @@ def test_controllers_that_were_formatted_again(tmp_path: Path) -> None:
 def test_a_cluster_id_that_cannot_be_right(tmp_path: Path) -> None:
     parts = log((1, 5), (2, 100))
     right = [node(tmp_path, number, parts[:80]) for number in (1, 3)]
-    wrong = node(tmp_path, 2, parts, **{"cluster.id": OTHER_ID})
+    wrong = node(tmp_path, 2, parts, meta={"cluster.id": OTHER_ID})
     assert "one of the cluster ids in meta.properties is wrong" in refused(*right, wrong)
 
 
 def test_as_many_copies_of_one_cluster_as_of_another(tmp_path: Path) -> None:
     mine = node(tmp_path, 1, log((1, 5), (2, 100)))
-    foreign = node(tmp_path, 2, log((1, 50), name="x", voters=(2, 3)), **{"cluster.id": OTHER_ID})
+    foreign = node(tmp_path, 2, log((1, 50), name="x", voters=(2, 3)), meta={"cluster.id": OTHER_ID})
     assert "nothing says which of them is to be recovered" in refused(mine, foreign)
     assert not found(mine, node(tmp_path, 3, log((1, 5), (2, 90))), foreign).contradictions
 
@@ -230,7 +231,7 @@ def test_an_observer_on_a_new_disk(tmp_path: Path) -> None:
         batch(values, 2),
         control_batch([control(4)], 2 + len(values)),
     ))  # fmt: skip
-    observer = node(tmp_path, 3, log((1, 70)), (80, 1, raw), stated=1, **{"directory.id": str(uuid(900))})
+    observer = node(tmp_path, 3, log((1, 70)), (80, 1, raw), stated=1, meta={"directory.id": str(uuid(900))})
     assert not found(observer, node(tmp_path, 10, log((1, 75)), stated=1)).contradictions
 
 
@@ -284,13 +285,13 @@ def test_static_voters_are_known_although_the_log_no_longer_names_them(tmp_path:
 
 def test_two_nodes_with_one_directory_id(tmp_path: Path) -> None:
     same = {"directory.id": str(uuid(900))}
-    nodes = [node(tmp_path, number, log((1, 10)), **same) for number in (1, 2)]
+    nodes = [node(tmp_path, number, log((1, 10)), meta=same) for number in (1, 2)]
     (remark,) = twins(found(*nodes).copies)
     assert "have one directory.id" in remark
 
 
 @pytest.mark.parametrize("text", ["", "garbage"])
 def test_a_directory_id_that_is_none_is_not_used(text: str, tmp_path: Path) -> None:
-    (copy,) = found(node(tmp_path, 1, log((1, 10)), **{"directory.id": text})).copies
+    (copy,) = found(node(tmp_path, 1, log((1, 10)), meta={"directory.id": text})).copies
     assert copy.directory_id is None
     assert any("directory.id in meta.properties is no UUID" in note for note in copy.notes)

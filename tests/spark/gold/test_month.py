@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from kshell.spark import gold
-from kshell.spark.gold.timelines import config_comparison
 from kshell.spark.schemas import spark_schema
 from tests.builders import FIXTURES
 from tests.spark.gold import churn, expected
@@ -57,10 +56,9 @@ def test_drift_over_time_is_that_of_plain_python(
     spark: Any, clusters: list[Cluster], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     fleet = [*clusters, cluster("another month", churn.month(tmp_path_factory.mktemp("another"), seed=9))]
-    inputs = {
-        name: one.localCheckpoint() for name, one in tables(spark, *fleet).items() if name in config_comparison.NEEDS
-    }
-    made = gold.tables()["config_drift_episodes"].make(inputs)
+    table = gold.tables()["config_drift_episodes"]
+    inputs = {name: one.localCheckpoint() for name, one in tables(spark, *fleet).items() if name in table.needs}
+    made = table.make(inputs)
     found, wanted = [row.asDict() for row in made.collect()], config_drift_episodes(fleet)
     assert comparable(found) == comparable(wanted)
     assert {row["outcome"] for row in wanted} == {"changed", "followed", "gone", None}
