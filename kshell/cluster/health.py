@@ -159,7 +159,10 @@ def _reported_snapshots(session: Session, loaded: Loaded) -> SnapshotAge | None:
 
 
 def _snapshots(session: Session, loaded: Loaded) -> SnapshotAge | None:
-    """The age of a directory's newest snapshot; ``None`` for a single file, or if another snapshot was loaded."""
+    """The age of a directory's newest snapshot; ``None`` for a single file, or if another snapshot was loaded.
+
+    ``None`` also for a point before the first snapshot: how many bytes of log there were by then is not known.
+    """
     listing = loaded.listing
     if listing.directory is None or not listing.segments or loaded.last_timestamp <= 0:
         return None
@@ -169,6 +172,8 @@ def _snapshots(session: Session, loaded: Loaded) -> SnapshotAge | None:
     ends = [(snapshot.end_offset or 0, snapshot.path) for snapshot in listing.snapshots]
     there = [path for end, path in ends if end > 0 and (until is None or end <= until + 1)]
     used = None
+    if not there and until is not None:
+        return None
     if there:
         if loaded.snapshot is None or loaded.snapshot.path != there[-1]:
             return None

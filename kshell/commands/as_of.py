@@ -28,7 +28,8 @@ def run(session: Session, args: AsOfArguments) -> Result:
     facts = {"offset": last.offset, "epoch": last.epoch, "time": iso(last.timestamp), "timeMs": last.timestamp}
     result = Report([Section("", "", {"asOf": "now" if then.until is None else then.until} | facts)])
     point = "now" if then.until is None else f"as of offset {then.until}"
-    result.readable = Text(f"{point}: the last record is {last.offset}, of {iso(last.timestamp) or 'no time known'}")
+    effect = f"the last record is {last.offset}, of {iso(last.timestamp) or 'no time known'}"
+    result.readable = Text(f"{point}: {effect if last.offset >= 0 else 'no record has taken effect yet'}")
     return result
 
 

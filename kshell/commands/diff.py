@@ -207,8 +207,8 @@ def _operand(session: Session, operand: str, *, clamp_to_log_start: bool = True)
                 raise
             if clamp_to_log_start and is_duration_before(operand):
                 session.remarks.append(
-                    f"{operand}: {error.message}; compared from offset {oldest.until} on, so all that exists now is"
-                    " shown as added: --stat counts the changes, `log` lists them in order"
+                    f"{operand}: {error.message}; compared from offset {oldest.until} on, the oldest state that is"
+                    " known: --stat counts the changes, `log` lists them in order"
                 )
                 return oldest
             error.hint = f"{error.hint}; `diff {oldest.until} now` shows all that changed"

@@ -47,7 +47,9 @@ def run(session: Session, args: MinIsrArguments) -> Result:
     problems = _problems(health)
     result = Report([*sections, Section("problems", "Problems", Rows(_PROBLEMS, problems, tone=level_of))])
     facts: JsonObject = {section.key: section.body for section in sections}
-    result.readable = Report([_problems_shown(problems), Section("cluster", "Cluster", _facts_shown(**facts))])
+    result.readable = Report(
+        [_problems_shown(problems), Section("cluster", "Cluster", _facts_shown(until=session.until, **facts))]
+    )
     return result
 
 
@@ -177,6 +179,7 @@ def _facts_shown(
     versions: JsonObject,
     quorum: JsonObject,
     counts: JsonObject,
+    until: int | None,
 ) -> dict[str, str]:
     """All sections but the problems as a few lines of text, so that the problems fit on the same screen."""
     fenced, leaving = counts["brokersFenced"], counts["brokersShuttingDown"]
@@ -192,7 +195,7 @@ def _facts_shown(
     return {
         "clusterId": cluster["clusterId"] or "-",
         "source": f"{cluster['source']} ({cluster['kind']})",
-        "as of": _moment(cluster["offset"], cluster["time"]),
+        "as of": _moment(cluster["offset"], cluster["time"], until),
         "versions": _named(
             {"metadata.version": versions["metadataVersion"], "kraft.version": versions["kraftVersion"]}
         ),
@@ -212,10 +215,13 @@ def _facts_shown(
     }
 
 
-def _moment(offset: int | None, time: str | None) -> str:
+def _moment(offset: int | None, time: str | None, until: int | None) -> str:
     if offset is None:
         return "not known"
-    return f"offset {offset}, {time}" if offset >= 0 else "before the first record: the metadata log is empty"
+    if offset >= 0:
+        return f"offset {offset}, {time}"
+    empty = "before the first record: the metadata log is empty"
+    return empty if until is None else f"offset {until}: no record has taken effect yet"
 
 
 def _named(facts: JsonObject) -> str:

@@ -132,7 +132,10 @@ def _call(session: Session, line: Line, point: str | None = None) -> Call:
     arguments = parse(command, [PatternWord.of(shell_word) for shell_word in shell_words[1:]])
     for arg in command.args:
         if arg.kind == "path":
-            setattr(arguments, arg.name, _patterns(getattr(arguments, arg.name)))
+            path = _patterns(getattr(arguments, arg.name))
+            if path == "" or (isinstance(path, list) and "" in path):
+                raise UsageError(f"{command.name}: an empty path", hint="/ is the root of the tree, . where you are")
+            setattr(arguments, arg.name, path)
     return Call(command, arguments, _session(session, arguments, point), _shape(arguments, session.settings), line)
 
 

@@ -15,8 +15,10 @@ from kshell.engine.declaration import Command
 from kshell.engine.execution import PatternWord
 from kshell.engine.formats import FORMATS
 from kshell.engine.language import Word
+from kshell.engine.session import Session
 from kshell.engine.source_flags import SOURCES
 from kshell.errors import UsageError
+from tests.commands.shell import run
 
 OWN = (*SOURCES, *OPTIONS, *SHAPING)
 
@@ -207,3 +209,10 @@ def test_nothing_but_usage_errors_of_own_options(words: list[str]) -> None:
         return
     assert vars(options).keys() == {flag.dest for flag in OWN}
     assert words[len(words) - len(rest) :] == rest
+
+
+@pytest.mark.parametrize("line", ["cat ''", "ls ''", "find ''", "hash ''", "cat /image/features ''"])
+def test_an_empty_path_is_no_root(sample: Session, line: str) -> None:
+    """As of a variable that is not set: an answer about everything would be taken for that of one name."""
+    with pytest.raises(UsageError, match="an empty path"):
+        run(sample, line)

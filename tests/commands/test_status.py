@@ -79,6 +79,12 @@ def test_a_moment(tmp_path: Path) -> None:
     assert (told["cluster"]["offset"], told["counts"]["offline"], told["problems"]) == (before, 0, [])
 
 
+def test_a_moment_inside_the_first_transaction(sample: Session) -> None:
+    shown = lines(sample, "status --as-of 3")
+    assert any(line.split() == "as of offset 3: no record has taken effect yet".split() for line in shown)
+    assert lines(sample, "as-of 3") == ["as of offset 3: no record has taken effect yet"]
+
+
 def test_min_isr_is_known_or_said(tmp_path: Path) -> None:
     shrunk = value("PARTITION_CHANGE", 2, partitionId=0, topicId=ORDERS, isr=[1])
     no_default = [at for at, record in enumerate(records()) if record == config(4, "", "min.insync.replicas", "2")]
