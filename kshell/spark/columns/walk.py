@@ -125,7 +125,7 @@ class Walk:
         return [shape]
 
     def _select(self, shape: ValueShape, mask: Mask) -> ValueShape:
-        """Select values by a mask; the others become odd."""
+        """Select values by a mask; the rows of the others count as undecoded."""
         if mask.all():
             return shape
         self.undecoded_rows.append(shape.rows[~mask])
@@ -154,7 +154,10 @@ class Walk:
         return shape
 
     def _chars(self, shape: ValueShape, step: Chars) -> list[ValueShape]:
-        """Take a string: null values become a shape of their own; long and default ones, and bad nulls, become odd."""
+        """Take a string: null values become a shape of their own.
+
+        Rows of long and default ones, and of bad nulls, count as undecoded.
+        """
         column = self._byte(shape)
         shape.at += 1
         is_text = (column > 0) & (column < _LONG)
@@ -165,11 +168,11 @@ class Walk:
             null = shape.only(column == 0)
             null.items.append(step.hidden or "null")
             shapes.append(null)
-            is_odd = ~is_text & (column != 0)
+            is_undecoded = ~is_text & (column != 0)
         else:
-            is_odd = ~is_text
-        if is_odd.any():
-            self.undecoded_rows.append(shape.rows[is_odd])
+            is_undecoded = ~is_text
+        if is_undecoded.any():
+            self.undecoded_rows.append(shape.rows[is_undecoded])
         if not is_text.all():
             shape, column = shape.only(is_text), column[is_text]
         if not len(shape):

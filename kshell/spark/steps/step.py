@@ -108,17 +108,17 @@ def advance(
     every |= outcome.logs
     lost = [row for name in reasons if name not in every for row in unread.rows(name, reasons)]
     return Summary(
-        warehouse.state.step if is_new else 0,
-        tuple(outcome.logs),
-        outcome.rows,
-        sum(log.size for log in outcome.logs.values()),
-        outcome.quarantined,
-        (*(row for log in every.values() for row in log.copies if is_odd(row)), *lost),
-        tuple(name for name, log in outcome.logs.items() if log.restart and name in clusters_before),
-        time.monotonic() - started,
-        unread.exit_code(failed or {}),
-        foreign,
-        tuple(warehouse.breaches) if is_new else (),
+        step=warehouse.state.step if is_new else 0,
+        clusters=tuple(outcome.logs),
+        rows=outcome.rows,
+        bytes_read=sum(log.size for log in outcome.logs.values()),
+        quarantine=outcome.quarantined,
+        copies=(*(row for log in every.values() for row in log.copies if needs_attention(row)), *lost),
+        restarted=tuple(name for name, log in outcome.logs.items() if log.restart and name in clusters_before),
+        seconds=time.monotonic() - started,
+        unread_code=unread.exit_code(failed or {}),
+        foreign=foreign,
+        breaches=tuple(warehouse.breaches) if is_new else (),
     )
 
 
@@ -179,7 +179,7 @@ def _with_unread_copies(replan: Replan | None, reasons: unread.UnreadReasons) ->
     return lambda name, bad, from_scratch: unread.with_unread(replan(name, bad, from_scratch), reasons)
 
 
-def is_odd(copy: Row) -> bool:
+def needs_attention(copy: Row) -> bool:
     """Whether a row of ``copies`` says that the copy differs from the reference of its cluster, or is damaged."""
     return copy["state"] not in _SOUND or bool(copy["damage"])
 

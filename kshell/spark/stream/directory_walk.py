@@ -109,8 +109,8 @@ def find_readable_end(
     for attempt in range(ATTEMPTS):
         last_try, listing = attempt == ATTEMPTS - 1, list_now()
         try:
-            end, is_odd = _find_readable_end(listing, place, snapshots, limit)
-            if not is_odd or last_try or list_now() == listing:
+            end, looks_damaged = _find_readable_end(listing, place, snapshots, limit)
+            if not looks_damaged or last_try or list_now() == listing:
                 return end
         except FileNotFoundError as error:
             if last_try:
@@ -128,17 +128,17 @@ def _find_readable_end(listing: Listing, place: StreamPosition, snapshots: str, 
     place = place._replace(snapshot=name)
     if is_idle or (used >= limit and used):
         return ReadableEnd(place, used), False
-    walk, is_odd = ResumedBoundaries(listing, start, 1, limit - used), start.finding is not None
+    walk, looks_damaged = ResumedBoundaries(listing, start, 1, limit - used), start.finding is not None
     if start.finding is not None:
         place = _behind(start.segments[0], StreamPosition(snapshot=name), start.at, start.begin, start.delivered_end)
     try:
         for segment, plan in zip(start.segments, walk.files(), strict=True):
             place = _after(segment, plan, place, walk.reaching)
-            is_odd = is_odd or any(finding.kind != "torn" for finding in plan.findings)
+            looks_damaged = looks_damaged or any(finding.kind != "torn" for finding in plan.findings)
     except _Enough:
         segment = next(candidate for candidate in start.segments if candidate.path == walk.path)
         place = _after(segment, None, place, walk.reaching)
-    return ReadableEnd(place, limit - (walk.reaching.remaining if walk.reaching else limit)), is_odd
+    return ReadableEnd(place, limit - (walk.reaching.remaining if walk.reaching else limit)), looks_damaged
 
 
 def _after(

@@ -14,17 +14,16 @@ from typing import NamedTuple
 from kshell.errors import SourceNotFoundError
 from kshell.sources.directory.files import Listing
 from kshell.sources.directory.files import scan as list_again
-from kshell.spark.files.pack import Slice, file_slices, pack
+from kshell.spark.files.pack import Slice, aim, file_slices, pack
 from kshell.spark.files.plan import FileFinding, FilePlan
-from kshell.spark.files.scan import CopyOrigin, LogCopy, Unread, find, identity, is_glob, origin
+from kshell.spark.files.scan import CopyOrigin, LogCopy, Unread, find, identity, is_glob
+from kshell.spark.files.scan import origin as origin_of
 from kshell.spark.options import UNLIMITED, Options
 from kshell.spark.stream.directory_walk import find_readable_end, plan_between
 from kshell.spark.stream.positions import Bound, StreamPosition, StreamPositions, bound_of, bytes_after
 
 Bounds = Mapping[str, Bound]
 """Real path of a directory -> where a query with ``availableNow`` ends in it."""
-_PER_FILE = 1 << 14
-"""Opening a file costs about as much as reading this many bytes."""
 
 
 def listed_copies(options: Options, *, must: bool = False, unread: list[Unread] | None = None) -> dict[str, LogCopy]:
@@ -128,18 +127,15 @@ def _directly(path: str) -> LogCopy | None:
         listing = list_again(path)
     except SourceNotFoundError:
         return None
-    return LogCopy(path, listing, origin(listing))
+    return LogCopy(path, listing, origin_of(listing))
 
 
 def slices(options: Options, before: StreamPositions, after: StreamPositions) -> list[tuple[Slice, ...]]:
     """Return the slices of a micro-batch, one tuple per Spark partition. Raises SourceError."""
-    grown = list(growth(options, before, after, options.slice_bytes))
-    total = sum(_PER_FILE + run.end - run.start for item in grown for file in item.files for run in file.runs)
-    target = max(min(options.slice_bytes, total // options.parallelism), 1 << 20)
-    pieces = [
-        piece
-        for item in grown
+    files = [
+        Slice(item.copy.origin if item.copy else CopyOrigin(None, None), file)
+        for item in growth(options, before, after, options.slice_bytes)
         for file in item.files
-        for piece in file_slices(item.copy.origin if item.copy else CopyOrigin(None, None), file, options, target)
     ]
-    return pack(pieces, target)
+    target = aim(sum(file.cost() for file in files), options.parallelism, options.slice_bytes)
+    return pack((piece for origin, file in files for piece in file_slices(origin, file, options, target)), target)

@@ -293,14 +293,14 @@ def folded(before: Summary, later: Summary) -> Summary:
     copies = [row for row in before.copies if row.get("clusterId") not in later.clusters and not is_unread(row)]
     copies += [row for row in later.copies if row.get("clusterId") in later.clusters or is_unread(row)]
     return Summary(
-        max(before.step, later.step),
-        tuple(dict.fromkeys((*before.clusters, *later.clusters))),
-        dict(rows),
-        before.bytes_read + later.bytes_read,
-        dict(most_frequent),
-        tuple(copies),
-        tuple(dict.fromkeys((*before.restarted, *later.restarted))),
-        before.seconds + later.seconds,
-        later.unread_code,
+        step=max(before.step, later.step),
+        clusters=tuple(dict.fromkeys((*before.clusters, *later.clusters))),
+        rows=dict(rows),
+        bytes_read=before.bytes_read + later.bytes_read,
+        quarantine=dict(most_frequent),
+        copies=tuple(copies),
+        restarted=tuple(dict.fromkeys((*before.restarted, *later.restarted))),
+        seconds=before.seconds + later.seconds,
+        unread_code=later.unread_code,
         breaches=(before.breaches + later.breaches)[-_REASONS:],
     )

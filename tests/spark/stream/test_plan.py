@@ -14,11 +14,11 @@ import pytest
 from kshell.errors import SourceNotFoundError
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.spark.files.plan import Headers
-from kshell.spark.options import UNLIMITED
+from kshell.spark.options import UNLIMITED, parse
 from kshell.spark.stream import directory_walk as stream_walk
 from kshell.spark.stream import resume as stream_resume
 from kshell.spark.stream.growth import growth_rows
-from kshell.spark.stream.plan import bounds
+from kshell.spark.stream.plan import bounds, latest, slices
 from tests.builders import (
     FIXTURES,
     batch,
@@ -46,6 +46,14 @@ LIMITS = (1, 500, 5000, UNLIMITED)
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """A directory that looks damaged is looked at again at once."""
     monkeypatch.setattr(stream_walk, "PAUSE", 0)
+
+
+def test_small_slices_are_for_streams_too(tmp_path: Path) -> None:
+    write_log(tmp_path, control_batch([leader_change()]), *(no_ops(1, offset) for offset in range(1, 400)))
+    options = parse({"path": str(tmp_path), "sliceBytes": "20000"})
+    sizes = [sum(piece.cost() for piece in part) for part in slices(options, {}, latest(options, {}))]
+    assert len(sizes) > 1
+    assert max(sizes) < 1.25 * 20_000 + (1 << 14)
 
 
 def no_ops(count: int, offset: int, epoch: int = 1) -> bytes:
