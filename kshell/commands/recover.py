@@ -80,7 +80,8 @@ def run(session: Session, args: RecoverArguments) -> Result:
     Returns:
         The copies; which one to keep and why; which of its records no copy proves to be committed; which records of
         other copies it lacks; the voters; and the steps for this kraft.version. Exit code 4 if the copy to keep is
-        damaged, or if the copies have two histories, between which no plan chooses; 3 if a copy cannot be read.
+        damaged, if a damaged copy knows of a later epoch, or if the copies have two histories, between which no plan
+        chooses; 3 if a copy cannot be read.
 
     Raises:
         UsageError: ``--to`` without ``--voters``, or the reverse.

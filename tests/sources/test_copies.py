@@ -320,6 +320,21 @@ def test_an_empty_log_is_the_beginning_of_every_other(tmp_path: Path) -> None:
     assert states(compared(empty, also)) == [REFERENCE, SAME]
 
 
+def test_a_server_that_cleans_its_log_meanwhile(tmp_path: Path) -> None:
+    directory = node(tmp_path, 1, log(*[1] * 60))
+    copy = Copy(str(directory))
+    write_snapshot(inner(directory), snapshot([]), 50)
+    write_log(inner(directory), *log(*[1] * 60)[50:], base_offset=50)
+    (inner(directory) / builders.LOG).unlink()
+    read_together([copy])
+    assert copy.damage == []
+    again = Copy(str(directory))
+    (inner(directory) / f"{50:020d}-{1:010d}.checkpoint").unlink()
+    again.snapshots.clear()
+    read_together([again])
+    assert "no whole snapshot reaches it" in again.damage[0].message
+
+
 def test_single_files(tmp_path: Path) -> None:
     parts = log(1, 1, 1)
     one = node(tmp_path, 1, parts)

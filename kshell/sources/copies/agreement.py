@@ -11,11 +11,11 @@ Source: KIP-595, and Ongaro and Ousterhout, *In Search of an Understandable Cons
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from kshell.protocol.batches import Batch
-from kshell.sources.copies.logs import Copy, Pair
+from kshell.sources.copies.logs import Copy, Pairs
 
 REFERENCE, SAME, BEHIND, DIVERGED = "reference", "same", "behind", "diverged"
 OTHER_CLUSTER, NOT_COMPARED = "other-cluster", "not-compared"
@@ -80,7 +80,7 @@ class CopyComparison(NamedTuple):
 
 
 def compare_copies(
-    copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair], preferred: Collection[int] = (), committed: int = 0
+    copies: Sequence[Copy], pairs: Pairs, preferred: Collection[int] = (), committed: int = 0
 ) -> CopyComparison:
     """Compare copies that were read together.
 
@@ -131,14 +131,12 @@ def _end(copy: Copy) -> int:
     return copy.end if copy.end is not None else -1
 
 
-def _verdict(
-    copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair], index: int, agreeing: Sequence[int]
-) -> CopyVerdict:
+def _verdict(copies: Sequence[Copy], pairs: Pairs, index: int, agreeing: Sequence[int]) -> CopyVerdict:
     """Compare a copy with the ``agreeing`` ones, which rank before it and agree with each other; reference first."""
     copy = copies[index]
     if not copy.end:  # an empty log agrees with the beginning of every other log
         return CopyVerdict(copy, BEHIND if copies[agreeing[0]].end else SAME, copies[agreeing[0]])
-    with_each = [(peer, pairs[min(index, peer), max(index, peer)]) for peer in agreeing]
+    with_each = [(peer, pairs.of(index, peer)) for peer in agreeing]
     for peer, pair in with_each:
         if pair.parting is not None:
             batches = pair.parting[1:] if index < peer else pair.parting[:0:-1]

@@ -9,7 +9,7 @@ Source: KIP-595, and Ongaro and Ousterhout, *In Search of an Understandable Cons
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from kshell.sources.copies.agreement import (
     snapshot_differences,
 )
 from kshell.sources.copies.ids import cluster_specific_ids
-from kshell.sources.copies.logs import Copy, Pair
+from kshell.sources.copies.logs import Copy, Pairs
 from kshell.sources.directory.describe import snapshot_id
 from kshell.sources.directory.files import SnapshotFile
 
@@ -37,12 +37,12 @@ class Contradiction(NamedTuple):
     text: str
 
 
-def contradictions(comparison: CopyComparison, pairs: Mapping[tuple[int, int], Pair]) -> list[Contradiction]:
+def contradictions(comparison: CopyComparison, pairs: Pairs) -> list[Contradiction]:
     """What shows that the copies of the reference's cluster have two histories; empty if nothing does.
 
     Args:
         comparison: of all copies that were given.
-        pairs: how each two of them compare, by their places in ``comparison.verdicts``.
+        pairs: how each two of them compare, by their indexes in ``comparison.verdicts``.
     """
     found = _Histories(comparison, pairs).contradictions()
     return list({one.text: one for one in found}.values())
@@ -51,7 +51,7 @@ def contradictions(comparison: CopyComparison, pairs: Mapping[tuple[int, int], P
 class _Histories:
     """Looks for contradictions; a ``place`` is the index of a copy and of its verdict."""
 
-    def __init__(self, comparison: CopyComparison, pairs: Mapping[tuple[int, int], Pair]) -> None:
+    def __init__(self, comparison: CopyComparison, pairs: Pairs) -> None:
         self._comparison = comparison
         self._pairs = pairs
         self._copies = [verdict.copy for verdict in comparison.verdicts]
@@ -82,7 +82,7 @@ class _Histories:
         for place, copy in enumerate(self._copies):
             if place in self._members:
                 continue
-            twin = next((peer for peer in self._members if self._pair(place, peer).since is not None), None)
+            twin = next((peer for peer in self._members if self._pairs.of(place, peer).since is not None), None)
             if twin is not None:
                 yield Contradiction(
                     copy,
@@ -130,7 +130,7 @@ class _Histories:
         nodes = {
             member.copy.node_id
             for index, member in self._members.items()
-            if index == place or (self._pair(place, index).to or 0) > reach
+            if index == place or (self._pairs.of(place, index).to or 0) > reach
             if member.copy.stated_epoch is None or member.copy.stated_epoch <= copy.last_epoch
         }
         voters = [voter for voter in copy.voters if voter in nodes]
@@ -177,14 +177,11 @@ class _Histories:
         if copy.stated_epoch is not None and newest.epoch is not None and 0 <= copy.stated_epoch < newest.epoch:
             return f"{name} has epoch {newest.epoch}, and quorum-state knows epochs up to {copy.stated_epoch}"
         before = _ids_without(copy, newest)
-        peers = [peer for peer in self._members if peer != place and self._pair(place, peer).since is not None]
+        peers = [peer for peer in self._members if peer != place and self._pairs.of(place, peer).since is not None]
         known = before.union(*(self._ids(peer) for peer in peers))
         if before and (ids := _ids_of(copy, newest)) and ids.isdisjoint(known):
             return f"{name} has no id of a topic, a node or a directory that the log has"
         return None
-
-    def _pair(self, place: int, peer: int) -> Pair:
-        return self._pairs[min(place, peer), max(place, peer)]
 
     def _place_of(self, copy: Copy) -> int:
         return next(place for place, other in enumerate(self._copies) if other is copy)

@@ -9,14 +9,14 @@ lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from kshell.errors import DataError
 from kshell.metadata.replay import Replayer
 from kshell.sources.copies.agreement import CONSISTENT, NOT_COMPARED, OTHER_CLUSTER, CopyComparison, CopyVerdict
-from kshell.sources.copies.logs import Copy, Pair
+from kshell.sources.copies.logs import Copy, Pairs
 from kshell.sources.directory.files import SnapshotFile
 from kshell.sources.directory.log import FileBatch, Progress
 from kshell.sources.directory.records import BatchWalk
@@ -56,14 +56,12 @@ class JoinedLog:
             that diverges.
     """
 
-    def __init__(
-        self, copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair], comparison: CopyComparison
-    ) -> None:
+    def __init__(self, copies: Sequence[Copy], pairs: Pairs, comparison: CopyComparison) -> None:
         reference = comparison.reference
         place = next(index for index, copy in enumerate(copies) if copy is reference)
         self._reference = reference
         self._others = [
-            _Other(verdict.copy, _agrees_until(verdict, reference), pairs[min(index, place), max(index, place)].to or 0)
+            _Other(verdict.copy, _agrees_until(verdict, reference), pairs.of(index, place).to or 0)
             for index, verdict in enumerate(comparison.verdicts)
             if index != place
         ]

@@ -81,6 +81,7 @@ class Copy:
         """Path of a snapshot -> the voters that it names."""
         self._file = path
         """The file of the batch that is being read, for errors; the copy's path before the first batch."""
+        self._read_snapshots = frozenset(file.path for file in listing.snapshots)
         for file in listing.snapshots:
             self.verify(file)
 
@@ -166,10 +167,14 @@ class Copy:
         reason = missing_end(self.source, listing, self.log_end, newest)
         if reason is not None:
             self.damage.append(IncompleteLogError(f"{listing.segments[-1].path}: {reason}"))
-        first = listing.segments[0] if listing.directory is not None and listing.segments else None
-        if first is not None and (first.base_offset or 0) > ((newest.end_offset if newest else 0) or 0):
-            begins = f"the log starts at offset {first.base_offset}, and no whole snapshot reaches it"
-            self.damage.append(IncompleteLogError(f"{first.path}: {begins}"))
+        if listing.directory is None or not listing.segments:
+            return
+        first, base = listing.segments[0].path, listing.segments[0].base_offset or 0
+        # A running server has written a snapshot since this copy's were read, and deleted the log before it.
+        newer = [file for file in listing.snapshots if file.path not in self._read_snapshots]
+        if base > max([0, *(file.end_offset or 0 for file in (*self.snapshots, *newer))]):
+            begins = f"the log starts at offset {base}, and no whole snapshot reaches it"
+            self.damage.append(IncompleteLogError(f"{first}: {begins}"))
 
     def _located(self, walk: BatchWalk) -> Iterator[Batch]:
         for self._file, batch in walk:
@@ -344,12 +349,20 @@ class Pair:
         self.parting: FirstDifference | None = None
 
 
-def read_together(copies: Sequence[Copy], progress: Progress | None = None) -> dict[tuple[int, int], Pair]:
-    """Read all logs to their ends, side by side; return each pair by its indexes in ``copies``, the lower one first.
+class Pairs(dict[tuple[int, int], Pair]):
+    """How each two of several logs compare, by their indexes in the list of copies, the lower one first."""
+
+    def of(self, index: int, other: int) -> Pair:
+        """The pair of two logs, in any order."""
+        return self[min(index, other), max(index, other)]
+
+
+def read_together(copies: Sequence[Copy], progress: Progress | None = None) -> Pairs:
+    """Read all logs to their ends, side by side, and compare them.
 
     Raises SourceError, and DataError if a file vanishes again and again; other damage is in the copies afterwards.
     """
-    pairs = {places: Pair() for places in combinations(range(len(copies)), 2)}
+    pairs = Pairs({indexes: Pair() for indexes in combinations(range(len(copies)), 2)})
     claims = [claim for copy in copies for claim in copy.claimed()]
     for copy in copies:
         copy.claims = claims
@@ -410,7 +423,7 @@ def _same(mine: Batch, theirs: Batch | None) -> bool:
     )
 
 
-def _close(pairs: dict[tuple[int, int], Pair], groups: list[int], last: list[Batch | None]) -> None:
+def _close(pairs: Pairs, groups: list[int], last: list[Batch | None]) -> None:
     """Set ``to`` of the pairs that were in one group until now; ``last`` are the batches that were compared last."""
     for (first, second), pair in pairs.items():
         batch = last[first]
@@ -418,7 +431,7 @@ def _close(pairs: dict[tuple[int, int], Pair], groups: list[int], last: list[Bat
             pair.to = batch.last_offset + 1
 
 
-def _compare(pairs: dict[tuple[int, int], Pair], groups: list[int], current: list[Batch | None]) -> None:
+def _compare(pairs: Pairs, groups: list[int], current: list[Batch | None]) -> None:
     """Set ``since`` of pairs that share an offset for the first time, and ``parting`` of those that begin to differ."""
     for (first, second), pair in pairs.items():
         mine, theirs = current[first], current[second]

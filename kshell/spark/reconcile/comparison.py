@@ -18,14 +18,11 @@ from kshell.protocol.primitives import Uuid
 from kshell.sources.copies.agreement import CopyComparison, compare_copies, contradiction, rank
 from kshell.sources.copies.agreement import cluster_of as most_common_cluster
 from kshell.sources.copies.ids import cluster_specific_ids
-from kshell.sources.copies.logs import Pair, read_together
+from kshell.sources.copies.logs import Pair, Pairs, read_together
 from kshell.sources.directory.source import without_collector
 from kshell.spark.files.plan import FilePlan
 from kshell.spark.reconcile.inventory import Checkpoint, Inventory, PlannedCopy
 from kshell.spark.reconcile.logs import NO_LIMIT, Log, log_of, merge
-
-Pairs = Mapping[tuple[int, int], Pair]
-"""How every two copies compare, by their positions in the list of copies, the lower position first."""
 
 
 class Comparison(NamedTuple):
@@ -75,7 +72,7 @@ def compare(inventory: Inventory, checkpoint: Checkpoint | None, piece_bytes: in
         limits, same_until = {indexes[reference]: NO_LIMIT}, {}
         for place in sorted(group, key=lambda place: rank(copies[place]), reverse=True):
             if place != reference:
-                pair = pairs[min(place, reference), max(place, reference)]
+                pair = pairs.of(place, reference)
                 limits[indexes[place]] = _limit(copies[place], copies[reference], pair)
                 if pair.to is not None:
                     same_until[indexes[place]] = pair.to
@@ -135,7 +132,7 @@ class _History:
             the group, or has no offset to compare. A different record at offset 0 alone is no evidence if an election
             may have replaced it.
         """
-        pairs = {peer: self._pair(place, peer) for peer in group}
+        pairs = {peer: self._pairs.of(place, peer) for peer in group}
         parted = [peer for peer, pair in pairs.items() if pair.parting is not None]
         if not parted or any(pair.since is not None for pair in pairs.values()):
             return None
@@ -165,15 +162,12 @@ class _History:
         """Whether a copy contradicts no member of the group and ``shows`` links it to one of them."""
         return all(self._are_compatible(place, peer) for peer in group) and any(shows(place, peer) for peer in group)
 
-    def _pair(self, place: int, peer: int) -> Pair:
-        return self._pairs[min(place, peer), max(place, peer)]
-
     def _share_records(self, place: int, peer: int) -> bool:
         """Whether the logs of two copies show that they belong together."""
         copy, peer_copy = self._copies[place], self._copies[peer]
         if not copy.end or not peer_copy.end:
             return True  # an empty log is a prefix of every other log
-        if self._pair(place, peer).since is not None or (copy.is_trusted and peer_copy.is_trusted):
+        if self._pairs.of(place, peer).since is not None or (copy.is_trusted and peer_copy.is_trusted):
             return True
         return _begins_at_end_of(copy, peer_copy) or _begins_at_end_of(peer_copy, copy)
 
@@ -187,7 +181,7 @@ class _History:
 
     def _are_compatible(self, place: int, peer: int) -> bool:
         """Whether two copies can be of one history: their logs do not diverge, or elections alone explain it."""
-        copies, pair = self._copies, self._pair(place, peer)
+        copies, pair = self._copies, self._pairs.of(place, peer)
         if pair.parting is None:
             return True
         behind, ahead = sorted((place, peer), key=lambda index: rank(copies[index]))
@@ -207,7 +201,7 @@ class _History:
         nodes = {
             peer.node_id
             for index, peer in enumerate(self._copies)
-            if index == place or (self._pair(place, index).to or 0) > reach
+            if index == place or (self._pairs.of(place, index).to or 0) > reach
         }
         return bool(copy.voters) and len(nodes & copy.voters.keys()) > len(copy.voters) // 2
 
