@@ -64,7 +64,7 @@ def test_what_is_refused(sample: Session, line: str, error: type[Exception]) -> 
     assert type(raised.value) is error
 
 
-@pytest.mark.parametrize("line", ["blame /", "blame ''", "blame /quorum"])
+@pytest.mark.parametrize("line", ["blame /", "blame /quorum"])
 def test_only_the_image_has_a_record_for_each_field(sample: Session, line: str) -> None:
     with pytest.raises(UsageError, match="blame knows what is below /image"):
         run(sample, line)

@@ -45,7 +45,7 @@ ORDERS = "/image/topics/byName/orders"
         ("x = %kafka topics --columns name --limit 1;", ["__transaction_state"]),
         ("x = %kafka topics --columns name --where 'name == \"größe-日本\"'", []),
         ("x = %kafka cat 'unclosed", UsageError),
-        ("x = %kafka ls '' ", None),
+        ("x = %kafka ls '' ", UsageError),
         ("x = %kafka | cat", UsageError),
         ("x = %kafka pwd >", UsageError),
         ("x = %kafka frobnicate", UsageError),
