@@ -18,12 +18,14 @@ from kshell.sources.directory.files import METADATA_DIRECTORY
 class RecoverySteps(NamedTuple):
     """The facts that the instructions depend on; :meth:`steps` writes them.
 
-    ``kept``: the copy that the new log is made from; ``broker_ids``: nodes that registered as brokers; ``voter``: the
-    controller that starts first, and ``directory``: its new directory, both ``None`` before the user has named them.
+    ``kept``: the copy that the new log is made from; ``cluster_id``: ``None`` if no copy knows it; ``broker_ids``:
+    nodes that registered as brokers; ``voter``: the controller that starts first, and ``directory``: its new directory,
+    both ``None`` before the user has named them.
     """
 
     copies: Collection[Copy]
     kept: Copy
+    cluster_id: str | None
     broker_ids: frozenset[int]
     kraft_version: int
     voter: Voter | None
@@ -116,7 +118,7 @@ class RecoverySteps(NamedTuple):
 
     @property
     def _cluster_id(self) -> str:
-        return self.kept.cluster_id or "CLUSTER_ID"
+        return self.cluster_id or "CLUSTER_ID"
 
     def _unless_broker(self) -> str:
         """What to do instead of formatting a controller that is a broker, too; empty if the first one is not."""

@@ -113,6 +113,7 @@ def run(session: Session, args: RecoverArguments) -> Result:
     written = None if args.to is None or recovery.voter is None else _written(args.to, plan, recovery.voter)
     session.remarks += [note for copy in survivors.copies for note in copy.notes]
     session.remarks += twins(survivors.copies)
+    session.remarks += [torn.note(path) for path, torn in filter(None, (copy.torn for copy in survivors.copies))]
     session.remarks += filter(None, (not_the_voter(copy, survivors.reference) for copy in survivors.of_cluster))
     note_source_beside(session, args.directory)
     sections = [
@@ -122,7 +123,7 @@ def run(session: Session, args: RecoverArguments) -> Result:
     ]
     steps = [f"{_DECIDE}."] if survivors.contradictions else recovery.steps()
     sections.append(Section("steps", "Steps", {str(n): step for n, step in enumerate(steps, 1)}))
-    is_sound = not survivors.contradictions and not survivors.superseded
+    is_sound = not survivors.contradictions and not survivors.known_losses
     is_sound = is_sound and not survivors.reference.damage and survivors.log.certain >= (survivors.reference.end or 0)
     unread = EXIT_SOURCE if survivors.unread else EXIT_OK
     result = Report(sections, exit_code=unread if is_sound else EXIT_DATA)
@@ -176,7 +177,7 @@ def _written(directory: str, plan: _Plan, voter: Voter) -> JsonObject:
         "directory": directory,
         "nodeId": voter.id,
         "directoryId": str(voter.directory_id),
-        "clusterId": survivors.reference.cluster_id,
+        "clusterId": survivors.cluster_id,
         "endOffset": end,
     }
 
@@ -223,7 +224,7 @@ class _Plan:
     def majority(self) -> list[Section]:
         """A section that says that recovery may not be needed; empty unless a majority of voters has sound copies."""
         voter_ids = startable_majority(self.survivors.comparison)
-        if not voter_ids:
+        if not voter_ids or self.survivors.known_losses:
             return []
         advice = (
             "these voters are most of them, their logs are whole, and one of them has every record that is known: if"
@@ -260,7 +261,7 @@ class _Plan:
             ),
             Section(
                 "lost",
-                f"Records of the copies that the new log lacks: {len(lacking) or 'none'}",
+                f"Records of the copies that the new log lacks: {_number(len(lacking))}",
                 Rows(_RECORDS, lacking),
             ),
             Section("voters", "Voters", {"kraftVersion": self.kraft_version, "voters": voters(self._loaded)}),
@@ -288,7 +289,7 @@ class _Plan:
             which = "that can be read" if self.survivors.unread else "given"
             alone = f"it is the only copy {which}; brokers have one, too, and so may old backups"
             why = "; ".join(filter(None, (alone, self._repaired())))
-        why = "; ".join([why, *self.survivors.superseded])
+        why = "; ".join([why, *self.survivors.known_losses])
         if self.survivors.contradictions:
             why = (
                 "not decided: of these copies it has the highest epoch, or is the longest, but they have two histories"
@@ -341,12 +342,24 @@ class _Plan:
         """The instructions for starting with this voter. If it is a broker, too, it keeps its directory id."""
         brokers = frozenset(self._loaded.image[BROKERS.name])
         survivors = self.survivors
-        steps = RecoverySteps(survivors.of_cluster, survivors.reference, brokers, self.kraft_version, voter, place)
+        steps = RecoverySteps(
+            copies=survivors.of_cluster,
+            kept=survivors.reference,
+            cluster_id=survivors.cluster_id,
+            broker_ids=brokers,
+            kraft_version=self.kraft_version,
+            voter=voter,
+            directory=place,
+        )
         own = steps.own_copy
         if voter is None or voter.directory_id is not None:
             return steps
         kept_id = None if own is None or own.directory_id is None else Uuid.parse(own.directory_id)
         return steps._replace(voter=voter._replace(directory_id=kept_id or new_directory_id()))
+
+
+def _number(lacking: int) -> str:
+    return f"{_MOST} or more" if lacking >= _MOST else str(lacking or "none")
 
 
 def _not_read(copy: UnreadCopy) -> Row:

@@ -333,6 +333,7 @@ def test_what_is_damaged_in_one_copy_comes_from_another(seed: int, tmp_path: Pat
         copy = tmp_path / str(number) / METADATA_DIRECTORY
         copy.mkdir(parents=True)
         (copy / os.path.basename(name)).write_bytes(damaged(whole, bad)[: batches[end].end])
+        (copy.parent / "meta.properties").write_text("cluster.id=one\n")
     held = [any(at <= end and at not in bad for bad, end in zip(lost, ends, strict=True)) for at in range(len(batches))]
     usable = held.index(False)
     plan = recover(
@@ -391,7 +392,7 @@ def test_a_controller_that_is_a_broker_too_keeps_its_partitions_and_the_id_of_it
         (["--to", "new"], UsageError, "--to and --voters belong together"),
         (["--voters", "1@a:1"], UsageError, "--to and --voters belong together"),
         (["--as-of", "3"], UsageError, "begins with the newest records"),
-        (["--to", "new", "--voters", "a:1"], UsageError, "the id of a node is missing"),
+        (["--to", "new", "--voters", "a:1"], UsageError, "before the @ must be the id of a node"),
         (["--to", "new", "--voters", "1@a"], UsageError, "the port is missing"),
         (["--to", "new", "--voters", "1@a:1,1@b:1"], UsageError, "names a node twice"),
         (["--to", "new", "--voters", "1@a:1:xyz"], UsageError, "xyz is not the id of a directory"),
@@ -420,6 +421,13 @@ def test_a_copy_without_a_record_is_no_beginning(tmp_path: Path) -> None:
     builders.write_log(tmp_path / "empty")
     with pytest.raises(DataError, match="none of the copies has a record"):
         recover(str(tmp_path / "empty"))
+
+
+@pytest.mark.parametrize("directory", ["AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ"])
+def test_ids_that_kafka_reserves_are_no_directory(directory: str) -> None:
+    with pytest.raises(UsageError, match="reserves"):
+        parse_voter(f"1@c:9093:{directory}")
+    assert parse_voter("2147483647@c:9093").id == 2147483647
 
 
 def test_a_voter_may_name_its_directory() -> None:
@@ -452,6 +460,18 @@ def test_a_copy_that_is_one_file_is_never_written_into(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="is inside a copy"):
         recover(str(log), "--to", str(copy / "new"), "--voters", "1@c:1")
     assert not (copy / "new").exists()
+
+
+def test_no_directory_without_a_cluster_id_is_written(tmp_path: Path) -> None:
+    copy = builders.copy_of(BROKER, tmp_path).parent
+    (copy / "meta.properties").unlink()
+    assert recover(str(copy))["keep"]["clusterId"] is None
+    with pytest.raises(DataError, match="none of the copies has the id of its cluster"):
+        recover(str(copy), "--to", str(tmp_path / "new"), "--voters", "1@c:1")
+    assert not (tmp_path / "new").exists()
+    other = recover(str(copy), str(BEHIND), "--to", str(tmp_path / "new"), "--voters", "1@c:1")
+    assert other["written"]["clusterId"] == meta_properties(tmp_path / "new")["cluster.id"]
+    assert f"--cluster-id {other['written']['clusterId']}" in steps(other)
 
 
 def test_a_later_epoch_that_cannot_be_read_is_an_exit_code(tmp_path: Path) -> None:

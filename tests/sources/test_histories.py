@@ -149,7 +149,31 @@ def test_records_that_a_later_epoch_replaced_are_pointed_out(tmp_path: Path) -> 
     flip(inner / builders.LOG, len(b"".join(log((1, 90)))) + 30)
     now = found(broken, node(tmp_path, 2, log((1, 95)), stated=1))
     assert now.reference.node_id == 2
-    assert "knows of epoch 2 from offset 90 on" in now.superseded[0]
+    assert "knows of epoch 2 from offset 90 on" in now.known_losses[0]
+
+
+def test_an_epoch_that_begins_after_the_end_of_the_log_is_missing(tmp_path: Path) -> None:
+    """A whole last segment is gone, at the border of a batch: only the file beside it knows."""
+    directories = [node(tmp_path, number, log((1, 60)), stated=2) for number in (1, 2)]
+    write_epochs(directories[0] / METADATA_DIRECTORY, (1, 0), (2, 64))
+    now = found(*directories)
+    assert "says that epoch 2 begins at 64" in str(now.copies[0].damage[0])
+    assert now.known_losses
+    assert not startable_majority(now.comparison)
+
+
+def test_an_epoch_that_begins_at_the_end_of_the_log_is_normal(tmp_path: Path) -> None:
+    directory = node(tmp_path, 1, log((1, 60)), stated=2)
+    write_epochs(directory / METADATA_DIRECTORY, (1, 0), (2, 60))
+    assert found(directory).copies[0].damage == []
+
+
+def test_the_name_of_a_damaged_snapshot_says_what_was_committed(tmp_path: Path) -> None:
+    fetched = node(tmp_path, 1, [], state_of(100, 1), stated=1)
+    flip(fetched / METADATA_DIRECTORY / f"{100:020d}-{1:010d}.checkpoint", 300)
+    now = found(fetched, *(node(tmp_path, number, log((1, 60)), stated=1) for number in (2, 3)))
+    assert now.log.end == 60
+    assert "records up to offset 99 had been committed" in now.known_losses[0]
 
 
 # --- two histories ---------------------------------------------------------------------------------------------------
@@ -191,6 +215,17 @@ def test_what_most_voters_had_before_they_knew_a_later_epoch_can_be(tmp_path: Pa
     assert not now.contradictions
 
 
+def test_what_voters_know_who_say_no_epoch_proves_nothing(tmp_path: Path) -> None:
+    majority = [node(tmp_path, number, log((1, 5), (2, 20))) for number in (1, 2)]
+    assert not found(*majority, node(tmp_path, 3, log((1, 5), (2, 12), (4, 15)), stated=4)).contradictions
+
+
+def test_two_logs_that_the_newest_does_not_reach(tmp_path: Path) -> None:
+    newest = node(tmp_path, 1, log((1, 120)), state_of(100, 1), start=100, stated=1)
+    mine, theirs = node(tmp_path, 2, log((1, 60))), node(tmp_path, 3, log((1, 60), name="x"))
+    assert "an epoch has one leader" in refused(newest, mine, theirs)
+
+
 def test_controllers_that_were_formatted_again(tmp_path: Path) -> None:
     formatted = [node(tmp_path, number, log((3, 20), name="x")) for number in (1, 2)]
     left = node(tmp_path, 3, log((1, 5), (2, 500)))
@@ -212,6 +247,30 @@ def test_as_many_copies_of_one_cluster_as_of_another(tmp_path: Path) -> None:
 
 
 # --- one history, although it looks strange --------------------------------------------------------------------------
+
+
+def test_one_cluster_id_is_enough_where_all_else_has_changed(tmp_path: Path) -> None:
+    lagged = node(tmp_path, 1, log((1, 10)), stated=1)
+    now = found(lagged, *(node(tmp_path, n, log((2, 120), name="z"), state_of(100, 2, "z"), start=100) for n in (2, 3)))
+    assert not now.contradictions
+
+
+def test_a_copy_whose_ids_cannot_be_read(tmp_path: Path) -> None:
+    without_base = node(tmp_path, 2, log((1, 80)), start=50)
+    now = found(anonymous(node(tmp_path, 1, log((1, 120)), state_of(100, 1), start=100)), without_base)
+    assert not now.contradictions
+
+
+def test_older_copies_of_most_voters_and_a_log_that_goes_on_to_the_snapshot(tmp_path: Path) -> None:
+    old = [node(tmp_path, number, log((1, 60)), stated=1) for number in (1, 3)]
+    assert not found(*old, node(tmp_path, 10, log((1, 79)), state_of(80, 1), stated=1)).contradictions
+
+
+def test_a_snapshot_that_was_copied_after_quorum_state_and_that_another_log_confirms(tmp_path: Path) -> None:
+    parts = log((1, 40), (2, 100))
+    copied = node(tmp_path, 1, parts[:40], state_of(80, 2), stated=1)
+    assert found(copied).contradictions
+    assert not found(copied, node(tmp_path, 2, parts, stated=2)).contradictions
 
 
 def test_a_stale_leader_and_a_snapshot_of_what_replaced_its_records(tmp_path: Path) -> None:
@@ -281,6 +340,39 @@ def test_static_voters_are_known_although_the_log_no_longer_names_them(tmp_path:
         state: dict[str, Any] = {"leaderId": 1, "leaderEpoch": 1, "currentVoters": [{"voterId": n} for n in (1, 2, 3)]}
         (directory / METADATA_DIRECTORY / "quorum-state").write_text(json.dumps(state))
     assert startable_majority(found(*directories).comparison) == [1, 2, 3]
+
+
+def test_static_voters_are_those_of_quorum_state(tmp_path: Path) -> None:
+    """A voter was added to server.properties; no leader has been elected since."""
+    directory = node(tmp_path, 1, log((1, 60)))
+    state: dict[str, Any] = {
+        "leaderId": 1,
+        "leaderEpoch": 1,
+        "currentVoters": [{"voterId": n} for n in (1, 2, 3, 4, 5)],
+    }
+    (directory / METADATA_DIRECTORY / "quorum-state").write_text(json.dumps(state))
+    now = found(directory, node(tmp_path, 2, log((1, 60))))
+    assert sorted(now.reference.voters) == [1, 2, 3, 4, 5]
+    assert startable_majority(now.comparison) == []
+
+
+def test_older_copies_of_voters_who_had_elected_another_leader(tmp_path: Path) -> None:
+    voters = [node(tmp_path, number, log((1, 60)), stated=1) for number in (1, 2)]
+    broker = node(tmp_path, 10, log((1, 60)))
+    assert startable_majority(found(*voters, broker).comparison) == [1, 2]
+    (broker / METADATA_DIRECTORY / "quorum-state").write_text(json.dumps({"leaderId": 3, "leaderEpoch": 9}))
+    assert startable_majority(found(*voters, broker).comparison) == []
+
+
+def test_voters_that_a_gap_may_hide_prove_nothing(tmp_path: Path) -> None:
+    named = [{"voterId": number, "voterDirectoryId": uuid(500 + number)} for number in (1, 2, 3)]
+    parts = [control_batch([control(6, voters=named)], 0, 1), *log((1, 60))[1:]]
+    ids = {number: {"directory.id": str(uuid(500 + number))} for number in (1, 2)}
+    whole = [node(tmp_path, number, parts, meta=ids[number]) for number in (1, 2)]
+    assert found(*whole).comparison.committed == 60
+    broken = node(tmp_path, 1, parts[:20], meta=ids[1], name="broken")
+    write_log(broken / METADATA_DIRECTORY, *parts[40:], base_offset=40)
+    assert found(broken, node(tmp_path, 2, parts[:50], meta=ids[2], name="behind")).comparison.committed == 0
 
 
 def test_two_nodes_with_one_directory_id(tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ def reason(verdict: CopyVerdict, reference: Copy) -> str | None:
     if verdict.difference is not None:
         return verdict.difference.text
     if verdict.state == NOT_COMPARED:
-        return f"neither an offset of the log nor a snapshot that {reference.path} has, too"
+        return f"has no offset of the log in common with {reference.path}, so that only the cluster's id can tell"
     if verdict.divergence is None or verdict.peer is None:
         return None
     offset, mine, theirs, why = verdict.divergence
@@ -229,6 +229,7 @@ def which_to_keep(comparison: CopyComparison, states: Sequence[str], repair: str
         if state == SAME and not copy.damage and (copy.log_end == copy.end or reference.log_end is None)
     ]
     parted = [copy.path for copy, state in zip(copies, states, strict=True) if state == DIVERGED]
+    apart = [copy.path for copy, state in zip(copies, states, strict=True) if state == NOT_COMPARED]
     foreign = [copy for copy, state in zip(copies, states, strict=True) if state == OTHER_CLUSTER]
     others = [copy for copy in copies if copy is not reference and copy not in foreign]
     why = "no other copy reaches that epoch"
@@ -236,6 +237,8 @@ def which_to_keep(comparison: CopyComparison, states: Sequence[str], repair: str
         why = "no other copy is of its cluster"
     elif any(copy.last_epoch == reference.last_epoch for copy in others):
         why = "no copy of that epoch is longer"
+    if any(copy.damage for copy in others):
+        why += ", as far as they can be read"
     sentences = [
         f"keep {reference.path}: its last record has epoch {reference.last_epoch}, and {why} (it ends at offset"
         f" {reference.end})"
@@ -253,6 +256,9 @@ def which_to_keep(comparison: CopyComparison, states: Sequence[str], repair: str
             f"{_listed(parted)} {'has' if len(parted) == 1 else 'have'} something else: look at what it is before you"
             " delete it"
         )
+    if apart:
+        verb = "has" if len(apart) == 1 else "have"
+        sentences.append(f"{_listed(apart)} {verb} no offset in common with it: compare their topics")
     if foreign:
         are = "is" if len(foreign) == 1 else "are"
         sentences.append(f"{_listed([copy.path for copy in foreign])} {are} of another cluster, and left out")
@@ -289,6 +295,8 @@ def _shared_by_majority(verdicts: Sequence[CopyVerdict]) -> int:
     """
     reference = verdicts[0].copy
     reached = _reached_by_voter(verdicts, reference)
+    if len(reference.runs) > 1 and any(directory is not None for directory in reference.voters.values()):
+        return 0  # other voters may have been named in the gap
     majority = _majority(reference)
     shared = sorted(reached.values(), reverse=True)[majority - 1] if len(reached) >= majority else 0
     latest = latest_epoch(verdict.copy for verdict in verdicts)
@@ -305,6 +313,10 @@ def startable_majority(comparison: CopyComparison) -> list[int]:
     reference = comparison.reference
     whole = _whole_logs(comparison)
     members = [verdict.copy for verdict in comparison.verdicts if verdict.state != OTHER_CLUSTER]
+    voters = [verdict.copy for verdict in whole if _voter(verdict.copy, reference) is not None]
+    stated = max((copy.stated_epoch or -1 for copy in voters), default=-1)
+    if any(copy.knows_leader and (copy.stated_epoch or -1) > stated for copy in members):
+        return []  # whoever elected that leader knew its epoch: these are older copies
     others = {copy.node_id for copy in members if all(copy is not verdict.copy for verdict in whole)}
     reached = _reached_by_voter([verdict for verdict in whole if verdict.copy.node_id not in others], reference)
     has_all = max(reached.values(), default=-1) >= (reference.end or 0)

@@ -15,11 +15,14 @@ from typing import NamedTuple
 
 from kshell.protocol.primitives import Uuid
 from kshell.sources.copies.agreement import (
+    NOT_COMPARED,
     OTHER_CLUSTER,
     CopyComparison,
     CopyVerdict,
+    contradiction,
     latest_epoch,
     majority_without,
+    rank,
     snapshot_differences,
 )
 from kshell.sources.copies.ids import cluster_specific_ids
@@ -67,6 +70,7 @@ class _Histories:
             if why is not None:
                 yield Contradiction(verdict.copy, why)
         yield from self._of_two_snapshots()
+        yield from self._of_unrelated_logs()
         for place, verdict in self._members.items():
             why = self._of_snapshot_ahead(place, verdict.copy)
             if why is not None:
@@ -131,7 +135,7 @@ class _Histories:
             member.copy.node_id
             for index, member in self._members.items()
             if index == place or (self._pairs.of(place, index).to or 0) > reach
-            if member.copy.stated_epoch is None or member.copy.stated_epoch <= copy.last_epoch
+            if member.copy.stated_epoch is not None and member.copy.stated_epoch <= copy.last_epoch
         }
         voters = [voter for voter in copy.voters if voter in nodes]
         return sorted(voters) if len(voters) > len(copy.voters) // 2 else []
@@ -154,6 +158,17 @@ class _Histories:
                     committed = "each says that its last record was committed, and an epoch never falls"
                     yield Contradiction(theirs, f"snapshots {names} are not of one log: {committed}")
 
+    def _of_unrelated_logs(self) -> Iterator[Contradiction]:
+        """Two logs that have no offset in common with the reference, and that no election makes differ."""
+        apart = [place for place, verdict in self._members.items() if verdict.state == NOT_COMPARED]
+        for places in combinations(sorted(apart, key=lambda place: rank(self._copies[place])), 2):
+            behind, ahead = (self._copies[place] for place in places)
+            parting = self._pairs.of(*places).parting
+            why = None if parting is None else contradiction(behind, ahead, parting.offset)
+            if parting is not None and why is not None:
+                differ = f"{behind.path} and {ahead.path} differ from offset {parting.offset} on"
+                yield Contradiction(behind, f"{differ}, and no election explains it: {why}")
+
     def _unrelated(self, place: int, verdict: CopyVerdict) -> str | None:
         """A copy without a batch in common with the others, of which nothing else shows that it is of their history."""
         copy, reference = verdict.copy, self._comparison.reference
@@ -161,8 +176,8 @@ class _Histories:
             return None
         ids, others = self._ids(place), self._ids(self._place_of(reference))
         has_one_id = reference.cluster_id is not None and copy.cluster_id == reference.cluster_id
-        if not ids.isdisjoint(others) or (has_one_id and not (ids and others)) or not (ids or others):
-            return None
+        if has_one_id or not ids or not others or not ids.isdisjoint(others):
+            return None  # empty: not known
         return (
             f"{copy.path} and {reference.path} have no batch in common, and no id of a topic, a node or a directory:"
             " nothing shows that they are of one cluster"
@@ -174,6 +189,8 @@ class _Histories:
         if newest is None or copy.log_end is None or (newest.end_offset or 0) <= copy.log_end:
             return None
         name = f"snapshot {snapshot_id(newest)} of {copy.path}, which ends after its log,"
+        if self._is_confirmed(place, newest):
+            return None
         if copy.stated_epoch is not None and newest.epoch is not None and 0 <= copy.stated_epoch < newest.epoch:
             return f"{name} has epoch {newest.epoch}, and quorum-state knows epochs up to {copy.stated_epoch}"
         before = _ids_without(copy, newest)
@@ -182,6 +199,15 @@ class _Histories:
         if before and (ids := _ids_of(copy, newest)) and ids.isdisjoint(known):
             return f"{name} has no id of a topic, a node or a directory that the log has"
         return None
+
+    def _is_confirmed(self, place: int, file: SnapshotFile) -> bool:
+        """Whether the log of another copy has the last record of a snapshot, with its epoch and time."""
+        last = (file.end_offset or 0) - 1
+        return any(
+            peer != place and (verdict.copy.start or 0) <= last < (verdict.copy.log_end or 0)
+            for peer, verdict in self._members.items()
+            if verdict.copy.epoch_at(last) == file.epoch and file.path not in verdict.copy.refuted
+        )
 
     def _place_of(self, copy: Copy) -> int:
         return next(place for place, other in enumerate(self._copies) if other is copy)
@@ -211,8 +237,8 @@ def _of_majority(comparison: CopyComparison) -> str | None:
     if newest is None or (newest.end_offset or 0) <= (reference.log_end or 0):
         return None
     majority, end = majority_without(comparison)
-    if not majority or end >= (newest.end_offset or 0):
-        return None
+    if not majority or end >= (newest.end_offset or 0) or (reference.log_end or 0) > end:
+        return None  # the log beside the snapshot goes on where theirs end
     committed = f"says that records up to offset {(newest.end_offset or 0) - 1} were committed"
     return (
         f"snapshot {snapshot_id(newest)} of {reference.path} {committed}, and the logs of most voters"

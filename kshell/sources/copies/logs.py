@@ -21,7 +21,7 @@ from kshell.protocol.verify import Torn
 from kshell.sources.directory.files import Listing, SnapshotFile, is_remote, local_path, open_read
 from kshell.sources.directory.log import Progress
 from kshell.sources.directory.records import BatchWalk
-from kshell.sources.directory.sidecar_files import leader_epochs, meta_properties, node_id, quorum_state
+from kshell.sources.directory.sidecar_files import EPOCHS, leader_epochs, meta_properties, node_id, quorum_state
 from kshell.sources.directory.snapshot import DISAGREE, SnapshotReader, disagreement, ends_inside
 from kshell.sources.directory.source import DirectorySource, missing_end
 
@@ -42,9 +42,9 @@ class Copy:
     ``start``, ``log_end``: the offsets of the log's first record and after its last; ``None`` if it has no record.
     ``epochs``: (epoch, its first offset) in log order; missing offsets count to the epoch before them.
     ``runs``: (first, end) of the offset ranges without a gap, ``end`` exclusive.
-    ``voters``: node id -> directory id, from the last control record that lists voters, else (of a static quorum, whose
-    log may begin after that record) from ``quorum-state``. ``snapshots``: the complete ones, which the constructor
-    verifies. It raises SourceError if nothing can be read.
+    ``voters``: node id -> directory id, of a static quorum from ``quorum-state``, else from the last control record
+    that lists voters (a later one may be in a gap). ``snapshots``: the complete ones, which the constructor verifies.
+    It raises SourceError if nothing can be read.
     """
 
     def __init__(self, path: str, listing: Listing | None = None) -> None:
@@ -59,8 +59,12 @@ class Copy:
         self.directory_id = _checked_id(meta, path, self.notes)
         self.stated_epoch: int | None = state.get("leaderEpoch")
         """``leaderEpoch`` of ``quorum-state``, which may be later than the epoch of the last record."""
+        self.knows_leader = (state.get("leaderId") or 0) >= 0 and "leaderId" in state
+        """Whether ``quorum-state`` names a leader that was elected in that epoch."""
         self.last_known = next(reversed(leader_epochs(listing, self.notes)), None)
         """(epoch, its first offset) of the last line of ``leader-epoch-checkpoint``; ``None`` if there is no line."""
+        self.named_end = max((file.end_offset or 0 for file in listing.snapshots), default=0)
+        """Where the snapshots end by their names, damaged ones too: what was before had been committed."""
         self._static_voters = dict.fromkeys(voter["voterId"] for voter in state.get("currentVoters", ()))
         self.size = sum(segment.size for segment in listing.segments)
         self.start: int | None = None
@@ -154,21 +158,26 @@ class Copy:
             self.damage.append(DataError(f"{file.path}: {self.refuted[file.path].text}: {DISAGREE}"))
             del self._voters_of[file.path]
         newest = self.newest
-        if not log_names_voters or (newest is not None and (newest.end_offset or 0) > (self.log_end or 0)):
+        if self._static_voters:
+            self.voters = dict(self._static_voters)
+        elif not log_names_voters or (newest is not None and (newest.end_offset or 0) > (self.log_end or 0)):
             named = (voters for voters in reversed(self._voters_of.values()) if voters)
-            self.voters = next(named, self.voters if log_names_voters else self._static_voters)
+            self.voters = next(named, self.voters if log_names_voters else {})
         self.torn = walk.torn
         if not walk.damage:
             self._note_missing(walk.listing)
 
     def _note_missing(self, listing: Listing) -> None:
-        """Add damage if the log ends before the newest snapshot, or begins after it."""
-        newest = self.newest
-        reason = missing_end(self.source, listing, self.log_end, newest)
+        """Add damage if the log ends before the newest snapshot or the last epoch, or begins after the snapshot."""
+        reason = missing_end(self.source, listing, self.log_end, self.newest)
         if reason is not None:
             self.damage.append(IncompleteLogError(f"{listing.segments[-1].path}: {reason}"))
         if listing.directory is None or not listing.segments:
             return
+        if reason is None and self.last_known is not None and self.last_known[1] > (self.end or 0):
+            epoch, start = self.last_known
+            ends = f"the log ends at offset {self.end or 0}, and {EPOCHS} says that epoch {epoch} begins at {start}"
+            self.damage.append(IncompleteLogError(f"{listing.segments[-1].path}: {ends}: records are missing"))
         first, base = listing.segments[0].path, listing.segments[0].base_offset or 0
         # A running server has written a snapshot since this copy's were read, and deleted the log before it.
         newer = [file for file in listing.snapshots if file.path not in self._read_snapshots]

@@ -38,6 +38,9 @@ from kshell.sources.directory.sidecar_files import STATE
 from kshell.sources.directory.writer import MetadataWriter
 
 _VOTERS = next(kind for kind in CONTROL_TYPES.values() if kind.schema is KRAFT_VOTERS)
+_RESERVED_IDS = 100
+"""Ids below that number are reserved by Kafka (``org.apache.kafka.common.Uuid``)."""
+_LARGEST_ID = (1 << 31) - 1
 _HINT = "--voters 3000@controller-1:9093, with the id and the address of the controller that is to start"
 
 
@@ -71,11 +74,13 @@ def parse_voter(text: str) -> Voter:
             rest, directory_id = head, Uuid.parse(last)
         except ValueError:
             raise UsageError(f"{text}: {last} is not the id of a directory", hint=_HINT) from None
-    if not mark or not (node.isascii() and node.isdigit() and len(node) < 10):
-        raise UsageError(f"{text}: the id of a node is missing before the @", hint=_HINT)
+    if not mark or not (node.isascii() and node.isdigit() and len(node) <= 10 and int(node) <= _LARGEST_ID):
+        raise UsageError(f"{text}: before the @ must be the id of a node, 0 to {_LARGEST_ID}", hint=_HINT)
     (address, *more) = addresses(rest)
     if more:
         raise UsageError(f"{text}: more than one address", hint=_HINT)
+    if directory_id is not None and int.from_bytes(directory_id, "big") < _RESERVED_IDS:
+        raise UsageError(f"{text}: {last} is one of the ids that Kafka reserves", hint=_HINT)
     return Voter(int(node), address, directory_id)
 
 
@@ -83,7 +88,7 @@ def new_directory_id() -> Uuid:
     """Make a random directory id as Kafka does: no reserved one, and none whose text begins with a dash."""
     while True:
         directory_id = Uuid(uuids.uuid4().bytes)
-        if not str(directory_id).startswith("-") and int.from_bytes(directory_id, "big") > 100:
+        if not str(directory_id).startswith("-") and int.from_bytes(directory_id, "big") >= _RESERVED_IDS:
             return directory_id
 
 
@@ -108,7 +113,19 @@ class Survivors(NamedTuple):
         return cluster_of(self.of_cluster)
 
     @property
-    def superseded(self) -> list[str]:
+    def known_losses(self) -> list[str]:
+        """Sentences on records that there were, by the files beside damaged logs, and that no copy has any more."""
+        named = max(self.of_cluster, key=lambda copy: copy.named_end)
+        snapshot = (
+            f"a snapshot of {named.path} is damaged, and its name says that records up to offset {named.named_end - 1}"
+            " had been committed"
+        )
+        return [
+            *([snapshot] if named.named_end > self.log.end else []),
+            *self._superseded(),
+        ]
+
+    def _superseded(self) -> list[str]:
         """Sentences on damaged copies that knew of a later epoch than the reference has records of."""
         return [
             f"leader-epoch-checkpoint of {copy.path}, which is damaged, knows of epoch {copy.last_known[0]} from offset"
@@ -167,9 +184,14 @@ def write(
         The offset after the last record that was written.
 
     Raises:
-        DataError: a snapshot has changed since the copies were compared.
+        DataError: a snapshot has changed since the copies were compared, or no copy knows the cluster's id.
         OSError: what the operating system refuses.
     """
+    if survivors.cluster_id is None:
+        raise DataError(
+            "recover: none of the copies has the id of its cluster, without which no server starts",
+            hint="put meta.properties of any node of the cluster beside one of the copies",
+        )
     reference = survivors.reference
     writer = MetadataWriter(place)
     for file in survivors.log.snapshots:
@@ -182,7 +204,7 @@ def write(
     writer.properties(
         {
             "version": "1",
-            "cluster.id": survivors.cluster_id or "",
+            "cluster.id": survivors.cluster_id,
             "node.id": str(voter.id),
             "directory.id": str(voter.directory_id),
         }
