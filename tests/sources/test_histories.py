@@ -168,6 +168,17 @@ def test_an_epoch_that_begins_at_the_end_of_the_log_is_normal(tmp_path: Path) ->
     assert found(directory).copies[0].damage == []
 
 
+def test_a_torn_log_whose_node_knew_a_later_epoch(tmp_path: Path) -> None:
+    """Its last segment is all zeros, as after a power failure."""
+    directories = [node(tmp_path, number, log((1, 60)), stated=1) for number in (1, 2, 3)]
+    inner = directories[2] / METADATA_DIRECTORY
+    (inner / f"{60:020d}.log").write_bytes(bytes(4096))
+    write_epochs(inner, (1, 0), (5, 60))
+    now = found(*directories)
+    assert "knows of epoch 5 from offset 60 on" in now.known_losses[0]
+    assert not found(*directories[:2]).known_losses
+
+
 def test_the_name_of_a_damaged_snapshot_says_what_was_committed(tmp_path: Path) -> None:
     fetched = node(tmp_path, 1, [], state_of(100, 1), stated=1)
     flip(fetched / METADATA_DIRECTORY / f"{100:020d}-{1:010d}.checkpoint", 300)

@@ -126,13 +126,14 @@ class Survivors(NamedTuple):
         ]
 
     def _superseded(self) -> list[str]:
-        """Sentences on damaged copies that knew of a later epoch than the reference has records of."""
+        """Sentences on damaged or torn copies that knew of a later epoch than the reference has records of."""
+        unread = [copy for copy in self.of_cluster if copy.damage or copy.torn is not None]
+        known = [(copy.path, *copy.last_known) for copy in unread if copy.last_known is not None]
         return [
-            f"leader-epoch-checkpoint of {copy.path}, which is damaged, knows of epoch {copy.last_known[0]} from offset"
-            f" {copy.last_known[1]} on: if it had records of that epoch, they replaced what {self.reference.path} has"
-            " from there on"
-            for copy in self.of_cluster
-            if copy.damage and copy.last_known is not None and copy.last_known[0] > self.reference.last_epoch
+            f"leader-epoch-checkpoint of {path}, whose log cannot be read to its end, knows of epoch {epoch} from"
+            f" offset {start} on: if it had records of that epoch, they replaced what {self.reference.path} has there"
+            for path, epoch, start in known
+            if epoch > self.reference.last_epoch
         ]
 
     @property
