@@ -33,7 +33,7 @@ FIELDS = (CLUSTER, Field("resourceName", "string", "the resource's name"), Field
 QUERY = "SELECT clusterId, resourceName, count(*) AS keys FROM {configs} GROUP BY resourceName, clusterId"
 
 GOLD = GoldTable(
-    "config_keys", "how many configs a resource has ever had", FIELDS, ("configs",), QUERY,
+    "config_keys", "how many configs a resource has ever had", FIELDS, QUERY,
     expect=key("clusterId", "resourceName"),
 )
 '''
