@@ -52,41 +52,45 @@ def contradictions(comparison: CopyComparison, pairs: Pairs) -> list[Contradicti
 
 
 class _Histories:
-    """Looks for contradictions; a ``place`` is the index of a copy and of its verdict."""
+    """Looks for contradictions; an ``index`` is that of a copy and of its verdict."""
 
     def __init__(self, comparison: CopyComparison, pairs: Pairs) -> None:
         self._comparison = comparison
         self._pairs = pairs
         self._copies = [verdict.copy for verdict in comparison.verdicts]
         verdicts = enumerate(comparison.verdicts)
-        self._members = {place: verdict for place, verdict in verdicts if verdict.state != OTHER_CLUSTER}
+        self._members = {index: verdict for index, verdict in verdicts if verdict.state != OTHER_CLUSTER}
         self._latest = latest_epoch(verdict.copy for verdict in self._members.values())
         self._known_ids: dict[int, frozenset[Uuid]] = {}
 
     def contradictions(self) -> Iterator[Contradiction]:
-        yield from self._of_cluster_ids()
-        for place, verdict in self._members.items():
-            why = self._of_logs(place, verdict) or self._of_other_snapshots(verdict) or self._unrelated(place, verdict)
+        yield from self._wrong_cluster_ids()
+        for index, verdict in self._members.items():
+            why = (
+                self._log_conflict(index, verdict)
+                or self._snapshot_conflict(verdict)
+                or self._unrelated(index, verdict)
+            )
             if why is not None:
                 yield Contradiction(verdict.copy, why)
-        yield from self._of_two_snapshots()
-        yield from self._of_unrelated_logs()
-        for place, verdict in self._members.items():
-            why = self._of_snapshot_ahead(place, verdict.copy)
+        yield from self._falling_epochs()
+        yield from self._conflicts_apart()
+        for index, verdict in self._members.items():
+            why = self._snapshot_ahead(index, verdict.copy)
             if why is not None:
                 yield Contradiction(verdict.copy, why)
-        text = _of_majority(self._comparison)
+        text = _outvoted_snapshot(self._comparison)
         if text is not None:
             yield Contradiction(self._comparison.reference, text)
 
-    def _of_cluster_ids(self) -> Iterator[Contradiction]:
+    def _wrong_cluster_ids(self) -> Iterator[Contradiction]:
         """Cluster ids that cannot be right, or that leave open which cluster is meant."""
         reference = self._comparison.reference
         ids = [copy.cluster_id for copy in self._copies]
-        for place, copy in enumerate(self._copies):
-            if place in self._members:
+        for index, copy in enumerate(self._copies):
+            if index in self._members:
                 continue
-            twin = next((peer for peer in self._members if self._pairs.of(place, peer).since is not None), None)
+            twin = next((peer for peer in self._members if self._pairs.of(index, peer).since is not None), None)
             if twin is not None:
                 yield Contradiction(
                     copy,
@@ -100,7 +104,7 @@ class _Histories:
                     f" ({reference.path}): nothing says which of them is to be recovered",
                 )
 
-    def _of_logs(self, place: int, verdict: CopyVerdict) -> str | None:
+    def _log_conflict(self, index: int, verdict: CopyVerdict) -> str | None:
         """Two logs that differ, and no election explains it."""
         parted, copy, peer = verdict.divergence, verdict.copy, verdict.peer
         if parted is None or peer is None:
@@ -108,45 +112,45 @@ class _Histories:
         differ = f"{copy.path} and {peer.path} differ from offset {parted.offset} on, and no election explains it"
         if parted.contradiction is not None:
             return f"{differ}: {parted.contradiction}"
-        majority = self._majority_with(place, parted.offset)
+        majority = self._majority_with(index, parted.offset)
         if majority:
             return (
                 f"{differ}: most voters ({_listed(majority)}) have what {copy.path} has there, of epoch"
                 f" {copy.last_epoch}, and know of no later epoch. So it is committed, and every later leader has it"
             )
-        ids = self._ids(place)
-        if parted.offset == 0 and ids and ids.isdisjoint(self._ids(self._place_of(peer))):
+        ids = self._ids(index)
+        if parted.offset == 0 and ids and ids.isdisjoint(self._ids(self._index_of(peer))):
             return (
                 f"{copy.path} and {peer.path} differ from the first record on, and have no id of a topic, a node or a"
                 " directory in common: was a controller formatted again?"
             )
         return None
 
-    def _majority_with(self, place: int, offset: int) -> list[int]:
+    def _majority_with(self, index: int, offset: int) -> list[int]:
         """The voters that have the records of a copy's last epoch after an offset, if they are most of its voters.
 
         None of them knows a later epoch: a later leader may still replace records of an epoch before it that most
         voters have (figure 8 of the Raft paper).
         """
-        copy = self._copies[place]
+        copy = self._copies[index]
         since = next((first for epoch, first in reversed(copy.epochs) if epoch == copy.last_epoch), offset)
         reach = max(since, offset)
         nodes = {
             member.copy.node_id
-            for index, member in self._members.items()
-            if index == place or (self._pairs.of(place, index).to or 0) > reach
+            for peer, member in self._members.items()
+            if peer == index or (self._pairs.of(index, peer).to or 0) > reach
             if member.copy.stated_epoch is not None and member.copy.stated_epoch <= copy.last_epoch
         }
         voters = [voter for voter in copy.voters if voter in nodes]
         return sorted(voters) if len(voters) > len(copy.voters) // 2 else []
 
-    def _of_other_snapshots(self, verdict: CopyVerdict) -> str | None:
+    def _snapshot_conflict(self, verdict: CopyVerdict) -> str | None:
         """A snapshot of one copy that the log of another contradicts, and that node does not only lag behind."""
         peers = [member.copy for member in self._members.values() if member.copy is not verdict.copy]
         differences = snapshot_differences(verdict.copy, peers, self._latest)
         return next((found.text for found in differences if not found.is_explained), None)
 
-    def _of_two_snapshots(self) -> Iterator[Contradiction]:
+    def _falling_epochs(self) -> Iterator[Contradiction]:
         """Snapshots of which the one that ends earlier has the later epoch, or which end together and have two."""
         for mine, theirs in combinations([verdict.copy for verdict in self._members.values()], 2):
             for file, other in product(mine.snapshots, theirs.snapshots):
@@ -158,23 +162,23 @@ class _Histories:
                     committed = "each says that its last record was committed, and an epoch never falls"
                     yield Contradiction(theirs, f"snapshots {names} are not of one log: {committed}")
 
-    def _of_unrelated_logs(self) -> Iterator[Contradiction]:
+    def _conflicts_apart(self) -> Iterator[Contradiction]:
         """Two logs that have no offset in common with the reference, and that no election makes differ."""
-        apart = [place for place, verdict in self._members.items() if verdict.state == NOT_COMPARED]
-        for places in combinations(sorted(apart, key=lambda place: rank(self._copies[place])), 2):
-            behind, ahead = (self._copies[place] for place in places)
-            parting = self._pairs.of(*places).parting
+        apart = [index for index, verdict in self._members.items() if verdict.state == NOT_COMPARED]
+        for indexes in combinations(sorted(apart, key=lambda index: rank(self._copies[index])), 2):
+            behind, ahead = (self._copies[index] for index in indexes)
+            parting = self._pairs.of(*indexes).parting
             why = None if parting is None else contradiction(behind, ahead, parting.offset)
             if parting is not None and why is not None:
                 differ = f"{behind.path} and {ahead.path} differ from offset {parting.offset} on"
                 yield Contradiction(behind, f"{differ}, and no election explains it: {why}")
 
-    def _unrelated(self, place: int, verdict: CopyVerdict) -> str | None:
+    def _unrelated(self, index: int, verdict: CopyVerdict) -> str | None:
         """A copy without a batch in common with the others, of which nothing else shows that it is of their history."""
         copy, reference = verdict.copy, self._comparison.reference
         if copy is reference or not copy.end or verdict.since is not None or verdict.divergence is not None:
             return None
-        ids, others = self._ids(place), self._ids(self._place_of(reference))
+        ids, others = self._ids(index), self._ids(self._index_of(reference))
         has_one_id = reference.cluster_id is not None and copy.cluster_id == reference.cluster_id
         if has_one_id or not ids or not others or not ids.isdisjoint(others):
             return None  # empty: not known
@@ -183,39 +187,39 @@ class _Histories:
             " nothing shows that they are of one cluster"
         )
 
-    def _of_snapshot_ahead(self, place: int, copy: Copy) -> str | None:
+    def _snapshot_ahead(self, index: int, copy: Copy) -> str | None:
         """A snapshot that ends after its own copy's log: does anything else in the copy contradict it?"""
         newest = copy.newest
         if newest is None or copy.log_end is None or (newest.end_offset or 0) <= copy.log_end:
             return None
         name = f"snapshot {snapshot_id(newest)} of {copy.path}, which ends after its log,"
-        if self._is_confirmed(place, newest):
+        if self._is_confirmed(index, newest):
             return None
         if copy.stated_epoch is not None and newest.epoch is not None and 0 <= copy.stated_epoch < newest.epoch:
             return f"{name} has epoch {newest.epoch}, and quorum-state knows epochs up to {copy.stated_epoch}"
         before = _ids_without(copy, newest)
-        peers = [peer for peer in self._members if peer != place and self._pairs.of(place, peer).since is not None]
+        peers = [peer for peer in self._members if peer != index and self._pairs.of(index, peer).since is not None]
         known = before.union(*(self._ids(peer) for peer in peers))
         if before and (ids := _ids_of(copy, newest)) and ids.isdisjoint(known):
             return f"{name} has no id of a topic, a node or a directory that the log has"
         return None
 
-    def _is_confirmed(self, place: int, file: SnapshotFile) -> bool:
+    def _is_confirmed(self, index: int, file: SnapshotFile) -> bool:
         """Whether the log of another copy has the last record of a snapshot, with its epoch and time."""
         last = (file.end_offset or 0) - 1
         return any(
-            peer != place and (verdict.copy.start or 0) <= last < (verdict.copy.log_end or 0)
+            peer != index and (verdict.copy.start or 0) <= last < (verdict.copy.log_end or 0)
             for peer, verdict in self._members.items()
             if verdict.copy.epoch_at(last) == file.epoch and file.path not in verdict.copy.refuted
         )
 
-    def _place_of(self, copy: Copy) -> int:
-        return next(place for place, other in enumerate(self._copies) if other is copy)
+    def _index_of(self, copy: Copy) -> int:
+        return next(index for index, other in enumerate(self._copies) if other is copy)
 
-    def _ids(self, place: int) -> frozenset[Uuid]:
-        if place not in self._known_ids:
-            self._known_ids[place] = cluster_specific_ids(self._copies[place].source.listing())
-        return self._known_ids[place]
+    def _ids(self, index: int) -> frozenset[Uuid]:
+        if index not in self._known_ids:
+            self._known_ids[index] = cluster_specific_ids(self._copies[index].source.listing())
+        return self._known_ids[index]
 
 
 def _ids_without(copy: Copy, newest: SnapshotFile) -> frozenset[Uuid]:
@@ -230,7 +234,7 @@ def _ids_of(copy: Copy, newest: SnapshotFile) -> frozenset[Uuid]:
     return cluster_specific_ids(copy.source.listing()._replace(snapshots=(newest,), segments=()))
 
 
-def _of_majority(comparison: CopyComparison) -> str | None:
+def _outvoted_snapshot(comparison: CopyComparison) -> str | None:
     """A sentence if the newest records are in one snapshot alone, and whole logs of most voters end before it."""
     reference = comparison.reference
     newest = reference.newest

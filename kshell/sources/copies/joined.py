@@ -9,7 +9,7 @@ lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -58,12 +58,12 @@ class JoinedLog:
 
     def __init__(self, copies: Sequence[Copy], pairs: Pairs, comparison: CopyComparison) -> None:
         reference = comparison.reference
-        place = next(index for index, copy in enumerate(copies) if copy is reference)
+        own = next(index for index, copy in enumerate(copies) if copy is reference)
         self._reference = reference
         self._others = [
-            _Other(verdict.copy, _agrees_until(verdict, reference), pairs.of(index, place).to or 0)
+            _Other(verdict.copy, _agrees_until(verdict, reference), pairs.of(index, own).to or 0)
             for index, verdict in enumerate(comparison.verdicts)
-            if index != place
+            if index != own
         ]
         self._limits = _certain(reference, self._others)
         self._join(reference.snapshots)
@@ -221,16 +221,29 @@ def _certain(reference: Copy, others: Sequence[_Other]) -> list[tuple[Copy, int]
     for file in reference.snapshots:
         if file.epoch is not None:
             ends[file.epoch] = max(ends.get(file.epoch, 0), file.end_offset or 0)
-    limits, before = [other.same_to for other in others], None
-    while before != (before := list(limits)):  # what is certain of one copy may witness for the next
-        for place, (copy, until, _) in enumerate(others):
-            own = copy.epoch_ends()
-            common = (min(end, ends[epoch]) for epoch, end in own.items() if epoch in ends)
-            limits[place] = limit = min(max([limits[place], *common]), until)
-            for epoch, first in copy.epochs:
-                if first < limit:
-                    ends[epoch] = max(ends.get(epoch, 0), min(own[epoch], limit))
+    limits = [other.same_to for other in others]
+    grows = True
+    while grows:  # what is certain of one copy may witness for the next
+        before = list(limits)
+        for index, other in enumerate(others):
+            limits[index] = max(limits[index], _witnessed(other, ends))
+            _add_ends(other.copy, limits[index], ends)
+        grows = limits != before
     return [(other.copy, limit) for other, limit in zip(others, limits, strict=True)]
+
+
+def _witnessed(other: _Other, ends: Mapping[int, int]) -> int:
+    """The offset (exclusive) of the last record of an epoch that a copy has, too: up to there it has the same log."""
+    common = (min(end, ends[epoch]) for epoch, end in other.copy.epoch_ends().items() if epoch in ends)
+    return min(max(common, default=0), other.until)
+
+
+def _add_ends(copy: Copy, limit: int, ends: dict[int, int]) -> None:
+    """Add where the epochs of a copy's records end, as far as these are certain (below ``limit``)."""
+    for epoch, end in copy.epoch_ends().items():
+        first = next(first for line, first in copy.epochs if line == epoch)
+        if first < limit:
+            ends[epoch] = max(ends.get(epoch, 0), min(end, limit))
 
 
 def _without(start: int, end: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -322,12 +322,12 @@ def open_copies(paths: Sequence[str], least: int = 1) -> OpenedCopies:
 
 def twins(copies: Sequence[Copy]) -> Iterator[str]:
     """Yield a sentence for each copy that was given twice, perhaps by two paths, or that is another one's clone."""
-    for place, copy in enumerate(copies):
+    for index, copy in enumerate(copies):
         real = os.path.realpath(copy.source.path)
-        twin = next((earlier for earlier in copies[:place] if os.path.realpath(earlier.source.path) == real), None)
+        twin = next((earlier for earlier in copies[:index] if os.path.realpath(earlier.source.path) == real), None)
         if twin is not None:
             yield f"{twin.path} and {copy.path} are the same files"
-        clone = next((earlier for earlier in copies[:place] if _is_clone(copy, earlier)), None)
+        clone = next((earlier for earlier in copies[:index] if _is_clone(copy, earlier)), None)
         if clone is not None:
             yield (
                 f"{clone.path} and {copy.path} are of nodes {clone.node_id} and {copy.node_id}, and have one"
@@ -388,9 +388,9 @@ def read_together(copies: Sequence[Copy], progress: Progress | None = None) -> P
         if groups is together:
             last, current = current, [next(reader, None) for reader in readers]
             continue
-        for place, group in enumerate(groups):
+        for index, group in enumerate(groups):
             if group >= 0:
-                last[place], current[place] = current[place], next(readers[place], None)
+                last[index], current[index] = current[index], next(readers[index], None)
     _close(pairs, groups, last)
     return pairs
 
@@ -406,20 +406,20 @@ def _groups(current: list[Batch | None]) -> list[int]:
     at = min(batch.base_offset for batch in current if batch is not None)
     groups: list[int] = []
     end = at
-    for place, batch in enumerate(current):
+    for index, batch in enumerate(current):
         if batch is None or batch.base_offset != at:
             groups.append(_ABSENT)
             continue
         end = max(end, batch.last_offset)
         groups.append(
             next(
-                (earlier for earlier in range(place) if groups[earlier] == earlier and _same(batch, current[earlier])),
-                place,
+                (earlier for earlier in range(index) if groups[earlier] == earlier and _same(batch, current[earlier])),
+                index,
             )
         )
-    for place, batch in enumerate(current):
+    for index, batch in enumerate(current):
         if batch is not None and at < batch.base_offset <= end:
-            groups[place] = _INSIDE
+            groups[index] = _INSIDE
     return groups
 
 
@@ -465,15 +465,15 @@ def _shares(copies: Sequence[Copy], progress: Progress | None) -> Iterator[Progr
     total = sum(copy.size for copy in copies)
     bytes_by_copy = [0] * len(copies)
 
-    def share(place: int) -> Progress:
+    def share(index: int) -> Progress:
         def tell(bytes_done: int, _: int, path: str) -> None:
-            bytes_by_copy[place] = bytes_done
+            bytes_by_copy[index] = bytes_done
             if progress is not None:
                 progress(sum(bytes_by_copy), total, path)
 
         return tell
 
-    return (None if progress is None else share(place) for place in range(len(copies)))
+    return (None if progress is None else share(index) for index in range(len(copies)))
 
 
 def _directory(directory_id: object) -> str | None:

@@ -169,12 +169,12 @@ def survey(paths: Sequence[str], progress: Progress | None) -> Survivors:
 
 
 def write(
-    place: str, survivors: Survivors, voter: Voter, kraft_version: int, listener: str, progress: Progress | None
+    directory: str, survivors: Survivors, voter: Voter, kraft_version: int, listener: str, progress: Progress | None
 ) -> int:
     """Write the log directory from which the voter starts as a quorum of one.
 
     Args:
-        place: an empty directory.
+        directory: an empty one.
         survivors: the copies, whose joined log is written.
         voter: the node that starts from the directory.
         kraft_version: 0 if the voters are in the servers' properties, else they are written into the log.
@@ -194,7 +194,7 @@ def write(
             hint="put meta.properties of any node of the cluster beside one of the copies",
         )
     reference = survivors.reference
-    writer = MetadataWriter(place)
+    writer = MetadataWriter(directory)
     for file in survivors.log.snapshots:
         writer.snapshot(file, progress)
     writer.segments(survivors.log.batches(progress))
