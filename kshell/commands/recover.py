@@ -122,7 +122,8 @@ def run(session: Session, args: RecoverArguments) -> Result:
         *([] if written is None else [Section("written", "Written", written)]),
     ]
     steps = [f"{_DECIDE}."] if survivors.contradictions else recovery.steps()
-    sections.append(Section("steps", "Steps", {str(n): step for n, step in enumerate(steps, 1)}))
+    title = "Steps, only if these voters do not start" if sections[0].key == "majority" else "Steps"
+    sections.append(Section("steps", title, {str(n): step for n, step in enumerate(steps, 1)}))
     is_sound = not survivors.contradictions and not survivors.known_losses
     is_sound = is_sound and not survivors.reference.damage and survivors.log.certain >= (survivors.reference.end or 0)
     unread = EXIT_SOURCE if survivors.unread else EXIT_OK

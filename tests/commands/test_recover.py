@@ -24,7 +24,7 @@ from kshell.sources.choose import NoSource
 from kshell.sources.copies.recovery import new_directory_id, parse_voter
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from tests import builders
-from tests.commands.shell import opened, rows, run
+from tests.commands.shell import lines, opened, rows, run
 from tests.leaves import values
 from tests.test_fixtures import FIXTURES
 
@@ -73,6 +73,13 @@ def test_a_majority_that_can_go_on_is_told_not_to_be_recovered(
     cluster: Path, names: tuple[str, ...], voters: str | None
 ) -> None:
     assert majority(*(cluster / name for name in names)) == voters
+
+
+def test_the_steps_are_for_servers_that_do_not_start() -> None:
+    voters = [str(DYNAMIC / name) for name in ("controller-3000", "controller-3001")]
+    shown = "\n".join(lines(Session(NoSource()), f"recover {' '.join(voters)}"))
+    assert "Recovery may not be needed" in shown
+    assert "Steps, only if these voters do not start" in shown
 
 
 def test_a_damaged_voter_counts_towards_no_majority(tmp_path: Path) -> None:
