@@ -13,6 +13,7 @@ from kshell.engine.arguments import option_words
 from kshell.engine.execution import Call, PatternWord, deadline, prepare, prepare_words
 from kshell.engine.language import Word
 from kshell.engine.result import Frames, LineResult, Many
+from kshell.engine.result import Result as Answer
 from kshell.engine.session import Session as Shell
 from kshell.errors import UsageError
 from kshell.metadata.image import Image
@@ -118,7 +119,7 @@ def _result(call: Call) -> Result:
     with deadline(limit):
         answer = call.run()
         if not isinstance(answer, Many):
-            return Result.of(call, answer, lambda session: (*session.problems(), *session.notes()))
+            return _with_notes(call, answer)
         if isinstance(answer, Frames) and not answer.has_end and limit is None:
             raise UsageError(f"{call.command.name}: would never end", hint="give times, until or timeout")
         results = [_part(part) for part in answer.parts]
@@ -129,7 +130,12 @@ def _part(part: LineResult) -> Result:
     if part.error is not None:
         raise part.error
     assert part.call is not None and part.result is not None
-    return Result.of(part.call, part.result, lambda session: (*session.problems(), *session.notes()))
+    return _with_notes(part.call, part.result)
+
+
+def _with_notes(call: Call, answer: Answer) -> Result:
+    """Return an answer with all problems and notes of its session."""
+    return Result.of(call, answer, lambda session: (*session.problems(), *session.notes()))
 
 
 def open(

@@ -124,10 +124,8 @@ def run(session: Session, args: RecoverArguments) -> Result:
     steps = [f"{_DECIDE}."] if survivors.contradictions else recovery.steps()
     title = "Steps, only if these voters do not start" if sections[0].key == "majority" else "Steps"
     sections.append(Section("steps", title, {str(n): step for n, step in enumerate(steps, 1)}))
-    is_sound = not survivors.contradictions and not survivors.known_losses
-    is_sound = is_sound and not survivors.reference.damage and survivors.log.certain >= (survivors.reference.end or 0)
     unread = EXIT_SOURCE if survivors.unread else EXIT_OK
-    result = Report(sections, exit_code=unread if is_sound else EXIT_DATA)
+    result = Report(sections, exit_code=unread if survivors.is_sound else EXIT_DATA)
     result.readable = _plan_shown(sections, plan.uncommitted)
     return result
 

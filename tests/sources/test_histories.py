@@ -67,6 +67,13 @@ def node(
     return directory
 
 
+def broken(folder: Path, parts: list[bytes], end: int, start: int, **more: Any) -> Path:
+    """As :func:`node`, of node 1, without what is from offset ``end`` to ``start``."""
+    directory = node(folder, 1, parts[:end], **more)
+    write_log(directory / METADATA_DIRECTORY, *parts[start:], base_offset=start)
+    return directory
+
+
 def anonymous(directory: Path) -> Path:
     """A node's directory without the files that say whose it is."""
     (directory / "meta.properties").unlink()
@@ -91,15 +98,15 @@ def refused(*directories: Path) -> str:
 def test_what_is_lost_between_the_newest_snapshot_and_the_log_comes_from_another_node(tmp_path: Path) -> None:
     for name in ("controller-3000", "controller-3001"):
         shutil.copytree(FIXTURES / "4.2.1-rolled" / name, tmp_path / name)
-    broken, other = tmp_path / "controller-3000", tmp_path / "controller-3001"
-    whole = found(broken, other).log
+    lacking, other = tmp_path / "controller-3000", tmp_path / "controller-3001"
+    whole = found(lacking, other).log
     end, image = whole.end, builders.metadata(whole.load(None).image)
-    inner = broken / METADATA_DIRECTORY
+    inner = lacking / METADATA_DIRECTORY
     (inner / f"{453:020d}.log").unlink()
     for file in inner.glob("*.checkpoint"):
         if int(file.name[:20]) >= 539:
             file.unlink()
-    now = found(broken, other)
+    now = found(lacking, other)
     assert (now.log.end, now.log.certain) == (end, end)
     assert builders.metadata(now.log.load(None).image) == image
     assert "no whole snapshot reaches it" in str(now.copies[0].damage[0])
@@ -109,9 +116,8 @@ def test_what_is_lost_between_the_newest_snapshot_and_the_log_comes_from_another
 def test_a_new_epoch_inside_a_gap_keeps_nothing_from_filling_it(tmp_path: Path) -> None:
     """The leader of epoch 2 wrote offset 95; so whoever has a record of epoch 2 has that leader's log up to there."""
     parts = log((1, 20), (2, 100))
-    broken = node(tmp_path, 1, parts[:10])
-    write_log(broken / METADATA_DIRECTORY, *parts[95:], base_offset=95)
-    now = found(broken, node(tmp_path, 2, parts[:90]))
+    gapped = broken(tmp_path, parts, 10, 95)
+    now = found(gapped, node(tmp_path, 2, parts[:90]))
     assert (now.log.certain, now.log.end) == (90, 90)
     assert [(part.start, part.end) for part in now.log.lacking] == [(95, 100)]
 
@@ -125,9 +131,8 @@ def test_the_first_segment_comes_from_another_node(tmp_path: Path) -> None:
 def test_what_is_not_certain_is_taken_and_called_so(tmp_path: Path) -> None:
     """Epoch 3 begins behind the gap: whether its leader had the records of epoch 2 is not known."""
     parts = log((1, 20), (2, 40), (3, 60))
-    broken = node(tmp_path, 1, parts[:20])
-    write_log(broken / METADATA_DIRECTORY, *parts[50:], base_offset=50)
-    now = found(broken, node(tmp_path, 2, parts[:35]))
+    gapped = broken(tmp_path, parts, 20, 50)
+    now = found(gapped, node(tmp_path, 2, parts[:35]))
     assert (now.log.certain, now.log.end) == (20, 35)
     assert [(part.start, part.end) for part in now.log.lacking] == [(50, 60)]
 
@@ -135,19 +140,18 @@ def test_what_is_not_certain_is_taken_and_called_so(tmp_path: Path) -> None:
 def test_a_diverged_copy_fills_a_gap_before_the_offset_where_it_diverges(tmp_path: Path) -> None:
     shared = log((1, 40))
     mine = [*shared, *log((1, 40), (3, 60))[40:]]
-    broken = node(tmp_path, 1, mine[:10], stated=3)
-    write_log(broken / METADATA_DIRECTORY, *mine[30:], base_offset=30)
-    now = found(broken, node(tmp_path, 2, log((1, 40), (2, 50)), stated=2))
+    gapped = broken(tmp_path, mine, 10, 30, stated=3)
+    now = found(gapped, node(tmp_path, 2, log((1, 40), (2, 50)), stated=2))
     assert (now.log.certain, now.log.end) == (60, 60)
     assert [(part.copy.node_id, part.start, part.end) for part in now.log.lacking] == [(2, 40, 50)]
 
 
 def test_records_that_a_later_epoch_replaced_are_pointed_out(tmp_path: Path) -> None:
-    broken = node(tmp_path, 1, log((1, 90), (2, 91)), stated=2)
-    inner = broken / METADATA_DIRECTORY
+    damaged = node(tmp_path, 1, log((1, 90), (2, 91)), stated=2)
+    inner = damaged / METADATA_DIRECTORY
     write_epochs(inner, (1, 0), (2, 90))
     flip(inner / builders.LOG, len(b"".join(log((1, 90)))) + 30)
-    now = found(broken, node(tmp_path, 2, log((1, 95)), stated=1))
+    now = found(damaged, node(tmp_path, 2, log((1, 95)), stated=1))
     assert now.reference.node_id == 2
     assert "knows of epoch 2 from offset 90 on" in now.known_losses[0]
 
@@ -381,9 +385,8 @@ def test_voters_that_a_gap_may_hide_prove_nothing(tmp_path: Path) -> None:
     ids = {number: {"directory.id": str(uuid(500 + number))} for number in (1, 2)}
     whole = [node(tmp_path, number, parts, meta=ids[number]) for number in (1, 2)]
     assert found(*whole).comparison.committed == 60
-    broken = node(tmp_path, 1, parts[:20], meta=ids[1], name="broken")
-    write_log(broken / METADATA_DIRECTORY, *parts[40:], base_offset=40)
-    assert found(broken, node(tmp_path, 2, parts[:50], meta=ids[2], name="behind")).comparison.committed == 0
+    gapped = broken(tmp_path, parts, 20, 40, meta=ids[1], name="broken")
+    assert found(gapped, node(tmp_path, 2, parts[:50], meta=ids[2], name="behind")).comparison.committed == 0
 
 
 def test_two_nodes_with_one_directory_id(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from kshell.protocol.batches import Batch
 from kshell.sources.copies.logs import Copy, Pairs
+from kshell.sources.directory.describe import snapshot_id
 
 REFERENCE, SAME, BEHIND, DIVERGED = "reference", "same", "behind", "diverged"
 OTHER_CLUSTER, NOT_COMPARED = "other-cluster", "not-compared"
@@ -164,7 +165,7 @@ def snapshot_differences(copy: Copy, peers: Iterable[Copy], latest: int) -> Iter
         for log, holder in ((copy, peer), (peer, copy)):
             for file in holder.snapshots:
                 if (why := log.refuted.get(file.path)) is not None:
-                    name = f"snapshot {file.end_offset}-{file.epoch} of {holder.path} is not of the log of {log.path}"
+                    name = f"snapshot {snapshot_id(file)} of {holder.path} is not of the log of {log.path}"
                     is_explained = not why.has_one_epoch and log.epochs[-1][0] < latest
                     yield SnapshotDifference(f"{name}: {why.text}", is_explained)
 

@@ -109,7 +109,7 @@ class _Histories:
         parted, copy, peer = verdict.divergence, verdict.copy, verdict.peer
         if parted is None or peer is None:
             return None
-        differ = f"{copy.path} and {peer.path} differ from offset {parted.offset} on, and no election explains it"
+        differ = _unexplained(copy, peer, parted.offset)
         if parted.contradiction is not None:
             return f"{differ}: {parted.contradiction}"
         majority = self._majority_with(index, parted.offset)
@@ -170,8 +170,7 @@ class _Histories:
             parting = self._pairs.of(*indexes).parting
             why = None if parting is None else contradiction(behind, ahead, parting.offset)
             if parting is not None and why is not None:
-                differ = f"{behind.path} and {ahead.path} differ from offset {parting.offset} on"
-                yield Contradiction(behind, f"{differ}, and no election explains it: {why}")
+                yield Contradiction(behind, f"{_unexplained(behind, ahead, parting.offset)}: {why}")
 
     def _unrelated(self, index: int, verdict: CopyVerdict) -> str | None:
         """A copy without a batch in common with the others, of which nothing else shows that it is of their history."""
@@ -220,6 +219,10 @@ class _Histories:
         if index not in self._known_ids:
             self._known_ids[index] = cluster_specific_ids(self._copies[index].source.listing())
         return self._known_ids[index]
+
+
+def _unexplained(copy: Copy, peer: Copy, offset: int) -> str:
+    return f"{copy.path} and {peer.path} differ from offset {offset} on, and no election explains it"
 
 
 def _ids_without(copy: Copy, newest: SnapshotFile) -> frozenset[Uuid]:

@@ -17,7 +17,7 @@ from kshell.sources.directory.files import Listing
 from kshell.sources.directory.snapshot import load_snapshot
 from kshell.sources.directory.source import load_listing
 
-_RESERVED = 100
+RESERVED = 100
 """Ids below that number are reserved by Kafka (``org.apache.kafka.common.Uuid``)."""
 
 
@@ -35,7 +35,7 @@ def cluster_specific_ids(listing: Listing) -> frozenset[Uuid]:
         with contextlib.suppress(KshellError, FileNotFoundError):
             load_snapshot(file, replayer, None)
             ids.update(_image_ids(replayer.image()))
-    return frozenset(uuid for uuid in ids if int.from_bytes(uuid, "big") >= _RESERVED)
+    return frozenset(uuid for uuid in ids if int.from_bytes(uuid, "big") >= RESERVED)
 
 
 def _image_ids(image: Image) -> Iterator[Uuid]:

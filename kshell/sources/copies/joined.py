@@ -9,7 +9,7 @@ lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -66,16 +66,16 @@ class JoinedLog:
             if index != own
         ]
         self._limits = _certain(reference, self._others)
-        self._join(reference.snapshots)
+        runs = _runs(self._filled())
+        self._join(runs, reference.snapshots)
         if self.end < (reference.end or 0):
-            self._join(self._with_others_snapshots())
+            self._join(runs, self._with_others_snapshots())
         self.lacking = [*self._lacking(comparison.verdicts)]
 
-    def _join(self, snapshots: list[SnapshotFile]) -> None:
-        """Set the attributes for the log that continues the newest of these snapshots."""
+    def _join(self, runs: list[list[LogRange]], snapshots: list[SnapshotFile]) -> None:
+        """Set the attributes for the run of the log that continues the newest of these snapshots."""
         newest = next((file for file in reversed(snapshots) if file.end_offset is not None), None)
         base = (newest.end_offset if newest else None) or 0
-        runs = _runs(self._filled())
         self.ranges = next((run for run in runs if run[0].start <= base <= run[-1].end), [])
         self.certain = self.end = max(base, self.ranges[-1].end if self.ranges else 0)
         start = self.ranges[0].start if self.ranges else base
@@ -222,28 +222,18 @@ def _certain(reference: Copy, others: Sequence[_Other]) -> list[tuple[Copy, int]
         if file.epoch is not None:
             ends[file.epoch] = max(ends.get(file.epoch, 0), file.end_offset or 0)
     limits = [other.same_to for other in others]
+    own_ends = [other.copy.epoch_ends() for other in others]
     grows = True
     while grows:  # what is certain of one copy may witness for the next
         before = list(limits)
-        for index, other in enumerate(others):
-            limits[index] = max(limits[index], _witnessed(other, ends))
-            _add_ends(other.copy, limits[index], ends)
+        for index, (other, own) in enumerate(zip(others, own_ends, strict=True)):
+            common = (min(end, ends[epoch]) for epoch, end in own.items() if epoch in ends)
+            limit = limits[index] = max(limits[index], min(max(common, default=0), other.until))
+            for epoch, first in other.copy.epochs:
+                if first < limit:
+                    ends[epoch] = max(ends.get(epoch, 0), min(own[epoch], limit))
         grows = limits != before
     return [(other.copy, limit) for other, limit in zip(others, limits, strict=True)]
-
-
-def _witnessed(other: _Other, ends: Mapping[int, int]) -> int:
-    """The offset (exclusive) of the last record of an epoch that a copy has, too: up to there it has the same log."""
-    common = (min(end, ends[epoch]) for epoch, end in other.copy.epoch_ends().items() if epoch in ends)
-    return min(max(common, default=0), other.until)
-
-
-def _add_ends(copy: Copy, limit: int, ends: dict[int, int]) -> None:
-    """Add where the epochs of a copy's records end, as far as these are certain (below ``limit``)."""
-    for epoch, end in copy.epoch_ends().items():
-        first = next(first for line, first in copy.epochs if line == epoch)
-        if first < limit:
-            ends[epoch] = max(ends.get(epoch, 0), min(end, limit))
 
 
 def _without(start: int, end: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -30,6 +30,7 @@ from kshell.sources.copies.agreement import (
     latest_epoch,
 )
 from kshell.sources.copies.histories import Contradiction, contradictions
+from kshell.sources.copies.ids import RESERVED
 from kshell.sources.copies.joined import JoinedLog
 from kshell.sources.copies.logs import Copy, UnreadCopy, open_copies, read_together
 from kshell.sources.directory.files import METADATA_DIRECTORY
@@ -38,8 +39,6 @@ from kshell.sources.directory.sidecar_files import STATE
 from kshell.sources.directory.writer import MetadataWriter
 
 _VOTERS = next(kind for kind in CONTROL_TYPES.values() if kind.schema is KRAFT_VOTERS)
-_RESERVED_IDS = 100
-"""Ids below that number are reserved by Kafka (``org.apache.kafka.common.Uuid``)."""
 _LARGEST_ID = (1 << 31) - 1
 _HINT = "--voters 3000@controller-1:9093, with the id and the address of the controller that is to start"
 
@@ -79,7 +78,7 @@ def parse_voter(text: str) -> Voter:
     (address, *more) = addresses(rest)
     if more:
         raise UsageError(f"{text}: more than one address", hint=_HINT)
-    if directory_id is not None and int.from_bytes(directory_id, "big") < _RESERVED_IDS:
+    if directory_id is not None and int.from_bytes(directory_id, "big") < RESERVED:
         raise UsageError(f"{text}: {last} is one of the ids that Kafka reserves", hint=_HINT)
     return Voter(int(node), address, directory_id)
 
@@ -88,7 +87,7 @@ def new_directory_id() -> Uuid:
     """Make a random directory id as Kafka does: no reserved one, and none whose text begins with a dash."""
     while True:
         directory_id = Uuid(uuids.uuid4().bytes)
-        if not str(directory_id).startswith("-") and int.from_bytes(directory_id, "big") >= _RESERVED_IDS:
+        if not str(directory_id).startswith("-") and int.from_bytes(directory_id, "big") >= RESERVED:
             return directory_id
 
 
@@ -111,6 +110,12 @@ class Survivors(NamedTuple):
     def cluster_id(self) -> str | None:
         """The id of the cluster, which files beside another copy may know where those of the reference are gone."""
         return cluster_of(self.of_cluster)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the new log has everything that is known of one history, and the reference is undamaged."""
+        is_whole = not self.reference.damage and self.log.certain >= (self.reference.end or 0)
+        return is_whole and not self.contradictions and not self.known_losses
 
     @property
     def known_losses(self) -> list[str]:
