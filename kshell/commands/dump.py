@@ -9,7 +9,17 @@ from kshell.engine.declaration import Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Result, Row, Rows, TextRows
 from kshell.engine.session import Session
 from kshell.engine.walk import one_line
-from kshell.history.records import COLUMNS, SNAPSHOT_FLAG, TYPE_FLAG, conclude, only, record_row, snapshot_to_read, when
+from kshell.history.records import (
+    COLUMNS,
+    SNAPSHOT_FLAG,
+    TYPE_FLAG,
+    conclude,
+    notes_on_start,
+    only,
+    record_row,
+    snapshot_to_read,
+    when,
+)
 from kshell.json_text import to_json
 from kshell.metadata.record_text import RecordTexts
 from kshell.sources.directory.records import DecodedRecords, log_records, snapshot_records
@@ -56,7 +66,7 @@ class _Dumped(TextRows):
     def __iter__(self) -> Iterator[Row]:
         for record in self._records:
             yield record_row(self._session, record)
-        conclude(self._session, self._records, self._result)
+        self._conclude()
 
     def json_lines(self) -> Iterator[str]:
         """One JSON object per record: metadata records by :class:`RecordTexts`, control records from their rows."""
@@ -64,7 +74,11 @@ class _Dumped(TextRows):
         yield from self._records.json_lines(
             RecordTexts(session.redaction), lambda record: to_json(record_row(session, record)) + "\n"
         )
-        conclude(session, self._records, self._result)
+        self._conclude()
+
+    def _conclude(self) -> None:
+        conclude(self._session, self._records, self._result)
+        self._session.remarks += notes_on_start(self._records, "--from")
 
 
 def _line(row: Row) -> str:

@@ -30,6 +30,7 @@ from kshell.history.records import (
     conclude,
     first_snapshot_end,
     log_start,
+    notes_on_start,
     only,
     place_of,
     record_row_with_path,
@@ -171,7 +172,7 @@ class _Search:
             self._finish(records, result)
         if number < 0 and self._count != 0:
             self._demand_path()
-            session.remarks += self._why_nothing()
+            session.remarks += self._why_nothing(records)
 
     def _demand_path(self) -> None:
         """Check that the path exists or once existed, as no record was found for it.
@@ -197,7 +198,7 @@ class _Search:
             if not any(is_under(one.path, place) for _, touched in past for one in touched):
                 resolve(session.root, place)
 
-    def _why_nothing(self) -> list[str]:
+    def _why_nothing(self, records: DecodedRecords) -> list[str]:
         """A sentence for an answer without a record, so that it is not taken for one that was not given."""
         since, until = self._since, self._until
         if (missing := without_log(self._session)) is not None:
@@ -207,6 +208,8 @@ class _Search:
         if until is not None and since.offset > until:
             last = "--until" if until != self._session.until else "the point in time that is shown"
             return [f"--since (offset {since.offset}) is after {last} (offset {until}): no record is between them"]
+        if ended := notes_on_start(records, f"--since (offset {since.offset})"):
+            return ended
         is_chosen = self._noop or self._types or self._place is not None or self._grep or self._where
         return ["no record matches" if is_chosen else "no record, or NoOps alone: --noop shows them"]
 

@@ -79,7 +79,7 @@ def _known_state(revision: AnyRevision, status: str) -> Event:
     """Return the event for a state that no record of the log explains; ``status`` describes it."""
     if revision.since == STATE:
         return Event(revision, "state", f"as it stands: {status}; the records between are not known")
-    return Event(revision, "snapshot", f"as the log begins: {status}")
+    return Event(revision, "snapshot", f"as a snapshot has it: {status}")
 
 
 def _detail(event: str, old: Broker | None, new: Broker | None) -> str:

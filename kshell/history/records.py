@@ -477,6 +477,12 @@ def end_notes(records: DecodedRecords) -> list[str]:
     return [*records.notes, torn.note(path) + USUAL]
 
 
+def notes_on_start(records: DecodedRecords, start: str) -> list[str]:
+    """Say where the log ends if it ends before the asked offset; ``start`` names that. Ask after the last record."""
+    last = records.end_before_start
+    return [] if last is None else [f"the log ends with offset {last}, before {start}"]
+
+
 def malformed_records(records: DecodedRecords) -> DataError | None:
     """Return the error for records that do not match their schema, if there are any. Ask after the last record."""
     if records.first_malformed is None:

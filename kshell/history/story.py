@@ -292,12 +292,15 @@ def story_of(session: Session, name: str) -> Story:
     end = session.loaded.log_end_offset
     until = session.until if session.until is not None else (end or replayed[0].log.end) - 1
     chronicle = LogRevisions(replayed[0], until)
-    return Story(image, chronicle, _reach(chronicle))
+    return Story(image, chronicle, _reach(chronicle, is_after_damage=past.begins_after_damage))
 
 
-def _reach(chronicle: LogRevisions) -> str:
+def _reach(chronicle: LogRevisions, *, is_after_damage: bool) -> str:
+    start = chronicle.start
+    if is_after_damage:
+        return f"the log before offset {start} is damaged or incomplete: of what was before, a snapshot gives the state, no events"
     if chronicle.starts_with_snapshot:
-        return f"the log starts at offset {chronicle.start}: of what was before, a snapshot gives the state, no events"
+        return f"the log starts at offset {start}: of what was before, a snapshot gives the state, no events"
     return "the log is there from its first record"
 
 

@@ -81,7 +81,7 @@ def _lifetime(found: TopicStory) -> Iterator[Event]:
     if created is not None and created.value is not None:
         initial = [number for number, revisions in found.partitions.items() if revisions[0].time == created.time]
         if created.since < 0:
-            yield Event(created, "snapshot", f"as the log begins: {_partitions(len(initial))}")
+            yield Event(created, "snapshot", f"as a snapshot has it: {_partitions(len(initial))}")
         else:
             yield Event(created, "created", f"created with {_partitions(len(initial))}")
     added: dict[int, list[int]] = {}

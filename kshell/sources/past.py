@@ -79,6 +79,11 @@ class Past:
         recorded = self._recorded
         return [] if recorded is None else recorded.bridged + recorded.stepped_over + recorded.damage
 
+    @property
+    def begins_after_damage(self) -> bool:
+        """Whether the history begins with a snapshot because the log before it is damaged, or parts of it are missing."""
+        return self._recorded is not None and bool(self._recorded.bridged)
+
     def offset_by(self, time_ms: int, progress: Progress | None = None) -> int | None:
         """The offset of the last record written at or before ``time_ms``; ``None`` if the log's times do not ascend."""
         recorded = self.recorded(progress)

@@ -185,6 +185,16 @@ def test_an_end_before_the_beginning_is_named(sample: Session) -> None:
     assert sample.remarks == ["--from 10 is after --to 5: no record is between them"]
 
 
+@pytest.mark.parametrize("form", ["text", "jsonl"])
+def test_a_beginning_after_the_logs_end_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str], form: str) -> None:
+    small_log(tmp_path)
+    assert main(["-d", str(tmp_path), "-o", form, "dump", "--from", "7"]) == 0
+    out, err = capfd.readouterr()
+    assert out == "" and "note: the log ends with offset 6, before --from\n" in err
+    assert main(["-d", str(tmp_path), "-o", form, "dump", "--from", "6", "--type", "REMOVE_TOPIC"]) == 0
+    assert "the log ends" not in capfd.readouterr().err
+
+
 def test_two_damaged_batches_are_both_named(tmp_path: Path) -> None:
     path = small_log(tmp_path)
     raw = bytearray(path.read_bytes())

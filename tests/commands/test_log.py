@@ -404,7 +404,9 @@ def test_since_a_time_after_the_last_record_says_so(sample: Session) -> None:
             "--since (offset 200) is after --until (offset 100): no record is between them",
         ),
         ("log --type UNREGISTER_BROKER --until 10", "no record matches"),
-        ("log --since now", "no record, or NoOps alone: --noop shows them"),
+        ("log --since 300", "the log ends with offset 206, before --since (offset 300)"),
+        ("log --since now", "the log ends with offset 206, before --since (offset 207)"),
+        ("log --since 206", "no record, or NoOps alone: --noop shows them"),
     ],
 )
 def test_an_answer_without_a_record_says_why(sample: Session, line: str, note: str) -> None:

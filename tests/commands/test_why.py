@@ -203,6 +203,16 @@ class TestHonesty:
         ]  # fmt: skip
         assert told["answer"]["history"].startswith("the log starts at offset 159: of what was before, a snapshot")
 
+    def test_a_log_that_is_damaged_before_a_snapshot(self, tmp_path: Path) -> None:
+        bad = bytearray(batch([topic(1, "t"), partition(1, 0, [1, 2], [2], 2)]))
+        later = batch([partition(1, 0, [1, 2], [1], 1), partition(1, 0, [1, 2], [1, 2], 1)], base_offset=2)
+        bad[-1] ^= 1
+        write_log(tmp_path, bytes(bad), later)
+        write_snapshot(tmp_path, snapshot([topic(1, "t"), partition(1, 0, [1, 2], [1], 1)]), 3)
+        told = sections(opened(tmp_path), "why t-0")
+        assert [row["event"] for row in told["events"]] == ["snapshot", "isr-grown"]
+        assert told["answer"]["history"].startswith("the log before offset 3 is damaged or incomplete: ")
+
     def test_what_a_snapshot_holds_is_at_the_latest(self, cut_sample: Session) -> None:
         assert " (offset 158) at the latest" in said(cut_sample, "why clicks-3")
 

@@ -136,7 +136,7 @@ class TestBroker:
 
     def test_a_log_that_begins_with_a_snapshot(self, cut_sample: Session) -> None:
         assert events(cut_sample, "why broker-3") == [
-            (158, "snapshot", "as the log begins: unfenced"),
+            (158, "snapshot", "as a snapshot has it: unfenced"),
             (201, "broker-fenced", "fenced, without a controlled shutdown"),
         ]
 

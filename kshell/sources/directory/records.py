@@ -52,6 +52,8 @@ class BatchWalk:
         self.damage: list[DataError] = []
         self.torn: tuple[str, Torn] | None = None
         self.notes: list[str] = []
+        self.read_up_to: int | None = None
+        """The last offset of the newest batch that was read, also of one below ``start``; ``None`` if none was."""
         self.listing = source.listing(full_log=True)
         self._source = source
         self._next = start
@@ -77,6 +79,7 @@ class BatchWalk:
                     damage_count = len(reader.damage)
                     self._believe(last_try)
                 batch = file_batch.batch
+                self.read_up_to = batch.last_offset
                 if self._until is not None and batch.base_offset > self._until:
                     return
                 if batch.last_offset >= self._next:
@@ -153,6 +156,14 @@ class DecodedRecords:
         if isinstance(self._batches, BatchWalk):
             self.damage += self._batches.damage
             self.torn, self.notes = self._batches.torn, self._batches.notes
+
+    @property
+    def end_before_start(self) -> int | None:
+        """The offset of the log's last record, if it is below ``start``; ask after the last record."""
+        if not isinstance(self._batches, BatchWalk) or (self._until is not None and self._until < self._start):
+            return None  # a snapshot, or a walk that need not have seen the log's end
+        last = self._batches.read_up_to
+        return last if last is not None and last < self._start else None
 
     def _in_files(self) -> Iterator[tuple[str, Batch]]:
         """Yield (path of its file, batch); damage ends a snapshot and is collected."""
