@@ -137,6 +137,7 @@ def _voter(voter: Row) -> JsonObject:
 
 def _readable(told: JsonObject) -> Report:
     head = {name: told[name] for name in ("clusterId", "leaderId", "leaderEpoch", "highWatermark")}
+    head["leaderId"] = describe.leader_name(head["leaderId"])
     # Ages are relative to the leader's clock if known: a leader reports the time of its answer as its own last fetch.
     leader = next((one for one in told["voters"] if one["id"] == told["leaderId"]), None)
     now = (leader["lastFetchTimestamp"] if leader else None) or int(time.time() * 1000)

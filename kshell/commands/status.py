@@ -202,7 +202,7 @@ def _facts_shown(
         "software": _software(versions["lowestRelease"], versions["highestRelease"], versions["releaseSource"]),
         "quorum": _named(
             {
-                "leader": quorum["leaderId"],
+                "leader": describe.leader_name(quorum["leaderId"]),
                 "epoch": quorum["leaderEpoch"],
                 "voters": quorum["voters"],
                 "observers": quorum["observers"],

@@ -104,6 +104,16 @@ def test_a_directory_knows_leader_and_voters(sample: Session) -> None:
     assert {name: set(one) for name, one in enumerate(told["voters"])} == dict.fromkeys(range(3), KEYS)
 
 
+def test_an_epoch_without_a_leader(tmp_path: Path) -> None:
+    """A number that is no node's id is for programs: people read that there is none."""
+    builders.write_log(tmp_path, builders.batch([value("TOPIC", name="t", topicId=builders.uuid(1))]))
+    (tmp_path / "quorum-state").write_text('{"leaderId":-1,"leaderEpoch":5,"currentVoters":[{"voterId":9}]}')
+    session = opened(tmp_path)
+    assert sections(session, "quorum")[""]["leaderId"] == -1
+    assert lines(session, "quorum")[2].split() == ["leaderId", "none"]
+    assert any("leader none, epoch 5, voters 9" in line for line in lines(session, "status"))
+
+
 def test_the_state_of_a_moment_is_the_logs() -> None:
     with Quorum() as quorum:
         quorum.append(builders.value("TOPIC", name="t", topicId=builders.uuid(1)))

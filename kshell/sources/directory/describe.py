@@ -55,6 +55,11 @@ def leader_id(loaded: Loaded) -> int | None:
     return leader
 
 
+def leader_name(leader: int | None) -> int | str | None:
+    """A leader's id as people read it: ``none`` where an epoch has no leader, which files and Kafka write as -1."""
+    return "none" if leader == -1 else leader
+
+
 def leader_epoch(loaded: Loaded) -> int:
     """The leader epoch: for the newest state from ``quorum-state``, else the epoch of the last record."""
     recorded = _state(loaded).get("leaderEpoch")
