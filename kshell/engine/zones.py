@@ -14,12 +14,27 @@ from datetime import datetime, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from kshell.engine.result import Branch, Many, Report, Result, Row, Rows, Section, StyledText, Text, Tree, Value
+from kshell.engine.result import (
+    Branch,
+    Drawing,
+    Many,
+    Report,
+    Result,
+    Row,
+    Rows,
+    Section,
+    StyledText,
+    Text,
+    Tree,
+    Value,
+)
 from kshell.errors import UsageError
 from kshell.sources.points import parse_point
 
 LOCAL = "local"
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", re.ASCII)
+_ENDS_OF_AXIS = re.compile(f"( *)({_TIME.pattern})( +)({_TIME.pattern})", re.ASCII)
+"""A line of a drawing with the times at both ends of its axis."""
 
 
 def zone(name: str) -> tzinfo:
@@ -68,7 +83,10 @@ def in_zone(result: Result, name: str) -> Result:
     """Return a copy of an answer with all UTC times, also inside texts, in the zone: ``2026-11-21T16:11:22+01:00``."""
     here = zone(name)
     localized = copy.copy(result)
-    if isinstance(localized, Text):
+    if isinstance(localized, Drawing):
+        draw = localized.draw
+        localized.draw = lambda width: [moved for line in draw(width) for moved in _drawn(line, here)]
+    elif isinstance(localized, Text):
         localized.text = _value(localized.text, here)
     elif isinstance(localized, Value):
         localized.value = _value(localized.value, here)
@@ -84,6 +102,24 @@ def in_zone(result: Result, name: str) -> Result:
     if not isinstance(localized, Many) and localized.readable is not None:
         localized.readable = in_zone(localized.readable, name)
     return localized
+
+
+def text_in_zone(text: str, name: str) -> str:
+    """Return a text with its UTC times in the zone."""
+    localized: str = _value(text, zone(name))
+    return localized
+
+
+def _drawn(line: list[str], here: tzinfo) -> list[list[str]]:
+    """Return the line of a drawing, or two: times with an offset are longer, and must stay at the axis's ends."""
+    localized: list[str] = _value(line, here)
+    ends = _ENDS_OF_AXIS.fullmatch(line[0]) if len(line) == 1 else None
+    if ends is None or localized == line:
+        return [localized]
+    first, last = (_value(ends[number], here) for number in (2, 4))
+    left = ends[1] + first
+    right = last.rjust(len(line[0]) - len(left))
+    return [[left + right]] if right.startswith(" ") else [[left], [last.rjust(len(line[0]))]]
 
 
 class _Rows(Iterable[Row]):

@@ -296,11 +296,11 @@ def story_of(session: Session, name: str) -> Story:
 
 
 def _reach(chronicle: LogRevisions, *, is_after_damage: bool) -> str:
-    start = chronicle.start
+    before = "of what was before, a snapshot gives the state, no events"
     if is_after_damage:
-        return f"the log before offset {start} is damaged or incomplete: of what was before, a snapshot gives the state, no events"
+        return f"the log before offset {chronicle.start} is damaged or incomplete: {before}"
     if chronicle.starts_with_snapshot:
-        return f"the log starts at offset {start}: of what was before, a snapshot gives the state, no events"
+        return f"the log starts at offset {chronicle.start}: {before}"
     return "the log is there from its first record"
 
 

@@ -111,6 +111,15 @@ def localized(result: Result, fmt: str, timezone: str | None) -> Result:
     return in_zone(result, timezone)
 
 
+def localized_text(text: str, timezone: str | None) -> str:
+    """Return a text with its times in the user's time zone, if one is set."""
+    if timezone is None:
+        return text
+    from kshell.engine.zones import text_in_zone  # late: few users set one
+
+    return text_in_zone(text, timezone)
+
+
 def stop_paging(out: TextIO) -> None:
     """Turn paging off on a stream that can page (that of the interactive shell), for an answer without an end."""
     direct = getattr(out, "direct", None)

@@ -19,7 +19,7 @@ from kshell.engine.formats import FORMATS
 from kshell.engine.result import Frames, LineResult
 from kshell.errors import KshellError
 from kshell.render import render
-from kshell.render.answer import localized, stop_paging, terminal_width
+from kshell.render.answer import localized, localized_text, stop_paging, terminal_width
 from kshell.render.cells import ELLIPSIS, cells, clip
 from kshell.render.color import paint, use_color
 from kshell.render.output import describe_error, pour
@@ -111,7 +111,7 @@ def _draw(call: Call, frames: Frames, out: TextIO) -> None:
                 for (_, text), places in zip(body, marked, strict=True)
             ]
             more = [paint(clip(left_out, columns), "dim", color)] if left_out else []
-            lines = [_header(frames, part, columns, color), "", *painted, *more]
+            lines = [_header(call, frames, part, columns, color), "", *painted, *more]
             # The first run scrolls the previous content of the screen up, so that it is not lost.
             begin = _HIDE + ("\n" * (rows - 1) if last is None else "") + _HOME
             out.write(begin + "".join(f"{line}{_CLEAR_LINE}\r\n" for line in lines[: rows - 1]) + _CLEAR_BELOW)
@@ -150,11 +150,12 @@ def _lines(chunks: Iterable[str]) -> Iterator[str]:
         yield from chunk.removesuffix("\n").split("\n")
 
 
-def _header(frames: Frames, part: LineResult, columns: int, color: bool) -> str:
+def _header(call: Call, frames: Frames, part: LineResult, columns: int, color: bool) -> str:
     """Return the header: the command on the left, cut if necessary; its time and the image's offset on the right."""
     session = part.call.session if part.call is not None else None
     offset = f" · offset {session.image.provenance.offset}" if session is not None and session.is_loaded else ""
-    right = f"{(iso(int(time.time()) * 1000) or '').replace('.000', '')}{offset}"
+    now = localized_text(iso(int(time.time()) * 1000) or "", call.shape.timezone).replace(".000", "")
+    right = f"{now}{offset}"
     left = escape.terminal(f"every {frames.every:g} s: {frames.title}")
     room = columns - cells(right) - 2
     if room < 10:

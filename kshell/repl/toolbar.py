@@ -10,6 +10,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from kshell.engine.levels import node_at
 from kshell.engine.session import Session
 from kshell.errors import KshellError
+from kshell.render.answer import localized_text
 from kshell.repl.loading import Loader
 from kshell.repl.terminal import clean, shortened, width_of
 from kshell.sources.source import Following, Loaded
@@ -62,7 +63,8 @@ class Toolbar:
             return [fact for fact in ("what brokers tell", self._metadata_version()) if fact]
         if last["offset"] < 0:
             return ["empty"]
-        facts = [f"as of offset {last['offset']}", str(last["time"] or "").replace("T", " "), f"epoch {last['epoch']}"]
+        time_of_last = localized_text(str(last["time"] or ""), session.settings.get("timezone")).replace("T", " ")
+        facts = [f"as of offset {last['offset']}", time_of_last, f"epoch {last['epoch']}"]
         version = self._metadata_version()
         return [fact for fact in [*facts[:2], version, facts[2]] if fact]
 

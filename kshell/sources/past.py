@@ -81,7 +81,7 @@ class Past:
 
     @property
     def begins_after_damage(self) -> bool:
-        """Whether the history begins with a snapshot because the log before it is damaged, or parts of it are missing."""
+        """Whether the history begins with a snapshot because the log before it is damaged or incomplete."""
         return self._recorded is not None and bool(self._recorded.bridged)
 
     def offset_by(self, time_ms: int, progress: Progress | None = None) -> int | None:

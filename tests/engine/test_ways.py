@@ -182,6 +182,25 @@ def test_formats_for_programs_stay_utc(sample: Session) -> None:
     assert localized(result, "record", "Asia/Kolkata") is not result
 
 
+@pytest.mark.parametrize("width", [40, 75, 80, 100])
+def test_a_plots_axis_has_times_of_the_zone_at_its_ends(sample: Session, width: int) -> None:
+    def drawn(zone: str | None) -> list[str]:
+        answer = run(sample, "timeline orders")
+        return "".join(render(answer if zone is None else in_zone(answer, zone), "text", width=width)).splitlines()
+
+    utc, here = drawn(None), drawn("Asia/Kolkata")
+    assert max(map(len, here)) <= width
+    assert not any(line.endswith("Z") for line in here)
+    words = [word for line in here for word in line.split() if word.endswith("+05:30")]
+    assert [datetime.datetime.fromisoformat(word) for word in words] == [
+        datetime.datetime.fromisoformat(word) for line in utc for word in line.split() if word.endswith("Z")
+    ]
+    axis = next(line for line in utc if "└" in line)
+    if width > 40:
+        assert any(line.startswith(" " * axis.index("└") + "2026-") for line in here)
+        assert any(line.endswith("+05:30") and len(line) == len(axis) for line in here)
+
+
 def test_a_zone_that_is_none_is_refused(sample: Session) -> None:
     for line in ("set timezone Mars/Olympus", "status --tz ../../etc/passwd", "status --tz ''"):
         with pytest.raises(UsageError, match="is not a time zone such as"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -67,6 +68,15 @@ def test_a_screen(call: Call) -> None:
     assert "\x1b[2J" not in screen[0]
     assert cells(uncolored(screen[0])) == 40
     assert screen[1:] == ["", "one", "two", ""]
+
+
+def test_the_heading_has_the_time_of_the_users_zone(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    in_zone = prepare(call.session, "pwd --tz Asia/Kolkata")
+    assert in_zone is not None
+    [[head, *_]], [[of_utc, *_]] = drawn(in_zone, Text("one")), drawn(call, Text("one"))
+    assert re.search(r"T\d\d:\d\d:\d\d\+05:30$", uncolored(head))
+    assert uncolored(of_utc).endswith("Z")
 
 
 def test_what_does_not_fit_is_said(call: Call) -> None:

@@ -129,6 +129,12 @@ def test_the_toolbar_tells_the_source_and_its_point(session: Session) -> None:
     assert toolbar_of(session, 8)[0] == ["demo"]
 
 
+def test_the_toolbars_time_is_of_the_users_zone(session: Session) -> None:
+    session.settings = {**session.settings, "timezone": "Asia/Kolkata"}
+    (line,), _ = toolbar_of(session, 120)
+    assert line.split(" · ")[2] == "2026-11-21 20:41:24.494+05:30"
+
+
 def test_the_toolbar_tells_what_is_wrong(tmp_path: Path) -> None:
     directory = tmp_path / "a\u202eb" / "__cluster_metadata-0"
     shutil.copytree(Path(DEMO) / "__cluster_metadata-0", directory)
