@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kshell.engine.session import Session
-from kshell.errors import EXIT_DATA, EXIT_OK, UsageError
+from kshell.errors import EXIT_DATA, EXIT_OK, SourceNotFoundError, UsageError
 from kshell.sources.choose import NoSource
 from tests import builders
 from tests.commands.shell import opened, rows, run
@@ -97,6 +97,11 @@ def test_a_directory_without_the_file_is_named(tmp_path: Path) -> None:
 def test_keys_that_kafka_does_not_write_are_listed(tmp_path: Path) -> None:
     (row,), code = asked(properties(tmp_path / "a", my_key="1"))
     assert code == EXIT_OK and row["unknownKeys"] == ["my.key"]
+
+
+def test_a_directory_that_is_not_there_is_no_directory_without_properties(tmp_path: Path) -> None:
+    with pytest.raises(SourceNotFoundError, match="typo: no such file or directory"):
+        asked(NODES[0], tmp_path / "typo")
 
 
 def test_without_a_directory_the_sources_own_is_shown() -> None:

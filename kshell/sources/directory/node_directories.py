@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kshell.sources.directory.files import META, METADATA_DIRECTORY, Listing, is_remote
+from kshell.sources.directory.files import META, METADATA_DIRECTORY, Listing, is_remote, locate
 from kshell.sources.directory.sidecar_files import meta_properties, node_id
 
 _KNOWN_KEYS = frozenset(("version", "cluster.id", "node.id", "broker.id", "directory.id"))
@@ -52,8 +52,12 @@ class NodeDirectory(NamedTuple):
 
 
 def read_directory(path: str) -> NodeDirectory:
-    """Read ``meta.properties`` of a log directory, or of the metadata directory or a file in one."""
+    """Read ``meta.properties`` of a log directory, or of the metadata directory or a file in one.
+
+    Raises SourceNotFoundError, SourcePermissionError: a path that is not there has no properties to be compared.
+    """
     notes: list[str] = []
+    locate(path)
     if not is_remote(path) and os.path.isfile(path):
         path = os.path.dirname(path) or os.curdir
     is_inner = os.path.basename(os.path.normpath(path)) == METADATA_DIRECTORY
