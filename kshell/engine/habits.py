@@ -139,6 +139,8 @@ COMMANDS: Mapping[str, str] = {
 }
 """A word that was typed as a command, without ``.sh`` -> the hint that names kshell's commands for it."""
 _HOST = re.compile(r"[\w.-]+:\d{2,5}", re.ASCII)
+_PARTITION = re.compile(r"(.+)-(\d+)", re.ASCII)
+"""``TOPIC-NUMBER``, which names a partition in ``why`` and in Kafka's own tools."""
 _PRINCIPALS = ("principal", "owner")
 """Columns whose values are of the form ``User:alice``."""
 _UNKNOWN = "…"
@@ -210,7 +212,11 @@ def _lines_for(command: Command, found: SimpleNamespace, excess: list[str]) -> l
         excess = [word if ":" in word else f"User:{word}" for word in excess]
     texts = [", ".join(f'"{word}"' for word in excess), ", ".join(word.removeprefix("broker-") for word in excess)]
     compare = f"{command.extra_words_for} == {{}}" if len(excess) == 1 else f"{command.extra_words_for} in [{{}}]"
-    return [f"{command.name} --where {quote(compare.format(text))}" for text in texts]
+    conditions = [compare.format(text) for text in texts]
+    partition = _PARTITION.fullmatch(excess[0]) if len(excess) == 1 and command.extra_words_for == "topic" else None
+    if partition is not None:
+        conditions.insert(0, f'topic == "{partition[1]}" and partition == {partition[2]}')
+    return [f"{command.name} --where {quote(condition)}" for condition in conditions]
 
 
 def _typed_names(command: Command, found: SimpleNamespace, excess: list[str]) -> list[str]:
