@@ -170,7 +170,8 @@ def connection_to(nodes: Nodes, member: Member) -> Connection:
     if member.kind == nodes.kind:
         return nodes.dial(member.address)
     settings = nodes.settings._replace(cluster_id=nodes.cluster_id)
-    return Nodes(member.kind, [member.address], settings).dial(member.address)
+    # No bootstrap list: the cluster named this address, not the user, so `allowed.hosts` has to list it.
+    return Nodes(member.kind, [], settings).dial(member.address)
 
 
 Range = tuple[int, int]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 import pytest
 
 from kshell.client.address import addresses
 from kshell.client.allowed_hosts import AllowedHosts
-from kshell.client.nodes import CONTROLLER, Nodes, ask_versions
+from kshell.client.nodes import BROKER, CONTROLLER, Nodes, ask_versions
 from kshell.client.properties import Properties
+from kshell.cluster.nodes import Member, connection_to
 from kshell.errors import HostNotAllowedError, UsageError
 from tests.server import Quorum, settings
+
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
 def allowed(text: str) -> AllowedHosts:
@@ -47,6 +51,25 @@ def test_nor_is_it_asked_for_its_versions(quorum: Quorum) -> None:
     other = ("127.0.0.1", quorum.controllers[1].port)
     assert isinstance(ask_versions([other], nodes.settings)[other].failure, HostNotAllowedError)
     assert quorum.controllers[1].connections == 0
+
+
+def test_nor_is_a_broker_that_a_registration_names_logged_in_at() -> None:
+    """Its address comes from the cluster, also where it is the first one that is asked of its kind."""
+    login = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.plain.allow.plaintext": "true",
+        "sasl.jaas.config": f'{PLAIN} required username="u" password="p";',
+    }
+    with Quorum(1, 1, users={"u": "p"}) as quorum:
+        broker = quorum.brokers[0]
+        bootstrap = addresses(f"localhost:{quorum.controllers[0].port}")
+        for hosts, is_connected in (("*.kafka.example", False), ("127.0.0.1", True)):
+            nodes = quorum.keep(Nodes(CONTROLLER, bootstrap, settings(**login, allowed_hosts=hosts)))
+            member = Member(BROKER, broker.id, ("127.0.0.1", broker.port))
+            with contextlib.nullcontext() if is_connected else pytest.raises(HostNotAllowedError):
+                connection_to(nodes, member).close()
+            assert bool(broker.connections) is is_connected
 
 
 @pytest.mark.parametrize("hosts", ["127.0.0.1", "127.0.0.0/8", "*.kafka.example, 127.0.0.1"])
