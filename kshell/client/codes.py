@@ -10,7 +10,7 @@ from kshell.errors import (
     UnsupportedVersionError,
     WrongEndpointError,
 )
-from kshell.protocol.names import error_name, is_retriable
+from kshell.protocol.names import UNKNOWN_SERVER_ERROR, error_name, is_retriable
 
 UNSUPPORTED_VERSION = 35
 INCONSISTENT_CLUSTER_ID = 104
@@ -56,10 +56,11 @@ _REQUIRED_ACCESS = {
 def may_succeed_later(code: int) -> bool:
     """Whether the same request may succeed later, after an election or a restart.
 
-    A controller that shuts down answers BROKER_NOT_AVAILABLE; Kafka's clients do not retry that code, its observers do
-    (``KafkaRaftClient``).
+    A controller that shuts down answers BROKER_NOT_AVAILABLE. One that has just started answers UNKNOWN_SERVER_ERROR
+    to everybody but super users until it has loaded its ACLs (``StandardAuthorizer``, AuthorizerNotReadyException).
+    Kafka's clients do not retry these codes, its observers do (``KafkaRaftClient``).
     """
-    return code == BROKER_NOT_AVAILABLE or is_retriable(code)
+    return code in (BROKER_NOT_AVAILABLE, UNKNOWN_SERVER_ERROR) or is_retriable(code)
 
 
 def failure(node: str, code: int, api: str, message: str | None = None) -> NodeError:

@@ -8,16 +8,19 @@ be taken for the response to the next. Deadlines are values of ``time.monotonic(
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import select
 import socket
 import struct
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from kshell.client.address import name_of
+from kshell.client.concurrency import start
 from kshell.errors import ConnectError, NodeError, ProtocolError, SourceTimeoutError, UnsupportedVersionError
 from kshell.protocol.api import API_VERSIONS_KEY, Api, correlation_of, decode_response, encode_request
 from kshell.protocol.decoder import Message
@@ -46,14 +49,30 @@ class Transport(Protocol):
     def send(self, frame: bytes, deadline: float) -> None:
         """Send one frame."""
 
-    def receive(self, deadline: float) -> bytes:
-        """Return the next frame, without its length."""
+    def receive(self, deadline: float, flow: Flow | None = None) -> bytes:
+        """Return the next frame, without its length; it begins before ``deadline``, and by default ends before it."""
 
     def has_ended(self) -> bool:
         """Whether the peer closed the connection while no request was under way."""
 
     def close(self) -> None:
         """Release the socket; another thread may call this to end a call that waits."""
+
+
+_AddressInfo = tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]
+"""As ``socket.getaddrinfo`` returns it."""
+
+
+class Flow(NamedTuple):
+    """How long an answer may take once it has begun: a slow link is no node that hangs.
+
+    Attributes:
+        deadline: the monotonic time at which the whole answer has to be there.
+        stall: seconds in which some bytes have to come.
+    """
+
+    deadline: float
+    stall: float
 
 
 class SocketTransport:
@@ -77,7 +96,7 @@ class SocketTransport:
         except OSError as error:
             raise self._failed(error) from None
 
-    def receive(self, deadline: float) -> bytes:
+    def receive(self, deadline: float, flow: Flow | None = None) -> bytes:
         """Return the next frame. Raises ConnectError, SourceTimeoutError, TlsError, ProtocolError for a bad length."""
         head = self._exactly(4, deadline)
         self._answered = True
@@ -87,7 +106,9 @@ class SocketTransport:
             raise ProtocolError(
                 self.node, _not_kafka(head) or f"an answer of {size} bytes is claimed", hint=_hint(head)
             )
-        return self._exactly(size, deadline)
+        if flow is None:
+            return self._exactly(size, deadline)
+        return self._exactly(size, max(deadline, flow.deadline), flow.stall)
 
     def has_ended(self) -> bool:
         """Whether there is anything to read: without a request, that is the end (or as bad as that). Never raises."""
@@ -105,13 +126,13 @@ class SocketTransport:
         with contextlib.suppress(OSError):
             self._socket.close()
 
-    def _exactly(self, size: int, deadline: float) -> bytes:
+    def _exactly(self, size: int, deadline: float, stall: float = inf) -> bytes:
         buffer = bytearray(size)
         view = memoryview(buffer)
         received = 0
         while received < size:
             try:
-                self._socket.settimeout(seconds_left(deadline))
+                self._socket.settimeout(min(seconds_left(deadline), stall))
                 got = self._socket.recv_into(view[received:])
             except OSError as error:
                 raise self._failed(error) from None
@@ -150,7 +171,7 @@ def open_socket(host: str, port: int, deadline: float) -> socket.socket:
     The addresses share the time until ``deadline``, so one that does not answer leaves time for the next. Raises
     OSError; ValueError or OverflowError for a host or port that is not valid.
     """
-    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = _addresses_of(host, port, deadline)
     failure: OSError = TimeoutError()
     for number, (family, kind, protocol, _, address) in enumerate(addresses):
         connection = socket.socket(family, kind, protocol)
@@ -165,6 +186,16 @@ def open_socket(host: str, port: int, deadline: float) -> socket.socket:
         else:
             return connection
     raise failure
+
+
+def _addresses_of(host: str, port: int, deadline: float) -> Sequence[_AddressInfo]:
+    """Resolve a host name. The system's resolver knows no deadline, so it is left behind in a thread where it hangs."""
+    remaining = seconds_left(deadline)
+    resolving = start(lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+    try:
+        return resolving.result(remaining)
+    except concurrent.futures.TimeoutError:
+        raise socket.gaierror(socket.EAI_AGAIN, "no answer from the name server in time") from None
 
 
 def _connect(host: str, port: int, node: str, deadline: float) -> socket.socket:
@@ -286,6 +317,8 @@ def choose_version(
 
 _LARGEST_ID = 0x7FFFFFFF
 _PATIENCE = 5.0
+_STALL = 3.0
+"""Seconds without a byte after which an answer that has begun does not go on."""
 _DIALECT = "a dialect was asked for: does the node speak it?"
 _NOTHING_EXCLUDED: Mapping[str, frozenset[int]] = {}
 
@@ -319,6 +352,8 @@ class Connection:
         self.is_open = True
         self.excluded = excluded
         self.timeout = timeout
+        self.retires_at = inf
+        """The monotonic time from which on the node closes the connection at the next request (KIP-368)."""
         self._transport = transport
         self._client_id = client_id
         self._dialect_apis = dialect_apis or {}
@@ -331,23 +366,42 @@ class Connection:
         return min(_PATIENCE, self.timeout)
 
     def request(
-        self, api: Api, message: Message, *, accepted: Versions | None = None, timeout: float | None = None
+        self,
+        api: Api,
+        message: Message,
+        *,
+        accepted: Versions | None = None,
+        timeout: float | None = None,
+        whole: float | None = None,
     ) -> Reply:
-        """Send a request with the highest common version that is ``accepted``; return the answer. Raises NodeError."""
+        """Send a request with the highest common version that is ``accepted``; return the answer. Raises NodeError.
+
+        Args:
+            api: the API.
+            message: the request's body.
+            accepted: the versions that the caller can work with; ``None``: all.
+            timeout: seconds until the answer, ``request.timeout.ms`` by default.
+            whole: seconds for an answer that has begun within ``timeout``, if bytes of it keep coming: a large one may
+                take long over a slow link. ``None``: the whole answer has to come within ``timeout``.
+        """
         api = self.api(api)
         version = choose_version(api, self.node, self.versions, self.excluded, accepted)
-        return Reply(version, self.exchange(api, version, message, timeout=timeout))
+        frame = self.exchange_raw(api, version, message, timeout=timeout, whole=whole)
+        return Reply(version, self.decoded(api, version, frame))
 
     def api(self, api: Api) -> Api:
         """Return the API as the dialect in use declares it, or else unchanged."""
         return self._dialect_apis.get(api.key, api)
 
     def is_usable(self) -> bool:
-        """Whether the connection is still open; closed here if the server ended it (``connections.max.idle.ms``)."""
+        """Whether the connection is still open, and its session has not expired; closed here if that is not so.
+
+        A server ends idle connections (``connections.max.idle.ms``), and expired ones only at their next request.
+        """
         if not self.is_open or not self._turn.acquire(blocking=False):
             return self.is_open
         try:
-            if self._transport.has_ended():
+            if time.monotonic() >= self.retires_at or self._transport.has_ended():
                 self.close()
         finally:
             self._turn.release()
@@ -375,15 +429,22 @@ class Connection:
                 raise self.not_understood(api, version, DecodeError(reason, len(frame)))
         return body
 
-    def exchange_raw(self, api: Api, version: int, message: Message, *, timeout: float | None = None) -> bytes:
-        """The same as :meth:`exchange`, but return the response undecoded, with its header."""
+    def exchange_raw(
+        self, api: Api, version: int, message: Message, *, timeout: float | None = None, whole: float | None = None
+    ) -> bytes:
+        """The same as :meth:`exchange`, but return the response undecoded, with its header.
+
+        ``whole`` is as for :meth:`request`.
+        """
         with self._turn:
             request_id = self._next_id
             self._next_id = request_id % _LARGEST_ID + 1
-            deadline = time.monotonic() + (self.timeout if timeout is None else timeout)
+            began = time.monotonic()
+            deadline = began + (self.timeout if timeout is None else timeout)
+            flow = None if whole is None else Flow(began + whole, _STALL)
             try:
                 self._transport.send(encode_request(api, version, request_id, self._client_id, message), deadline)
-                frame = self._transport.receive(deadline)
+                frame = self._transport.receive(deadline, flow)
             except NodeError as error:
                 self.close()
                 raise self._with_api_and_hint(error, api) from None

@@ -101,8 +101,11 @@ def fetch(
     wait: float = 0.0,
     max_bytes: int = MAX_BYTES,
     timeout: float | None = None,
+    whole: float | None = None,
 ) -> Fetched:
     """Fetch the records after a position of the metadata log; the leader may wait ``wait`` seconds for new ones.
+
+    ``timeout`` is until the answer begins, ``whole`` until it has ended (:meth:`.Connection.request`).
 
     With a ``cluster_id``, a node of another cluster refuses. An error code of the partition is in the result
     (``quorum.error``); one of the whole request, and any other failure, raises NodeError.
@@ -124,7 +127,7 @@ def fetch(
     }
     if cluster_id is not None:
         message["clusterId"] = cluster_id
-    version, body = connection.request(FETCH, message, timeout=timeout)
+    version, body = connection.request(FETCH, message, timeout=timeout, whole=whole)
     if body["errorCode"]:
         raise failure(connection.node, body["errorCode"], FETCH.name)
     partition = _only_partition(connection, body["responses"], FETCH.name)
@@ -345,8 +348,9 @@ class _Search:
         """Send a Fetch with that epoch, only for the leader in the response. Raises NodeError."""
         connection = self._nodes.at(address, timeout=self._seconds_left)
         timeout = min(connection.patience, self._seconds_left)
+        whole = min(connection.timeout, self._seconds_left)  # up to 4.0, leaders ignore `max_bytes`
         position, cluster_id = FetchPosition(epoch), self._nodes.cluster_id
-        return fetch(connection, position, cluster_id, max_bytes=_SMALL, timeout=timeout).quorum
+        return fetch(connection, position, cluster_id, max_bytes=_SMALL, timeout=timeout, whole=whole).quorum
 
     def _addresses(self) -> list[Address]:
         """Every known address, that of the leader first if it is known."""

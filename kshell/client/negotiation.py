@@ -211,6 +211,8 @@ _AUTHENTICATION_FAILED = 58
 _FRAMED = Versions(1, None)
 """SaslHandshake versions with which SASL messages are inside SaslAuthenticate; before Kafka 1.0 they were not."""
 _MOST_STEPS = 16
+_LIFETIME_USED = 0.85
+"""The part of a session's lifetime after which kshell logs in again; Kafka's client takes 85 to 95 % of it."""
 
 
 @hides_locals
@@ -256,6 +258,9 @@ def _exchange_token(connection: Connection, name: str, token: bytes, deadline: f
     if code:
         reason = f"{name}: {error_name(code)}: {answer['errorMessage'] or 'no reason given'}"
         raise AuthenticationError(connection.node, reason, api=SASL_AUTHENTICATE.name)
+    lifetime_ms = answer.get("sessionLifetimeMs", 0)
+    if lifetime_ms > 0:
+        connection.retires_at = time.monotonic() + _LIFETIME_USED * lifetime_ms / 1000
     token = answer["authBytes"]
     return bytes(token)
 

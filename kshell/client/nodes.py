@@ -104,12 +104,12 @@ class Nodes:
         """
         deadline = time.monotonic() + timeout
         connection = connect(*address, self.settings, timeout=_seconds_left(deadline, self.settings.connect_timeout))
-        self.was_reached = True
         try:
             self._admit(connection, _seconds_left(deadline, connection.patience))
         except BaseException:
             connection.close()
             raise
+        self.was_reached = True
         return connection
 
     def at(self, address: Address, *, timeout: float = inf) -> Connection:
@@ -274,6 +274,12 @@ class Nodes:
             self.describe(connection, timeout=timeout)
         except UnsupportedVersionError:
             return  # api.versions.exclude leaves no version of DescribeCluster
+        except ConnectError as error:
+            if error.hint is not None or self.settings.sasl is not None:
+                raise
+            hint = "does this listener want a login? See security.protocol and sasl.mechanism; or is it restarting?"
+            reason = "the node answers ApiVersions, and hangs up on the next request"
+            raise type(error)(error.node, reason, api=error.api, hint=hint) from None
         except (AuthorizationError, ServerError) as error:
             # The node may refuse this and still serve everything else, so it is used, with a note.
             why = f"; {error.hint}" if error.hint else ""

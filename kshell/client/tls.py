@@ -52,6 +52,8 @@ class Tls(NamedTuple):
     cipher_suites: tuple[str, ...]
     checks_name: bool
     places: Mapping[str, str]
+    trusts_system: bool = False
+    """Whether the system's certificates count beside those of a trust store; without a trust store they always do."""
 
     @classmethod
     def of(cls, properties: Properties, warnings: list[str]) -> Tls:
@@ -141,9 +143,9 @@ def context_of(tls: Tls) -> ssl.SSLContext:
     # As in Java, a certificate in a trust store is trusted by itself, even if it is not a root certificate.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     trusted = key_stores.trusted(tls)
-    if trusted is None:
+    if trusted is None or tls.trusts_system:
         context.load_default_certs()
-    else:
+    if trusted is not None:
         _trust(context, tls, trusted)
     identity = key_stores.identity(tls)
     if identity is not None:

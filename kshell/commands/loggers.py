@@ -10,7 +10,15 @@ from kshell.commands.api_versions import complete_node
 from kshell.engine.arguments import count
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
-from kshell.errors import CommandError, ServerError, UsageError, did_you_mean
+from kshell.errors import (
+    CommandError,
+    ConnectError,
+    NodeError,
+    ServerError,
+    SourceTimeoutError,
+    UsageError,
+    did_you_mean,
+)
 from kshell.metadata.values import NEWER_ENUM
 from kshell.tables.declaration import Field
 from kshell.tables.enumeration import Enumeration
@@ -85,16 +93,20 @@ def _connect(session: Session, nodes: Nodes, node_id: int) -> tuple[Member, Conn
     from kshell.client.loggers import INVALID_REQUEST, loggers
     from kshell.cluster.nodes import connection_to, find_members
 
-    failure: ServerError | None = None
+    failure: NodeError | None = None
     for member in find_members(session, nodes, node_id):
-        connection = connection_to(nodes, member)
+        try:
+            connection = connection_to(nodes, member)
+        except (ConnectError, SourceTimeoutError) as error:
+            failure = error  # it may have been the wanted node: said rather than what another one answered
+            continue
         try:
             return member._replace(id=node_id), connection, loggers(connection, node_id)
         except ServerError as error:
             connection.close()
             if error.code != INVALID_REQUEST:
                 raise
-            failure = error
+            failure = failure or error
         except BaseException:
             connection.close()
             raise

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Iterator
 
 import pytest
 
+from kshell.client.address import addresses
 from kshell.client.connection import Connection
 from kshell.client.negotiation import connect
+from kshell.client.nodes import CONTROLLER, Nodes
 from kshell.errors import ConnectError, NodeError, ProtocolError, SourceTimeoutError
 from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
 from tests.server import Quorum, faults, settings
 from tests.server.faults import Fault
 
 ASK = {"endpointType": 2}
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
 @pytest.fixture
@@ -103,10 +107,67 @@ def test_unknown_tagged_fields_of_a_later_release_are_read_over(quorum: Quorum) 
     assert dial(quorum).request(DESCRIBE_CLUSTER, ASK).body["clusterId"] == quorum.cluster_id
 
 
+def test_an_answer_that_has_begun_may_take_longer(quorum: Quorum) -> None:
+    """A slow link is no node that hangs: what counts then is that bytes keep coming."""
+    quorum.on("DescribeCluster", faults.slow(0.5, after=20))
+    assert dial(quorum).request(DESCRIBE_CLUSTER, ASK, timeout=0.2, whole=5.0).body["clusterId"] == quorum.cluster_id
+    for whole in (None, 0.3):
+        with pytest.raises(SourceTimeoutError):
+            dial(quorum).request(DESCRIBE_CLUSTER, ASK, timeout=0.2, whole=whole)
+
+
+def test_an_answer_that_stops_is_not_waited_for(quorum: Quorum, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kshell.client.connection._STALL", 0.2)
+    quorum.on("DescribeCluster", faults.slow(5.0, after=20))
+    connection = dial(quorum)
+    began = time.monotonic()
+    with pytest.raises(SourceTimeoutError):
+        connection.request(DESCRIBE_CLUSTER, ASK, timeout=1.0, whole=30.0)
+    assert time.monotonic() - began < 4
+
+
+def test_a_session_that_expires_is_renewed_before_it_does() -> None:
+    """A broker ends an expired session at its next request, which would fail (KIP-368)."""
+    with Quorum(users={"u": "p"}) as quorum:
+        login = {
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.plain.allow.plaintext": "true",
+            "sasl.jaas.config": f'{PLAIN} required username="u" password="p";',
+        }
+        quorum.on("SaslAuthenticate", faults.change(lambda body: body.update(sessionLifetimeMs=400)))
+        nodes = quorum.keep(Nodes(CONTROLLER, addresses(quorum.bootstrap), settings(**login)))
+        first = nodes.any()
+        assert first.is_usable() and nodes.any() is first
+        time.sleep(0.4)
+        assert nodes.any() is not first
+        assert not first.is_open
+
+
+def test_a_listener_that_wants_a_login_is_guessed() -> None:
+    """ApiVersions is answered before the login; then Kafka hangs up."""
+    with Quorum(users={"u": "p"}) as quorum:
+        nodes = quorum.keep(Nodes(CONTROLLER, addresses(quorum.bootstrap), settings()))
+        with pytest.raises(ConnectError, match="hangs up on the next request") as raised:
+            nodes.any()
+        assert "security.protocol" in (raised.value.hint or "")
+        assert not nodes.was_reached
+
+
+def test_a_name_server_that_does_not_answer_costs_the_deadline_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    over = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **more: over.wait(20))
+    began = time.monotonic()
+    with pytest.raises(ConnectError, match="no answer from the name server in time"):
+        connect("controller.example", 9093, settings(), timeout=0.3)
+    assert time.monotonic() - began < 5
+    over.set()
+
+
 def test_an_interrupt_ends_the_connection(quorum: Quorum, monkeypatch: pytest.MonkeyPatch) -> None:
     connection = dial(quorum)
 
-    def interrupted(deadline: float) -> bytes:
+    def interrupted(deadline: float, flow: object) -> bytes:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(connection._transport, "receive", interrupted)

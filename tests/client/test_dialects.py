@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import settings as search
 from hypothesis import strategies as st
 
-from kshell.client.connection import Connection
+from kshell.client.connection import Connection, Flow
 from kshell.client.negotiation import connect, dialect_apis
 from kshell.errors import ConnectError, NodeError, ProtocolError
 from kshell.protocol.api import encode_response
@@ -43,7 +43,7 @@ class Replay:
     def send(self, frame: bytes, deadline: float) -> None:
         """Nothing listens."""
 
-    def receive(self, deadline: float) -> bytes:
+    def receive(self, deadline: float, flow: Flow | None = None) -> bytes:
         """The answer, whatever was asked."""
         return self.frame
 

@@ -92,8 +92,8 @@ def frames(cluster: Quorum) -> list[tuple[Api, int, bytes]]:
     seen: list[tuple[Api, int, bytes]] = []
     plain = Connection.exchange_raw
 
-    def recording(self: Connection, api: Api, version: int, message: Message, *, timeout: float | None = None) -> bytes:
-        frame = plain(self, api, version, message, timeout=timeout)
+    def recording(self: Connection, api: Api, version: int, message: Message, **limits: float | None) -> bytes:
+        frame = plain(self, api, version, message, **limits)
         seen.append((self.api(api), version, frame))
         return frame
 

@@ -121,6 +121,19 @@ class TestList:
             with pytest.raises(ServerError):
                 run(session, "loggers 3")
 
+    def test_an_address_where_nobody_is_may_have_been_the_node(self) -> None:
+        """The others are asked all the same; if all of them refuse, that one could not be asked."""
+        with Quorum(controllers=3) as quorum:
+            session = live(quorum)
+            for api in ("DescribeCluster", "DescribeQuorum", "Fetch"):
+                quorum.on(api, faults.error(31))
+            quorum.node(1).stop()
+            quorum.node(2).on("DescribeConfigs", faults.error(42, message="Unexpected broker id"))
+            assert len(rows(session, "loggers 3")) == 2
+            quorum.node(3).on("DescribeConfigs", faults.error(42, message="Unexpected broker id"))
+            with pytest.raises(ConnectError):
+                run(session, "loggers 1")
+
     def test_an_id_that_nobody_has(self) -> None:
         with Quorum(controllers=2) as quorum, pytest.raises(ConnectError) as raised:
             run(live(quorum), "loggers 7")

@@ -76,6 +76,24 @@ def test_what_a_connection_brought_is_kept(quorum: Quorum) -> None:
     assert positions(quorum)[:4] == [0, 200, 400, 400]
 
 
+def test_another_node_has_another_file_of_that_name() -> None:
+    """Each controller writes its snapshots itself: the pieces of two files make none."""
+    with Quorum(2) as quorum:
+        quorum.append(*VALUES)
+        quorum.snapshot(VALUES)
+        quorum.max_piece = 200
+        quorum.on("FetchSnapshot", faults.hang_up, times=1, skip=2)
+        downloader, nodes = Downloader(), quorum.keep(Nodes(CONTROLLER, addresses(quorum.bootstrap), settings()))
+        first, second = (("127.0.0.1", node.port) for node in quorum.controllers)
+        wanted = SnapshotId(*max(quorum.log.snapshots))
+        with pytest.raises(ConnectError):
+            downloader.get(nodes.at(first), quorum.epoch, wanted, quorum.cluster_id)
+        quorum.elect(quorum.controllers[1].id)
+        quorum.well()
+        assert downloader.get(nodes.at(second), quorum.epoch, wanted, quorum.cluster_id) is not None
+        assert positions(quorum)[:5] == [0, 200, 400, 0, 200]
+
+
 def test_another_snapshot_begins_at_its_start(quorum: Quorum) -> None:
     quorum.on("FetchSnapshot", faults.hang_up, times=1, skip=2)
     downloader = Downloader()

@@ -28,6 +28,7 @@ from kshell.errors import (
 )
 from kshell.metadata.image import Image
 from kshell.protocol.batches import write_batch
+from kshell.protocol.decoder import Message
 from kshell.protocol.messages.drafts import DIALECTS
 from kshell.protocol.names import error_codes
 from kshell.sources.directory.files import METADATA_DIRECTORY
@@ -678,3 +679,67 @@ def test_what_follow_gave_is_let_go_and_fetched_again_for_whoever_asks(release: 
         assert records >= sum(
             len(entry.raw) for entry in quorum.log.entries if entry.base >= max(listing.first_needed_offset, 1)
         )
+
+
+def test_a_controller_that_has_not_loaded_its_acls_is_passed_over() -> None:
+    """It answers UNKNOWN_SERVER_ERROR to all but super users, while another one leads."""
+    with Quorum(3) as quorum:
+        quorum.append(value("TOPIC", name="t", topicId=uuid(1)))
+        source = quorum.keep(QuorumSource(quorum.bootstrap, settings()))
+        source.load()
+        quorum.node(1).on("Fetch", faults.error(-1, whole=True))
+        quorum.elect(2)
+        quorum.append(value("TOPIC", name="u", topicId=uuid(2)))
+        for asked in (source, quorum.keep(QuorumSource(quorum.bootstrap, settings()))):
+            assert set(asked.load().image["topicNames"]) == {"t", "u"}
+
+
+def test_a_connection_that_breaks_late_in_a_download_is_made_again() -> None:
+    """Pieces are progress, as new records are: a large snapshot takes longer than one request may."""
+    with Quorum() as quorum:
+        values = [value("TOPIC", name=f"topic-{number:0100}", topicId=uuid(number)) for number in range(30)]
+        quorum.append(*values)
+        quorum.snapshot(values)
+        quorum.max_piece = 500
+        quorum.on("FetchSnapshot", faults.slow(0.2))
+        quorum.on("FetchSnapshot", faults.hang_up, times=1, skip=5)
+        source = quorum.keep(QuorumSource(quorum.bootstrap, settings(default_api_timeout_ms="800")))
+        assert len(source.load().image["topics"]) == 30
+
+
+def test_a_download_that_begins_again_and_again_ends() -> None:
+    """Its pieces are no progress then: nobody waits for ever for a leader that never hands out the last one."""
+    with Quorum() as quorum:
+        values = [value("TOPIC", name=f"topic-{number:0100}", topicId=uuid(number)) for number in range(30)]
+        quorum.append(*values)
+        quorum.snapshot(values)
+        quorum.max_piece = 500
+        quorum.on("FetchSnapshot", faults.change(_refuse_after_three))
+        source = quorum.keep(QuorumSource(quorum.bootstrap, settings(default_api_timeout_ms="800")))
+        with pytest.raises((SourceTimeoutError, ConnectError)):
+            source.load()
+
+
+def _refuse_after_three(body: Message) -> None:
+    """Refuses every piece but the first three, without a reason, as Kafka does."""
+    partition = body["topics"][0]["partitions"][0]
+    if partition["position"] >= 1500:
+        partition["snapshotId"], partition["unalignedRecords"] = {"endOffset": 31, "epoch": 1}, b""
+        body["errorCode"] = -1
+
+
+def test_an_observer_that_came_back_with_another_disk_hides_none() -> None:
+    """The leader lists both for a while (KIP-853); the one that fetches has the node's name."""
+    with Quorum() as quorum:
+        source = quorum.keep(QuorumSource(quorum.bootstrap, settings()))
+        loaded = source.load()
+        observers = [
+            {"replicaId": 2, "replicaDirectoryId": uuid(directory), "logEndOffset": end, "lastFetchTimestamp": at,
+             "lastCaughtUpTimestamp": at}
+            for directory, end, at in ((6, 3, 1_000), (7, 9, 2_000), (8, 1, -1))
+        ]  # fmt: skip
+        partition = {"leaderId": 1, "leaderEpoch": 1, "highWatermark": 1, "currentVoters": [], "observers": observers}
+        topic = {"topicName": "__cluster_metadata", "partitions": [partition]}
+        quorum.bodies["DescribeQuorum"] = {"topics": [topic], "nodes": []}
+        found = {name: leaf["logEndOffset"] for name, (_, leaf, _) in source.quorum(loaded)["observers"].items()}
+        assert found == {"2": 9, f"2-{uuid(6)}": 3, f"2-{uuid(8)}": 1}

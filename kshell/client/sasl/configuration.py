@@ -49,7 +49,12 @@ class OAuth(NamedTuple):
     """SASL extensions (KIP-342): name -> value, which the client sends with the token."""
     token_cache: TokenCache
     tls: Tls
-    """TLS for the token endpoint: the ``ssl.*`` options of the JAAS entry, as in Java, or else those of the client."""
+    """TLS for the token endpoint: the ``ssl.*`` options of the JAAS entry; without them the system's certificates.
+
+    Source: ``org.apache.kafka.common.security.oauthbearer.internals.secured.JaasOptionsUtils``. Beside the system's,
+    the client's own trust store counts, for an endpoint that the private authority of Kafka's nodes has signed. Its key
+    store does not: an identity provider is not to see the certificate that is for Kafka's nodes.
+    """
 
     @property
     def is_secret(self) -> bool:
@@ -178,7 +183,12 @@ def _endpoint_tls(properties: Properties, options: Mapping[str, Secret]) -> Tls:
     from kshell.client.tls import Tls
 
     own = {name: value.value for name, value in options.items() if name.startswith("ssl.")}
-    tls = Tls.of(Properties(own, dict.fromkeys(own, JAAS)) if own else properties, [])
+    if own:
+        tls = Tls.of(Properties(own, dict.fromkeys(own, JAAS)), [])
+    else:
+        tls = Tls.of(properties, [])._replace(
+            keystore_location=None, keystore_certificate_chain=None, keystore_key=None, trusts_system=True
+        )
     # A token endpoint is a web server: its name is verified even if that is switched off for Kafka's nodes.
     return tls._replace(checks_name=True)
 

@@ -213,7 +213,9 @@ def _unreachable(endpoint: str, node: str, error: Exception) -> NoReturn:
 
     hint = "is the URL right, and can it be reached from here?"
     if isinstance(error, ssl.SSLCertVerificationError):
-        reason, hint = error.verify_message, "its certificate is checked against ssl.truststore.*, or the system's"
+        reason = error.verify_message
+        hint = "ssl.truststore.… in sasl.jaas.config says what to trust there; without it, the system's certificates"
+        hint += " and ssl.truststore.*"
     elif isinstance(error, TimeoutError):
         reason = "no complete answer in time"
         hint = "sasl.login.connect.timeout.ms and sasl.login.read.timeout.ms set how long to wait, within"

@@ -132,7 +132,7 @@ class BrokerSource(Source):
 
     def quorum(self, loaded: Loaded) -> SourceFacts:
         """The facts of ``/quorum``, for which brokers ask the controllers."""
-        from kshell.sources.quorum.facts import describe_quorum
+        from kshell.sources.quorum.facts import describe_quorum, observers
 
         names = ("leaderId", "leaderEpoch", "highWatermark", "voters", "observers")
         try:
@@ -143,9 +143,7 @@ class BrokerSource(Source):
         else:
             facts = {name: ("quorum", description[name], None) for name in names[:3]}
             facts["voters"] = {str(voter["id"]): ("voter", voter, None) for voter in description["voters"]}
-            facts["observers"] = {
-                str(observer["id"]): ("observer", observer, None) for observer in description["observers"]
-            }
+            facts["observers"] = observers(description)
         kraft = NOT_AVAILABLE if self._kraft_version is None else self._kraft_version
         return facts | {"kraftVersion": ("quorum", kraft, None)}
 

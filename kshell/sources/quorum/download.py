@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 import time
+from math import inf
 from typing import IO
 
 from kshell.client import codes
@@ -37,10 +38,20 @@ _REAL = "compare with the files *.checkpoint in that controller's metadata.log.d
 
 
 class Downloader:
-    """Downloads one snapshot at a time; if a connection breaks, the download continues over the next one."""
+    """Downloads one snapshot at a time; if a connection breaks, the download continues over the next one.
+
+    It continues only at the same node: each controller writes its snapshots itself, so that files of one name hold the
+    same state in other bytes.
+    """
 
     def __init__(self) -> None:
         self.progress: Progress | None = None
+        self.advanced_at = -inf
+        """The monotonic time at which a download last got further than any since the last complete one.
+
+        A leader that lets the download begin again and again is no progress.
+        """
+        self._furthest = 0
         self._partial: _Partial | None = None
 
     def get(
@@ -65,9 +76,9 @@ class Downloader:
             NodeError: the download failed; ProtocolError if a piece is not the one that was asked for, NodeError itself
                 if there is no room for the snapshot.
         """
-        if self._partial is None or self._partial.snapshot != snapshot:
+        if self._partial is None or (self._partial.snapshot, self._partial.node) != (snapshot, connection.node):
             self._forget()
-            self._partial = _Partial(snapshot)
+            self._partial = _Partial(snapshot, connection.node)
         partial = self._partial
         pace = _Pace(connection.timeout if timeout is None else timeout)
         while not partial.is_complete:
@@ -91,8 +102,11 @@ class Downloader:
                 self._forget()
                 connection.close()
                 raise
+            if partial.position > self._furthest:
+                self._furthest, self.advanced_at = partial.position, time.monotonic()
             if self.progress is not None:
                 self.progress(partial.position, piece.size, partial.name)
+        self._furthest = 0
         try:
             data = partial.contents(connection.node)
         finally:
@@ -153,10 +167,14 @@ class _Pace:
 
 
 class _Partial:
-    """A download in progress. ``size``: the whole snapshot's, as the first piece claims; ``position``: bytes so far."""
+    """A download in progress, from ``node``.
 
-    def __init__(self, snapshot: SnapshotId) -> None:
+    ``size``: the whole snapshot's, as the first piece claims; ``position``: bytes so far.
+    """
+
+    def __init__(self, snapshot: SnapshotId, node: str) -> None:
         self.snapshot = snapshot
+        self.node = node
         self.size: int | None = None
         self.position = 0
         self.restarted = False

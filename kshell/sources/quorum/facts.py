@@ -33,13 +33,21 @@ def quorum(source: QuorumSource, loaded: Loaded) -> SourceFacts:
     facts["leaderEpoch"] = ("quorum", description["leaderEpoch"], None)
     facts["highWatermark"] = ("quorum", description["highWatermark"], None)
     facts["voters"] = {str(voter["id"]): ("voter", voter, None) for voter in description["voters"]}
-    facts["observers"] = {_key(o): ("observer", o, None) for o in description["observers"]}
+    facts["observers"] = observers(description)
     return facts
 
 
-def _key(replica: JsonObject) -> str:
-    """A replica's name in the tree. Observers that are not nodes of the cluster all have the id -1."""
-    return str(replica["id"])
+def observers(description: JsonObject) -> dict[str, tuple[str, JsonObject, None]]:
+    """The leaves of ``/quorum/observers`` by name: an id, or ``ID-DIRECTORY`` for all but the last one that fetched.
+
+    A node that comes back with another disk is another observer with the same id, until the leader forgets the first
+    (KIP-853); observers that are not nodes of the cluster all have the id -1.
+    """
+    named: dict[str, tuple[str, JsonObject, None]] = {}
+    for observer in sorted(description["observers"], key=lambda one: one["lastFetchTimestamp"] or _NEVER, reverse=True):
+        name = str(observer["id"])
+        named[f"{name}-{observer['directoryId']}" if name in named else name] = ("observer", observer, None)
+    return named
 
 
 def describe_quorum(nodes: Nodes) -> JsonObject:

@@ -203,8 +203,11 @@ class Observer:
             last.epoch if last else self._committed_epoch,
             self.high_watermark,
         )
-        timeout = min(wait + _GRACE, self.nodes.settings.request_timeout, self._seconds_left)
-        answer = fetch(connection, at, self.nodes.cluster_id, wait=wait, max_bytes=self._max_bytes, timeout=timeout)
+        whole = min(self.nodes.settings.request_timeout, self._seconds_left)
+        timeout = min(wait + _GRACE, whole)
+        answer = fetch(
+            connection, at, self.nodes.cluster_id, wait=wait, max_bytes=self._max_bytes, timeout=timeout, whole=whole
+        )
         self._version = answer.version
         return answer
 
@@ -212,7 +215,7 @@ class Observer:
         """Keep the error as ``trouble``, forget the leader, and pause."""
         if not self._was_cut_short(error):
             self.trouble = error
-        if self.silent_since is None:
+        if self.silent_since is None or self.downloader.advanced_at > self.silent_since:
             self.silent_since = time.monotonic()
         self.close()
         self.leader = None

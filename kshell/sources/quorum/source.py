@@ -141,6 +141,7 @@ class QuorumSource(Source):
         restarts = last_restart = observer.restarts
         end, wait, since = self._committed.end, 0.0, time.monotonic()
         while not 0 <= target <= self._committed.end:
+            since = max(since, observer.downloader.advanced_at)
             if time.monotonic() - since >= self.nodes.settings.api_timeout:
                 raise observer.trouble or observer.stalled_error(self.name, self._committed.end)
             if not follows:

@@ -452,6 +452,24 @@ class TestEndpoint:
             assert "hunter" not in raised.value.message
         assert endpoint.requests == []
 
+    def test_the_systems_certificates_count_beside_kafkas_own_authority(
+        self, endpoint: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Kafka's nodes have a private authority, and the identity provider a certificate that everybody trusts."""
+        private = Authority("of Kafka's nodes")
+        (tmp_path / "private.pem").write_text(private.pem)
+        own = private.client("kshell")
+        (tmp_path / "own.pem").write_text(own.key_pem() + own.pem)
+        mutual = {"ssl_truststore_location": "private.pem", "ssl_keystore_location": "own.pem"}
+        made = endpoint.settings(trust=False, **{key: str(tmp_path / name) for key, name in mutual.items()})
+        with pytest.raises(AuthenticationError, match="certificate"):
+            first_of(made)
+        monkeypatch.setenv("SSL_CERT_FILE", str(endpoint.ca))
+        endpoint.answer = reply(200, b'{"access_token": "abc", "expires_in": 60}')
+        assert first_of(made)
+        assert made.sasl is not None and made.sasl.oauth is not None
+        assert made.tls is not None and made.tls.presents and not made.sasl.oauth.tls.presents
+
     def test_nobody_there(self, endpoint: Endpoint) -> None:
         endpoint.server.server_close()
         with pytest.raises(AuthenticationError, match="the token endpoint https://localhost:"):
