@@ -22,6 +22,7 @@ from kshell.tree.image import iso
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.protocol.primitives import Uuid
 
 COLUMNS = typed(
     "topic:string partition:int32 fromOffset:int64 fromTime:timestamp fromTimeMs:int64 toOffset:int64 toTime:timestamp"
@@ -83,18 +84,27 @@ def _chosen(session: Session, story: Story, args: TimelineArguments) -> Iterator
             yield from (past for past in _of(story, name) if args.all or _moved(past[2]))
         return
     chosen = target(session, story, args.target)
-    yield from (past for past in _of(story, chosen.topic) if chosen.partition in (None, past[1]))
+    yield from (past for past in _of(story, chosen.topic, chosen.topic_id) if chosen.partition in (None, past[1]))
 
 
-def _of(story: Story, name: str) -> Iterator[PartitionPast]:
-    """The partitions of all topics that had the name: those that were deleted first, then the newest."""
+def _of(story: Story, name: str, only: Uuid | None = None) -> Iterator[PartitionPast]:
+    """The partitions of all topics that had the name, or of ``only`` one: those that were deleted first."""
     newest = story.topic_id(name)
     every: dict[int, Partitions] = {}
     for topic_id in (*story.older_ids(name), *(() if newest is None else (newest,))):
+        if only not in (None, topic_id):
+            continue
         for number, revisions in story.partitions(topic_id).items():
-            every.setdefault(number, []).extend(revisions)
+            every.setdefault(number, []).extend(_in_effect(story, revision) for revision in revisions)
     for number in sorted(every):
         yield name, number, every[number]
+
+
+def _in_effect(story: Story, revision: Revision[Partition]) -> Revision[Partition]:
+    """The revision at the point from which on it holds: that of a metadata transaction's end, for what is inside."""
+    if revision.since <= revision.offset or story.chronicle is None:
+        return revision
+    return revision._replace(offset=revision.since, time=story.chronicle.time_of(revision.since))
 
 
 def _moved(revisions: Partitions) -> bool:
@@ -206,7 +216,8 @@ COMMAND = Command(
         " each with a colour that everybody can tell apart. A column of the plot is a period of time; where several"
         " states fall into one, it shows the worst. Other formats have a row for each period in which leader, ISR and"
         " replicas stayed as they were: it begins with the record at fromOffset, and the record at toOffset ended it"
-        " (null: it lasts). Without a topic or partition, partitions whose leader or ISR never changed are left out."
+        " (null: it lasts); of what is in a metadata transaction, that is the record that ends the transaction."
+        " Without a topic or partition, partitions whose leader or ISR never changed are left out."
         " The history starts where the log starts."
     ),
 )

@@ -224,10 +224,11 @@ def _brokers_of_rack(image: Image, rack: str) -> list[int]:
 def _unclean(session: Session, args: WhatIfArguments, target: str) -> Result:
     """Answer ``--unclean``: the row of one partition, and which records the log says may be lost."""
     story = story_of(session, "what-if")
-    name, number = partition_or_topic(session, story, target)
+    name, number, named_id = partition_or_topic(session, story, target)
     image = image_for(session, "what-if", _PARTS)
-    topic = image[TOPICS].get(image[NAMES].get(name))
-    if topic is None:
+    topic_id = image[NAMES].get(name)
+    topic = image[TOPICS].get(topic_id)
+    if topic is None or named_id not in (None, topic_id):
         raise CommandError(f"{name}: the topic was deleted")
     numbers = topic.partition_ids()
     if number is None and len(numbers) != 1:

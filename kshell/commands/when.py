@@ -11,6 +11,7 @@ from kshell.commands.why import since, until
 from kshell.engine.declaration import CONDITION, Arg, Command, Example, Flag, Task
 from kshell.engine.result import Column, Result, Row, Rows, typed
 from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError, did_you_mean
+from kshell.history.records import without_log
 from kshell.history.story import LogRevisions, story_of
 from kshell.sources.points import Since
 from kshell.tables.declaration import Table, tables
@@ -61,12 +62,13 @@ def run(session: Session, args: WhenArguments) -> Result:
     then = until(session, args.until)
     story = story_of(then, "when")
     chronicle = story.chronicle
-    if chronicle is None:
+    if chronicle is None or without_log(then) is not None:
         raise CommandError(f"there is no past to search: {story.reach}", hint=f"`{table.name}` shows the present")
     question = Question(then, table, where, chronicle.history, chronicle.until, args.min_isr_default)
     found = list(_rows(stretches(question), chronicle, since(session, story, args.since)))
     if not found:
-        session.remarks.append(f"no row of {table.name} fulfilled that at any offset: {story.reach}")
+        span = "at any offset" if args.since is None else f"since {args.since}"
+        session.remarks.append(f"no row of {table.name} fulfilled that {span}: {story.reach}")
     elif found[0]["fromOffset"] < chronicle.start:
         session.remarks.append(f"{story.reach}; the first period may have begun earlier")
     result = Rows(COLUMNS, found, exit_code=EXIT_OK if found else EXIT_FINDING)
@@ -163,5 +165,5 @@ COMMAND = Command(
         " out periods that ended before."
     ),
     needs_records=True,
-    exit_1_when="no row fulfilled the condition at any offset",
+    exit_1_when="no row fulfilled the condition at any offset (with --since: from that point on)",
 )

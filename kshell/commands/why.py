@@ -33,6 +33,7 @@ from kshell.history.story import (
     NODE_KINDS,
     Brokers,
     Partitions,
+    PartitionTarget,
     Revision,
     Story,
     complete_target,
@@ -53,6 +54,7 @@ from kshell.metadata.election import leaderless, steps
 from kshell.metadata.families.cluster import BROKERS, CONTROLLERS, Broker
 from kshell.metadata.names import encode_name
 from kshell.metadata.partition_state import MinIsr, effective_min_isr, problems, state
+from kshell.metadata.partitions import Partition
 from kshell.metadata.values import plain
 from kshell.sources.points import Since
 from kshell.tree.image import iso
@@ -61,6 +63,7 @@ from kshell.tree.paths import TOPICS_BY_NAME, join
 if TYPE_CHECKING:
     from kshell.engine.session import Session
     from kshell.json_text import JsonObject
+    from kshell.protocol.primitives import Uuid
 
 _WIDE = frozenset(column.name for column in COLUMNS) - {"offset", "time", "what", "leader", "isr", "elr", "replicas"}
 _TEXT_COLUMNS = ("offset", "time", "leader", "isr", "elr", "replicas", "what")
@@ -106,9 +109,9 @@ def run(session: Session, args: WhyArguments) -> Result:
         _refuse_node_in_two_words(story, args)
         found = partition_or_topic(then, story, _partition_word(args))
         if found.partition is None:
-            result = _topic(then, story, found.topic, first)
+            result = _topic(then, story, found, first)
         else:
-            result = _partition(then, story, found.topic, found.partition, first)
+            result = _partition(then, story, found, first)
     if then is not session:
         session.remarks += then.problems()
         result.exit_code = then.exit_code() if then.is_loaded else EXIT_OK
@@ -128,9 +131,9 @@ def _partition_word(args: WhyArguments) -> str:
     return args.target if args.number is None else f"{args.target}/{args.number}"
 
 
-def _partition(session: Session, story: Story, topic: str, number: int, first: Since | None) -> Report:
-    topic_id = story.topic_id(topic)
-    if topic_id is None:
+def _partition(session: Session, story: Story, found: PartitionTarget, first: Since | None) -> Report:
+    topic, number, topic_id = found.topic, found.partition, found.topic_id or story.topic_id(found.topic)
+    if topic_id is None or number is None:
         raise CommandError(f"{topic}: no such topic")  # not reached: partition_or_topic() has found it
     held = story.partition(topic_id, number)
     if not held:
@@ -144,16 +147,16 @@ def _partition(session: Session, story: Story, topic: str, number: int, first: S
     }
     least = _min_isr(story, topic, held)
     closing = {
-        "sentence": sentence(story, topic, held, least),
+        "sentence": sentence(story, topic, held, least) + _lower_min_isr(story, topic, held),
         **_next_steps(session, story, topic, number, held),
-        "history": story.reach + _earlier(story, topic),
+        "history": story.reach + _earlier(story, topic, topic_id),
     }
     title, brokers = f"{topic}-{number}", _brokers(story, held)
     result = Report(
         [
             Section("partition", title, about),
             Section("events", "Events", Rows(COLUMNS, rows)),
-            Section("state", "State", _state(story, held, least)),
+            Section("state", "State", _state(story, topic, held)),
             Section("brokers", "Brokers", Rows(_BROKERS, brokers)),
             Section("answer", "Answer", closing),
         ]
@@ -259,8 +262,8 @@ def _events_shown(events: Rows) -> Section:
     return Section("events", "Events", Rows(columns, rows))
 
 
-def _topic(session: Session, story: Story, name: str, first: Since | None) -> Report:
-    topic_id = story.topic_id(name)
+def _topic(session: Session, story: Story, target: PartitionTarget, first: Since | None) -> Report:
+    name, topic_id = target.topic, target.topic_id or story.topic_id(target.topic)
     if topic_id is None:
         raise CommandError(f"{name}: no such topic")  # not reached: partition_or_topic() has found it
     found = topic_story(story, name, topic_id)
@@ -268,7 +271,10 @@ def _topic(session: Session, story: Story, name: str, first: Since | None) -> Re
     states = partition_states(found, least)
     events = Rows(EVENT_COLUMNS, topic_rows(found, session.redaction, first))
     about = {"topic": name, "topicId": str(topic_id), "path": join((*TOPICS_BY_NAME, encode_name(name)))}
-    closing = {"sentence": topic_sentence(found, states, least), "history": story.reach + _earlier(story, name)}
+    closing = {
+        "sentence": topic_sentence(found, states, least),
+        "history": story.reach + _earlier(story, name, topic_id),
+    }
     partitions = Rows(PARTITION_COLUMNS, states)
     result = Report(
         [
@@ -320,8 +326,10 @@ def since(session: Session, story: Story, point: str | None) -> Since | None:
     return begin
 
 
-def _earlier(story: Story, topic: str) -> str:
+def _earlier(story: Story, topic: str, topic_id: Uuid) -> str:
     older = story.older_ids(topic)
+    if topic_id in older:
+        return "" if story.topic_id(topic) in older else "; a topic of the same name is there now, or was there later"
     if not older:
         return ""
     if len(older) == 1:
@@ -334,8 +342,26 @@ def _min_isr(story: Story, topic: str, held: Partitions) -> int | None:
     present = held[-1].value
     if present is None:
         return None
-    leader = present.leader if isinstance(present.leader, int) else None
-    return effective_min_isr(present, MinIsr(story.image).of(topic, leader))
+    return effective_min_isr(present, _configured(story, topic, present))
+
+
+def _lower_min_isr(story: Story, topic: str, held: Partitions) -> str:
+    """A sentence where more replicas are asked for than a partition has: brokers then ask for all that it has."""
+    present = held[-1].value
+    configured = None if present is None else _configured(story, topic, present)
+    least = _min_isr(story, topic, held)
+    if present is None or configured is None or least is None or least >= configured:
+        return ""
+    count = len(present.replicas)
+    return (
+        f" min.insync.replicas is {configured}, more than its {count} {'replica' if count == 1 else 'replicas'}:"
+        f" brokers ask for {least}."
+    )
+
+
+def _configured(story: Story, topic: str, present: Partition) -> int | None:
+    """The min.insync.replicas that is set for a partition, by which Kafka's tools and all tables judge it."""
+    return MinIsr(story.image).of(topic, present.leader if isinstance(present.leader, int) else None)
 
 
 def _next_steps(session: Session, story: Story, topic: str, number: int, held: Partitions) -> JsonObject:
@@ -360,12 +386,12 @@ def _node_steps(session: Session, name: str | None, **places: object) -> JsonObj
     return {"nextStep": step.text, "commands": list(step.commands)}
 
 
-def _state(story: Story, held: Partitions, min_isr: int | None) -> JsonObject:
+def _state(story: Story, topic: str, held: Partitions) -> JsonObject:
     facts = _as_of(story)
     present = held[-1].value
     if present is None:
         return {**facts, "state": "deleted"}
-    return {**facts, "state": state(problems(present, min_isr)), **plain(present)}
+    return {**facts, "state": state(problems(present, _configured(story, topic, present))), **plain(present)}
 
 
 def _as_of(story: Story) -> JsonObject:

@@ -14,7 +14,7 @@ from kshell.history.story import STATE, AnyRevision, Brokers, Partitions, Revisi
 from kshell.metadata.election import UNCLEAN_CONFIG, leaderless
 from kshell.metadata.families.cluster import Broker
 from kshell.metadata.partial import is_unreported, reported_or_none
-from kshell.metadata.partition_state import is_online
+from kshell.metadata.partition_state import is_online, staying_replicas, target_replicas
 from kshell.metadata.partitions import Partition
 from kshell.metadata.values import plain
 from kshell.protocol.primitives import Uuid
@@ -103,6 +103,8 @@ def _replicas(old: Partition, new: Partition) -> Iterator[tuple[str, str]]:
     goal = ids(tuple(replica for replica in new.replicas if replica not in new.removing_replicas))
     if moving and (old.adding_replicas, old.removing_replicas) != (new.adding_replicas, new.removing_replicas):
         yield "reassignment-started", f"reassignment to {goal}"
+    elif was and not moving and set(new.replicas) == set(staying_replicas(old)) != set(target_replicas(old)):
+        yield "reassignment-cancelled", f"reassignment cancelled: replicas {goal}"
     elif was and not moving:
         yield "reassignment-ended", f"reassignment ended: replicas {goal}"
     elif old.replicas != new.replicas:
@@ -469,9 +471,21 @@ def _out(story: Story, revisions: Partitions, broker: int) -> str:
     assert present is not None
     eligible = " It is known to hold all committed records (ELR)." if broker in reported_ids(present.elr) else ""
     why = f"it was {' and '.join(fell)}" if fell else f"it is {status}"
-    if status == UNFENCED and not _is_stored(story, present, broker):
+    if status == UNFENCED and _is_stored(story, present, broker):
+        why = _not_caught_up(broker, story.broker(broker), start)
+    elif status == UNFENCED:
         why += ", but does not have the replica's log directory (a failed disk, or one that was taken away)"
     return f"Broker {broker} is out of sync {since(start)}: {why}.{eligible}"
+
+
+def _not_caught_up(broker: int, revisions: Brokers, start: AnyRevision | None) -> str:
+    """Say why an unfenced broker may be out of sync since ``start``: it was away then, or what nobody has written."""
+    back = holds_since(revisions, lambda revision: broker_status(revision) == UNFENCED)
+    if back is not None and back.since >= 0 and start is not None and start.since >= 0 and back.offset > start.offset:
+        fell = fall(broker, revisions[: revisions.index(back)])
+        if fell:
+            return f"it was {' and '.join(fell)}; it is unfenced since offset {back.offset}, and has not caught up yet"
+    return "it is unfenced; it does not keep up with the leader, or has not caught up yet"
 
 
 def _is_stored(story: Story, present: Partition, broker: int) -> bool:
@@ -491,7 +505,10 @@ def _refused(revisions: Partitions, min_isr: int | None) -> list[str]:
     if min_isr is None or is_unreported(present.isr) or len(in_sync) >= min_isr:
         return []
     start = holds_since(
-        revisions, lambda partition: partition is not None and len(reported_ids(partition.isr)) <= len(in_sync)
+        revisions,
+        lambda partition: (
+            partition is not None and partition.leader >= 0 and len(reported_ids(partition.isr)) <= len(in_sync)
+        ),
     )
     replicas = "1 replica" if len(in_sync) == 1 else f"{len(in_sync)} replicas"
     verb = "is" if len(in_sync) == 1 else "are"

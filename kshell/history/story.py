@@ -8,6 +8,8 @@ its first record, a snapshot gives the state before it. Records never say who ch
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain, groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from kshell.errors import CommandError, did_you_mean
@@ -109,7 +111,8 @@ class LogRevisions:
         if deleted_at is not None:
             for partition_revisions in revisions.values():
                 partition_revisions.append(self._tombstone(deleted_at, "REMOVE_TOPIC_RECORD"))
-        return revisions
+        in_effect = {number: _in_effect(every) for number, every in revisions.items()}
+        return {number: every for number, every in in_effect.items() if every}
 
     def _topic(self, topic_id: Uuid) -> tuple[Topic | None, RecordedTopic | None, int | None]:
         """Return a topic as it was before the log, as the log recorded it, and the offset of its deletion."""
@@ -132,7 +135,7 @@ class LogRevisions:
         revisions: list[AnyRevision] = [] if base is None else [self._in_snapshot(base)]
         for since, entry in reversed(list(self.history.versions(family, keys, self.until))):
             revisions.append(self._tombstone(since, removal) if entry is None else self._written(entry, since))
-        return revisions
+        return _in_effect(revisions)
 
     def topic(self, topic_id: Uuid) -> list[Revision[str]]:
         """Return the creation of a topic (the value is its name) and its deletion, as far as the log has them."""
@@ -177,6 +180,17 @@ class LogRevisions:
 
     def _tombstone(self, since: int, record_type: str) -> Revision[T]:
         return Revision(None, since, since, self.history.log.timestamp(since), record_type)
+
+
+def _in_effect(revisions: list[Revision[T]]) -> list[Revision[T]]:
+    """Return the revisions without states inside a metadata transaction, which nobody saw: its end makes one change."""
+    kept: list[Revision[T]] = []
+    for _, together in groupby(revisions, key=attrgetter("since")):
+        *passing, last = together
+        before = kept[-1].value if kept else None
+        if not passing or last.value != before:
+            kept.append(last)
+    return kept
 
 
 def entry_at(image: Image, family: str, keys: Keys) -> Entry[Any] | None:
@@ -278,7 +292,8 @@ def story_of(session: Session, name: str) -> Story:
     if not session.source.has_log:
         image = image_for(session, name, ("topics", "brokers"))
         return Story(image, None, f"{NO_LOG}: {WHERE_LOGS_ARE}")
-    from kshell.sources.past import Past  # late: it imports everything that a replay needs
+    from kshell.history.records import without_log  # late, as the next one: it imports all that a replay needs
+    from kshell.sources.past import Past
 
     session.travels()
     past = session.past or Past(session.source)
@@ -292,7 +307,8 @@ def story_of(session: Session, name: str) -> Story:
     end = session.loaded.log_end_offset
     until = session.until if session.until is not None else (end or replayed[0].log.end) - 1
     chronicle = LogRevisions(replayed[0], until)
-    return Story(image, chronicle, _reach(chronicle, is_after_damage=past.begins_after_damage))
+    reach = without_log(session) or _reach(chronicle, is_after_damage=past.begins_after_damage)
+    return Story(image, chronicle, reach)
 
 
 def _reach(chronicle: LogRevisions, *, is_after_damage: bool) -> str:
@@ -314,10 +330,11 @@ _MOST = 200
 
 
 class PartitionTarget(NamedTuple):
-    """A topic, or one partition of it."""
+    """A topic, or one partition of it. ``topic_id``: which of the topics that had the name; ``None``: the newest."""
 
     topic: str
     partition: int | None
+    topic_id: Uuid | None = None
 
 
 def target(session: Session, story: Story, text: str) -> PartitionTarget:
@@ -329,7 +346,7 @@ def target(session: Session, story: Story, text: str) -> PartitionTarget:
     names = story.names()
     readings = [reading for reading in _readings(session, story, text) if reading.topic in names]
     for reading in readings:
-        if reading.partition is None or reading.partition in _numbers(story, reading.topic):
+        if reading.partition is None or reading.partition in _numbers(story, reading):
             return reading
     raise _nothing(session, story, text, readings)
 
@@ -339,7 +356,7 @@ def partition_or_topic(session: Session, story: Story, text: str) -> PartitionTa
     names = story.names()
     readings = [reading for reading in _readings(session, story, text) if reading.topic in names]
     for reading in readings:
-        if reading.partition is not None and reading.partition in _numbers(story, reading.topic):
+        if reading.partition is not None and reading.partition in _numbers(story, reading):
             return reading
     whole = next((reading for reading in readings if reading.partition is None), None)
     if whole is None:
@@ -356,17 +373,24 @@ def _readings(session: Session, story: Story, text: str) -> list[PartitionTarget
             targets.append(PartitionTarget(topic, int(number)))
     path = split(text, session.cwd)
     if len(path) in (4, 5) and path[:3] in (TOPICS_BY_NAME, TOPICS_BY_ID) and (len(path) == 4 or path[4].isdecimal()):
-        name = decode_name(path[3]) if path[:3] == TOPICS_BY_NAME else _named(story, path[3])
-        targets.append(PartitionTarget(name, int(path[4]) if len(path) == 5 else None))
+        partition = int(path[4]) if len(path) == 5 else None
+        if path[:3] == TOPICS_BY_NAME:
+            targets.append(PartitionTarget(decode_name(path[3]), partition))
+        elif (found := _identified(story, path[3])) is not None:
+            targets.append(PartitionTarget(found[0], partition, found[1]))
     return targets
 
 
-def _named(story: Story, topic_id: str) -> str:
-    return next((topic.name for key, topic in story.image[TOPICS].items() if str(key) == topic_id), "")
+def _identified(story: Story, text: str) -> tuple[str, Uuid] | None:
+    """Return name and id of the topic, present or deleted, whose id is ``text``; ``None`` if there is none."""
+    present = ((topic.name, key) for key, topic in story.image[TOPICS].items())
+    chronicle = story.chronicle
+    past = ((name, key) for name in story.names() for key in ([] if chronicle is None else chronicle.topic_ids(name)))
+    return next(((name, key) for name, key in chain(present, past) if str(key) == text), None)
 
 
-def _numbers(story: Story, topic: str) -> list[int]:
-    topic_id = story.topic_id(topic)
+def _numbers(story: Story, target: PartitionTarget) -> list[int]:
+    topic_id = target.topic_id or story.topic_id(target.topic)
     return [] if topic_id is None else story.numbers(topic_id)
 
 
@@ -377,7 +401,7 @@ def now_or_before(session: Session) -> str:
 
 def _nothing(session: Session, story: Story, text: str, readings: list[PartitionTarget]) -> CommandError:
     """Return the error for an argument that names no topic or partition."""
-    for topic, partition in readings:
+    for topic, partition, _ in readings:
         if partition is not None and any(story.partition(older, partition) for older in story.older_ids(topic)):
             path = quote(join((*TOPICS_BY_NAME, encode_name(topic), str(partition))))
             return CommandError(
@@ -385,7 +409,7 @@ def _nothing(session: Session, story: Story, text: str, readings: list[Partition
                 hint=f"`log {path}` has its records, `timeline {quote(topic)}` shows who led it",
             )
     for reading in readings:
-        numbers = _numbers(story, reading.topic)
+        numbers = _numbers(story, reading)
         if numbers:
             there = f"{reading.topic}-{numbers[0]}" + (f" to {reading.topic}-{numbers[-1]}" if len(numbers) > 1 else "")
             reason = (

@@ -11,7 +11,7 @@ import pytest
 
 from kshell.engine.completion import complete
 from kshell.engine.session import Session
-from kshell.errors import UsageError
+from kshell.errors import CommandError, UsageError
 from kshell.history.recorded import recorded_past
 from kshell.metadata.partition_changes import Aspects
 from kshell.metadata.partition_state import MinIsr
@@ -233,6 +233,19 @@ def test_text_says_how_long_it_lasted(sample: Session) -> None:
 )
 def test_how_long_it_lasted_is_there_at_every_width(width: int, there: str, sample: Session) -> None:
     assert lines(sample, "when brokers --where fenced", width=width)[0].split() == there.split()
+
+
+def test_none_since_a_point_is_not_none_at_any_offset(sample: Session) -> None:
+    line = "when topics --where 'name == \"tmp-backfill\"'"
+    assert rows(sample, line) != []
+    assert rows(sample, f"{line} --since now") == []
+    assert sample.remarks == ["no row of topics fulfilled that since now: the log is there from its first record"]
+
+
+def test_a_snapshot_alone_has_no_past_to_search(tmp_path: Path) -> None:
+    path = write_snapshot(tmp_path, snapshot([value("TOPIC", name="t", topicId=uuid(1))]), 10)
+    with pytest.raises(CommandError, match="there is no past to search: there is no log here, only snapshot"):
+        run(opened(path), "when topics --where 'name == \"u\"'")
 
 
 def test_no_stretch_is_a_no(sample: Session) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -224,7 +225,9 @@ class TestHonesty:
 
     def test_a_broker_that_comes_back(self, tmp_path: Path) -> None:
         session = cluster(tmp_path, broker(1), broker(2), topic(1, "t"), partition(1, 0, [1, 2], [1], 1))
-        assert said(session, "why t-0").endswith("it is unfenced.")
+        assert said(session, "why t-0").endswith(
+            "it is unfenced; it does not keep up with the leader, or has not caught up yet."
+        )
 
     def test_candidates_that_are_up(self, tmp_path: Path) -> None:
         session = cluster(tmp_path, broker(1), broker(2, fenced=True), topic(1, "t"), partition(1, 0, [1, 2], [1], -1))
@@ -269,6 +272,46 @@ class TestHonesty:
         assert [event for _, event, _ in events(second, "why t-0")][-2:] == ["reassignment-started", "leader-changed"]
         assert "reassignment ended: replicas 2" in sections(second, "why t-0")["events"][-1]["what"]
 
+    def test_a_reassignment_that_is_cancelled(self, tmp_path: Path) -> None:
+        changes = [
+            value("PARTITION_CHANGE", 0, partitionId=0, topicId=uuid(1), replicas=replicas, addingReplicas=adding,
+                  removingReplicas=removing)
+            for replicas, adding, removing in (([3, 1, 2], [3], [2]), ([1, 2], [], []))
+        ]  # fmt: skip
+        brokers = [broker(number) for number in (1, 2, 3)]
+        session = cluster(tmp_path, *brokers, topic(1, "t"), partition(1, 0, [1, 2], [1, 2], 1), *changes)
+        for line in ("why t-0", "why t"):
+            last = sections(session, line)["events"][-1]
+            assert (last["event"], last["what"]) == ("reassignment-cancelled", "reassignment cancelled: replicas 1,2")
+
+    def test_a_broker_that_was_away_and_has_not_caught_up(self, tmp_path: Path) -> None:
+        """Asked most when a broker has just been restarted: it is out of sync because it was away."""
+        changes = [
+            value("BROKER_REGISTRATION_CHANGE", 2, brokerId=2, brokerEpoch=2, inControlledShutdown=1),
+            value("PARTITION_CHANGE", 0, partitionId=0, topicId=uuid(1), isr=[1]),
+            value("FENCE_BROKER", id=2, epoch=2),
+            value("REGISTER_BROKER", brokerId=2, incarnationId=uuid(9), brokerEpoch=8, fenced=False),
+        ]
+        session = cluster(tmp_path, broker(1), broker(2), topic(1, "t"), partition(1, 0, [1, 2], [1, 2], 1), *changes)
+        told = said(session, "why t-0")
+        assert "Broker 2 is out of sync since 2023-11-14T22:13:20.000Z (offset 6): it was shut down in a" in told
+        assert " and fenced at offset 7 (" in told
+        assert told.endswith("; it is unfenced since offset 8, and has not caught up yet.")
+
+    def test_too_few_in_sync_since_there_is_a_leader(self, tmp_path: Path) -> None:
+        """Without a leader the ISR may be smaller still, and nobody is refused."""
+        changes = [
+            value("PARTITION_CHANGE", 2, partitionId=0, topicId=uuid(1), isr=isr, leader=leader)
+            for isr, leader in (([1], 1), ([], -1), ([1], 1))
+        ]
+        least = config(TOPIC, "t", "min.insync.replicas", "2")
+        session = cluster(tmp_path, broker(1), least, topic(1, "t"), partition(1, 0, [1, 2], [1, 2], 1), *changes)
+        assert "Only 1 replica is in sync since 2023-11-14T22:13:20.000Z (offset 7)," in said(session, "why t-0")
+
+    def test_a_snapshot_file_has_no_log_that_starts(self, tmp_path: Path) -> None:
+        path = write_snapshot(tmp_path, snapshot([broker(1), topic(1, "t"), partition(1, 0, [1], [1], 1)]), 10)
+        assert sections(opened(path), "why t-0")["answer"]["history"].startswith("there is no log here, only snapshot")
+
     def test_a_reassignment_to_a_broker_that_is_away(self, tmp_path: Path) -> None:
         moving = partition(1, 0, [1, 2], [1], 1, addingReplicas=[2], removingReplicas=[1])
         for at, (broker_2, is_stuck) in enumerate(
@@ -285,7 +328,10 @@ class TestHonesty:
             partition(1, 0, [1, 2], in_sync, 1),
         )  # fmt: skip
         assert ("writes with acks=all are refused" in said(session, "why t-0")) is is_refused
-        assert (sections(session, "why t-0")["state"]["state"] == "under-min-isr") is is_refused
+        lowered = "min.insync.replicas is 3, more than its 2 replicas: brokers ask for 2."
+        assert (lowered in said(session, "why t-0")) is (least == 3)
+        (row,) = rows(session, "partitions")
+        assert sections(session, "why t-0")["state"]["state"] == row["state"]
 
     def test_a_disk_that_failed(self, tmp_path: Path) -> None:
         """The broker lives on without one of its log directories, and its replica in there is out of sync (KIP-858)."""
@@ -399,10 +445,10 @@ def test_since_an_offset_goes_by_the_records_own_also_inside_a_transaction(tmp_p
     """Of partitions, topics and brokers alike, as the rows show it and as ``log`` has it."""
     registered = value("REGISTER_BROKER", brokerId=1, brokerEpoch=1, fenced=False)
     made = partition(1, 0, [1, 2], [1, 2], 1)
-    lost = value("PARTITION_CHANGE", topicId=uuid(1), partitionId=0, isr=[1], leader=-1)
+    shrunk = value("PARTITION_CHANGE", topicId=uuid(1), partitionId=0, isr=[1])
     fenced = value("FENCE_BROKER", id=1, epoch=1)
-    back = value("PARTITION_CHANGE", topicId=uuid(1), partitionId=0, isr=[1], leader=1)
-    changes = [value("BEGIN_TRANSACTION"), lost, fenced, back, value("END_TRANSACTION")]
+    lost = value("PARTITION_CHANGE", topicId=uuid(1), partitionId=0, leader=-1)
+    changes = [value("BEGIN_TRANSACTION"), shrunk, fenced, lost, value("END_TRANSACTION")]
     write_log(tmp_path, batch([registered, topic(1, "t"), made, *changes], 0))
     session = opened(tmp_path)
     for target in ("t-0", "t", "broker-1"):
@@ -411,6 +457,56 @@ def test_since_an_offset_goes_by_the_records_own_also_inside_a_transaction(tmp_p
         for point in range(9):
             found = [row["offset"] for row in sections(session, f"why {target} --since {point}")["events"]]
             assert found == [offset for offset in every if offset >= point], (target, point)
+
+
+def test_what_a_transaction_passes_through_is_no_event(tmp_path: Path) -> None:
+    """Its records take effect together: an unclean election inside it, that its end undoes, was never one."""
+    change = partial(value, "PARTITION_CHANGE", 0, partitionId=0, topicId=uuid(1))
+    passing = [change(leader=2, isr=[2]), change(leader=1, isr=[1])]
+    inside = [value("BEGIN_TRANSACTION"), *passing, value("END_TRANSACTION")]
+    again = [
+        value("BEGIN_TRANSACTION"),
+        value("REMOVE_TOPIC", topicId=uuid(1)),
+        topic(2, "t"),
+        config(TOPIC, "t", "retention.ms", "9"),
+        partition(2, 0, [2], [2], 2),
+        value("END_TRANSACTION"),
+    ]
+    before = [topic(1, "t"), config(TOPIC, "t", "retention.ms", "1"), partition(1, 0, [1, 2], [1], 1)]
+    session = cluster(tmp_path, broker(1), broker(2), *before, *inside, *again)
+    assert [event for _, event, _ in events(session, "why t-0 --until 9")] == ["created", "leader-renewed"]
+    assert "uncleanly" not in said(session, "why t-0 --until 9")
+    assert [row["what"] for row in sections(session, "why t")["events"]] == [
+        "created with 1 partition",
+        "retention.ms = 9",
+    ]
+    first, second = rows(session, "timeline t")
+    assert (first["leader"], second["leader"]) == (1, 2)
+    assert first["toOffset"] == second["fromOffset"] == 15
+
+
+@pytest.mark.parametrize("place", ["byId/{}", "byId/{}/0"])
+def test_a_deleted_topic_is_named_by_its_id(tmp_path: Path, place: str) -> None:
+    """Where the name was used again, the id alone says which of the topics is meant."""
+    gone = [topic(1, "t"), partition(1, 0, [1], [1], 1), value("REMOVE_TOPIC", topicId=uuid(1))]
+    session = cluster(tmp_path, broker(1), broker(2), *gone, topic(2, "t"), partition(2, 0, [2], [2], 2))
+    for number, sentence in ((1, "The topic t was deleted at offset 5, "), (2, "")):
+        line = f"why /image/topics/{place.format(uuid(number))}"
+        told = sections(session, line)
+        assert told["partition" if place.endswith("0") else "topic"]["topicId"] == str(uuid(number))
+        assert told["answer"]["sentence"].startswith(sentence)
+        assert {row["leader"] for row in rows(session, line.replace("why", "timeline"))} == {number}
+    with pytest.raises(CommandError, match="no such topic or partition"):
+        run(session, f"why /image/topics/{place.format(uuid(3))}")
+
+
+def test_a_topic_that_is_moved_is_not_all_in_sync(tmp_path: Path) -> None:
+    moving = partition(1, 1, [2, 1], [1], 1, addingReplicas=[2], removingReplicas=[1])
+    session = cluster(tmp_path, broker(1), broker(2), topic(1, "t"), partition(1, 0, [1], [1], 1), moving)
+    assert said(session, "why t") == (
+        "The topic t has 2 partitions, all online; 1 is being reassigned, and new replicas are not in sync yet:"
+        " `why t-1`."
+    )
 
 
 def test_a_node_in_two_words_is_pointed_to_its_own_name(sample: Session) -> None:
