@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Section
-from kshell.errors import EXIT_FINDING, EXIT_OK, UsageError
+from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError
 from kshell.tree.hash import image_hash
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def run(session: Session, args: HashArguments) -> Result:
         another hash.
 
     Raises:
+        CommandError: --expect at a point that is not written yet: another hash would say nothing.
         NoSuchPathError: there is no such path.
         SourceError: the source is brokers, which report only parts of the image.
         UsageError: the path is outside ``/image``.
@@ -38,6 +39,8 @@ def run(session: Session, args: HashArguments) -> Result:
     path = hits[0][0]
     if len(hits) > 1 or path[:1] != ("image",):
         raise UsageError("hash: takes one path, /image or below it", hint="hash /image/topics")
+    if args.expect is not None and (unwritten := session.unwritten()):
+        raise CommandError(unwritten[0], hint="compare at an offset that both have: `info` says where the log ends")
     digest = image_hash(session.image, path)
     last = session.image.provenance
     answer = {"hash": digest, "offset": last.offset, "epoch": last.epoch}

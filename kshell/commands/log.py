@@ -107,9 +107,17 @@ def _statistics(session: Session, args: LogArguments) -> Result:
     result = Rows(columns(WEIGHT_FIELDS), list(weight.rows()))
     result.readable = Drawing(lambda width: draw(weight, width, plain=os.environ.get("TERM") == "dumb"))
     conclude(session, records, result)
-    if (missing := without_log(session)) is not None:
+    if (missing := without_log(session) or _before_log(session, until)) is not None:
         session.remarks.append(missing)
     return result
+
+
+def _before_log(session: Session, until: int | None) -> str | None:
+    """A sentence for an end before the log's start: what was there is deleted, not "nothing happened"."""
+    start = with_listing(session, log_start)
+    if until is None or until >= start:
+        return None
+    return f"the log starts at offset {start}, after offset {until}: the records before it are deleted"
 
 
 def _names_before(session: Session) -> dict[bytes, str]:
@@ -203,6 +211,8 @@ class _Search:
         since, until = self._since, self._until
         if (missing := without_log(self._session)) is not None:
             return [missing]
+        if (before := _before_log(self._session, until)) is not None:
+            return [before]
         if since.last_ms is not None:
             return []  # said already: no record is newer than the point of --since
         if until is not None and since.offset > until:

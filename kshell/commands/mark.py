@@ -8,7 +8,7 @@ from kshell.commands.as_of import complete_point
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Nothing, Result, Rows, typed
 from kshell.engine.session import Session
-from kshell.errors import UsageError
+from kshell.errors import CommandError, UsageError
 from kshell.sources.marks import Mark
 from kshell.tree.image import iso
 
@@ -38,7 +38,11 @@ def run(session: Session, args: MarkArguments) -> Result:
     offset = (
         then.until if then.until is not None and (end is None or then.until < end) else (end or last.offset + 1) - 1
     )
-    mark = Mark(args.name.removeprefix("@"), offset, last.timestamp)
+    if offset < 0:
+        session.source.require_log("mark")
+        raise CommandError("there is no record yet that could be marked")
+    time_ms = last.timestamp if offset == last.offset else then.loaded.last_timestamp
+    mark = Mark(args.name.removeprefix("@"), offset, time_ms)
     session.marks.add(mark)
     return _rows([mark])
 

@@ -23,6 +23,8 @@ from tests.builders import (
     copy_of,
     leader_change,
     snapshot,
+    timed_batch,
+    uuid,
     write_log,
     write_snapshot,
 )
@@ -247,6 +249,20 @@ class TestMarks:
         run(sample, "mark b 20")
         run(sample, "mark --remove @a")
         assert [(row["name"], row["offset"]) for row in rows(sample, "mark")] == [("b", 20)]
+
+    def test_a_mark_has_the_time_of_its_own_record(self, tmp_path: Path) -> None:
+        """Also where control records or an open transaction follow the last one that took effect."""
+        write_log(
+            tmp_path,
+            timed_batch([record("TOPIC", name="t", topicId=uuid(1)), record("BEGIN_TRANSACTION")], [1000, 2000]),
+        )
+        assert [(row["offset"], row["timeMs"]) for row in rows(opened(tmp_path), "mark a")] == [(1, 2000)]
+        assert [(row["offset"], row["timeMs"]) for row in rows(opened(tmp_path), "mark a 0")] == [(0, 1000)]
+
+    def test_an_empty_log_has_no_record_to_mark(self, tmp_path: Path) -> None:
+        write_log(tmp_path)
+        with pytest.raises(CommandError, match="there is no record yet that could be marked"):
+            run(opened(tmp_path), "mark a")
 
     def test_mark_where_the_shell_is(self, sample: Session) -> None:
         run(sample, "as-of 160")

@@ -416,6 +416,13 @@ def test_an_answer_without_a_record_says_why(sample: Session, line: str, note: s
     assert rows(sample, "log --count 1") and sample.remarks == []
 
 
+@pytest.mark.parametrize("line", ["log --until 50", "log --type CONFIG --until 50", "log --stat --until 50"])
+def test_an_end_before_the_log_starts_is_named(cut_sample: Session, line: str) -> None:
+    """What is deleted is not what never happened."""
+    assert rows(cut_sample, line) == []
+    assert "the log starts at offset 158, after offset 50: the records before it are deleted" in cut_sample.remarks
+
+
 def test_a_beginning_after_the_shown_point_is_named(sample: Session) -> None:
     then = sample.reshape(point="100")
     assert rows(then, "log --since 150") == []

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kshell.engine.session import Session
-from kshell.errors import OutOfReachError
+from kshell.errors import CommandError, OutOfReachError
 from kshell.sources.choose import demo_directory
 from kshell.tree.hash import image_hash
 from tests import builders
@@ -99,6 +99,14 @@ def test_each_offset_that_changes_a_leaf_changes_the_hash() -> None:
         assert seen.setdefault(image_hash(then.image), text) == text
     assert len(seen) == len(set(seen.values()))
     assert len(seen) > 10
+
+
+def test_a_point_that_is_not_written_yet_is_no_other_hash() -> None:
+    """A copy that only lags would be taken for one that differs."""
+    then = opened(builders.FIXTURES / "4.3.1" / "controller-3000").reshape(point="99999")
+    with pytest.raises(CommandError, match="offset 99999 is not written yet"):
+        run(then, f"hash --expect {'a' * 64}")
+    assert run(then, "hash").exit_code == 0
 
 
 def test_what_is_expected_decides_the_exit_code() -> None:
