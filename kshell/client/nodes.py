@@ -27,6 +27,7 @@ from kshell.errors import (
     ProtocolError,
     ServerError,
     SourceTimeoutError,
+    TlsError,
     UnsupportedVersionError,
     WrongEndpointError,
 )
@@ -275,11 +276,11 @@ class Nodes:
         except UnsupportedVersionError:
             return  # api.versions.exclude leaves no version of DescribeCluster
         except ConnectError as error:
-            if error.hint is not None or self.settings.sasl is not None:
+            if error.hint is not None or isinstance(error, TlsError) or self.settings.sasl is not None:
                 raise
             hint = "does this listener want a login? See security.protocol and sasl.mechanism; or is it restarting?"
             reason = "the node answers ApiVersions, and hangs up on the next request"
-            raise type(error)(error.node, reason, api=error.api, hint=hint) from None
+            raise ConnectError(error.node, reason, api=error.api, hint=hint) from None
         except (AuthorizationError, ServerError) as error:
             # The node may refuse this and still serve everything else, so it is used, with a note.
             why = f"; {error.hint}" if error.hint else ""
