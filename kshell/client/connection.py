@@ -386,8 +386,7 @@ class Connection:
         """
         api = self.api(api)
         version = choose_version(api, self.node, self.versions, self.excluded, accepted)
-        frame = self.exchange_raw(api, version, message, timeout=timeout, whole=whole)
-        return Reply(version, self.decoded(api, version, frame))
+        return Reply(version, self.exchange(api, version, message, timeout=timeout, whole=whole))
 
     def api(self, api: Api) -> Api:
         """Return the API as the dialect in use declares it, or else unchanged."""
@@ -411,9 +410,14 @@ class Connection:
         """Whether the node serves ``version`` of an API or a later one."""
         return self.versions.ranges.get(api.key, (0, -1))[1] >= version
 
-    def exchange(self, api: Api, version: int, message: Message, *, timeout: float | None = None) -> Message:
-        """Send a request with that version, whatever was negotiated; return the response's body. Raises NodeError."""
-        return self.decoded(api, version, self.exchange_raw(api, version, message, timeout=timeout))
+    def exchange(
+        self, api: Api, version: int, message: Message, *, timeout: float | None = None, whole: float | None = None
+    ) -> Message:
+        """Send a request with that version, whatever was negotiated; return the response's body. Raises NodeError.
+
+        ``whole`` is as for :meth:`request`.
+        """
+        return self.decoded(api, version, self.exchange_raw(api, version, message, timeout=timeout, whole=whole))
 
     def decoded(self, api: Api, version: int, frame: bytes) -> Message:
         """Decode a response. Raises ProtocolError if it is not one of that version or dialect."""
@@ -432,10 +436,7 @@ class Connection:
     def exchange_raw(
         self, api: Api, version: int, message: Message, *, timeout: float | None = None, whole: float | None = None
     ) -> bytes:
-        """The same as :meth:`exchange`, but return the response undecoded, with its header.
-
-        ``whole`` is as for :meth:`request`.
-        """
+        """The same as :meth:`exchange`, but return the response undecoded, with its header."""
         with self._turn:
             request_id = self._next_id
             self._next_id = request_id % _LARGEST_ID + 1

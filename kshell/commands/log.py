@@ -114,8 +114,7 @@ def _statistics(session: Session, args: LogArguments) -> Result:
 
 def _before_log(session: Session, until: int | None) -> str | None:
     """A sentence for an end before the log's start: what was there is deleted, not "nothing happened"."""
-    start = with_listing(session, log_start)
-    if until is None or until >= start:
+    if until is None or until >= (start := with_listing(session, log_start)):
         return None
     return f"the log starts at offset {start}, after offset {until}: the records before it are deleted"
 

@@ -32,6 +32,7 @@ def run(session: Session, args: MarkArguments) -> Result:
         return Nothing()
     if args.name is None:
         return _rows(session.marks.all())
+    session.source.require_log("mark")
     then = session.reshape(point=" ".join(args.point)) if args.point else session
     last = then.image.provenance
     end = then.loaded.log_end_offset
@@ -39,7 +40,6 @@ def run(session: Session, args: MarkArguments) -> Result:
         then.until if then.until is not None and (end is None or then.until < end) else (end or last.offset + 1) - 1
     )
     if offset < 0:
-        session.source.require_log("mark")
         raise CommandError("there is no record yet that could be marked")
     time_ms = last.timestamp if offset == last.offset else then.loaded.last_timestamp
     mark = Mark(args.name.removeprefix("@"), offset, time_ms)

@@ -95,12 +95,12 @@ def _of(story: Story, name: str, only: Uuid | None = None) -> Iterator[Partition
         if only not in (None, topic_id):
             continue
         for number, revisions in story.partitions(topic_id).items():
-            every.setdefault(number, []).extend(_in_effect(story, revision) for revision in revisions)
+            every.setdefault(number, []).extend(_at_its_effect(story, revision) for revision in revisions)
     for number in sorted(every):
         yield name, number, every[number]
 
 
-def _in_effect(story: Story, revision: Revision[Partition]) -> Revision[Partition]:
+def _at_its_effect(story: Story, revision: Revision[Partition]) -> Revision[Partition]:
     """The revision at the point from which on it holds: that of a metadata transaction's end, for what is inside."""
     if revision.since <= revision.offset or story.chronicle is None:
         return revision

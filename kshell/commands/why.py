@@ -132,7 +132,7 @@ def _partition_word(args: WhyArguments) -> str:
 
 
 def _partition(session: Session, story: Story, found: PartitionTarget, first: Since | None) -> Report:
-    topic, number, topic_id = found.topic, found.partition, found.topic_id or story.topic_id(found.topic)
+    topic, number, topic_id = found.topic, found.partition, story.id_of(found)
     if topic_id is None or number is None:
         raise CommandError(f"{topic}: no such topic")  # not reached: partition_or_topic() has found it
     held = story.partition(topic_id, number)
@@ -145,9 +145,11 @@ def _partition(session: Session, story: Story, found: PartitionTarget, first: Si
         "partition": number,
         "path": join((*TOPICS_BY_NAME, encode_name(topic), str(number))),
     }
-    least = _min_isr(story, topic, held)
+    present = held[-1].value
+    configured = None if present is None else _configured_min_isr(story, topic, present)
+    least = None if present is None else effective_min_isr(present, configured)
     closing = {
-        "sentence": sentence(story, topic, held, least) + _lower_min_isr(story, topic, held),
+        "sentence": sentence(story, topic, held, least) + _lowered(present, configured, least),
         **_next_steps(session, story, topic, number, held),
         "history": story.reach + _earlier(story, topic, topic_id),
     }
@@ -156,7 +158,7 @@ def _partition(session: Session, story: Story, found: PartitionTarget, first: Si
         [
             Section("partition", title, about),
             Section("events", "Events", Rows(COLUMNS, rows)),
-            Section("state", "State", _state(story, topic, held)),
+            Section("state", "State", _state(story, present, configured)),
             Section("brokers", "Brokers", Rows(_BROKERS, brokers)),
             Section("answer", "Answer", closing),
         ]
@@ -263,7 +265,7 @@ def _events_shown(events: Rows) -> Section:
 
 
 def _topic(session: Session, story: Story, target: PartitionTarget, first: Since | None) -> Report:
-    name, topic_id = target.topic, target.topic_id or story.topic_id(target.topic)
+    name, topic_id = target.topic, story.id_of(target)
     if topic_id is None:
         raise CommandError(f"{name}: no such topic")  # not reached: partition_or_topic() has found it
     found = topic_story(story, name, topic_id)
@@ -329,7 +331,7 @@ def since(session: Session, story: Story, point: str | None) -> Since | None:
 def _earlier(story: Story, topic: str, topic_id: Uuid) -> str:
     older = story.older_ids(topic)
     if topic_id in older:
-        return "" if story.topic_id(topic) in older else "; a topic of the same name is there now, or was there later"
+        return "; a topic of the same name is there now, or was there later"
     if not older:
         return ""
     if len(older) == 1:
@@ -337,19 +339,16 @@ def _earlier(story: Story, topic: str, topic_id: Uuid) -> str:
     return f"; {len(older)} topics of the same name were there before, and deleted: `log` has them"
 
 
-def _min_isr(story: Story, topic: str, held: Partitions) -> int | None:
-    """The min.insync.replicas in effect now; ``None`` if it is not in the log, or the topic was deleted."""
-    present = held[-1].value
-    if present is None:
-        return None
-    return effective_min_isr(present, _configured(story, topic, present))
+def _configured_min_isr(story: Story, topic: str, present: Partition) -> int | None:
+    """The min.insync.replicas that is set for a partition, by which Kafka's tools and all tables judge it.
+
+    ``None`` if it is not in the log.
+    """
+    return MinIsr(story.image).of(topic, present.leader if isinstance(present.leader, int) else None)
 
 
-def _lower_min_isr(story: Story, topic: str, held: Partitions) -> str:
+def _lowered(present: Partition | None, configured: int | None, least: int | None) -> str:
     """A sentence where more replicas are asked for than a partition has: brokers then ask for all that it has."""
-    present = held[-1].value
-    configured = None if present is None else _configured(story, topic, present)
-    least = _min_isr(story, topic, held)
     if present is None or configured is None or least is None or least >= configured:
         return ""
     count = len(present.replicas)
@@ -357,11 +356,6 @@ def _lower_min_isr(story: Story, topic: str, held: Partitions) -> str:
         f" min.insync.replicas is {configured}, more than its {count} {'replica' if count == 1 else 'replicas'}:"
         f" brokers ask for {least}."
     )
-
-
-def _configured(story: Story, topic: str, present: Partition) -> int | None:
-    """The min.insync.replicas that is set for a partition, by which Kafka's tools and all tables judge it."""
-    return MinIsr(story.image).of(topic, present.leader if isinstance(present.leader, int) else None)
 
 
 def _next_steps(session: Session, story: Story, topic: str, number: int, held: Partitions) -> JsonObject:
@@ -386,12 +380,11 @@ def _node_steps(session: Session, name: str | None, **places: object) -> JsonObj
     return {"nextStep": step.text, "commands": list(step.commands)}
 
 
-def _state(story: Story, topic: str, held: Partitions) -> JsonObject:
+def _state(story: Story, present: Partition | None, configured: int | None) -> JsonObject:
     facts = _as_of(story)
-    present = held[-1].value
     if present is None:
         return {**facts, "state": "deleted"}
-    return {**facts, "state": state(problems(present, _configured(story, topic, present))), **plain(present)}
+    return {**facts, "state": state(problems(present, configured)), **plain(present)}
 
 
 def _as_of(story: Story) -> JsonObject:

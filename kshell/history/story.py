@@ -235,6 +235,10 @@ class Story(NamedTuple):
             return past[-1] if past else None
         return present
 
+    def id_of(self, target: PartitionTarget) -> Uuid | None:
+        """Return the id of the topic that is meant; ``None`` if there never was one."""
+        return target.topic_id or self.topic_id(target.topic)
+
     def older_ids(self, name: str) -> list[Uuid]:
         """Return the ids of the deleted topics that had the name before."""
         past = self.chronicle.topic_ids(name) if self.chronicle else []
@@ -390,7 +394,7 @@ def _identified(story: Story, text: str) -> tuple[str, Uuid] | None:
 
 
 def _numbers(story: Story, target: PartitionTarget) -> list[int]:
-    topic_id = target.topic_id or story.topic_id(target.topic)
+    topic_id = story.id_of(target)
     return [] if topic_id is None else story.numbers(topic_id)
 
 

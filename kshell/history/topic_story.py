@@ -168,16 +168,14 @@ def topic_sentence(found: TopicStory, rows: list[Row], least: MinIsr) -> str:
     counts = Counter(row["state"] for row in rows)
     if not rows:
         return f"The topic {found.name} has no partition that can be read."
-    dash = "/" if found.name in NODE_KINDS else "-"  # `why broker-1` tells of a broker
     if set(counts) == {ONLINE}:
         has = f"The topic {found.name} has {_partitions(len(rows))}"
         lagging = [row["partition"] for row in rows if not set(row["replicas"]) <= set(row["isr"])]
         if not lagging:
             return f"{has}, with every replica in sync."
         moved = "1 is" if len(lagging) == 1 else f"{len(lagging)} are"
-        return f"{has}, all online; {moved} being reassigned, and new replicas are not in sync yet: " + _why(
-            f"{found.name}{dash}", lagging
-        )
+        text = f"{has}, all online; {moved} being reassigned, and new replicas are not in sync yet"
+        return f"{text}: {_commands(found.name, lagging)}"
     sentences = []
     for name in sorted(set(counts) - {ONLINE}):
         numbers = [row["partition"] for row in rows if row["state"] == name]
@@ -186,15 +184,16 @@ def topic_sentence(found: TopicStory, rows: list[Row], least: MinIsr) -> str:
         verb = "is" if len(numbers) == 1 else "are"
         text = f"{len(numbers)} of {_partitions(len(rows))} {verb} {name}"
         span = f" {since(earliest)}" if len(numbers) == 1 else f", the first of them {since(earliest)}"
-        sentences.append(f"{text}{span}: {_why(f'{found.name}{dash}', numbers)}")
+        sentences.append(f"{text}{span}: {_commands(found.name, numbers)}")
     if counts[ONLINE]:
         sentences.append(f"The other {_partitions(counts[ONLINE])} {'is' if counts[ONLINE] == 1 else 'are'} online.")
     return " ".join(sentences)
 
 
-def _why(prefix: str, numbers: list[int]) -> str:
+def _commands(topic: str, numbers: list[int]) -> str:
     """Return the end of a sentence: the commands that tell more of some partitions."""
-    some = ", ".join(f"`why {prefix}{number}`" for number in numbers[:3])
+    dash = "/" if topic in NODE_KINDS else "-"  # `why broker-1` tells of a broker
+    some = ", ".join(f"`why {topic}{dash}{number}`" for number in numbers[:3])
     return f"{some}{' …' if len(numbers) > 3 else ''}."
 
 

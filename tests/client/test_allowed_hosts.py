@@ -13,9 +13,7 @@ from kshell.client.nodes import BROKER, CONTROLLER, Nodes, ask_versions
 from kshell.client.properties import Properties
 from kshell.cluster.nodes import Member, connection_to
 from kshell.errors import HostNotAllowedError, UsageError
-from tests.server import Quorum, settings
-
-PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+from tests.server import PLAIN_LOGIN, Quorum, settings
 
 
 def allowed(text: str) -> AllowedHosts:
@@ -55,17 +53,11 @@ def test_nor_is_it_asked_for_its_versions(quorum: Quorum) -> None:
 
 def test_nor_is_a_broker_that_a_registration_names_logged_in_at() -> None:
     """Its address comes from the cluster, also where it is the first one that is asked of its kind."""
-    login = {
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": "PLAIN",
-        "sasl.plain.allow.plaintext": "true",
-        "sasl.jaas.config": f'{PLAIN} required username="u" password="p";',
-    }
     with Quorum(1, 1, users={"u": "p"}) as quorum:
         broker = quorum.brokers[0]
         bootstrap = addresses(f"localhost:{quorum.controllers[0].port}")
         for hosts, is_connected in (("*.kafka.example", False), ("127.0.0.1", True)):
-            nodes = quorum.keep(Nodes(CONTROLLER, bootstrap, settings(**login, allowed_hosts=hosts)))
+            nodes = quorum.keep(Nodes(CONTROLLER, bootstrap, settings(**PLAIN_LOGIN, allowed_hosts=hosts)))
             member = Member(BROKER, broker.id, ("127.0.0.1", broker.port))
             with contextlib.nullcontext() if is_connected else pytest.raises(HostNotAllowedError):
                 connection_to(nodes, member).close()

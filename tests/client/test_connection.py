@@ -15,11 +15,10 @@ from kshell.client.negotiation import connect
 from kshell.client.nodes import CONTROLLER, Nodes
 from kshell.errors import ConnectError, NodeError, ProtocolError, SourceTimeoutError
 from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
-from tests.server import Quorum, faults, settings
+from tests.server import PLAIN_LOGIN, Quorum, faults, settings
 from tests.server.faults import Fault
 
 ASK = {"endpointType": 2}
-PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
 @pytest.fixture
@@ -129,14 +128,8 @@ def test_an_answer_that_stops_is_not_waited_for(quorum: Quorum, monkeypatch: pyt
 def test_a_session_that_expires_is_renewed_before_it_does() -> None:
     """A broker ends an expired session at its next request, which would fail (KIP-368)."""
     with Quorum(users={"u": "p"}) as quorum:
-        login = {
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": "PLAIN",
-            "sasl.plain.allow.plaintext": "true",
-            "sasl.jaas.config": f'{PLAIN} required username="u" password="p";',
-        }
         quorum.on("SaslAuthenticate", faults.change(lambda body: body.update(sessionLifetimeMs=400)))
-        nodes = quorum.keep(Nodes(CONTROLLER, addresses(quorum.bootstrap), settings(**login)))
+        nodes = quorum.keep(Nodes(CONTROLLER, addresses(quorum.bootstrap), settings(**PLAIN_LOGIN)))
         first = nodes.any()
         assert first.is_usable() and nodes.any() is first
         time.sleep(0.4)

@@ -21,7 +21,15 @@ from tests.server.log import Log
 from tests.server.node import Asked, Node
 from tests.server.quorum import Quorum
 
-__all__ = ["Asked", "Log", "Node", "Quorum", "settings"]
+__all__ = ["PLAIN_LOGIN", "Asked", "Log", "Node", "Quorum", "settings"]
+
+PLAIN_LOGIN = {
+    "security.protocol": "SASL_PLAINTEXT",
+    "sasl.mechanism": "PLAIN",
+    "sasl.plain.allow.plaintext": "true",
+    "sasl.jaas.config": ('org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="p";'),
+}
+"""Properties for a quorum with ``users={"u": "p"}``."""
 
 _QUICK = {
     "request.timeout.ms": "2000",

@@ -694,13 +694,18 @@ def test_a_controller_that_has_not_loaded_its_acls_is_passed_over() -> None:
             assert set(asked.load().image["topicNames"]) == {"t", "u"}
 
 
+def thirty_topics_in_pieces(quorum: Quorum) -> None:
+    """A log, and a snapshot of it that takes several requests."""
+    values = [value("TOPIC", name=f"topic-{number:0100}", topicId=uuid(number)) for number in range(30)]
+    quorum.append(*values)
+    quorum.snapshot(values)
+    quorum.max_piece = 500
+
+
 def test_a_connection_that_breaks_late_in_a_download_is_made_again() -> None:
     """Pieces are progress, as new records are: a large snapshot takes longer than one request may."""
     with Quorum() as quorum:
-        values = [value("TOPIC", name=f"topic-{number:0100}", topicId=uuid(number)) for number in range(30)]
-        quorum.append(*values)
-        quorum.snapshot(values)
-        quorum.max_piece = 500
+        thirty_topics_in_pieces(quorum)
         quorum.on("FetchSnapshot", faults.slow(0.2))
         quorum.on("FetchSnapshot", faults.hang_up, times=1, skip=5)
         source = quorum.keep(QuorumSource(quorum.bootstrap, settings(default_api_timeout_ms="800")))
@@ -710,10 +715,7 @@ def test_a_connection_that_breaks_late_in_a_download_is_made_again() -> None:
 def test_a_download_that_begins_again_and_again_ends() -> None:
     """Its pieces are no progress then: nobody waits for ever for a leader that never hands out the last one."""
     with Quorum() as quorum:
-        values = [value("TOPIC", name=f"topic-{number:0100}", topicId=uuid(number)) for number in range(30)]
-        quorum.append(*values)
-        quorum.snapshot(values)
-        quorum.max_piece = 500
+        thirty_topics_in_pieces(quorum)
         quorum.on("FetchSnapshot", faults.change(_refuse_after_three))
         source = quorum.keep(QuorumSource(quorum.bootstrap, settings(default_api_timeout_ms="800")))
         with pytest.raises((SourceTimeoutError, ConnectError)):

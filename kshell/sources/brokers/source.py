@@ -132,7 +132,7 @@ class BrokerSource(Source):
 
     def quorum(self, loaded: Loaded) -> SourceFacts:
         """The facts of ``/quorum``, for which brokers ask the controllers."""
-        from kshell.sources.quorum.facts import describe_quorum, observers
+        from kshell.sources.quorum.facts import describe_quorum, described
 
         names = ("leaderId", "leaderEpoch", "highWatermark", "voters", "observers")
         try:
@@ -141,9 +141,7 @@ class BrokerSource(Source):
             acl_hint = f" ({error.hint})" if error.hint else ""
             facts: SourceFacts = dict.fromkeys(names, ("quorum", f"{NOT_AVAILABLE}: {error.message}{acl_hint}", None))
         else:
-            facts = {name: ("quorum", description[name], None) for name in names[:3]}
-            facts["voters"] = {str(voter["id"]): ("voter", voter, None) for voter in description["voters"]}
-            facts["observers"] = observers(description)
+            facts = described(description)
         kraft = NOT_AVAILABLE if self._kraft_version is None else self._kraft_version
         return facts | {"kraftVersion": ("quorum", kraft, None)}
 

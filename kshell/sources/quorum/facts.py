@@ -27,17 +27,20 @@ _NEVER = -1
 
 def quorum(source: QuorumSource, loaded: Loaded) -> SourceFacts:
     """The facts of ``/quorum`` for a live source: those of a directory, with the high watermark, observers and lags."""
-    facts = describe.quorum(loaded)
-    description = describe_quorum(source.nodes)
-    facts["leaderId"] = ("quorum", description["leaderId"], None)
-    facts["leaderEpoch"] = ("quorum", description["leaderEpoch"], None)
-    facts["highWatermark"] = ("quorum", description["highWatermark"], None)
+    return describe.quorum(loaded) | described(describe_quorum(source.nodes))
+
+
+def described(description: JsonObject) -> SourceFacts:
+    """The facts of ``/quorum`` that the leader tells, of controllers and brokers alike."""
+    facts: SourceFacts = {
+        name: ("quorum", description[name], None) for name in ("leaderId", "leaderEpoch", "highWatermark")
+    }
     facts["voters"] = {str(voter["id"]): ("voter", voter, None) for voter in description["voters"]}
-    facts["observers"] = observers(description)
+    facts["observers"] = _observers(description)
     return facts
 
 
-def observers(description: JsonObject) -> dict[str, tuple[str, JsonObject, None]]:
+def _observers(description: JsonObject) -> dict[str, tuple[str, JsonObject, None]]:
     """The leaves of ``/quorum/observers`` by name: an id, or ``ID-DIRECTORY`` for all but the last one that fetched.
 
     A node that comes back with another disk is another observer with the same id, until the leader forgets the first
