@@ -378,10 +378,10 @@ class _Search:
 
     def failed(self) -> NodeError:
         """Return the error that explains best why no leader was found."""
-        contradiction = self._contradiction()
-        if contradiction is not None:
-            return contradiction
         there = ", ".join(name_of(*address) for address in self._nodes.addresses())
+        explained = self._behind(there) or self._contradiction()
+        if explained is not None:
+            return explained
         is_leaderless = bool(self._round.claims) and (self._id < 0 or self._is_without_majority())
         if self._round.failure is not None and not is_leaderless:
             return self._round.failure
@@ -405,6 +405,15 @@ class _Search:
             return SourceTimeoutError(there, reason, api=FETCH.name, hint=f"{every}; {_WAIT}")
         reason = f"controller {self._id} leads (epoch {self._epoch}), but none of these addresses is its own: {there}"
         return ConnectError(f"controller {self._id}", reason, hint=every)
+
+    def _behind(self, there: str) -> NoLeaderError | None:
+        """Return an error if each claim of this round is of an earlier epoch than what is known."""
+        newest = max((claim.epoch for claim in self._round.claims.values()), default=-1)
+        if not 0 <= newest < self._epoch:
+            return None
+        reason = f"the controllers that answer are at epoch {newest}, and epoch {self._epoch} was seen before"
+        hint = "nodes that missed an election catch up; if the quorum was formatted again, start kshell again"
+        return NoLeaderError(there, reason, hint=hint)
 
     def _is_without_majority(self) -> bool:
         """Whether at least half of the controllers, and at least two, do not answer, among them the named leader.

@@ -39,10 +39,13 @@ def run(session: Session, args: HashArguments) -> Result:
     path = hits[0][0]
     if len(hits) > 1 or path[:1] != ("image",):
         raise UsageError("hash: takes one path, /image or below it", hint="hash /image/topics")
-    if args.expect is not None and (unwritten := session.unwritten()):
-        raise CommandError(unwritten[0], hint="compare at an offset that both have: `info` says where the log ends")
-    digest = image_hash(session.image, path)
     last = session.image.provenance
+    if args.expect is not None and session.unwritten():
+        raise CommandError(
+            f"there is no hash of offset {session.until} to compare with",
+            hint=f"compare at an offset that both have: the last one here is {last.offset}",
+        )
+    digest = image_hash(session.image, path)
     answer = {"hash": digest, "offset": last.offset, "epoch": last.epoch}
     is_expected = args.expect in (None, digest)
     return Report([Section("", "", answer)], exit_code=EXIT_OK if is_expected else EXIT_FINDING)

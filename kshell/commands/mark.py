@@ -9,6 +9,7 @@ from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Ta
 from kshell.engine.result import Nothing, Result, Rows, typed
 from kshell.engine.session import Session
 from kshell.errors import CommandError, UsageError
+from kshell.sources.directory.records import log_records
 from kshell.sources.marks import Mark
 from kshell.tree.image import iso
 
@@ -41,10 +42,21 @@ def run(session: Session, args: MarkArguments) -> Result:
     )
     if offset < 0:
         raise CommandError("there is no record yet that could be marked")
-    time_ms = last.timestamp if offset == last.offset else then.loaded.last_timestamp
-    mark = Mark(args.name.removeprefix("@"), offset, time_ms)
+    mark = Mark(args.name.removeprefix("@"), offset, _time(then, offset))
     session.marks.add(mark)
     return _rows([mark])
+
+
+def _time(session: Session, offset: int) -> int:
+    """Return the time of the record at an offset of what is loaded, in epoch milliseconds.
+
+    The image has it only of the last record that took effect: not of a control record, or one of an open transaction.
+    """
+    last = session.image.provenance
+    if offset == last.offset:
+        return last.timestamp
+    records = log_records(session.source, start=offset, until=offset)
+    return next((record.timestamp for record in records), session.loaded.last_timestamp)
 
 
 def _rows(marks: list[Mark]) -> Rows:

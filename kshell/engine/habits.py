@@ -139,7 +139,7 @@ COMMANDS: Mapping[str, str] = {
 }
 """A word that was typed as a command, without ``.sh`` -> the hint that names kshell's commands for it."""
 _HOST = re.compile(r"[\w.-]+:\d{2,5}", re.ASCII)
-_PARTITION = re.compile(r"(.+)-(\d+)", re.ASCII)
+_PARTITION = re.compile(r"(.+)-(0|[1-9]\d*)", re.ASCII)
 """``TOPIC-NUMBER``, which names a partition in ``why`` and in Kafka's own tools."""
 _PRINCIPALS = ("principal", "owner")
 """Columns whose values are of the form ``User:alice``."""
@@ -215,7 +215,7 @@ def _lines_for(command: Command, found: SimpleNamespace, excess: list[str]) -> l
     conditions = [compare.format(text) for text in texts]
     partition = _PARTITION.fullmatch(excess[0]) if len(excess) == 1 and command.extra_words_for == "topic" else None
     if partition is not None:
-        conditions.insert(0, f'topic == "{partition[1]}" and partition == {partition[2]}')
+        conditions.insert(0, f'{conditions[0]} or topic == "{partition[1]}" and partition == {partition[2]}')
     return [f"{command.name} --where {quote(condition)}" for condition in conditions]
 
 

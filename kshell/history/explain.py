@@ -482,11 +482,16 @@ def _out(story: Story, revisions: Partitions, broker: int) -> str:
 
 
 def _not_caught_up(broker: int, revisions: Brokers, start: AnyRevision | None) -> str:
-    """Say why an unfenced broker may be out of sync since ``start``: it was away then, or what nobody has written."""
+    """Say why an unfenced broker may be out of sync since ``start``: it was away then, or what nobody has written.
+
+    Times are compared: of a broker's change and its effect the controller may write either first.
+    """
     back = holds_since(revisions, lambda revision: broker_status(revision) == UNFENCED)
     if back is not None and back.since >= 0 and start is not None and start.since >= 0 and back.offset > start.offset:
-        fell = fall(broker, revisions[: revisions.index(back)])
-        if fell:
+        before = revisions[: revisions.index(back)]
+        down = holds_since(before, lambda revision: broker_status(revision) != UNFENCED)
+        fell = fall(broker, before)
+        if fell and down is not None and down.time <= start.time:
             return f"it was {' and '.join(fell)}; it is unfenced since offset {back.offset}, and has not caught up yet"
     return "it is unfenced; it does not keep up with the leader, or has not caught up yet"
 

@@ -174,7 +174,7 @@ def topic_sentence(found: TopicStory, rows: list[Row], least: MinIsr) -> str:
         if not lagging:
             return f"{has}, with every replica in sync."
         moved = "1 is" if len(lagging) == 1 else f"{len(lagging)} are"
-        text = f"{has}, all online; {moved} being reassigned, and new replicas are not in sync yet"
+        text = f"{has}, all online; {moved} being reassigned, and not every replica is in sync"
         return f"{text}: {_commands(found.name, lagging)}"
     sentences = []
     for name in sorted(set(counts) - {ONLINE}):

@@ -17,7 +17,6 @@ from kshell.client.nodes import CONTROLLER, Nodes
 from kshell.errors import (
     AuthorizationError,
     ConnectError,
-    NodeError,
     NoLeaderError,
     ServerError,
     SourceTimeoutError,
@@ -120,8 +119,11 @@ def test_a_leader_that_cannot_be_reached_may_lead_all_the_same() -> None:
 
 
 def test_a_node_that_missed_an_election_is_not_believed() -> None:
-    with Quorum(3) as quorum, pytest.raises(NodeError):
-        find_leader(nodes_of(quorum), timeout=1, known_epoch=quorum.epoch + 1)
+    """Or a quorum that was formatted again under the same cluster id: what it says cannot tell the two apart."""
+    with Quorum(3) as quorum, pytest.raises(NoLeaderError) as raised:
+        find_leader(nodes_of(quorum), timeout=1, known_epoch=quorum.epoch + 3)
+    assert f"are at epoch {quorum.epoch}, and epoch {quorum.epoch + 3} was seen before" in raised.value.message
+    assert "if the quorum was formatted again, start kshell again" in (raised.value.hint or "")
 
 
 @pytest.mark.parametrize("code", [7, 8, 5, 78])

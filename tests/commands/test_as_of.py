@@ -254,9 +254,12 @@ class TestMarks:
         """Also where control records or an open transaction follow the last one that took effect."""
         write_log(
             tmp_path,
-            timed_batch([record("TOPIC", name="t", topicId=uuid(1)), record("BEGIN_TRANSACTION")], [1000, 2000]),
+            timed_batch(
+                [record("TOPIC", name="t", topicId=uuid(1)), *[record("BEGIN_TRANSACTION")] * 2], [1000, 1500, 2000]
+            ),
         )
-        assert [(row["offset"], row["timeMs"]) for row in rows(opened(tmp_path), "mark a")] == [(1, 2000)]
+        assert [(row["offset"], row["timeMs"]) for row in rows(opened(tmp_path), "mark a")] == [(2, 2000)]
+        assert [(row["offset"], row["timeMs"]) for row in rows(opened(tmp_path), "mark a 1")] == [(1, 1500)]
         assert [(row["offset"], row["timeMs"]) for row in rows(opened(tmp_path), "mark a 0")] == [(0, 1000)]
 
     def test_an_empty_log_has_no_record_to_mark(self, tmp_path: Path) -> None:

@@ -14,7 +14,18 @@ from kshell.engine.session import Session
 from kshell.errors import CommandError, SourceError
 from kshell.sources.brokers.source import BrokerSource
 from kshell.sources.quorum.source import QuorumSource
-from tests.builders import FIXTURES, batch, node_name, recorded, snapshot, uuid, value, write_log, write_snapshot
+from tests.builders import (
+    FIXTURES,
+    batch,
+    node_name,
+    recorded,
+    snapshot,
+    timed_batch,
+    uuid,
+    value,
+    write_log,
+    write_snapshot,
+)
 from tests.commands.cluster import TOPIC, broker, cluster, config, partition, topic
 from tests.commands.shell import lines, opened, rows, run, sections
 from tests.server import Quorum, settings
@@ -298,6 +309,20 @@ class TestHonesty:
         assert " and fenced at offset 7 (" in told
         assert told.endswith("; it is unfenced since offset 8, and has not caught up yet.")
 
+    def test_a_broker_that_was_slow_before_it_was_restarted(self, tmp_path: Path) -> None:
+        """A fence that came after the loss is not its cause."""
+        changes = [
+            value("PARTITION_CHANGE", 0, partitionId=0, topicId=uuid(1), isr=[1]),
+            value("FENCE_BROKER", id=2, epoch=2),
+            value("REGISTER_BROKER", brokerId=2, incarnationId=uuid(9), brokerEpoch=8, fenced=False),
+        ]
+        values = [broker(1), broker(2), topic(1, "t"), partition(1, 0, [1, 2], [1, 2], 1), *changes]
+        write_log(tmp_path, timed_batch(values, [*range(1000, 5000, 1000), 5000, 90_000, 95_000]))
+        assert said(opened(tmp_path), "why t-0").endswith(
+            "Broker 2 is out of sync since 1970-01-01T00:00:05.000Z (offset 4): it is unfenced; it does not keep up"
+            " with the leader, or has not caught up yet."
+        )
+
     def test_too_few_in_sync_since_there_is_a_leader(self, tmp_path: Path) -> None:
         """Without a leader the ISR may be smaller still, and nobody is refused."""
         changes = [
@@ -504,8 +529,7 @@ def test_a_topic_that_is_moved_is_not_all_in_sync(tmp_path: Path) -> None:
     moving = partition(1, 1, [2, 1], [1], 1, addingReplicas=[2], removingReplicas=[1])
     session = cluster(tmp_path, broker(1), broker(2), topic(1, "t"), partition(1, 0, [1], [1], 1), moving)
     assert said(session, "why t") == (
-        "The topic t has 2 partitions, all online; 1 is being reassigned, and new replicas are not in sync yet:"
-        " `why t-1`."
+        "The topic t has 2 partitions, all online; 1 is being reassigned, and not every replica is in sync: `why t-1`."
     )
 
 

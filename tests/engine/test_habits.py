@@ -33,7 +33,11 @@ def hint_of(session: Session, line: str) -> str:
     ("line", "proposed"),
     [
         ("topics orders", "topics --where 'name == \"orders\"'"),
-        ("partitions orders-0", "partitions --where 'topic == \"orders\" and partition == 0'"),
+        (
+            "partitions orders-0",
+            'partitions --where \'topic == "orders-0" or topic == "orders" and partition == 0\'',
+        ),
+        ("partitions orders-007", "partitions --where 'topic == \"orders-007\"'"),
         ("topics orders-0", "topics --where 'name == \"orders-0\"'"),
         ("partitions orders payments.v2", 'partitions --where \'topic in ["orders", "payments.v2"]\''),
         ("users alice", "users --where 'name == \"alice\"'"),
