@@ -407,11 +407,11 @@ class _Search:
         return ConnectError(f"controller {self._id}", reason, hint=every)
 
     def _behind(self, there: str) -> NoLeaderError | None:
-        """Return an error if each claim of this round is of an earlier epoch than what is known."""
+        """Return an error if all controllers answer, and each with an earlier epoch than the caller knows."""
         newest = max((claim.epoch for claim in self._round.claims.values()), default=-1)
-        if not 0 <= newest < self._epoch:
+        if self._id >= 0 or self._round.failure is not None or not 0 <= newest < self._epoch:
             return None
-        reason = f"the controllers that answer are at epoch {newest}, and epoch {self._epoch} was seen before"
+        reason = f"every controller is at epoch {newest} or earlier, and epoch {self._epoch} was seen before"
         hint = "nodes that missed an election catch up; if the quorum was formatted again, start kshell again"
         return NoLeaderError(there, reason, hint=hint)
 

@@ -40,11 +40,10 @@ def run(session: Session, args: HashArguments) -> Result:
     if len(hits) > 1 or path[:1] != ("image",):
         raise UsageError("hash: takes one path, /image or below it", hint="hash /image/topics")
     last = session.image.provenance
-    if args.expect is not None and session.unwritten():
-        raise CommandError(
-            f"there is no hash of offset {session.until} to compare with",
-            hint=f"compare at an offset that both have: the last one here is {last.offset}",
-        )
+    if args.expect is not None and session.unwritten() and not session.loaded.damage:
+        newest = max(last.offset, (session.loaded.log_end_offset or 0) - 1)
+        hint = f"compare at an offset that both have: the last one here is {newest}" if newest >= 0 else None
+        raise CommandError(f"there is no hash of offset {session.until} to compare with", hint=hint)
     digest = image_hash(session.image, path)
     answer = {"hash": digest, "offset": last.offset, "epoch": last.epoch}
     is_expected = args.expect in (None, digest)

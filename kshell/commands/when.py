@@ -165,5 +165,5 @@ COMMAND = Command(
         " out periods that ended before."
     ),
     needs_records=True,
-    exit_1_when="no row fulfilled the condition, at any offset or after --since",
+    exit_1_when="no row fulfilled the condition at any offset, or since --since",
 )

@@ -482,18 +482,29 @@ def _out(story: Story, revisions: Partitions, broker: int) -> str:
 
 
 def _not_caught_up(broker: int, revisions: Brokers, start: AnyRevision | None) -> str:
-    """Say why an unfenced broker may be out of sync since ``start``: it was away then, or what nobody has written.
-
-    Times are compared: of a broker's change and its effect the controller may write either first.
-    """
+    """Say why an unfenced broker may be out of sync since ``start``: it was away then, or what nobody has written."""
     back = holds_since(revisions, lambda revision: broker_status(revision) == UNFENCED)
-    if back is not None and back.since >= 0 and start is not None and start.since >= 0 and back.offset > start.offset:
-        before = revisions[: revisions.index(back)]
-        down = holds_since(before, lambda revision: broker_status(revision) != UNFENCED)
-        fell = fall(broker, before)
-        if fell and down is not None and down.time <= start.time:
-            return f"it was {' and '.join(fell)}; it is unfenced since offset {back.offset}, and has not caught up yet"
+    if back is not None and start is not None and start.since >= 0:
+        then = _away_at(revisions, start)
+        if then:
+            fell = " and ".join(fall(broker, then))
+            return f"it was {fell}; it is unfenced since offset {back.offset}, and has not caught up yet"
     return "it is unfenced; it does not keep up with the leader, or has not caught up yet"
+
+
+def _away_at(revisions: Brokers, start: AnyRevision) -> Brokers:
+    """Return a broker's revisions until it came back after ``start``, if it was away then; else an empty list.
+
+    Of a broker's change and its effect the controller may write either first: then both have the same time.
+    """
+    for at, (before, revision) in enumerate(successive(revisions)):
+        if before is None or revision.offset <= start.offset:
+            continue
+        if broker_status(before.value) != UNFENCED and broker_status(revision.value) == UNFENCED:
+            down = holds_since(revisions[:at], lambda value: broker_status(value) != UNFENCED)
+            is_cause = down is not None and (down.offset < start.offset or down.time <= start.time)
+            return revisions[:at] if is_cause else []
+    return []
 
 
 def _is_stored(story: Story, present: Partition, broker: int) -> bool:

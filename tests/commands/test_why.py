@@ -323,6 +323,33 @@ class TestHonesty:
             " with the leader, or has not caught up yet."
         )
 
+    @pytest.mark.parametrize(
+        ("is_loss_first", "times", "told"),
+        [
+            (False, [5000, 6000], "offset 4 (1970-01-01T00:00:05.000Z)"),
+            (False, [5000, 4000], "offset 4 (1970-01-01T00:00:05.000Z)"),
+            (True, [5000, 5000], "offset 5 (1970-01-01T00:00:05.000Z)"),
+        ],
+        ids=["fenced-first", "clock-of-the-next-controller-behind", "one-batch"],
+    )
+    def test_a_broker_that_was_restarted_twice(
+        self, tmp_path: Path, is_loss_first: bool, times: list[int], told: str
+    ) -> None:
+        """The fence that took it out of sync is the cause, not a later one."""
+        loss = value("PARTITION_CHANGE", 0, partitionId=0, topicId=uuid(1), isr=[1])
+        fence = value("FENCE_BROKER", id=2, epoch=2)
+        values = [
+            *(broker(1), broker(2), topic(1, "t"), partition(1, 0, [1, 2], [1, 2], 1)),
+            *((loss, fence) if is_loss_first else (fence, loss)),
+            value("UNFENCE_BROKER", id=2, epoch=2),
+            fence,
+            value("REGISTER_BROKER", brokerId=2, incarnationId=uuid(9), brokerEpoch=9, fenced=False),
+        ]
+        write_log(tmp_path, timed_batch(values, [1000, 2000, 3000, 4000, *times, 21_000, 40_000, 51_000]))
+        assert said(opened(tmp_path), "why t-0").endswith(
+            f": it was fenced at {told}; it is unfenced since offset 8, and has not caught up yet."
+        )
+
     def test_too_few_in_sync_since_there_is_a_leader(self, tmp_path: Path) -> None:
         """Without a leader the ISR may be smaller still, and nobody is refused."""
         changes = [
