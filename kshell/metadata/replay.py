@@ -69,8 +69,12 @@ record."""
 _ROOM, _RATIO = 64 << 20, 64
 """All compressed batches together may decompress to ``_ROOM`` bytes plus ``_RATIO`` times their compressed size.
 Metadata shrinks to about a twentieth where a tool compresses it; Kafka's controllers do not compress it."""
-MOST_RETAINED = 64 << 20
-"""Bytes of the log that a replay of the newest state may retain: logs may be large, and observers run for weeks."""
+_RETAINED = 64 << 20
+"""Bytes of the log that a replay of the newest state may retain in any case: logs may be large, and observers run for
+weeks."""
+_RETAINED_PER_PARTITION, _MOST_RETAINED = 4 << 10, 1 << 30
+"""Bytes that it may retain per partition with filed records, and at most. To decode a partition takes about as long as
+to file ten records, and a log of many partitions would otherwise decode most of them again every 64 MiB."""
 _MOST_ESSENCES = 1 << 16
 """The most essences of partition records (:func:`.essence`) that are remembered as sound: they fit any partition."""
 
@@ -177,6 +181,8 @@ class Replayer:
         """Let all that holds bytes of the log hold those of a new one, which begins at the offset ``start``."""
         self.log = RecordLog(start)
         """The records of the log that were replayed so far, from offset ``start`` on."""
+        self._enough = _RETAINED
+        """Bytes up to which :meth:`release` need not look at the topics."""
         self.changes = PartitionChanges(self.log)
         self._topics = NewTopics(self.log, self.changes, self._filed, self._latest)
         if not self.needs_every_state:
@@ -196,18 +202,26 @@ class Replayer:
         self._delta = Delta(image)
         return image
 
-    def release(self, most: int = MOST_RETAINED) -> None:
+    def release(self, most: int | None = None) -> None:
         """Decode all filed records and drop the log's bytes, if more than ``most`` bytes are retained.
 
-        The past can no longer be asked for afterwards. Inside a metadata transaction nothing is done.
+        ``None`` means as many as are worth retaining (:data:`_RETAINED_PER_PARTITION`). The past can no longer be asked
+        for afterwards. Inside a metadata transaction nothing is done.
         """
-        if self.log.retained <= most or self._transaction is not None:
+        if self.log.retained <= (self._enough if most is None else most) or self._transaction is not None:
             return
         self._catch_up()
-        for topic in list(self._delta.peek(TOPICS).values()):
-            recorded = topic.recorded if isinstance(topic, TopicAt) else topic
-            if isinstance(recorded, RecordedTopic) and recorded.records.log is self.log:
-                self._delta.table(TOPICS)[topic.id] = recorded.decoded()
+        topics = [
+            topic.recorded if isinstance(topic, TopicAt) else topic for topic in self._delta.peek(TOPICS).values()
+        ]
+        filed = [topic for topic in topics if isinstance(topic, RecordedTopic) and topic.records.log is self.log]
+        if most is None:
+            partitions = sum(len(topic.records.addresses) for topic in filed)
+            self._enough = max(_RETAINED, min(partitions * _RETAINED_PER_PARTITION, _MOST_RETAINED))
+            if self.log.retained <= self._enough:
+                return
+        for topic in filed:
+            self._delta.table(TOPICS)[topic.id] = topic.decoded()
         self._filed.clear()
         self._begin_log(self.log.end)
         # A delta knows the image that it was made from, whose topics hold the bytes.

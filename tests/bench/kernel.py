@@ -79,6 +79,13 @@ class _Row(NamedTuple):
         )
 
 
+def _row(title: str, ours: float, theirs: float, most: float, goal: float, unit: str = "s") -> _Row:
+    """A row, printed at once: all of them take half an hour."""
+    row = _Row(title, ours, theirs, most, goal, unit)
+    print(row, flush=True)
+    return row
+
+
 def _checked(done: Run) -> Run:
     if done.code not in (0, 1):
         raise SystemExit(f"a benchmark's process failed: {done.code}, {done.output[-300:]}")
@@ -129,13 +136,13 @@ def _of_one_log(rounds: int) -> tuple[list[_Row], list[str]]:
 
     kafka, first, as_of = _median(rounds, lambda: measured(gen.replay_command(file)), newest, past)
     rows = [
-        _Row("1  newest state, one cat | Kafka's replay", first, kafka, 0.6, 0.35),
-        _Row("3  first as-of and cat | row 1", as_of, first, 1.3, 1.1),
+        _row("1  newest state, one cat | Kafka's replay", first, kafka, 0.6, 0.35),
+        _row("3  first as-of and cat | row 1", as_of, first, 1.3, 1.1),
     ]
     rng = random.Random(3)
     offsets = [str(rng.randrange(RECORDS // 4, RECORDS)) for _ in range(40)]
     later = _python(_LATER, str(file), path, *offsets)[0]
-    rows.append(_Row("3  a later one | 1 ms", later, 1.0, 20, 2, "ms"))
+    rows.append(_row("3  a later one | 1 ms", later, 1.0, 20, 2, "ms"))
     of_one: tuple[tuple[str, ...], ...] = (
         ("log", path),
         ("blame", path),
@@ -144,7 +151,7 @@ def _of_one_log(rounds: int) -> tuple[list[_Row], list[str]]:
     )
     for command in of_one:
         again, cost = _median(max(1, rounds // 2), newest, ours(*command, "-o", "json"))
-        rows.append(_Row(f"4  {command[0]} of one partition | row 1", cost, again, 1.7, 1.2))
+        rows.append(_row(f"4  {command[0]} of one partition | row 1", cost, again, 1.7, 1.2))
     of_all: tuple[tuple[str, ...], ...] = (
         ("partitions", "--offline"),
         ("health",),
@@ -152,7 +159,7 @@ def _of_one_log(rounds: int) -> tuple[list[_Row], list[str]]:
     )
     for command in of_all:
         again, cost = _median(max(1, rounds // 2), newest, ours(*command, "-o", "json"))
-        rows.append(_Row(f"10 {' '.join(command)} over the log | row 1", cost, again, 2, 1.3))
+        rows.append(_row(f"10 {' '.join(command)} over the log | row 1", cost, again, 2, 1.3))
     beside = max(peaks) - file.stat().st_size / 1e6
     note = f"8  peak memory {max(peaks):.0f} MB: the file and {beside:.0f} MB (must {MEMORY_MB}: "
     return rows, [note + f"{met(beside <= MEMORY_MB)}; goal 60: {met(beside <= 60).lower()})"]
@@ -167,7 +174,7 @@ def _of_kinds(rounds: int) -> list[_Row]:
             lambda file=file: measured(gen.replay_command(file)),  # type: ignore[misc]
             lambda file=file: kshell("-d", str(file), "cat", "/image/provenance", "-o", "json"),  # type: ignore[misc]
         )
-        rows.append(_Row(f"2  {KIND_RECORDS:,} records: {name} | Kafka's replay", ours, kafka, 0.8, 0.5))
+        rows.append(_row(f"2  {KIND_RECORDS:,} records: {name} | Kafka's replay", ours, kafka, 0.8, 0.5))
     return rows
 
 
@@ -183,14 +190,14 @@ def _of_every_partition(rounds: int) -> list[_Row]:
                 lambda file=file: measured(gen.replay_command(file)),  # type: ignore[misc]
                 lambda file=file, command=command: kshell("-d", str(file), *command),  # type: ignore[misc]
             )
-            rows.append(_Row(f"5  {' '.join(command)}, {shape} | Kafka's replay", ours, kafka, 0.6, 0.3))
+            rows.append(_row(f"5  {' '.join(command)}, {shape} | Kafka's replay", ours, kafka, 0.6, 0.3))
         walls: list[list[float]] = [[], []]
         for _ in range(rounds):
             walls[0].append(measured(gen.replay_command(file)).seconds)
             words = ("cat", f"/image/topics/byName/topic-{topics // 3}/3")
             walls[1].append(_checked(kshell("-d", str(file), *words, "-o", "json")).seconds)
         kafka, ours = map(statistics.median, walls)
-        rows.append(_Row(f"7  one cat by the clock, {shape} | Kafka's replay", ours, kafka, most, goal))
+        rows.append(_row(f"7  one cat by the clock, {shape} | Kafka's replay", ours, kafka, most, goal))
     return rows
 
 
@@ -199,7 +206,7 @@ def _dump(rounds: int) -> _Row:
     kafka, ours = _median(
         rounds, lambda: measured(dump_command(file)), lambda: kshell("-d", str(file), "dump", "-o", "jsonl")
     )
-    return _Row("6  dump -o jsonl | kafka-dump-log", ours, kafka, 0.8, 0.4)
+    return _row("6  dump -o jsonl | kafka-dump-log", ours, kafka, 0.8, 0.4)
 
 
 def _of_checkpoints(rounds: int) -> list[_Row]:
@@ -214,8 +221,8 @@ def _of_checkpoints(rounds: int) -> list[_Row]:
         lambda: kshell("-d", str(big_log()), *words),
     )
     return [
-        _Row("11 newest, ten checkpoints along the log | the newest alone", with_others, newest, 1.1, 1.05),
-        _Row("11 first as-of there | row 1", as_of, of_log, 1.3, 1.1),
+        _row("11 newest, ten checkpoints along the log | the newest alone", with_others, newest, 1.1, 1.05),
+        _row("11 first as-of there | row 1", as_of, of_log, 1.3, 1.1),
     ]
 
 
@@ -224,7 +231,7 @@ def _hot_keys() -> list[_Row]:
     for name, command in (("fencing", "brokers -o json"), ("ACLs that come and go", "acls -o json")):
         file = logs.made(name, KIND_RECORDS, jars.cache() / "generated/kinds")
         for when, cost in zip(("now", "as of"), _python(_HOT, str(file), command, str(KIND_RECORDS // 2)), strict=True):
-            rows.append(_Row(f"12 {command.split()[0]} {when}, {name} | 1 ms", cost, 1.0, 50, 10, "ms"))
+            rows.append(_row(f"12 {command.split()[0]} {when}, {name} | 1 ms", cost, 1.0, 50, 10, "ms"))
     return rows
 
 

@@ -678,6 +678,31 @@ def test_a_replayer_is_gone_when_nobody_has_it_any_more() -> None:
         gc.enable()
 
 
+@pytest.mark.parametrize(("partitions", "rounds", "releases"), [(50, 40, 0), (2, 1000, 6), (50, 200, 1)])
+def test_a_log_is_released_when_it_is_large_beside_its_partitions(
+    monkeypatch: pytest.MonkeyPatch, partitions: int, rounds: int, releases: int
+) -> None:
+    """A partition costs the more to decode the more often it is decoded again: many partitions stay filed longer."""
+    monkeypatch.setattr("kshell.metadata.replay._RETAINED", 20_000)
+    monkeypatch.setattr("kshell.metadata.replay._RETAINED_PER_PARTITION", 5_000)
+    monkeypatch.setattr("kshell.metadata.replay._MOST_RETAINED", 200_000)
+    replayer, seen = Replayer(), 0
+    replayer.log_batch(parsed(batch([TOPIC, *map(partition, range(partitions))])), LOG)
+    offset = partitions + 1
+    for round_number in range(rounds):
+        changes = [change(number, leader=1 + round_number % 3) for number in range(partitions)]
+        replayer.log_batch(parsed(batch(changes, offset)), LOG)
+        offset += partitions
+        before = replayer.log
+        replayer.release()
+        seen += replayer.log is not before
+        assert replayer.log.retained <= 200_000
+    assert seen == releases
+    topic = replayer.image()["topics"][ID]
+    values = [topic.value(number) for number in range(partitions)]
+    assert {(value.leader, value.partition_epoch) for value in values} == {(1 + (rounds - 1) % 3, 9 + rounds)}
+
+
 def test_bytes_that_are_released_are_let_go_of() -> None:
     """At once, without the collector of cycles; also those that topics of the image before hold."""
     known = {"topicId": uuid(1), "replicas": [1], "isr": [1], "leader": 1, "leaderEpoch": 0, "partitionEpoch": 0}
