@@ -22,6 +22,8 @@ _BRIEF = {
     "spark.sql.adaptive.enabled": "false",
     # Of a wide window Spark would infer very many constraints, and use next to none of them (decision 74).
     "spark.sql.constraintPropagation.enabled": "false",
+    # Otherwise Spark parses each text twice, the first time to look for parameters, which kshell's texts do not have.
+    "spark.sql.legacy.parameterSubstitution.constantsOnly": "true",
 }
 
 _FEW_OFFSETS = 1_000_000
