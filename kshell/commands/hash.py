@@ -41,7 +41,7 @@ def run(session: Session, args: HashArguments) -> Result:
         raise UsageError("hash: takes one path, /image or below it", hint="hash /image/topics")
     last = session.image.provenance
     if args.expect is not None and session.unwritten() and not session.loaded.damage:
-        newest = max(last.offset, (session.loaded.log_end_offset or 0) - 1)
+        newest = session.loaded.last_offset
         hint = f"compare at an offset that both have: the last one here is {newest}" if newest >= 0 else None
         raise CommandError(f"there is no hash of offset {session.until} to compare with", hint=hint)
     digest = image_hash(session.image, path)

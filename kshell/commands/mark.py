@@ -35,11 +35,11 @@ def run(session: Session, args: MarkArguments) -> Result:
         return _rows(session.marks.all())
     session.source.require_log("mark")
     then = session.reshape(point=" ".join(args.point)) if args.point else session
-    last = then.image.provenance
-    end = then.loaded.log_end_offset
-    offset = (
-        then.until if then.until is not None and (end is None or then.until < end) else (end or last.offset + 1) - 1
-    )
+    last = then.loaded.last_offset
+    offset = last if then.until is None else then.until
+    if offset > last:
+        reason = "cannot be read" if then.loaded.damage else "is not written yet"
+        raise CommandError(f"offset {offset} {reason}", hint=f"the last one here is {last}" if last >= 0 else None)
     if offset < 0:
         raise CommandError("there is no record yet that could be marked")
     mark = Mark(args.name.removeprefix("@"), offset, _time(then, offset))

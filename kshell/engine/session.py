@@ -317,7 +317,7 @@ class Session(SourceView):
     def unwritten(self) -> list[str]:
         """Return a sentence if the requested offset is after the end of the log or snapshot, else an empty list."""
         offset = self.image.provenance.offset
-        if self.until is not None and self.until > max(offset, (self.loaded.log_end_offset or 0) - 1):
+        if self.until is not None and self.until > self.loaded.last_offset:
             reason = "is not written yet" if self.loaded.listing.has_log else "is after the end of the snapshot"
             return [f"offset {self.until} {reason}: answers are the state at offset {offset}"]
         return []

@@ -50,6 +50,11 @@ class Loaded(NamedTuple):
     """The offset that was asked for; ``None`` for the newest state, the only one that sidecar files describe."""
 
     @property
+    def last_offset(self) -> int:
+        """The offset of the last record that was read, in the log or in the snapshot; -1 if there is none."""
+        return max(self.image.provenance.offset, (self.log_end_offset or 0) - 1)
+
+    @property
     def cut_at(self) -> int | None:
         """The end of a log that ends before its snapshot: records are missing (:meth:`.Listing.missing_from`)."""
         snapshot_end = self.snapshot.end_offset if self.snapshot is not None and self.until is None else None

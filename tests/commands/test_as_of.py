@@ -266,6 +266,34 @@ class TestMarks:
         write_log(tmp_path)
         with pytest.raises(CommandError, match="there is no record yet that could be marked"):
             run(opened(tmp_path), "mark a")
+        with pytest.raises(CommandError, match="offset 5 is not written yet"):
+            run(opened(tmp_path), "mark a 5")
+
+    def test_what_is_not_there_is_not_marked(self, tmp_path: Path) -> None:
+        topic = record("TOPIC", name="t", topicId=uuid(1))
+        write_log(tmp_path / "log", batch([topic] * 3))
+        write_snapshot(tmp_path / "lone", snapshot([topic]), 50)
+        for name, last in (("log", 2), ("lone", 49)):
+            with pytest.raises(CommandError, match="offset 60 is not written yet") as raised:
+                run(opened(tmp_path / name), "mark a 60")
+            assert raised.value.hint == f"the last one here is {last}"
+            assert [row["offset"] for row in rows(opened(tmp_path / name), "mark a")] == [last]
+
+    def test_a_log_that_ends_before_its_snapshot_begins(self, tmp_path: Path) -> None:
+        """The newest state is the snapshot's, and so is its last offset."""
+        topic = record("TOPIC", name="t", topicId=uuid(1))
+        write_log(tmp_path, batch([topic] * 3))
+        write_snapshot(tmp_path, snapshot([topic]), 50)
+        assert [row["offset"] for row in rows(opened(tmp_path), "mark a")] == [49]
+
+    def test_what_damage_hides_is_not_marked(self, tmp_path: Path) -> None:
+        topics = [record("TOPIC", name=f"t{number}", topicId=uuid(number)) for number in range(1, 4)]
+        raw = bytearray(batch(topics[:2]) + batch(topics[2:], 2) + batch(topics[2:], 3))
+        raw[len(batch(topics[:2])) + 70] ^= 1
+        write_log(tmp_path, bytes(raw))
+        with pytest.raises(CommandError, match="offset 3 cannot be read") as raised:
+            run(opened(tmp_path), "mark a 3")
+        assert raised.value.hint == "the last one here is 1"
 
     def test_mark_where_the_shell_is(self, sample: Session) -> None:
         run(sample, "as-of 160")

@@ -1,5 +1,5 @@
-"""``kshell-pipeline run`` killed with SIGKILL at random moments: no reader sees half a step, and the next run ends as one
-that nothing disturbed. ``KSHELL_SOAK_COUNT`` says how often (50 by default).
+"""``kshell-pipeline run`` killed with SIGKILL at random moments: no reader sees half a step, and the next run ends as
+one that nothing disturbed. ``KSHELL_SOAK_COUNT`` says how often (50 by default).
 """
 
 from __future__ import annotations
