@@ -20,6 +20,7 @@ from kshell.errors import (
     did_you_mean,
 )
 from kshell.metadata.values import NEWER_ENUM
+from kshell.tables.configs import LOG_LEVELS
 from kshell.tables.declaration import Field
 from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import RowArguments, has_row_options, row_flags, select
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 _SET, _UNSET = "set", "unset"
-_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
-"""The levels that Kafka accepts (``LogLevelConfig``); it refuses OFF."""
 _SHOWN_ONLY = ("OFF", "ALL")
 """Levels that can be in effect through a node's log4j configuration, but cannot be set by a request."""
 
@@ -46,7 +45,7 @@ def _level_sources() -> Iterable[str]:
 
 _FIELDS = (
     Field("name", "string", "the logger's name"),
-    Field("level", Enumeration((*_LEVELS, *_SHOWN_ONLY)), "the level in effect"),
+    Field("level", Enumeration((*LOG_LEVELS, *_SHOWN_ONLY)), "the level in effect"),
     Field("source", Enumeration(_level_sources, NEWER_ENUM), "where it is set, in Kafka's words", True),
     Field("isReadOnly", "boolean", "whether it cannot be changed", True),
 )
@@ -141,8 +140,8 @@ def _checked(args: LoggersArguments) -> tuple[int, _Change | None]:
         raise UsageError(f"loggers: {action} takes {needs}", hint=hint)
     if action == _UNSET and name == _ROOT:
         raise UsageError("loggers: root has nothing to inherit its level from: it cannot be unset", hint=hint)
-    if level is not None and level.upper() not in _LEVELS:
-        raise UsageError(f"loggers: {level} is no level that Kafka takes", hint=f"levels: {', '.join(_LEVELS)}")
+    if level is not None and level.upper() not in LOG_LEVELS:
+        raise UsageError(f"loggers: {level} is no level that Kafka takes", hint=f"levels: {', '.join(LOG_LEVELS)}")
     return node_id, _Change(name, level.upper() if level is not None else None)
 
 
@@ -186,7 +185,7 @@ def _complete_action(session: Session, typed: str) -> Iterable[str]:
 
 
 def _complete_level(tokens: list[str]) -> Iterable[str]:
-    return _LEVELS if _SET in tokens else ()
+    return LOG_LEVELS if _SET in tokens else ()
 
 
 COMMAND = Command(

@@ -54,7 +54,7 @@ def _facts(kind: str, name: str, reported: ConfigEntry | None) -> JsonObject:
         "name": name,
         "type": reported.type if reported and typed else definition.type if definition else UNKNOWN,
         "default": definition.default if definition else None,
-        "validValues": valid_values(definition),
+        "validValues": valid_values(kind, name),
         "synonyms": None,
         "isSensitive": definition.type == "PASSWORD" if definition else None,
         "isReadOnly": None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.metadata.config_keys import PER_MECHANISM, SENSITIVE
@@ -31,6 +31,49 @@ _DECIMAL = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[
 _LISTENER = "listener.name."
 ANYTHING = "*"
 """The rule of ``config_types`` that allows any value."""
+_THROTTLED = re.compile(r"([0-9]+:[0-9]+)?", re.ASCII)
+_MATCHED = {
+    "client_id", "client_instance_id", "client_software_name", "client_software_version", "client_source_address",
+    "client_source_port",
+}  # fmt: skip
+"""What a subscription to client metrics can select clients by (KIP-714)."""
+LOGGER = "BROKER_LOGGER"
+"""The resource type whose "configs" are the levels of loggers: their names are not config keys."""
+LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
+"""The levels of loggers that Kafka accepts (``LogLevelConfig``), in this case; it refuses OFF."""
+
+
+class _Validator(NamedTuple):
+    """A rule that Kafka has as code. ``fits`` gets a value of the right type."""
+
+    expected: str
+    fits: Callable[[str], bool]
+
+
+def _is_throttled(value: str) -> bool:
+    """Whether a value is ``*``, or a list of ``partition:broker`` (``ThrottledReplicaListValidator``)."""
+    parts = [part.strip() for part in value.split(",")]
+    return "".join(parts) == "*" or all(map(_THROTTLED.fullmatch, parts))
+
+
+def _is_match(value: str) -> bool:
+    """Whether a value is a list of ``selector=pattern`` (``ClientMetricsConfigs``); the patterns, Java's, count as
+    valid."""
+    pairs = [part.strip().split("=") for part in value.split(",") if value.strip()]
+    return all(len(pair) == 2 and pair[0].strip() in _MATCHED and pair[1] for pair in pairs)
+
+
+_GZIP_LEVEL = _Validator("-1, or 1 to 9", lambda value: int(value) == -1 or 1 <= int(value) <= 9)
+_THROTTLED_REPLICAS = _Validator("*, or a list of PARTITION:BROKER", _is_throttled)
+_VALIDATORS = {
+    ("TOPIC", "compression.gzip.level"): _GZIP_LEVEL,
+    ("BROKER", "compression.gzip.level"): _GZIP_LEVEL,
+    ("TOPIC", "leader.replication.throttled.replicas"): _THROTTLED_REPLICAS,
+    ("TOPIC", "follower.replication.throttled.replicas"): _THROTTLED_REPLICAS,
+    ("CLIENT_METRICS", "interval.ms"): _Validator("100 to 3600000", lambda value: 100 <= int(value) <= 3_600_000),
+    ("CLIENT_METRICS", "match"): _Validator("a list of SELECTOR=PATTERN, as client_id=a.*", _is_match),
+}
+"""(resource type, key) -> the rule; ``config_types`` has no rule for these keys."""
 
 
 class Verdict(NamedTuple):
@@ -56,6 +99,9 @@ def known_key(resource_type: str, key: str) -> KnownType | None:
 
 def check(resource_type: str, key: str, value: str, reported: ConfigEntry | None) -> Verdict:
     """Check a config's value. ``reported`` is what a node says of the key, if one was asked and knows it."""
+    if resource_type == LOGGER:  # any name may be that of a logger
+        is_level = value in LOG_LEVELS
+        return Verdict(is_level, "STRING", f"one of {', '.join(LOG_LEVELS)}", None if is_level else "not a level")
     definition = known_key(resource_type, key)
     kind = (
         reported.type if reported is not None and reported.type != UNKNOWN else definition.type if definition else None
@@ -65,13 +111,16 @@ def check(resource_type: str, key: str, value: str, reported: ConfigEntry | None
     rules = list(definition.rules) if definition else []
     if reported is not None and reported.valid_values is not None:
         rules = [("in:" if reported.case_sensitive else "IN:") + ",".join(reported.valid_values)]
-    expected = " or ".join(filter(None, [_format_rule(rule) for rule in rules[:1]])) or None
+    validator = _VALIDATORS.get((resource_type, key))
+    expected = validator.expected if validator else (_format_rule(rules[0]) or None) if rules else None
     # For the keys of one listener, isReadOnly is wrong: Kafka can change them at run time.
     if reported is not None and reported.is_read_only and resource_type == "BROKER" and not key.startswith(_LISTENER):
         return Verdict(False, kind, expected, "it cannot be changed while the broker runs (isReadOnly)")
     reason = _type_fault(value, kind)
     if reason is not None:
         return Verdict(False, kind, expected, reason)
+    if validator is not None and not validator.fits(value):
+        return Verdict(False, kind, expected, f"not {expected}")
     fits = [_fits(value, kind, rule) for rule in rules]
     if not rules or fits[0]:
         return Verdict(True, kind, expected, None)
@@ -129,13 +178,14 @@ def _format_rule(rule: str) -> str:
     return f"{low} or more" if low else f"{high} or less" if high else ""
 
 
-def valid_values(definition: KnownType | None) -> str | None:
+def valid_values(resource_type: str, key: str) -> str | None:
     """Return the newest release's rule for users; ``None`` if any value is valid, or if nothing is known."""
+    if (validator := _VALIDATORS.get((resource_type, key))) is not None:
+        return validator.expected
+    definition = known_key(resource_type, key)
     return (_format_rule(definition.rules[0]) or None) if definition and definition.rules else None
 
 
-_LOGGER = "BROKER_LOGGER"
-"""The resource type whose "configs" are the levels of loggers: their names are not config keys."""
 _NUMBERS = ("INT", "SHORT", "LONG")
 
 
@@ -190,7 +240,7 @@ def value_of(kind: str, entry: ConfigEntry, value: str | None, redaction: Redact
     """Return a config's value; redacted if the node calls it sensitive, or kshell does not know it as harmless."""
     if entry.is_sensitive:
         return REDACTED
-    return value if kind == _LOGGER else redaction.config(kind, entry.name, value)
+    return value if kind == LOGGER else redaction.config(kind, entry.name, value)
 
 
 def synonym_row(kind: str, entry: ConfigEntry, synonym: Synonym, redaction: Redaction) -> Row:

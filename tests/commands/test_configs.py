@@ -382,6 +382,27 @@ class TestCheck:
         (row,) = rows(at_brokers(quorum), "configs check TOPIC:orders of.a.later.release=x")
         assert (row["valid"], row["type"]) == (True, "STRING")
 
+    @pytest.mark.parametrize(
+        ("assignment", "valid"),
+        [
+            ("BROKER_LOGGER:1 kafka.server=DEBUG", True),
+            ("BROKER_LOGGER:1 kafka.server=debug", False),
+            ("BROKER_LOGGER:1 root=OFF", False),
+            ("TOPIC:t compression.gzip.level=-1", True),
+            ("TOPIC:t compression.gzip.level=10", False),
+            ("BROKER:1 compression.gzip.level=0", False),
+            ("TOPIC:t leader.replication.throttled.replicas=0:1,1:2", True),
+            ("TOPIC:t follower.replication.throttled.replicas=0", False),
+            ("CLIENT_METRICS:m interval.ms=99", False),
+            ("CLIENT_METRICS:m match=client_id=a.*", True),
+            ("CLIENT_METRICS:m match=topic=a", False),
+        ],
+    )
+    def test_rules_that_kafka_has_as_code(self, sample: Session, assignment: str, valid: bool) -> None:
+        (row,) = rows(sample, f"configs check {assignment}")
+        assert (row["valid"], row["value"]) == (valid, assignment.partition(" ")[2].partition("=")[2])
+        assert (row["reason"] is None) == valid and row["expected"]
+
     def test_nothing_is_changed(self, quorum: Quorum) -> None:
         rows(at_brokers(quorum), "configs check TOPIC:orders retention.ms=1")
         assert not quorum.asked_for("IncrementalAlterConfigs")

@@ -25,3 +25,46 @@ def test_every_default_is_valid(release: str) -> None:
     for kind, key, _, _, default in comparison.rows(release, "ConfigTypes"):
         if default != "-":
             assert check(kind, key, unquote(default), None).valid, key
+
+
+VALUES = {
+    "TOPIC:t": {
+        "compression.gzip.level": ["-1", "0", "1", "9", "10", "-2"],
+        "compression.lz4.level": ["0", "1", "17", "18"],
+        "compression.zstd.level": ["-131072", "22", "23"],
+        "leader.replication.throttled.replicas": [
+            "*",
+            "",
+            "1:2",
+            "1:2,3:4",
+            " 1:2 , 3:4 ",
+            "abc",
+            "1",
+            "*,1:2",
+            "1:-2",
+        ],
+        "follower.replication.throttled.replicas": ["*", "none", "0:0"],
+        "cleanup.policy": ["delete", "compact,delete", "wrong"],
+        "retention.ms": ["-1", "-2", "x", "9223372036854775808"],
+        "min.cleanable.dirty.ratio": ["0", "1", "1.1", "0.5f"],
+        "message.timestamp.type": ["CreateTime", "createtime"],
+    },
+    "CLIENT_METRICS:m": {
+        "interval.ms": ["99", "100", "3600000", "3600001", "x"],
+        "match": ["", "client_id=a.*", "client_id=a,client_source_port=9.*", "a", "a=b", "client_id=", "client_id=a=b"],
+        "metrics": ["org.apache.", "", "*"],
+    },
+    "GROUP:g": {"consumer.session.timeout.ms": ["45000", "0"], "share.isolation.level": ["read_committed", "wrong"]},
+}
+
+
+@pytest.mark.parametrize("release", ["4.3.1", "4.4.0"])
+def test_values_are_taken_that_a_controller_takes(release: str) -> None:
+    jars.require(release)
+    tried = [(name, key, text) for name, keys in VALUES.items() for key, texts in keys.items() for text in texts]
+    words = [f"{name} {key}={text}" for name, key, text in tried]
+    taken = jars.run(jars.classes(release, "ConfigValues"), "ConfigValues", *words).split()
+    mine = [check(name.partition(":")[0], key, text, None).valid for name, key, text in tried]
+    differing = [word for word, theirs, ours in zip(words, taken, mine, strict=True) if theirs != str(ours).lower()]
+    assert differing == []
+    assert {"true", "false"} == set(taken)

@@ -36,7 +36,7 @@ NEWEST = "{newest}"
 
 
 class KnownType(NamedTuple):
-    """What Kafka says of a key. ``rules``: what each release line takes, the newest's first; empty for anything."""
+    """A key as Kafka defines it. ``rules``: what each release line takes, the newest's first; empty for anything."""
 
     type: str
     rules: tuple[str, ...]
@@ -48,13 +48,13 @@ def known_types(resource_type: str) -> dict[str, KnownType]:
     """Every key of a resource type (``TOPIC``, ``BROKER``, ``GROUP``, ``CLIENT_METRICS``); empty for others."""
     from urllib.parse import unquote
 
-    found = {{}}
-    for word in TABLE.get(resource_type, "").split():
-        key, kind, rest = word.split(":", 2)
+    types = {{}}
+    for definition in TABLE.get(resource_type, "").split():
+        key, kind, rest = definition.split(":", 2)
         rules, _, default = rest.rpartition(":")  # only rules hold more colons
         listed = tuple(rules.split("|")) if rules else ()
-        found[key] = KnownType(kind, listed, None if default == "-" else unquote(default))
-    return found
+        types[key] = KnownType(kind, listed, None if default == "-" else unquote(default))
+    return types
 
 
 '''
