@@ -62,8 +62,10 @@ def steps(image: Image, tools: KafkaTools) -> Iterator[Step]:
     for path, sentence in sorted(image[MISSING].items()):
         if path not in needless:
             yield Step("source", "/".join(path), None, f"not known: {sentence}")
+    controllers = {*map(str, image["controllers"])} - {*map(str, image["brokers"])}
     for resource in brokers:
-        yield from _config_steps(resource, _values(configs[resource]), tools)
+        is_controller = resource[1] in controllers  # brokers refuse a node id that is none of theirs
+        yield from _config_steps(resource, _values(configs[resource]), tools, at_controllers=is_controller)
     for topic in by_name(image):
         yield from _topic_steps(topic, _values(configs.get(("TOPIC", topic.name), {})), tools)
     for resource in other_resources:
@@ -117,7 +119,9 @@ def _topic_steps(topic: Topic, configs: dict[str, str], tools: KafkaTools) -> It
 # --- configs and quotas ----------------------------------------------------------------------------------------------
 
 
-def _config_steps(resource: Resource, configs: dict[str, str], tools: KafkaTools) -> Iterator[Step]:
+def _config_steps(
+    resource: Resource, configs: dict[str, str], tools: KafkaTools, *, at_controllers: bool = False
+) -> Iterator[Step]:
     kind, _ = resource
     subject = resource_segment(resource)
     visible, hidden = _split(kind, configs)
@@ -126,7 +130,8 @@ def _config_steps(resource: Resource, configs: dict[str, str], tools: KafkaTools
         yield Step("config", subject, None, f"kafka-configs.sh has no entities of type {kind}")
         return
     if visible:
-        yield Step("config", subject, tools.line("kafka-configs.sh", "--alter", *entity) + " " + _added(visible))
+        command = tools.line("kafka-configs.sh", "--alter", *entity, at_controllers=at_controllers)
+        yield Step("config", subject, f"{command} {_added(visible)}")
     for key in hidden:
         yield Step("config", subject, None, f"{key}: its value is secret, or its key unknown: set it by hand")
 
@@ -203,7 +208,7 @@ def _kinds() -> tuple[str, ...]:
     return KINDS
 
 
-_SERVER = '"$BOOTSTRAP_SERVER"'
+_SERVER, _CONTROLLER = '"$BOOTSTRAP_SERVER"', '"$BOOTSTRAP_CONTROLLER"'
 _FIELDS = (
     Field("kind", Enumeration(_kinds), "topic, config, quota, acl, user, token, or source for what is not known"),
     Field("subject", "string", "what it is about"),
@@ -227,7 +232,7 @@ def run(session: Session, args: PlanRestoreArguments) -> Result:
         Step("source", "the log", None, f"{problem}: this is the state at offset {image.provenance.offset}")
         for problem in session.problems()
     ]
-    restore_steps = [*damage, *steps(image, KafkaTools(server, command_config=args.command_config))]
+    restore_steps = [*damage, *steps(image, KafkaTools(server, _CONTROLLER, args.command_config))]
     result = select(_FIELDS, [step._asdict() for step in restore_steps], args)
     if args.columns is None:
         result.readable = Rows((), _Script(result, with_server=args.bootstrap_server is None), "lines", "line")
@@ -245,7 +250,10 @@ class _Script:
         yield {"line": "# Read this before you run any of it; for bash or zsh."}
         if self._with_server:
             yield {"line": ': "${BOOTSTRAP_SERVER:?host:port of the cluster to restore into}"'}
-        for row in self._rows:
+        rows = list(self._rows)
+        if any(_CONTROLLER in (row["command"] or "") for row in rows):
+            yield {"line": ': "${BOOTSTRAP_CONTROLLER:?host:port of a controller of that cluster}"'}
+        for row in rows:
             if row["note"] is not None:
                 yield {"line": f"# {row['kind']} {row['subject']}: {row['note']}"}
             if row["command"] is not None:
@@ -271,6 +279,7 @@ COMMAND = Command(
     description=(
         "Nothing is run, and nothing is asked of the cluster to restore into. Topics get the replicas that they have"
         " (or are being moved to) on brokers of the same ids, and new topic ids; data and offsets are not restored."
+        " Configs of a controller's id are set at a controller, $BOOTSTRAP_CONTROLLER."
         " Secrets are never printed, --show-secrets or not: passwords among the configs, SCRAM credentials and"
         " delegation tokens are comments. Every name and value is quoted for the shell."
     ),

@@ -66,9 +66,9 @@ class KafkaTools(NamedTuple):
     release: Release | None = None
     authenticated: str | None = None
 
-    def line(self, tool: str, *words: str) -> str:
+    def line(self, tool: str, *words: str, at_controllers: bool = False) -> str:
         """Return ``kafka-topics.sh --bootstrap-server … WORD …``, each word quoted for the shell."""
-        return f"{tool}{self._connect(tool, at_controllers=False)} {command_line(words)}"
+        return f"{tool}{self._connect(tool, at_controllers=at_controllers)} {command_line(words)}"
 
     def fill(self, template: str, values: Mapping[str, object]) -> str:
         """Return the command line that a template such as ``kafka-cluster.sh unregister --id {id}`` describes.

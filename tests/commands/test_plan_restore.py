@@ -159,6 +159,17 @@ class TestPlan:
         (row,) = rows(session, "plan-restore")
         assert "--replica-assignment 3:2,1:2" in row["command"]
 
+    def test_configs_of_a_controller_are_set_at_controllers(self, tmp_path: Path) -> None:
+        controller = value("REGISTER_CONTROLLER", controllerId=3000, incarnationId=uuid(1), zkMigrationReady=False,
+                           endPoints=[], features=[])  # fmt: skip
+        set_on = [cluster.config(cluster.BROKER, name, "log.cleaner.threads", "2") for name in ("1", "3000", "")]
+        session = cluster.cluster(tmp_path, cluster.broker(1), controller, *set_on)
+        everywhere, broker, theirs = (row["command"] for row in rows(session, "plan-restore --sort subject"))
+        assert all('--bootstrap-server "$BOOTSTRAP_SERVER"' in command for command in (everywhere, broker))
+        assert '--bootstrap-controller "$BOOTSTRAP_CONTROLLER" --alter' in theirs and "--entity-name 3000" in theirs
+        assert "BOOTSTRAP_CONTROLLER:?" in lines(session, "plan-restore")[2]
+        assert not any("CONTROLLER" in line for line in lines(session, "plan-restore --where 'subject == BROKER'"))
+
     def test_partitions_that_differ_or_are_not_all_there(self, tmp_path: Path) -> None:
         session = cluster.cluster(
             tmp_path, cluster.topic(1, "mixed"), cluster.topic(2, "gap"), cluster.topic(3, "none"),
