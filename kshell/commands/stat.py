@@ -48,7 +48,7 @@ def _facts(session: Session, segments: Segments, node: Node) -> JsonObject:
         api = f"{origin.record_type} v{origin.version}"
         written = f"not known: {place.file} reported the value ({api})"
         return facts | dict.fromkeys(_FIELDS) | {"written": written}
-    facts |= _in_snapshot(session, origin) if place.in_snapshot else _in_log(origin)
+    facts |= _in_snapshot(origin) if place.in_snapshot else _in_log(origin)
     if session.source.is_live:
         return facts | {"file": None, "position": None}  # the batch was fetched, so it is in no file
     return facts | {"file": place.file, "position": place.position}
@@ -68,11 +68,11 @@ def _in_log(origin: Origin) -> JsonObject:
     }
 
 
-def _in_snapshot(session: Session, origin: Origin) -> JsonObject:
+def _in_snapshot(origin: Origin) -> JsonObject:
     """Facts on a value of a snapshot, whose original offset is only known to be below the snapshot's end."""
-    facts = session.loaded.snapshot
     name = snapshot_named_by(origin.place.file)
-    last = "" if facts is None else f"at or before offset {facts.end_offset - 1}, "
+    end = name.partition("-")[0]
+    last = f"at or before offset {int(end) - 1}, " if name != origin.place.file else ""
     return dict.fromkeys(_FIELDS) | {
         "written": f"{last}in snapshot {name}",
         "record": origin.record_type,

@@ -138,7 +138,7 @@ class Session(SourceView):
         if isinstance(older, Leaf) and isinstance(node, Leaf) and older.value() != node.value():
             return origin  # the snapshot and the log before it disagree
         older_origin = older.origin() if isinstance(older, Directory | Leaf) else None
-        return origin if older_origin is None or older_origin.place.in_snapshot else older_origin
+        return older_origin or origin  # an older snapshot that has the value says more, too
 
     @property
     def knows_more(self) -> bool:
@@ -176,6 +176,8 @@ class Session(SourceView):
         ``point`` is an offset, a time, ``@mark`` or ``now``; ``zone`` is the time zone of times without one. Raises
         UsageError if ``point`` is not a point in time, DataError if the log does not go back to it.
         """
+        if point is not None:
+            self._note_growth()
         twin = Session(
             self.source,
             show_secrets=self.redaction.show_secrets if show_secrets is None else show_secrets,
@@ -194,6 +196,26 @@ class Session(SourceView):
         elif twin.until is None and self._present is not None:
             twin.__dict__["loaded"] = self._present
         return twin
+
+    def _note_growth(self) -> None:
+        """Discard the newest state if the files have changed since: no point in time may be later than ``now``."""
+        newest = self._present if self.until is not None else self.loaded if self.is_loaded else None
+        if newest is None or self.source.is_live or not self.source.has_log:
+            return
+        try:
+            listing = self.source.listing()
+        except KshellError:
+            return  # what was read is still an answer
+        if (listing.segments[-1:], listing.snapshots[-1:]) == (
+            newest.listing.segments[-1:],
+            newest.listing.snapshots[-1:],
+        ):
+            return
+        for session in {self, self.front}:
+            session._present = None
+            if session.until is None:
+                session._forget()
+        self.remarks.append("the log has changed since it was read; `now` is what it is now")
 
     @cached_property
     def loaded(self) -> Loaded:

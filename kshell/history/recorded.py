@@ -57,7 +57,7 @@ def recorded_past(session: Session, name: str) -> RecordedPast:
             "the log cannot be replayed from its start", hint="`info` says why; `stat` knows the last record of a value"
         )
     history = known[0]
-    until = history.log.end - 1 if session.until is None else session.until
+    until = min(history.log.end - 1, session.loaded.last_offset) if session.until is None else session.until
     if until < history.log.start - 1:
         _ = session.loaded
         raise CommandError(f"offset {until} is before the log's start: what wrote the values is not known")

@@ -85,8 +85,8 @@ class RecordLog:
         """The address at which the next chunk will begin."""
         self._tail = 0
         """The address after the last record."""
-        self.last_batch: tuple[int, int] | None = None
-        """Base offset and CRC of the last batch; ``None`` before the first one."""
+        self.last_batch: tuple[int, int, int] | None = None
+        """Base offset, CRC and epoch of the last batch; ``None`` before the first one."""
         self.max_timestamp = -1
         """The largest timestamp of the last batch, from its header, in epoch milliseconds."""
         self._chunks: list[Buffer] = []
@@ -124,7 +124,7 @@ class RecordLog:
         self._epochs.append(batch.epoch)
         self._file_numbers.append(self._files.number(file))
         self._addresses.append(self._tail)
-        self.last_batch = batch.base_offset, batch.crc
+        self.last_batch = batch.base_offset, batch.crc, batch.epoch
         self.max_timestamp = batch.max_timestamp
 
     def retain(self, region: Buffer, start: int, end: int) -> int:

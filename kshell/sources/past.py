@@ -168,27 +168,36 @@ class _Recorded:
         starts = [segment.base_offset or 0 for segment in listing.segments]
         if not self.joined or self.damage or not starts or starts[0] > self.history.log.end:
             return False
-        if set(checkpoints.inside(listing, self.history.log.start, self.history.log.end)).difference(
-            self.listing.snapshots
-        ):
+        end = self.history.log.end
+        if set(checkpoints.inside(listing, self.history.log.start, end)).difference(self.listing.snapshots):
             return False  # a new snapshot lies inside the part that was already replayed
         self.listing = listing
+        self._recorder.expect(checkpoints.to_pass(listing, end, self._passed))
         with without_collector():
             return self._read(progress)
 
     def _read(self, progress: Progress | None) -> bool:
-        """Replay what comes after the recorded end; return ``False`` if the last recorded batch was replaced."""
+        """Replay what comes after the recorded end; return ``False`` if the last recorded batch is no longer there.
+
+        Records that were not committed may be replaced: a new leader's epoch begins before them (KIP-595).
+        """
         log = self.history.log
         end, last = log.end, log.last_batch
-        reader = LogReader(self.listing, end, progress=progress)
+        reader = LogReader(self.listing, end if last is None else last[0], progress=progress)
         before: int | None = None
         for file, batch in reader:
-            if last is not None and batch.base_offset == last[0] and batch.crc != last[1]:
-                return False
+            if last is not None:
+                if batch.last_offset < last[0]:
+                    continue
+                if (batch.base_offset, batch.crc, batch.epoch) != last:
+                    return False
+                last = None
             if batch.last_offset >= end:
                 before = len(reader.damage) if before is None else before
                 if not self._take(batch, file, end, reader):
                     break
+        if last is not None:
+            return False
         self.torn, self.notes = reader.torn, reader.notes
         self._recorder.pass_due_checkpoints(self.history.log.end)
         self.stepped_over += reader.damage[: before or 0]

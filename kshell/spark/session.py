@@ -40,6 +40,19 @@ _OF_TABLES = {
     "spark.sql.session.timeZone": "UTC",
 }
 
+FOR_FEW_ROWS = {
+    # With little data, most of the time would go into compiling generated code.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    # Of a wide window Spark would infer very many constraints, and use next to none of them (decision 74).
+    "spark.sql.constraintPropagation.enabled": "false",
+    # Otherwise Spark parses each text twice, the first time to look for parameters, which kshell's texts do not have.
+    "spark.sql.legacy.parameterSubstitution.constantsOnly": "true",
+}
+"""Settings for queries over few rows, which Spark takes longer to plan than to compute."""
+
 
 def is_local(master: str) -> bool:
     """Whether a master URL means this process: ``local``, ``local[2]``, ``local[*]`` (``local-cluster`` does not)."""
@@ -104,6 +117,22 @@ def running(
                 session.stop()
             raise
         session.stop()
+
+
+@contextlib.contextmanager
+def with_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Have SQL settings in a session within the block, and afterwards those from before."""
+    before = {name: spark.conf.get(name, None) for name in settings}
+    try:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, earlier in before.items():
+            if earlier is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, earlier)
 
 
 def _surrounding(environment: Mapping[str, str]) -> str:

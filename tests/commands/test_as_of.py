@@ -34,6 +34,10 @@ from tests.commands.shell import lines, opened, rows, run, sections, value
 LEADER = "cat /image/topics/byName/legacy-import/0 -o json"
 
 
+def config_of_a(text: str) -> bytes:
+    return record("CONFIG", resourceType=2, resourceName="a", name="retention.ms", value=text)
+
+
 def leader(session: Session) -> int:
     found: int = value(session, LEADER)["leader"]
     return found
@@ -237,6 +241,44 @@ def test_completion_knows_marks(sample: Session) -> None:
     run(sample, "mark before 158")
     assert "@before" in [one.text.strip() for one in complete(sample, "as-of @").candidates]
     assert "@before" in [one.text.strip() for one in complete(sample, "diff 1 @").candidates]
+
+
+class TestALogThatGrows:
+    """A session on the directory of a running server."""
+
+    @staticmethod
+    def grown(folder: Path, travels: bool) -> Session:
+        """A session that read offsets 0 to 2; the log has gone on to 4 since."""
+        earlier = [record("TOPIC", name="a", topicId=uuid(1)), config_of_a("1"), config_of_a("1")]
+        write_log(folder, batch(earlier))
+        session = opened(folder)
+        if travels:
+            session.travels()
+        assert value(session, "cat /image/configs/TOPIC:a/retention.ms -o json") == "1"
+        write_log(folder, batch(earlier), batch([record("TOPIC", name="b", topicId=uuid(2)), config_of_a("2")], 3))
+        return session
+
+    @pytest.mark.parametrize("travels", [False, True])
+    @pytest.mark.parametrize("line", ["diff -5m now", "diff 4 now", "diff now 4"])
+    def test_no_point_is_later_than_now(self, tmp_path: Path, travels: bool, line: str) -> None:
+        session = self.grown(tmp_path, travels)
+        assert rows(session, line) == []
+        assert session.remarks[0] == "the log has changed since it was read; `now` is what it is now"
+        assert [row["name"] for row in rows(session, "topics")] == ["a", "b"]
+
+    @pytest.mark.parametrize("travels", [False, True])
+    def test_what_was_read_is_shown_until_a_point_is_named(self, tmp_path: Path, travels: bool) -> None:
+        session = self.grown(tmp_path, travels)
+        blamed = "blame /image/configs/TOPIC:a/retention.ms"
+        assert [row["name"] for row in rows(session, "topics")] == ["a"]
+        assert [row["offset"] for row in rows(session, blamed)] == [1]
+        history = rows(session, 'sql "SELECT name FROM history_topics WHERE isCurrent"')
+        assert [row["name"] for row in history] == ["a"]
+        assert rows(session, "when topics --where \"name == 'b'\"") == []
+        run(session, "as-of 3")
+        assert [row["name"] for row in rows(session, "topics")] == ["a", "b"]
+        run(session, "as-of now")
+        assert [row["offset"] for row in rows(session, blamed)] == [4]
 
 
 class TestMarks:

@@ -264,6 +264,36 @@ def test_a_tail_that_was_taken_back_is_read_anew(tmp_path: Path) -> None:
     assert again is not None and metadata(again.image) == metadata(source.load(until=4).image)
 
 
+def test_a_tail_that_another_leader_replaced_is_read_anew(tmp_path: Path) -> None:
+    """No batch of the new tail begins where the last one of the old tail did; a shorter log has none at all."""
+    write_log(tmp_path, batch(RECORDS[:3]), batch([config("4"), config("5")], 3), batch([config("6")] * 2, 5))
+    source = DirectorySource(str(tmp_path))
+    past = Past(source)
+    assert past.at(6) is not None
+    replaced = batch([config("7"), config("8"), config("9"), config("10")], 4, 2)
+    write_log(tmp_path, batch(RECORDS[:3]), control_batch([leader_change(2)], 3, 2), replaced)
+    for offset in (7, 6, 4, 2):
+        found = past.at(offset)
+        assert found is not None
+        assert metadata(found.image) == metadata(source.load(until=offset).image), offset
+    write_log(tmp_path, batch(RECORDS[:2]))
+    recorded_log = past.recorded()
+    assert recorded_log is not None and recorded_log.history.log.end == 2
+
+
+def test_a_snapshot_of_what_the_log_has_grown_by_is_passed(tmp_path: Path) -> None:
+    source = written(tmp_path, RECORDS[:3])
+    past = Past(source)
+    assert past.at(2) is not None
+    written(tmp_path, [*RECORDS[:3], config("5"), config("6")])
+    write_snapshot(tmp_path / METADATA_DIRECTORY, snapshot([*RECORDS[:3], config("7")]), 5)
+    for offset in (5, 4):
+        found, loaded = past.at(offset), source.load(until=offset)
+        assert found is not None and found.snapshot is not None and loaded.snapshot is not None
+        assert found.snapshot.end_offset == loaded.snapshot.end_offset == 5
+        assert metadata(found.image) == metadata(loaded.image)
+
+
 def test_past_damage_the_next_snapshot_is_begun_with(tmp_path: Path) -> None:
     node = next(node for node in recorded(log_from_zero=True) if node_name(node) == "4.3.1/broker-0")
     target = copy_of(node, tmp_path)

@@ -24,8 +24,8 @@ from tests.bench.tables import cut, fleet
 from tests.spark.gold.frames import comparable
 from tests.spark.here import ROOT, need_spark
 
-pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.long]
 KILLS = int(os.environ.get("KSHELL_SOAK_COUNT", "50"))
+pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.long, pytest.mark.timeout(300 * (2 + KILLS))]
 CLUSTERS, WITH_NEWS, NEW = 4, "cluster-0002", "cluster-0003"
 Content = dict[str, list[str]]
 

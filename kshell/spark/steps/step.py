@@ -152,7 +152,8 @@ def _step(
     ends = {name: cluster.reached["offset"] for name, cluster in warehouse.state.clusters.items()}
     ends |= {change.cluster_id: change.log.checkpoint.offset for change in fresh}
     warehouse.begin({*ends, *unread_after}, few=sum(ends.values()) < _FEW_OFFSETS)
-    states = step.run() if step is not None else {}
+    with warehouse.planning():
+        states = step.run() if step is not None else {}
     outcome = _Outcome(step.logs, dict(step.rows), step.quarantined) if step is not None else _Outcome()
     was = warehouse.state.failed
     changed = [

@@ -27,6 +27,7 @@ from kshell.errors import CommandError, DataError, UsageError
 from kshell.sources import remote
 from kshell.spark.failures import of_task
 from kshell.spark.schemas import Row, spark_columns, spark_schema
+from kshell.spark.session import with_settings
 from kshell.spark.steps.executor_work import PICKLED, collected, pickled, spread
 from kshell.spark.tables import catalog
 from kshell.spark.tables.catalog import BREACHES, CLOSED, CURRENT, TableSpec
@@ -89,6 +90,8 @@ class Warehouse:
         self._is_writer = False
         self._writes_here = False
         """Whether this step has few rows, so that the driver collects and writes them itself."""
+        self.settings_for_few_rows: Mapping[str, str] = {}
+        """Settings that the session gets while a step with few rows is written; none for a session of somebody else."""
 
     @property
     def spark(self) -> SparkSession:
@@ -237,6 +240,12 @@ class Warehouse:
         self._clusters = {*self._known_clusters(), *clusters}
         self._writes_here = few
         return self.step
+
+    def planning(self) -> contextlib.AbstractContextManager[None]:
+        """Return a block within which the session suits the size of the step that was begun."""
+        if not (self._writes_here and self.settings_for_few_rows):
+            return contextlib.nullcontext()
+        return with_settings(self.spark, self.settings_for_few_rows)
 
     def abandon(self) -> None:
         """Forget a step that was not committed, and delete the files that it wrote."""

@@ -14,18 +14,6 @@ if TYPE_CHECKING:
     from kshell.render.progress import Progress
     from kshell.spark.tables.warehouse import Warehouse
 
-_BRIEF = {
-    # With little data, most of the time would go into compiling generated code.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.adaptive.enabled": "false",
-    # Of a wide window Spark would infer very many constraints, and use next to none of them (decision 74).
-    "spark.sql.constraintPropagation.enabled": "false",
-    # Otherwise Spark parses each text twice, the first time to look for parameters, which kshell's texts do not have.
-    "spark.sql.legacy.parameterSubstitution.constantsOnly": "true",
-}
-
 _FEW_OFFSETS = 1_000_000
 """For fewer records of all clusters together, tables are small enough for a session that starts quickly."""
 
@@ -54,7 +42,7 @@ class OpenWarehouse:
 def open_warehouse(args: WarehouseArguments) -> Iterator[OpenWarehouse]:
     """Open the warehouse ``--out``, with a session. Raises UsageError, or DataError if its state cannot be read."""
     from kshell.render.progress import Progress
-    from kshell.spark.session import check, is_started_here, running
+    from kshell.spark.session import FOR_FEW_ROWS, active, check, is_started_here, running
     from kshell.spark.tables.warehouse import Warehouse
 
     out = out_of(args)
@@ -66,8 +54,12 @@ def open_warehouse(args: WarehouseArguments) -> Iterator[OpenWarehouse]:
 
         def session() -> SparkSession:
             opened_warehouse.progress(0, 0, "starting Spark")
+            conf = dict(args.conf or ())
+            is_own = is_started_here(args.master) and active() is None
+            for_few_rows = {name: value for name, value in FOR_FEW_ROWS.items() if is_own and name not in conf}
+            opened_warehouse.warehouse.settings_for_few_rows = for_few_rows
             is_brief = opened_warehouse.is_brief and is_started_here(args.master)
-            settings = (_BRIEF if is_brief else {}) | dict(args.conf or ())
+            settings = (for_few_rows if is_brief else {}) | conf
             return stack.enter_context(
                 running(args.master, settings=settings, brief=is_brief, log_level=args.spark_log)
             )
