@@ -118,6 +118,7 @@ def _steps(source: str, before: str) -> None:
             out = shutil.copytree(before, f"{before}-{number}")
             started = cpu_seconds()
             warehouse = Warehouse(spark, out)
+            warehouse.settings_for_few_rows = session.FOR_FEW_ROWS
             with warehouse.writing():
                 summary = run_step(warehouse, planning.clusters([f"{source}/*/__cluster_metadata-0"]))
             assert summary.step == 2 and any(summary.rows.values()), summary
