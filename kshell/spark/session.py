@@ -13,12 +13,13 @@ import importlib.util
 import os
 import pwd
 import re
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kshell.errors import CommandError, SourceError, UsageError
+from kshell.errors import CommandError, KshellError, SourceError, UsageError
 from kshell.extras import missing
 from kshell.spark import java, jvm_options
 from kshell.spark.interrupts import quiet
@@ -313,13 +314,43 @@ def _started(settings: Mapping[str, str], failed: str, kind: type[CommandError |
     for name, value in settings.items():
         builder = builder.config(name, value)
     try:
-        session: SparkSession = builder.getOrCreate()
+        with _no_process_left():
+            session: SparkSession = builder.getOrCreate()
+    except KshellError:
+        raise  # --timeout: the machine may only have been busy
     except Exception as error:
         # py4j, pyspark and grpc raise unrelated types; the cause is in the first line, with py4j in the second.
         lines = [line for line in str(error).strip().split("\n") if not line.startswith("An error occurred while")]
         reason = lines[0].lstrip(": ")[:300] if lines else ""
         raise kind(f"{failed}: {reason or type(error).__name__}", hint=f"`{NAME} doctor` looks into it") from error
     return session
+
+
+@contextlib.contextmanager
+def _no_process_left() -> Iterator[None]:
+    """Kill the processes that the block has started if it raises anything, on Linux.
+
+    Java that is interrupted while it starts never ends, and holds the terminal or the pipe that it inherited.
+    """
+    before = _children()
+    try:
+        yield
+    except BaseException:
+        for number in _children() - before:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+        raise
+
+
+def _children() -> set[int]:
+    """Return the ids of the processes that this one has started; none where the system does not list them."""
+    numbers = set[int]()
+    for path in glob.glob("/proc/[0-9]*/stat"):
+        with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
+            number, _, rest = file.read().partition(" ")
+            if rest.rpartition(")")[2].split()[1] == str(os.getpid()):
+                numbers.add(int(number))
+    return numbers
 
 
 def _spark_session() -> type[SparkSession]:

@@ -15,7 +15,9 @@ import pytest
 from kshell.errors import CommandError, KshellError, SourceError, UsageError
 from kshell.extras import install_command
 from kshell.spark import java, session
+from kshell.spark.tables.steps import ClusterState
 from tests.spark.here import ROOT, need_spark, packaged_path, process
+from tests.spark.warehouses import committed
 
 JAVA = java.Java("/opt/java", "17.0.15", "Nobody", "JAVA_HOME", has_vector=True)
 
@@ -309,3 +311,16 @@ def test_a_session(tmp_path: Path, packaged: bool) -> None:
     assert os.listdir(tmp_path / "home" / ".cache" / "kshell" / "java")
     # Nothing is left behind where the command was started.
     assert os.listdir(tmp_path / "home") == [".cache"]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seconds", ["1.2", "1.8", "2.4"])
+def test_a_start_that_is_given_up_leaves_no_java(tmp_path: Path, seconds: str) -> None:
+    """It would hold the pipe that it inherited, and whoever reads that would wait for ever."""
+    need_spark()
+    (tmp_path / "home").mkdir()
+    committed(tmp_path / "out", {"c": ClusterState({"offset": 0})})
+    words = ["query", "SELECT 1", "--out", str(tmp_path / "out"), "--master", "local[1]", "--timeout", seconds]
+    done = process("-m", "kshell.spark.cli", *words, home=tmp_path / "home", timeout=60)
+    assert (done.returncode, done.stdout) == (3, ""), done.stderr
+    assert f"gave up after {seconds} s" in done.stderr

@@ -12,6 +12,12 @@ from kshell.tables.declaration import Field
 MEASURES = (
     Field("offlineMs", "int64", "those without a leader"),
     Field("underMinIsrMs", "int64", "those without a leader, or with fewer in-sync replicas than min.insync.replicas"),
+    Field(
+        "unwritableMs",
+        "int64",
+        "those without a leader, or with fewer in-sync replicas than brokers ask for: min.insync.replicas, or the"
+        " replication factor where that is smaller",
+    ),
     Field("atMinIsrMs", "int64", "those with exactly as many in-sync replicas as min.insync.replicas"),
     Field(
         "underReplicatedMs",
@@ -28,13 +34,16 @@ MEASURES = (
     Field(
         "writeAvailability",
         "float64",
-        "1 - underMinIsrMs / its milliseconds: where acks=all was possible, if 1 is right where it was assumed",
+        "1 - unwritableMs / its milliseconds: where acks=all was possible, if 1 is right where it was assumed",
     ),
 )
 """Columns with what is measured of a partition here, and of several together in the table ``availability``."""
 HOLDS = (
-    *at_least(0, "offlineMs", "underMinIsrMs", "atMinIsrMs", "underReplicatedMs", "assumedMs", "availability"),
-    ordered("offlineMs", "underMinIsrMs"),
+    *at_least(
+        0, "offlineMs", "underMinIsrMs", "unwritableMs", "atMinIsrMs", "underReplicatedMs", "assumedMs", "availability"
+    ),
+    ordered("offlineMs", "unwritableMs"),
+    ordered("unwritableMs", "underMinIsrMs"),
 )
 """What both tables expect of the values of :data:`MEASURES`."""
 
@@ -52,6 +61,8 @@ FIELDS = (
 SUMS = {
     "offlineMs": "sum(if(isOffline, ms, 0))",
     "underMinIsrMs": "sum(if(isOffline OR inSync < minIsr, ms, 0))",
+    # A broker asks for no more replicas than there are (Partition.effectiveMinIsr).
+    "unwritableMs": "sum(if(isOffline OR inSync < least(minIsr, greatest(factor, 1)), ms, 0))",
     "atMinIsrMs": "sum(if(inSync = minIsr, ms, 0))",
     "underReplicatedMs": "sum(if(inSync < factor, ms, 0))",
     "assumedMs": "sum(if(isAssumed, ms, 0))",
@@ -86,7 +97,7 @@ MONTHS = Shared(
 
 def availabilities(total: str) -> str:
     """SQL: availabilities and ``untilMs`` of sums of months; ``total``: the column with all milliseconds of a row."""
-    lost = {"availability": "offlineMs", "writeAvailability": "underMinIsrMs"}
+    lost = {"availability": "offlineMs", "writeAvailability": "unwritableMs"}
     columns = (f"if({total} > 0, 1 - {of} / {total}, NULL) AS {name}" for name, of in lost.items())
     return f"{', '.join(columns)}, {end_of_month('month')} AS untilMs"
 

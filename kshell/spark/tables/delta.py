@@ -13,7 +13,7 @@ import os
 import re
 import time
 import urllib.parse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -33,10 +33,12 @@ NO_TABLE = -1
 """The version number before a table's first version: the table does not exist."""
 RETAINED_HOURS = 48
 """Hours that files stay after a version has dropped them: for readers, for ``history`` and for ``restore``."""
+LOG_HOURS = 168
+"""Hours that the log of a table goes back; an earlier version cannot be read, even if its files are there."""
 _PROPERTIES = {
     "delta.checkpointInterval": "20",
     "delta.deletedFileRetentionDuration": f"interval {RETAINED_HOURS} hours",
-    "delta.logRetentionDuration": "interval 168 hours",
+    "delta.logRetentionDuration": f"interval {LOG_HOURS} hours",
 }
 _MAINTENANCE = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES")
 """Operations that change no row: a step continues from them, whichever program made them."""
@@ -236,13 +238,18 @@ class DeltaTable:
         self.open()
         return self.version
 
-    def vacuum(self, hours: int, *, dry_run: bool = False) -> tuple[int, int]:
-        """Delete files that neither the open version nor one of the last ``hours`` has; return (number, bytes)."""
+    def vacuum(self, hours: int, kept: Collection[int] = (), *, dry_run: bool = False) -> tuple[int, int]:
+        """Delete files that neither the open version nor one of the last ``hours`` has; return (number, bytes).
+
+        Of more than :data:`RETAINED_HOURS` the table's log does not know when files were dropped: ``kept`` are the
+        versions whose files must stay.
+        """
         lake, _ = _libraries()
+        versions = [self.version, *(version for version in kept if version != self.version and self._has(version))]
 
         def run(*, dry_run: bool) -> list[str]:
             paths: list[str] = self._delta.vacuum(
-                hours, dry_run=dry_run, enforce_retention_duration=False, full=True, keep_versions=[self.version]
+                hours, dry_run=dry_run, enforce_retention_duration=False, full=True, keep_versions=versions
             )
             return paths
 
@@ -256,6 +263,13 @@ class DeltaTable:
         if not dry_run:
             self.open()
         return len(removed), size
+
+    def _has(self, version: int) -> bool:
+        """Whether a version can still be read."""
+        try:
+            return self._load(version) is not None
+        except DataError:
+            return False
 
     def _bytes(self, paths: Sequence[str]) -> int:
         system, root = file_system(self.place)
@@ -308,6 +322,11 @@ class DeltaTable:
         except lake.exceptions.TableNotFoundError:
             if version is None:
                 return None
+            if self._load(None) is not None:
+                raise DataError(
+                    f"{self.place}: its version {version} cannot be read any more",
+                    hint=f"the logs of tables go back {LOG_HOURS // 24} days",
+                ) from None
             raise DataError(
                 f"{self.place}: is not there, and the tables have its version {version}",
                 hint="put it back, or make the tables again in another --out",

@@ -20,7 +20,7 @@ import os
 import platform
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kshell.errors import CommandError, UsageError
@@ -184,10 +184,24 @@ class StepLog:
         self._log(step, DONE_PHASE, action, versions, state.rows)
         return state._replace(step=step, versions=versions)
 
-    def vacuum(self, hours: int, *, dry_run: bool) -> dict[str, tuple[int, int]]:
-        """Delete old files of the two tables; return (files, bytes) by table."""
+    def versions_of(self, hours: int) -> dict[str, set[int]]:
+        """Return, by table, the versions of the steps that were the newest one at some time of the last ``hours``."""
+        since = int(time.time() * 1000) - hours * 3_600_000
+        done = [row for row in self._rows if row["phase"] == DONE_PHASE]
+        first = next((at for at, row in enumerate(done) if row["timeMs"] >= since), len(done))
+        versions: dict[str, set[int]] = {}
+        for row in done[max(0, first - 1) :]:
+            for name, version in row["versions"].items():
+                versions.setdefault(name, set()).add(version)
+        return versions
+
+    def vacuum(self, hours: int, kept: Collection[int] = (), *, dry_run: bool) -> dict[str, tuple[int, int]]:
+        """Delete old files of the two tables; return (files, bytes) by table. ``kept``: versions of ``progress``."""
         self._progress.open()
-        return {table.name: table.vacuum(hours, dry_run=dry_run) for table in (self._steps, self._progress)}
+        return {
+            self._steps.name: self._steps.vacuum(hours, dry_run=dry_run),
+            self._progress.name: self._progress.vacuum(hours, kept, dry_run=dry_run),
+        }
 
     def _log(
         self, step: int, phase: str, action: str, versions: Mapping[str, int] | None, rows: Mapping[str, int] | None

@@ -32,7 +32,7 @@ from kshell.spark.steps.executor_work import PICKLED, collected, pickled, spread
 from kshell.spark.tables import catalog
 from kshell.spark.tables.catalog import BREACHES, CLOSED, CURRENT, TableSpec
 from kshell.spark.tables.data_files import CLUSTER, WRITE_HINT, DataFile, DataFileWriter, lost_file
-from kshell.spark.tables.delta import NO_TABLE, RETAINED_HOURS, DeltaTable
+from kshell.spark.tables.delta import LOG_HOURS, NO_TABLE, RETAINED_HOURS, DeltaTable
 from kshell.spark.tables.expectations import Breach, Unique, breach_rows, by_cluster, identity, repeated
 from kshell.spark.tables.steps import OPTIMIZE, VACUUM, ClusterState, StepLog, WarehouseState, writer_lock
 from kshell.tables.arrow import batches
@@ -433,7 +433,10 @@ class Warehouse:
 
         Raises UsageError for an unknown step, and CommandError if :meth:`vacuum` has deleted files of it.
         """
-        hint = "`vacuum` removes what no step of the time that it retains has; `history` lists the steps"
+        hint = (
+            f"`vacuum` removes what no step of the time that it retains has, and the logs of tables go back"
+            f" {LOG_HOURS // 24} days; `history` lists the steps"
+        )
         try:
             wanted = self.log.load(step)
             self.begin(wanted.clusters)
@@ -473,9 +476,13 @@ class Warehouse:
         Returns (files, bytes) by table. With ``dry_run`` nothing is deleted, and no step is made.
         """
 
+        kept = self.log.versions_of(hours) if hours > RETAINED_HOURS else {}
+
         def vacuumed(*, dry_run: bool) -> dict[str, tuple[int, int]]:
-            removed = self._in_parallel(lambda name: self.table(name).vacuum(hours, dry_run=dry_run), self.tables())
-            return removed | self.log.vacuum(hours, dry_run=dry_run)
+            removed = self._in_parallel(
+                lambda name: self.table(name).vacuum(hours, kept.get(name, ()), dry_run=dry_run), self.tables()
+            )
+            return removed | self.log.vacuum(hours, kept.get("progress", ()), dry_run=dry_run)
 
         if not self.state.step:
             raise self.no_tables()

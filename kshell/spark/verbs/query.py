@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kshell.engine.declaration import Arg, Example, Flag
 from kshell.engine.result import Column, Row, Rows
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kshell.spark.tables.warehouse import Warehouse
 
 _IDENTIFIER = re.compile(r"\w+")
+_INSERTS = re.compile(r"\binsert\s+(into|overwrite|table)\b")
 _READS = ("select", "with", "values", "from", "table", "explain", "describe", "desc", "show")
 _APART = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL)
 """Matches strings, quoted names and comments of SQL, in which no keyword counts."""
@@ -45,8 +46,9 @@ def run(args: QueryArguments) -> Rows:
     """Run one query. Raises UsageError for a mistake in it (with Spark's message), CommandError if it fails."""
     from kshell.spark.views.named import register
 
-    keywords = _IDENTIFIER.findall(_APART.sub(" ", args.sql.lower())) or [""]
-    if keywords[0] not in _READS or "insert" in keywords:  # WITH … and FROM … may go on with INSERT
+    statement = _APART.sub(" ", args.sql.lower())
+    keywords = _IDENTIFIER.findall(statement) or [""]
+    if keywords[0] not in _READS or _INSERTS.search(statement):  # WITH … and FROM … may go on with INSERT
         raise UsageError("query: only SELECT is allowed", hint=f'{NAME} query --out DIR "SELECT … FROM partitions"')
     with open_warehouse(args) as place:
         if not place.warehouse.state.step:
@@ -94,8 +96,16 @@ def _answer(warehouse: Warehouse, sql: str) -> Rows:
 
 def _rows(names: Sequence[str], table: pa.Table) -> Iterator[Row]:
     for batch in table.to_batches():
-        for values in zip(*(column.to_pylist(maps_as_pydicts="lossy") for column in batch.columns), strict=True):
+        for values in zip(*map(_values, batch.columns), strict=True):
             yield dict(zip(names, map(plain, values), strict=True))
+
+
+def _values(column: pa.Array) -> list[Any]:
+    try:
+        values: list[Any] = column.to_pylist(maps_as_pydicts="lossy")
+    except TypeError:  # keys that are lists or structs: a map is a list of pairs
+        values = column.to_pylist()
+    return values
 
 
 def _spark_message(error: Exception) -> str:

@@ -39,6 +39,8 @@ def run(args: TablesArguments) -> Result:
     from kshell.spark.tables.warehouse import Warehouse
 
     warehouse = Warehouse(None, args.out)
+    if not warehouse.state.step:
+        raise warehouse.no_tables()
     return Rows(_SIZES, [_size(warehouse, spec) for spec in specs])
 
 

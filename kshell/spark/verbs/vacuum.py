@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kshell.engine.declaration import Example, Flag
 from kshell.engine.result import Rows, typed
 from kshell.spark.session import NAME
 from kshell.spark.verbs import Verb
-from kshell.spark.verbs.warehouse.flags import OUT, RETAIN, OutArguments
+from kshell.spark.verbs.warehouse.flags import OUT, RETAIN, OutArguments, out_of
 from kshell.spark.verbs.warehouse.opening import maintained
 
 _COLUMNS = typed("table:string files:int64 bytes:int64")
@@ -21,12 +23,18 @@ class VacuumArguments(OutArguments):
 
 def run(args: VacuumArguments) -> Rows:
     """Return one row per table of which files were (``--dry-run``: would be) removed. CommandError without tables."""
+    if args.dry_run:
+        from kshell.spark.tables.warehouse import Warehouse
+
+        # Not as a writer, who would first undo what a killed step has committed.
+        return _rows(Warehouse(None, out_of(args)).vacuum(args.retain, dry_run=True))
     with maintained(args) as warehouse:
-        removed = warehouse.vacuum(args.retain, dry_run=args.dry_run)
-        return Rows(
-            _COLUMNS,
-            [{"table": name, "files": files, "bytes": size} for name, (files, size) in removed.items() if files],
-        )
+        return _rows(warehouse.vacuum(args.retain))
+
+
+def _rows(removed: Mapping[str, tuple[int, int]]) -> Rows:
+    rows = [{"table": name, "files": files, "bytes": size} for name, (files, size) in removed.items() if files]
+    return Rows(_COLUMNS, rows)
 
 
 VERB = Verb(

@@ -91,7 +91,7 @@ def test_the_month_has_all_that_tables_tell_apart(clusters: list[Cluster]) -> No
     assert set(kinds("upgrades", "change")) == {"first", "upgrade", "downgrade", "removed"}
     assert set(kinds("anomalies", "measure")) == {"leaderChanges", "isrShrinks"}
     assert len(kinds("partition_availability", "month")) == 3
-    for name in ("offlineMs", "underMinIsrMs", "atMinIsrMs", "underReplicatedMs", "assumedMs"):
+    for name in ("offlineMs", "underMinIsrMs", "unwritableMs", "atMinIsrMs", "underReplicatedMs", "assumedMs"):
         assert any(row[name] for row in expected.TABLES["partition_availability"](month)), name
     times = [record.ms for record in month.records]
     assert any(later < earlier for earlier, later in pairwise(times)), "times run backwards"

@@ -106,7 +106,23 @@ def test_min_isr_is_the_topics_else_the_leaders_else_that_of_all_brokers(spark: 
     check(
         found, "partition_availability",
         {"month": "1970-01", "existedMs": 900, "offlineMs": 0, "underMinIsrMs": 100, "atMinIsrMs": 500,
-         "assumedMs": 100, "writeAvailability": 1 - 100 / 900},
+         "unwritableMs": 0, "assumedMs": 100, "writeAvailability": 1.0},
+    )  # fmt: skip
+
+
+def test_brokers_ask_for_no_more_replicas_than_there_are(spark: Any) -> None:
+    """Of one replica with min.insync.replicas=2 each write succeeds (``Partition.effectiveMinIsr``); of two not."""
+    configs = versions({"at": (1, 100), "value": "2"}, resourceType="BROKER", resourceName="",
+                       name="min.insync.replicas")  # fmt: skip
+    rows = [
+        *partition({"at": (1, 100), "replicas": [1], "isr": [1]}, {"at": (2, 600), "replicas": [1], "leader": -1}),
+        *partition({"at": (1, 100), "isr": [1]}, {"at": (2, 350), "isr": [1, 2]}, topic="u", topicId="U"),
+    ]
+    found = made(spark, "partition_availability", 1100, partitions=rows, configs=configs)
+    check(
+        found, "partition_availability",
+        {"topic": "t", "underMinIsrMs": 1000, "unwritableMs": 500, "offlineMs": 500, "writeAvailability": 0.5},
+        {"topic": "u", "underMinIsrMs": 250, "unwritableMs": 250, "offlineMs": 0, "writeAvailability": 0.75},
     )  # fmt: skip
 
 

@@ -304,6 +304,73 @@ def test_vacuum_keeps_what_counts_and_what_is_retained(tmp_path: Path) -> None:
     assert pairs(Warehouse(None, str(tmp_path))) == [(A, number) for number in range(8)]
 
 
+def aged(place: Path, days: int) -> None:
+    """Shifts all times in the tables' logs and of the files into the past, but for those in ``_kshell/steps``."""
+    shift = days * 86_400_000
+    names = ("timestamp", "deletionTimestamp", "modificationTime", "createdTime")
+    for path in place.rglob("*"):
+        if path.suffix == ".json" and path.parent.name == "_delta_log":
+            actions = [json.loads(line) for line in path.read_text().splitlines()]
+            for action in (action for entry in actions for action in entry.values()):
+                action |= {name: action[name] - shift for name in names if isinstance(action.get(name), int)}
+            path.write_text("".join(json.dumps(entry) + "\n" for entry in actions))
+        if path.is_file():
+            os.utime(path, (time.time() - days * 86_400,) * 2)
+
+
+def test_vacuum_retains_longer_than_the_logs_of_tables_know_of(tmp_path: Path) -> None:
+    """A checkpoint forgets files that were dropped more than 48 hours ago."""
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(8):
+            step(warehouse, [(A, number)])
+    aged(tmp_path, 3)
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(8, 32):
+            step(warehouse, [(A, number)])
+        assert list((tmp_path / "bronze/log/_delta_log").glob("*.checkpoint.parquet"))
+        assert {name for name, (files, _) in warehouse.vacuum(72, dry_run=True).items() if files} == {"steps"}
+        warehouse.vacuum(72)
+        for number in (3, 32):
+            warehouse.restore(number)
+            assert pairs(warehouse) == [(A, at) for at in range(number)]
+
+
+def test_the_versions_of_a_period_are_those_of_its_steps_and_of_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    now = time.time()
+    with warehouse.writing():
+        for number in range(6):
+            with monkeypatch.context() as patch:
+                patch.setattr("kshell.spark.tables.steps.time.time", lambda hours=(6 - number) * 10: now - hours * 3600)
+                step(warehouse, [(A, number)])
+    log = StepLog(str(tmp_path))
+    log.load()
+    assert [log.versions_of(hours)["log"] for hours in (0, 5, 15, 25, 61, 1000)] == [
+        {5}, {5}, {4, 5}, {3, 4, 5}, {0, 1, 2, 3, 4, 5}, {0, 1, 2, 3, 4, 5}
+    ]  # fmt: skip
+    assert log.versions_of(15)["progress"] == {4, 5}
+
+
+def test_a_version_that_the_log_of_its_table_lost_is_not_called_a_missing_table(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(3):
+            step(warehouse, [(A, number)])
+        deltalake().DeltaTable(str(tmp_path / "bronze/log")).create_checkpoint()
+        for path in (tmp_path / "bronze/log/_delta_log").glob("*00[01].json"):
+            path.unlink()
+        with pytest.raises(
+            CommandError, match=r"step 1 cannot be restored: .*bronze/log: its version 0 cannot"
+        ) as raised:
+            warehouse.restore(1)
+        warehouse.vacuum(72)  # not hindered by a step that cannot be read
+    assert "7 days" in str(raised.value.hint)
+
+
 def test_others_may_tidy_up_but_not_write_rows(tmp_path: Path) -> None:
     warehouse = Warehouse(None, str(tmp_path))
     with warehouse.writing():

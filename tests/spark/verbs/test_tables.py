@@ -13,6 +13,7 @@ from kshell.spark.steps.cluster_changes import change_of
 from kshell.spark.steps.planning import clusters, reconcile_all
 from kshell.spark.tables import catalog
 from kshell.spark.tables.steps import ClusterState, WarehouseState
+from kshell.spark.verbs import query
 from tests.builders import FIXTURES, batch, value, write_log
 from tests.spark.files.test_scan import refusing
 from tests.spark.warehouses import committed
@@ -55,11 +56,34 @@ def test_every_table_is_of_a_cluster_and_of_a_layer() -> None:
 
 
 def test_tables_of_an_empty_place(capsys: pytest.CaptureFixture[str], tmp_path: Path, without_spark: None) -> None:
-    code, out, _ = call(capsys, "tables", "--out", str(tmp_path), "-o", "json")
-    rows = json.loads(out)
-    assert code == 0
-    assert [row["table"] for row in rows] == list(catalog.tables())
-    assert {(row["rows"], row["bytes"], row["files"], row["step"]) for row in rows} == {(0, 0, 0, None)}
+    """A path that is wrong is not an empty fleet."""
+    for place in (tmp_path, tmp_path / "nowhere"):
+        code, out, said = call(capsys, "tables", "--out", str(place), "-o", "json")
+        assert (code, out) == (2, "")
+        assert f"{place}: there are no tables" in said
+
+
+@pytest.mark.parametrize("sql", ["SELECT 'x' AS insert", "SELECT insert FROM topics -- insert into"])
+def test_a_column_may_be_called_insert(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, without_spark: None, sql: str
+) -> None:
+    code, _, said = call(capsys, "query", sql, "--out", str(tmp_path))
+    assert code == 2 and f"{tmp_path}: there are no tables" in said
+
+
+@pytest.mark.parametrize(
+    "sql", ["WITH a AS (SELECT 1) INSERT INTO topics SELECT * FROM a", "FROM topics INSERT/**/OVERWRITE x SELECT *"]
+)
+def test_only_reading_is_allowed(capsys: pytest.CaptureFixture[str], tmp_path: Path, sql: str) -> None:
+    code, _, said = call(capsys, "query", sql, "--out", str(tmp_path))
+    assert code == 2 and "only SELECT is allowed" in said
+
+
+def test_maps_with_keys_that_are_lists() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    kind = arrow.map_(arrow.list_(arrow.int64()), arrow.string())
+    table = arrow.table({"m": arrow.array([[([1, 2], "x")], None], kind), "n": arrow.array([1, 2])})
+    assert list(query._rows(["m", "n"], table)) == [{"m": [[[1, 2], "x"]], "n": 1}, {"m": None, "n": 2}]
 
 
 @pytest.mark.parametrize(

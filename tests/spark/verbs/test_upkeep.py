@@ -101,6 +101,21 @@ def test_history_of_a_table_says_which_versions_count(out: Path, capsys: pytest.
     assert refusal(capsys, "history", "lag", "--out", str(out)).startswith("kshell-pipeline: lag: no such table\n")
 
 
+def test_a_dry_run_of_vacuum_writes_nothing_where_a_step_was_killed(
+    out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warehouse = Warehouse(None, str(out))
+    with warehouse.writing():  # killed after a table was committed
+        warehouse.log.begin(warehouse.begin(), "run")
+        table = warehouse.table("log")
+        table.drop(list(table.files.values()))
+        table.commit(4)
+        before = sorted(path for path in out.rglob("*"))
+        answer(capsys, "vacuum", "--out", str(out), "--retain", "0h", "--dry-run")  # nor does it wait for the lock
+    assert sorted(path for path in out.rglob("*")) == before
+    assert content(out) == ROWS
+
+
 def test_tables_names_the_step_that_changed_each(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = {row["table"]: row for row in answer(capsys, "tables", "--out", str(out))}
     assert {name: row["step"] for name, row in rows.items()} == {"log": 3, "new": 1, "old": 1, "all": 1}

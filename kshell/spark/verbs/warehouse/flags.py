@@ -6,7 +6,7 @@ from kshell.engine.declaration import Arguments, Flag
 from kshell.errors import UsageError
 from kshell.sources.points import Point, duration_ms, parse_point
 from kshell.sources.remote import plain
-from kshell.spark.tables.delta import RETAINED_HOURS
+from kshell.spark.tables.delta import LOG_HOURS, RETAINED_HOURS
 from kshell.spark.verbs import SparkArguments
 
 OUT = Flag(("--out",), "the directory of the tables, local or a URI", "DIR")
@@ -26,6 +26,8 @@ def _hours(text: str) -> int:
     hours, rest = divmod(duration_ms(text), 3_600_000)
     if rest:
         raise ValueError("a duration of whole hours: 0h, 48h, 7d")
+    if hours > LOG_HOURS:
+        raise ValueError(f"at most {LOG_HOURS // 24}d: the logs of the tables do not go back further")
     return hours
 
 

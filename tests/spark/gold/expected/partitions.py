@@ -123,6 +123,7 @@ def _judged(cluster: Cluster) -> Iterator[tuple[str, Version, Counter[str]]]:
                             wholeMs=ms,
                             offlineMs=ms * offline,
                             underMinIsrMs=ms * (offline or in_sync < value),
+                            unwritableMs=ms * (offline or in_sync < min(value, max(factor(version), 1))),
                             atMinIsrMs=ms * (in_sync == value),
                             underReplicatedMs=ms * (in_sync < factor(version)),
                             assumedMs=ms * (known is None),
@@ -130,14 +131,14 @@ def _judged(cluster: Cluster) -> Iterator[tuple[str, Version, Counter[str]]]:
                     )
 
 
-_MEASURED = ("offlineMs", "underMinIsrMs", "atMinIsrMs", "underReplicatedMs", "assumedMs")
+_MEASURED = ("offlineMs", "underMinIsrMs", "unwritableMs", "atMinIsrMs", "underReplicatedMs", "assumedMs")
 
 
 def _shares(sums: Counter[str], whole: str) -> Row:
     return {name: sums[name] for name in _MEASURED} | {
         whole: sums["wholeMs"],
         "availability": 1 - sums["offlineMs"] / sums["wholeMs"],
-        "writeAvailability": 1 - sums["underMinIsrMs"] / sums["wholeMs"],
+        "writeAvailability": 1 - sums["unwritableMs"] / sums["wholeMs"],
     }
 
 
