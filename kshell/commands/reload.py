@@ -31,5 +31,8 @@ COMMAND = Command(
         Example("reload", "see what was written since"),
         Example("reload --timeout 60", "the same, for a minute at most"),
     ),
-    description="A session shows the state that it read first; reload shows the newest. The working directory is kept.",
+    description=(
+        "A session shows the state that it read first, until a command names now, a time that counts from now, or a"
+        " later point; reload shows the newest. The working directory is kept."
+    ),
 )

@@ -176,12 +176,13 @@ class Session(SourceView):
         ``point`` is an offset, a time, ``@mark`` or ``now``; ``zone`` is the time zone of times without one. Raises
         UsageError if ``point`` is not a point in time, DataError if the log does not go back to it.
         """
+        until = self.until if point is None else super().offset_of(self._in_zone(point, zone))
         if point is not None:
-            self._note_growth()
+            self._follow_growth(point, until)
         twin = Session(
             self.source,
             show_secrets=self.redaction.show_secrets if show_secrets is None else show_secrets,
-            until=self.until if point is None else super().offset_of(self._in_zone(point, zone)),
+            until=until,
             progress=self.progress,
         )
         twin._point = self._point if point is None else self._in_zone(point, zone)
@@ -197,10 +198,15 @@ class Session(SourceView):
             twin.__dict__["loaded"] = self._present
         return twin
 
-    def _note_growth(self) -> None:
-        """Discard the newest state if the files have changed since: no point in time may be later than ``now``."""
+    def _follow_growth(self, point: str, until: int | None) -> None:
+        """Discard the newest state if the files have changed since it was read, and ``point``, the offset ``until``, is
+        now, counts from now, or is later: no point in time may be later than ``now``."""
+        from kshell.sources.points import is_ago  # late: few lines name a point
+
         newest = self._present if self.until is not None else self.loaded if self.is_loaded else None
         if newest is None or self.source.is_live or not self.source.has_log:
+            return
+        if until is not None and until <= newest.last_offset and not is_ago(point):
             return
         try:
             listing = self.source.listing()
@@ -215,7 +221,6 @@ class Session(SourceView):
             session._present = None
             if session.until is None:
                 session._forget()
-        self.remarks.append("the log has changed since it was read; `now` is what it is now")
 
     @cached_property
     def loaded(self) -> Loaded:
