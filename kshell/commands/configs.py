@@ -12,7 +12,7 @@ from kshell.errors import EXIT_FINDING, EXIT_OK, KshellError, NodeError, UsageEr
 from kshell.metadata.families.configs import Resource, resource_segment
 from kshell.metadata.redaction import REDACTED, config_is_secret
 from kshell.sources.brokers.config_entries import UNKNOWN, ConfigEntry
-from kshell.tables.configs import LOGGER, check, readable, rows_of_log, rows_of_node
+from kshell.tables.configs import BROKER_LOGGER, check, readable, rows_of_log, rows_of_node
 from kshell.tables.selection import RowArguments, has_row_options, row_flags, select
 from kshell.tables.state.cluster import CONFIG_FIELDS
 
@@ -116,7 +116,7 @@ def _check(session: Session, arguments: list[str]) -> Rows:
         if not equals or not key:
             raise UsageError(f"{key or '='}: not KEY=VALUE")
         verdict = check(kind, key, value, reported_entry(key))
-        hidden = kind != LOGGER and not session.redaction.show_secrets and config_is_secret(kind, key)
+        hidden = kind != BROKER_LOGGER and not session.redaction.show_secrets and config_is_secret(kind, key)
         facts = {"resourceType": kind, "resourceName": name, "name": key, "value": REDACTED if hidden else value}
         rows.append(facts | verdict._asdict())
     return Rows(_CHECKED, rows, exit_code=EXIT_OK if all(row["valid"] for row in rows) else EXIT_FINDING)

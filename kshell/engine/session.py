@@ -134,6 +134,8 @@ class Session(SourceView):
             return origin
         if most is not None and sum(segment.size for segment in self.loaded.listing.segments) > most:
             return origin
+        if self._from_oldest.loaded.damage:
+            return origin  # what wrote the value may be among the records that cannot be read
         older = walk(self._from_oldest.root, segments)
         if isinstance(older, Leaf) and isinstance(node, Leaf) and older.value() != node.value():
             return origin  # the snapshot and the log before it disagree
@@ -178,7 +180,7 @@ class Session(SourceView):
         """
         until = self.until if point is None else super().offset_of(self._in_zone(point, zone))
         if point is not None:
-            self._follow_growth(point, until)
+            self._discard_if_changed(point, until)
         twin = Session(
             self.source,
             show_secrets=self.redaction.show_secrets if show_secrets is None else show_secrets,
@@ -198,7 +200,7 @@ class Session(SourceView):
             twin.__dict__["loaded"] = self._present
         return twin
 
-    def _follow_growth(self, point: str, until: int | None) -> None:
+    def _discard_if_changed(self, point: str, until: int | None) -> None:
         """Discard the newest state if the files have changed since it was read, and ``point``, the offset ``until``, is
         now, counts from now, or is later: no point in time may be later than ``now``."""
         from kshell.sources.points import is_ago  # late: few lines name a point
@@ -221,6 +223,8 @@ class Session(SourceView):
             session._present = None
             if session.until is None:
                 session._forget()
+        if until is None and self.until is None:
+            _ = self.loaded  # once, for all that the command asks of now
 
     @cached_property
     def loaded(self) -> Loaded:

@@ -173,8 +173,9 @@ def _without(replicas: tuple[int, ...], others: tuple[int, ...] | str) -> tuple[
 
 
 def effective_min_isr(partition: Partition, min_isr: int | None) -> int | None:
-    """Return the min ISR that a broker enforces: at most the replication factor (``Partition.effectiveMinIsr``)."""
-    return None if min_isr is None else min(min_isr, max(replication_factor(partition), 1))
+    """Return the min ISR that a broker enforces: at most the number of replicas, with those that are being added
+    (``Partition.effectiveMinIsr``)."""
+    return None if min_isr is None else min(min_isr, max(len(partition.replicas), 1))
 
 
 def is_online(directory: Uuid, online: Collection[Uuid]) -> bool:

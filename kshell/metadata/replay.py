@@ -181,7 +181,7 @@ class Replayer:
         """Let all that holds bytes of the log hold those of a new one, which begins at the offset ``start``."""
         self.log = RecordLog(start)
         """The records of the log that were replayed so far, from offset ``start`` on."""
-        self._enough = _RETAINED
+        self._release_above = _RETAINED
         """Bytes up to which :meth:`release` need not look at the topics."""
         self.changes = PartitionChanges(self.log)
         self._topics = NewTopics(self.log, self.changes, self._filed, self._latest)
@@ -208,7 +208,7 @@ class Replayer:
         ``None`` means as many as are worth retaining (:data:`_RETAINED_PER_PARTITION`). The past can no longer be asked
         for afterwards. Inside a metadata transaction nothing is done.
         """
-        if self.log.retained <= (self._enough if most is None else most) or self._transaction is not None:
+        if self.log.retained <= (self._release_above if most is None else most) or self._transaction is not None:
             return
         self._catch_up()
         topics = [
@@ -217,8 +217,8 @@ class Replayer:
         filed = [topic for topic in topics if isinstance(topic, RecordedTopic) and topic.records.log is self.log]
         if most is None:
             partitions = sum(len(topic.records.addresses) for topic in filed)
-            self._enough = max(_RETAINED, min(partitions * _RETAINED_PER_PARTITION, _MOST_RETAINED))
-            if self.log.retained <= self._enough:
+            self._release_above = max(_RETAINED, min(partitions * _RETAINED_PER_PARTITION, _MOST_RETAINED))
+            if self.log.retained <= self._release_above:
                 return
         for topic in filed:
             self._delta.table(TOPICS)[topic.id] = topic.decoded()

@@ -77,8 +77,10 @@ class SourceView:
         present, self._present = (self._present, None) if then.until is None else (None, self._present)
         self._forget()
         self.until, self._uses_past = then.until, True
-        if then.until is not None or present is not None:
-            self.__dict__["loaded"] = then.loaded if then.until is not None else present
+        if then.until is not None or (present is None and then.is_loaded):
+            self.__dict__["loaded"] = then.loaded
+        elif present is not None:
+            self.__dict__["loaded"] = present
 
     def offset_of(self, point: str) -> int | None:
         """The offset that a point means: an offset, a time, or ``@mark``; ``None`` for ``now``.

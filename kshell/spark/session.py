@@ -11,6 +11,7 @@ import contextlib
 import glob
 import importlib.util
 import os
+import pathlib
 import pwd
 import re
 import signal
@@ -128,12 +129,19 @@ def with_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[
         for name, value in settings.items():
             spark.conf.set(name, value)
         yield
-    finally:
-        for name, earlier in before.items():
-            if earlier is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, earlier)
+    except BaseException:
+        with contextlib.suppress(Exception):  # Spark may have died, and the block raised that
+            _set(spark, before)
+        raise
+    _set(spark, before)
+
+
+def _set(spark: SparkSession, settings: Mapping[str, str | None]) -> None:
+    for name, value in settings.items():
+        if value is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, value)
 
 
 def _surrounding(environment: Mapping[str, str]) -> str:
@@ -328,7 +336,7 @@ def _started(settings: Mapping[str, str], failed: str, kind: type[CommandError |
 
 @contextlib.contextmanager
 def _no_process_left() -> Iterator[None]:
-    """Kill the processes that the block has started if it raises anything, on Linux.
+    """Kill the processes of Spark that the block has started if it raises anything, on Linux.
 
     Java that is interrupted while it starts never ends, and holds the terminal or the pipe that it inherited.
     """
@@ -343,13 +351,14 @@ def _no_process_left() -> Iterator[None]:
 
 
 def _children() -> set[int]:
-    """Return the ids of the processes that this one has started; none where the system does not list them."""
+    """Return the ids of Spark's processes below this one; none where the system does not list them."""
     numbers = set[int]()
-    for path in glob.glob("/proc/[0-9]*/stat"):
-        with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
-            number, _, rest = file.read().partition(" ")
-            if rest.rpartition(")")[2].split()[1] == str(os.getpid()):
-                numbers.add(int(number))
+    for folder in glob.glob("/proc/[0-9]*"):
+        with contextlib.suppress(OSError):
+            status = pathlib.Path(folder, "stat").read_text("utf-8", errors="replace")
+            parent = status.rpartition(")")[2].split()[1]
+            if parent == str(os.getpid()) and b"spark" in pathlib.Path(folder, "cmdline").read_bytes():
+                numbers.add(int(folder.rpartition("/")[2]))
     return numbers
 
 

@@ -32,12 +32,12 @@ _LISTENER = "listener.name."
 ANYTHING = "*"
 """The rule of ``config_types`` that allows any value."""
 _THROTTLED = re.compile(r"([0-9]+:[0-9]+)?", re.ASCII)
-_MATCHED = {
+_SELECTORS = {
     "client_id", "client_instance_id", "client_software_name", "client_software_version", "client_source_address",
     "client_source_port",
 }  # fmt: skip
 """What a subscription to client metrics can select clients by (KIP-714)."""
-LOGGER = "BROKER_LOGGER"
+BROKER_LOGGER = "BROKER_LOGGER"
 """The resource type whose "configs" are the levels of loggers: their names are not config keys."""
 LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 """The levels of loggers that Kafka accepts (``LogLevelConfig``), in this case; it refuses OFF."""
@@ -56,11 +56,10 @@ def _is_throttled(value: str) -> bool:
     return "".join(parts) == "*" or all(map(_THROTTLED.fullmatch, parts))
 
 
-def _is_match(value: str) -> bool:
-    """Whether a value is a list of ``selector=pattern`` (``ClientMetricsConfigs``); the patterns, Java's, count as
-    valid."""
-    pairs = [part.strip().split("=") for part in value.split(",") if value.strip()]
-    return all(len(pair) == 2 and pair[0].strip() in _MATCHED and pair[1] for pair in pairs)
+def _is_selection(value: str) -> bool:
+    """Whether a value is a list of ``selector=pattern`` (``ClientMetricsConfigs``). Java's patterns are not checked."""
+    pairs = [part.strip().rstrip("=").split("=") for part in value.split(",") if value.strip()]
+    return all(len(pair) == 2 and pair[0].strip() in _SELECTORS and pair[1] for pair in pairs)
 
 
 _GZIP_LEVEL = _Validator("-1, or 1 to 9", lambda value: int(value) == -1 or 1 <= int(value) <= 9)
@@ -71,7 +70,7 @@ _VALIDATORS = {
     ("TOPIC", "leader.replication.throttled.replicas"): _THROTTLED_REPLICAS,
     ("TOPIC", "follower.replication.throttled.replicas"): _THROTTLED_REPLICAS,
     ("CLIENT_METRICS", "interval.ms"): _Validator("100 to 3600000", lambda value: 100 <= int(value) <= 3_600_000),
-    ("CLIENT_METRICS", "match"): _Validator("a list of SELECTOR=PATTERN, as client_id=a.*", _is_match),
+    ("CLIENT_METRICS", "match"): _Validator("a list of SELECTOR=PATTERN, as client_id=a.*", _is_selection),
 }
 """(resource type, key) -> the rule; ``config_types`` has no rule for these keys."""
 
@@ -99,7 +98,7 @@ def known_key(resource_type: str, key: str) -> KnownType | None:
 
 def check(resource_type: str, key: str, value: str, reported: ConfigEntry | None) -> Verdict:
     """Check a config's value. ``reported`` is what a node says of the key, if one was asked and knows it."""
-    if resource_type == LOGGER:  # any name may be that of a logger
+    if resource_type == BROKER_LOGGER:  # any name may be that of a logger
         is_level = value in LOG_LEVELS
         return Verdict(is_level, "STRING", f"one of {', '.join(LOG_LEVELS)}", None if is_level else "not a level")
     definition = known_key(resource_type, key)
@@ -240,7 +239,7 @@ def value_of(kind: str, entry: ConfigEntry, value: str | None, redaction: Redact
     """Return a config's value; redacted if the node calls it sensitive, or kshell does not know it as harmless."""
     if entry.is_sensitive:
         return REDACTED
-    return value if kind == LOGGER else redaction.config(kind, entry.name, value)
+    return value if kind == BROKER_LOGGER else redaction.config(kind, entry.name, value)
 
 
 def synonym_row(kind: str, entry: ConfigEntry, synonym: Synonym, redaction: Redaction) -> Row:

@@ -51,7 +51,16 @@ VALUES = {
     },
     "CLIENT_METRICS:m": {
         "interval.ms": ["99", "100", "3600000", "3600001", "x"],
-        "match": ["", "client_id=a.*", "client_id=a,client_source_port=9.*", "a", "a=b", "client_id=", "client_id=a=b"],
+        "match": [
+            "",
+            "client_id=a.*",
+            "client_id=a,client_source_port=9.*",
+            "a",
+            "a=b",
+            "client_id=",
+            "client_id=a=b",
+            "client_id=a=",
+        ],
         "metrics": ["org.apache.", "", "*"],
     },
     "GROUP:g": {"consumer.session.timeout.ms": ["45000", "0"], "share.isolation.level": ["read_committed", "wrong"]},

@@ -81,7 +81,8 @@ def watched(place: Path, allowed: Callable[[Content], bool]) -> Iterator[list[bo
 
     def read() -> None:
         while not over.wait(0.3):
-            seen.append(allowed(content(place)))
+            seen.append(False)  # what it stays if reading fails
+            seen[-1] = allowed(content(place))
 
     reader = threading.Thread(target=read)
     reader.start()

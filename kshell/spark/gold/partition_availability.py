@@ -16,7 +16,7 @@ MEASURES = (
         "unwritableMs",
         "int64",
         "those without a leader, or with fewer in-sync replicas than brokers ask for: min.insync.replicas, or the"
-        " replication factor where that is smaller",
+        " number of replicas (with those that are being added) where that is smaller",
     ),
     Field("atMinIsrMs", "int64", "those with exactly as many in-sync replicas as min.insync.replicas"),
     Field(
@@ -62,7 +62,7 @@ SUMS = {
     "offlineMs": "sum(if(isOffline, ms, 0))",
     "underMinIsrMs": "sum(if(isOffline OR inSync < minIsr, ms, 0))",
     # A broker asks for no more replicas than there are (Partition.effectiveMinIsr).
-    "unwritableMs": "sum(if(isOffline OR inSync < least(minIsr, greatest(factor, 1)), ms, 0))",
+    "unwritableMs": "sum(if(isOffline OR inSync < least(minIsr, greatest(array_size(replicas), 1)), ms, 0))",
     "atMinIsrMs": "sum(if(inSync = minIsr, ms, 0))",
     "underReplicatedMs": "sum(if(inSync < factor, ms, 0))",
     "assumedMs": "sum(if(isAssumed, ms, 0))",

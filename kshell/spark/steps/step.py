@@ -18,7 +18,7 @@ from kshell.spark.schemas import COPY_FIELDS
 from kshell.spark.steps import unread
 from kshell.spark.steps.cluster_changes import ClusterChange, change_of
 from kshell.spark.steps.unread import UnreadErrors
-from kshell.spark.tables.catalog import COPIES
+from kshell.spark.tables.catalog import COPIES, RECORDS
 
 if TYPE_CHECKING:
     from kshell.sources.directory.log import Progress
@@ -149,10 +149,10 @@ def _step(
     from kshell.spark.steps.layers import StepWriter  # late: it imports pyspark
 
     step = StepWriter(warehouse, fresh, progress, replan) if fresh else None
-    ends = {name: cluster.reached["offset"] for name, cluster in warehouse.state.clusters.items()}
-    ends |= {change.cluster_id: change.log.checkpoint.offset for change in fresh}
-    warehouse.begin({*ends, *unread_after}, few=sum(ends.values()) < _FEW_OFFSETS)
-    with warehouse.planning():
+    clusters = {*warehouse.state.clusters, *(change.cluster_id for change in fresh), *unread_after}
+    new_records = sum(piece.records() for change in fresh for piece in change.log.slices)
+    warehouse.begin(clusters, few=warehouse.row_count({RECORDS}) + new_records < _FEW_ROWS)
+    with warehouse.settings_for_step():
         states = step.run() if step is not None else {}
     outcome = _Outcome(step.logs, dict(step.rows), step.quarantined) if step is not None else _Outcome()
     was = warehouse.state.failed
@@ -186,8 +186,8 @@ def needs_attention(copy: Row) -> bool:
 
 
 _SOUND = ("reference", "same")
-_FEW_OFFSETS = 200_000
-"""Records of all clusters together up to which the driver writes all tables itself, as their rows are few, too."""
+_FEW_ROWS = 200_000
+"""New records and rows of all tables but ``records`` together, below which the driver writes the tables itself."""
 
 
 def quiet(count: int, total: int, message: str) -> None:

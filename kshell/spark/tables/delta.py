@@ -44,6 +44,9 @@ _MAINTENANCE = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES")
 """Operations that change no row: a step continues from them, whichever program made them."""
 _REQUESTS = {"timeout": "30s", "retry_timeout": "60s", "max_retries": "5"}
 """Limits for a store that does not answer: by default delta-rs would try for three minutes."""
+_DIGITS = 20
+"""Digits of a version in the names of a log's files."""
+_CHECKPOINT = re.compile(r"[0-9]{20}\.checkpoint.*\.parquet")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _STORES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 """Schemes that delta-rs knows by another name."""
@@ -238,14 +241,15 @@ class DeltaTable:
         self.open()
         return self.version
 
-    def vacuum(self, hours: int, kept: Collection[int] = (), *, dry_run: bool = False) -> tuple[int, int]:
+    def vacuum(self, hours: int, retained: Collection[int] = (), *, dry_run: bool = False) -> tuple[int, int]:
         """Delete files that neither the open version nor one of the last ``hours`` has; return (number, bytes).
 
-        Of more than :data:`RETAINED_HOURS` the table's log does not know when files were dropped: ``kept`` are the
-        versions whose files must stay.
+        Of more than :data:`RETAINED_HOURS` the table's log does not know when files were dropped: ``retained`` are the
+        versions whose files must stay, as far as the log goes back; each of them is read.
         """
         lake, _ = _libraries()
-        versions = [self.version, *(version for version in kept if version != self.version and self._has(version))]
+        oldest = self._oldest_version() if retained else 0
+        versions = sorted({self.version, *(version for version in retained if version >= oldest)})
 
         def run(*, dry_run: bool) -> list[str]:
             paths: list[str] = self._delta.vacuum(
@@ -264,12 +268,13 @@ class DeltaTable:
             self.open()
         return len(removed), size
 
-    def _has(self, version: int) -> bool:
-        """Whether a version can still be read."""
-        try:
-            return self._load(version) is not None
-        except DataError:
-            return False
+    def _oldest_version(self) -> int:
+        """Return the oldest version that can still be read: the log's first, or that of its oldest checkpoint."""
+        system, root = file_system(self.place)
+        selector = importlib.import_module("pyarrow.fs").FileSelector(f"{root}/_delta_log")
+        names = [info.base_name for info in system.get_file_info(selector)]
+        checkpoints = [int(name[:_DIGITS]) for name in names if _CHECKPOINT.fullmatch(name)]
+        return 0 if f"{0:0{_DIGITS}}.json" in names else min(checkpoints, default=0)
 
     def _bytes(self, paths: Sequence[str]) -> int:
         system, root = file_system(self.place)

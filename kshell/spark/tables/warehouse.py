@@ -134,6 +134,13 @@ class Warehouse:
             if part is None or not spec.partition_column or file.partition == spec.partition_of(part)
         ]
 
+    def row_count(self, without: Collection[str] = ()) -> int:
+        """Return how many rows all tables have together, but for those named."""
+        names = [name for name in self.tables() if name not in without]
+        return sum(
+            file.rows for table in self._in_parallel(self.table, names).values() for file in table.files.values()
+        )
+
     def tables(self) -> list[str]:
         """Return the names of the tables that exist, in the order of the catalog."""
         return [name for name in catalog.tables() if name in self.state.versions]
@@ -241,7 +248,7 @@ class Warehouse:
         self._writes_here = few
         return self.step
 
-    def planning(self) -> contextlib.AbstractContextManager[None]:
+    def settings_for_step(self) -> contextlib.AbstractContextManager[None]:
         """Return a block within which the session suits the size of the step that was begun."""
         if not (self._writes_here and self.settings_for_few_rows):
             return contextlib.nullcontext()
@@ -476,13 +483,13 @@ class Warehouse:
         Returns (files, bytes) by table. With ``dry_run`` nothing is deleted, and no step is made.
         """
 
-        kept = self.log.versions_of(hours) if hours > RETAINED_HOURS else {}
+        retained = self.log.versions_of(hours) if hours > RETAINED_HOURS else {}
 
         def vacuumed(*, dry_run: bool) -> dict[str, tuple[int, int]]:
             removed = self._in_parallel(
-                lambda name: self.table(name).vacuum(hours, kept.get(name, ()), dry_run=dry_run), self.tables()
+                lambda name: self.table(name).vacuum(hours, retained.get(name, ()), dry_run=dry_run), self.tables()
             )
-            return removed | self.log.vacuum(hours, kept.get("progress", ()), dry_run=dry_run)
+            return removed | self.log.vacuum(hours, retained.get("progress", ()), dry_run=dry_run)
 
         if not self.state.step:
             raise self.no_tables()

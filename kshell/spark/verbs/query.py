@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kshell.spark.tables.warehouse import Warehouse
 
 _IDENTIFIER = re.compile(r"\w+")
-_INSERTS = re.compile(r"\binsert\s+(into|overwrite|table)\b")
+_INSERTS = re.compile(r"\binsert\s+(with\s+schema\s+evolution\s+)?(into|overwrite|table)\b")
 _READS = ("select", "with", "values", "from", "table", "explain", "describe", "desc", "show")
 _APART = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL)
 """Matches strings, quoted names and comments of SQL, in which no keyword counts."""

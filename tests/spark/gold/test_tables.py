@@ -117,11 +117,18 @@ def test_brokers_ask_for_no_more_replicas_than_there_are(spark: Any) -> None:
     rows = [
         *partition({"at": (1, 100), "replicas": [1], "isr": [1]}, {"at": (2, 600), "replicas": [1], "leader": -1}),
         *partition({"at": (1, 100), "isr": [1]}, {"at": (2, 350), "isr": [1, 2]}, topic="u", topicId="U"),
+        *partition(
+            {"at": (1, 100), "replicas": [1], "isr": [1]},
+            {"at": (2, 600), "replicas": [1, 2], "isr": [1], "addingReplicas": [2]},
+            topic="v",
+            topicId="V",
+        ),
     ]
     found = made(spark, "partition_availability", 1100, partitions=rows, configs=configs)
     check(
         found, "partition_availability",
         {"topic": "t", "underMinIsrMs": 1000, "unwritableMs": 500, "offlineMs": 500, "writeAvailability": 0.5},
+        {"topic": "v", "underMinIsrMs": 1000, "unwritableMs": 500, "offlineMs": 0, "writeAvailability": 0.5},
         {"topic": "u", "underMinIsrMs": 250, "unwritableMs": 250, "offlineMs": 0, "writeAvailability": 0.75},
     )  # fmt: skip
 

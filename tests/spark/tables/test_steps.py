@@ -305,7 +305,7 @@ def test_vacuum_keeps_what_counts_and_what_is_retained(tmp_path: Path) -> None:
 
 
 def aged(place: Path, days: int) -> None:
-    """Shifts all times in the tables' logs and of the files into the past, but for those in ``_kshell/steps``."""
+    """Shifts all times in the tables' logs and of the files into the past; the rows of ``_kshell/steps`` stay."""
     shift = days * 86_400_000
     names = ("timestamp", "deletionTimestamp", "modificationTime", "createdTime")
     for path in place.rglob("*"):

@@ -34,15 +34,15 @@ def test_a_step_with_few_rows_has_settings_of_its_own(tmp_path: Path) -> None:
     warehouse = Warehouse(spark, str(tmp_path))
     with warehouse.writing():
         warehouse.begin(few=True)
-        with warehouse.planning():
+        with warehouse.settings_for_step():
             assert spark.conf == {"a": "0"}  # a session of somebody else
         warehouse.settings_for_few_rows = {"a": "1", "b": "2"}
-        with pytest.raises(KeyError), warehouse.planning():
+        with pytest.raises(KeyError), warehouse.settings_for_step():
             assert spark.conf == {"a": "1", "b": "2"}
             raise KeyError
         assert spark.conf == {"a": "0"}
         warehouse.begin(few=False)
-        with warehouse.planning():
+        with warehouse.settings_for_step():
             assert spark.conf == {"a": "0"}
 
 

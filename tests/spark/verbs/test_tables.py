@@ -72,7 +72,12 @@ def test_a_column_may_be_called_insert(
 
 
 @pytest.mark.parametrize(
-    "sql", ["WITH a AS (SELECT 1) INSERT INTO topics SELECT * FROM a", "FROM topics INSERT/**/OVERWRITE x SELECT *"]
+    "sql",
+    [
+        "WITH a AS (SELECT 1) INSERT INTO topics SELECT * FROM a",
+        "WITH a AS (SELECT 1) INSERT WITH SCHEMA EVOLUTION INTO topics SELECT * FROM a",
+        "FROM topics INSERT/**/OVERWRITE x SELECT *",
+    ],
 )
 def test_only_reading_is_allowed(capsys: pytest.CaptureFixture[str], tmp_path: Path, sql: str) -> None:
     code, _, said = call(capsys, "query", sql, "--out", str(tmp_path))

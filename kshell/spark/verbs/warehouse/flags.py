@@ -33,7 +33,7 @@ def _hours(text: str) -> int:
 
 RETAIN = Flag(
     ("--retain",),
-    f"how far back steps can be read and restored ({RETAINED_HOURS}h)",
+    f"how far back steps can be read and restored ({RETAINED_HOURS}h; at most {LOG_HOURS // 24}d)",
     "TIME",
     convert=_hours,
     default=RETAINED_HOURS,

@@ -123,7 +123,7 @@ def _judged(cluster: Cluster) -> Iterator[tuple[str, Version, Counter[str]]]:
                             wholeMs=ms,
                             offlineMs=ms * offline,
                             underMinIsrMs=ms * (offline or in_sync < value),
-                            unwritableMs=ms * (offline or in_sync < min(value, max(factor(version), 1))),
+                            unwritableMs=ms * (offline or in_sync < min(value, max(len(version["replicas"]), 1))),
                             atMinIsrMs=ms * (in_sync == value),
                             underReplicatedMs=ms * (in_sync < factor(version)),
                             assumedMs=ms * (known is None),
