@@ -274,6 +274,8 @@ class TestALogThatGrows:
         history = rows(session, 'sql "SELECT name FROM history_topics WHERE isCurrent"')
         assert [row["name"] for row in history] == ["a"]
         assert rows(session, "when topics --where \"name == 'b'\"") == []
+        assert [row["name"] for row in rows(session.reshape(point="1"), "topics")] == ["a"]
+        assert rows(session, "log --stat")
         assert rows(session, "diff 0 1")[0]["path"] == "/image/configs/TOPIC:a/retention.ms"
         assert [row["name"] for row in rows(session, "topics")] == ["a"]
         run(session, "as-of 3")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import sys
+import time
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -324,3 +327,25 @@ def test_a_start_that_is_given_up_leaves_no_java(tmp_path: Path, seconds: str) -
     done = process("-m", "kshell.spark.cli", *words, home=tmp_path / "home", timeout=60)
     assert (done.returncode, done.stdout) == (3, ""), done.stderr
     assert f"gave up after {seconds} s" in done.stderr
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="processes are listed in /proc")
+def test_what_spark_has_started_ends_with_a_start_that_fails() -> None:
+    def child(name: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(["bash", "-c", f"exec -a {name} sleep 60"])
+
+    before = child("spark-of-before")
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        with pytest.raises(KeyError), session._no_process_left():
+            started += [child("spark-submit"), child("other")]
+            deadline = time.monotonic() + 10
+            while len(session._children()) < 2 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            raise KeyError
+        assert started[0].wait(10) == -signal.SIGKILL
+        assert (before.poll(), started[1].poll()) == (None, None)
+    finally:
+        for process_left in (before, *started):
+            process_left.kill()
+            process_left.wait()
