@@ -178,7 +178,8 @@ class Session(SourceView):
         ``point`` is an offset, a time, ``@mark`` or ``now``; ``zone`` is the time zone of times without one. Raises
         UsageError if ``point`` is not a point in time, DataError if the log does not go back to it.
         """
-        until = self.until if point is None else super().offset_of(self._in_zone(point, zone))
+        absolute_point = None if point is None else self._in_zone(point, zone)
+        until = self.until if absolute_point is None else super().offset_of(absolute_point)
         if point is not None:
             self._discard_if_changed(point, until)
         twin = Session(
@@ -187,7 +188,7 @@ class Session(SourceView):
             until=until,
             progress=self.progress,
         )
-        twin._point = self._point if point is None else self._in_zone(point, zone)
+        twin._point = self._point if absolute_point is None else absolute_point
         twin.cwd, twin.previous, twin.aliases = self.cwd, self.previous, self.aliases
         twin.settings = self.settings if zone is None else {**self.settings, "timezone": zone}
         twin.history, twin.sourcing, twin.announce = self.history, self.sourcing, self.announce

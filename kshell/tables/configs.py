@@ -110,7 +110,8 @@ def check(resource_type: str, key: str, value: str, reported: ConfigEntry | None
     rules = list(definition.rules) if definition else []
     if reported is not None and reported.valid_values is not None:
         rules = [("in:" if reported.case_sensitive else "IN:") + ",".join(reported.valid_values)]
-    validator = _VALIDATORS.get((resource_type, key))
+    # Where a node reports another type than Kafka declares, Kafka's rule does not apply.
+    validator = _VALIDATORS.get((resource_type, key)) if definition is not None and definition.type == kind else None
     expected = validator.expected if validator else (_format_rule(rules[0]) or None) if rules else None
     # For the keys of one listener, isReadOnly is wrong: Kafka can change them at run time.
     if reported is not None and reported.is_read_only and resource_type == "BROKER" and not key.startswith(_LISTENER):

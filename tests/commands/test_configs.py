@@ -514,3 +514,10 @@ def test_any_text_of_any_type_is_judged(kind: str, text: str) -> None:
 
 def test_the_page_of_a_config_needs_no_word_before_its_name(sample: Session) -> None:
     assert sections(sample, "man retention.ms") == sections(sample, "man config retention.ms")
+
+
+def test_a_node_that_reports_another_type_than_kafka_declares() -> None:
+    """Kafka's rule is for values of Kafka's type."""
+    entry = ConfigEntry("compression.gzip.level", "x", "DEFAULT_CONFIG", False, False, (), "STRING", None)
+    assert check("TOPIC", "compression.gzip.level", "x", entry).valid
+    assert not check("TOPIC", "compression.gzip.level", "10", entry._replace(type="INT")).valid

@@ -151,7 +151,8 @@ def _step(
     step = StepWriter(warehouse, fresh, progress, replan) if fresh else None
     clusters = {*warehouse.state.clusters, *(change.cluster_id for change in fresh), *unread_after}
     new_records = sum(piece.records() for change in fresh for piece in change.log.slices)
-    warehouse.begin(clusters, few=warehouse.row_count({RECORDS}) + new_records < _FEW_ROWS)
+    # Without new records only `copies` is written: no other table need be opened.
+    warehouse.begin(clusters, few=not fresh or warehouse.row_count({RECORDS}) + new_records < _FEW_ROWS)
     with warehouse.settings_for_step():
         states = step.run() if step is not None else {}
     outcome = _Outcome(step.logs, dict(step.rows), step.quarantined) if step is not None else _Outcome()
