@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -26,8 +26,11 @@ def _quote() -> Callable[[str], str]:
     return encode_basestring
 
 
+_NUMBERS, _TEXTS = frozenset((int,)), frozenset((str,))
+
+
 def _indented(value: object, step: str, line: str) -> str:
-    """Write a value with an indent as the standard library does, in a third of the time.
+    """Write a value with an indent as the standard library does, in less than half of the time.
 
     Args:
         value: a plain value.
@@ -35,12 +38,18 @@ def _indented(value: object, step: str, line: str) -> str:
         line: a newline, and the spaces of the value's own level.
     """
     inner, quote = line + step, _quote()
+    parts: Iterable[str]
     if isinstance(value, list | tuple):
-        parts = [
-            quote(below) if type(below) is str else str(below) if type(below) is int else _indented(below, step, inner)
-            for below in value
-        ]
-        return "[" + inner + ("," + inner).join(parts) + line + "]" if parts else "[]"
+        if not value:
+            return "[]"
+        kinds = set(map(type, value))
+        if kinds == _NUMBERS:
+            parts = map(str, value)
+        elif kinds == _TEXTS:
+            parts = map(quote, value)
+        else:
+            parts = [_indented(below, step, inner) for below in value]
+        return "[" + inner + ("," + inner).join(parts) + line + "]"
     if isinstance(value, Mapping):
         # Other keys than strings are rare: the standard library writes them.
         parts = [

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from kshell.cluster.health import state_of, without_leader
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
@@ -14,7 +13,7 @@ from kshell.engine import tones
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Column, PageLayout, Report, Result, Row, Rows, Section, StyledText, Text
 from kshell.errors import EXIT_FINDING, EXIT_OK, NoLeaderError
-from kshell.metadata.health.check import ERROR, LEVELS, Check, Finding, checks
+from kshell.metadata.health.check import ERROR, LEVELS, Alike, CheckFindings, Finding, checks
 from kshell.metadata.health.examine import Health, examine
 from kshell.tables.declaration import Field, Wanted
 from kshell.tables.enumeration import Enumeration
@@ -57,7 +56,7 @@ def run(session: Session, args: HealthArguments) -> Result:
         state, leaderless = without_leader(session, error), error
     found = examine(state, session.progress)
     shown = wanted(FIELDS, args)
-    rows = FindingRows(found.findings, None if shown is None else shown | {"level"})  # a row's tone needs its level
+    rows = FindingRows(found, None if shown is None else shown | {"level"})  # a row's tone needs its level
     counts = LEVELS[: LEVELS.index(args.fail_on) + 1]
     needed = None if args.where is None else asked_for(FIELDS, args.where)
     failed = any(
@@ -74,15 +73,18 @@ def run(session: Session, args: HealthArguments) -> Result:
     return result
 
 
-class FindingRows(list[Any]):
+class FindingRows:
     """Findings whose rows are made on iteration, with the needed fields only, for commands take time to write."""
 
-    def __init__(self, findings: Iterable[Finding], needed: Wanted = None) -> None:
-        super().__init__(findings)
+    def __init__(self, found: Health, needed: Wanted = None) -> None:
+        self._found = found
         self._needed = needed
 
+    def __len__(self) -> int:
+        return sum(map(len, self._found.by_check))
+
     def __iter__(self) -> Iterator[Row]:
-        return (row_of(one, self._needed) for one in super().__iter__())
+        return (row_of(one, self._needed) for one in self._found.findings)
 
 
 _CELLS: dict[str, Callable[[Finding], object]] = {
@@ -105,23 +107,19 @@ def level_of(row: Row) -> str:
     return str(row["level"])
 
 
-def counted(findings: Iterable[Finding]) -> dict[str, int]:
-    """The number of findings per level, worst level first, without levels that have none."""
-    counts = Counter(one.check.level for one in findings)
-    return {level: counts[level] for level in LEVELS if counts[level]}
-
-
 def _readable(found: Health) -> Result:
-    if not found.findings:
+    if not found.by_check:
         return Text(f"no findings: {len(checks())} checks, {found.topics} topics, {found.partitions} partitions")
-    counts = ", ".join(f"{count} {level}" for level, count in counted(found.findings).items())
-    sections = [Section("summary", f"Findings: {counts}", {})]
-    for made, group in groupby(found.findings, key=lambda one: one.check):
-        sections.append(_section(made, list(group)))
-    return Report(sections, is_answer_first=True)
+    counts: Counter[str] = Counter()
+    for findings in found.by_check:
+        counts[findings.check.level] += len(findings)
+    summary = ", ".join(f"{counts[level]} {level}" for level in LEVELS if counts[level])
+    sections = [Section("summary", f"Findings: {summary}", {})]
+    return Report([*sections, *map(_section, found.by_check)], is_answer_first=True)
 
 
-def _section(made: Check, findings: list[Finding]) -> Section:
+def _section(findings: CheckFindings) -> Section:
+    made = findings.check
     title = StyledText(f"{made.level}: {made.name} ({len(findings)}): {made.about}", made.level)
     return Section(made.name, title, Rows((Column("line"),), _Lines(findings), style="prose", line_column="line"))
 
@@ -129,23 +127,20 @@ def _section(made: Check, findings: list[Finding]) -> Section:
 class _Lines:
     """The text lines of a check: findings by next step, some of each, and the command that shows the others."""
 
-    def __init__(self, findings: list[Finding]) -> None:
-        steps: dict[str, list[Finding]] = {}
-        for finding in findings:
-            steps.setdefault(finding.next_step, []).append(finding)
-        shown = list(steps.items())[:_SHOWN]
+    def __init__(self, findings: CheckFindings) -> None:
+        shown = list(findings.by_step(_SHOWN).items())[:_SHOWN]
         self._steps = shown
-        self._rest = len(findings) - sum(len(same) for _, same in shown)
-        self._name = findings[0].check.name
-        self._width = max(len(finding.path) for _, same in shown for finding in same[:_SHOWN])
+        self._rest = len(findings) - sum(same.count for _, same in shown)
+        self._name = findings.check.name
+        self._width = max(len(finding.path) for _, same in shown for finding in same.first)
 
     def __iter__(self) -> Iterator[Row]:
         everything = f"health --where 'finding == {self._name}'"
         is_same = len(self._steps) == 1
         for step, same in self._steps:
-            for finding in same[:_SHOWN]:
+            for finding in same.first:
                 yield {"line": f"{finding.path:<{self._width}}  {finding.evidence}"}
-            more = len(same) - _SHOWN
+            more = same.count - _SHOWN
             if more > 0:
                 yield {"line": f"… {more} more{'' if is_same else ', with the same next step'}: {everything}"}
             yield {"line": f"next: {step}" if is_same else f"  next: {step}"}
@@ -153,14 +148,13 @@ class _Lines:
         if self._rest:
             yield {"line": f"… {self._rest} more, with steps of their own: {everything}"}
 
-    def _moves(self, findings: list[Finding]) -> Iterator[Row]:
+    def _moves(self, same: Alike) -> Iterator[Row]:
         """The commands that move replicas for the first finding that has such, and how to list those of the others."""
-        moving = [finding for finding in findings if finding.moves is not None]
-        if moving:
-            yield from ({"line": f"    {command}"} for command in moving[0].commands)
-        if len(moving) > 1:
+        if same.moving is not None:
+            yield from ({"line": f"    {command}"} for command in same.moving.commands)
+        if same.moves > 1:
             everything = f"health --where 'finding == {self._name}' --columns path,commands -o jsonl"
-            yield {"line": f"    … and {len(moving) - 1} more like it: {everything}"}
+            yield {"line": f"    … and {same.moves - 1} more like it: {everything}"}
 
 
 def _described() -> str:

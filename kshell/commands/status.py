@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from kshell.client.inference import infer, registered_span, span
@@ -150,17 +148,15 @@ def _counts(state: CheckedState, health: Health) -> JsonObject:
 
 
 def _problems(health: Health) -> list[JsonObject]:
-    worst = [finding for finding in health.findings if finding.check.level in (CRITICAL, ERROR, WARNING)]
-    counts = Counter(finding.check.name for finding in worst)
-    firsts = [next(group) for _, group in groupby(worst, key=lambda finding: finding.check.name)]
     return [
         {
-            "level": finding.check.level,
-            "finding": finding.check.name,
-            "count": counts[finding.check.name],
-            "first": finding.path,
+            "level": found.check.level,
+            "finding": found.check.name,
+            "count": len(found),
+            "first": next(iter(found)).path,
         }
-        for finding in firsts
+        for found in health.by_check
+        if found.check.level in (CRITICAL, ERROR, WARNING)
     ]
 
 

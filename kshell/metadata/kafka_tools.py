@@ -41,6 +41,7 @@ _PATTERNS = ("LITERAL", "PREFIXED")
 _ENTITY_TYPES = {
     "TOPIC": "topics", "BROKER": "brokers", "GROUP": "groups", "CLIENT_METRICS": "client-metrics",
 }  # fmt: skip
+_JSON = json.JSONEncoder(separators=(",", ":"))
 # --additional: each partition gets its own reassignment, and without it the tool refuses a second one during the first.
 _EXECUTE = "echo {moves} | kafka-reassign-partitions.sh --reassignment-json-file /dev/stdin --additional --execute"
 _QUOTA_TYPES = {"user": "users", "client-id": "clients", "ip": "ips"}
@@ -122,7 +123,7 @@ def assignment(moves: Iterable[Move]) -> str:
     partitions = [
         {"topic": topic, "partition": number, "replicas": list(replicas)} for topic, number, replicas in moves
     ]
-    return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":"))
+    return _JSON.encode({"version": 1, "partitions": partitions})
 
 
 def move_command(tools: KafkaTools, moves: Iterable[Move]) -> str:

@@ -29,6 +29,8 @@ class Placement:
         self._racks = {number: broker.rack for number, broker in self._brokers.items()}
         self.ready = sorted(number for number in self._brokers if self._takes_replicas(self._brokers[number]))
         self._ready = frozenset(self.ready)
+        self._apart: dict[frozenset[str | None], list[int]] = {}
+        """Racks -> those of :attr:`ready` that are in none of them."""
         self.active = frozenset(number for number in self._brokers if self.status(number) == ACTIVE)
 
     def status(self, broker: int) -> str:
@@ -75,13 +77,16 @@ class Placement:
 
     def _next(self, replicas: Collection[int], excluded: Collection[int], number: int) -> int | None:
         """Return one more broker, if possible in a rack without a replica; the choice varies with the partition."""
-        candidates = [broker for broker in self.ready if broker not in excluded]
         used = self._racks_of(replicas)
-        apart = [broker for broker in candidates if self._racks[broker] not in used] or candidates
-        return apart[number % len(apart)] if apart else None
+        apart = self._apart.get(used)
+        if apart is None:
+            apart = self._apart[used] = [broker for broker in self.ready if self._racks[broker] not in used]
+        candidates = [broker for broker in apart if broker not in excluded]
+        candidates = candidates or [broker for broker in self.ready if broker not in excluded]
+        return candidates[number % len(candidates)] if candidates else None
 
-    def _racks_of(self, brokers: Iterable[int]) -> set[str | None]:
-        return {self._racks.get(broker) for broker in brokers}
+    def _racks_of(self, brokers: Iterable[int]) -> frozenset[str | None]:
+        return frozenset(self._racks.get(broker) for broker in brokers)
 
     @staticmethod
     def _takes_replicas(broker: Broker) -> bool:

@@ -6,7 +6,7 @@ the history take ``--where`` alone (:func:`where_flag`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -163,7 +163,7 @@ def select(
     result = Rows(selected, _Chosen(rows, args), tone=tone, order=order, exit_code=exit_code)
     if args.fail_if_any:
         answers_by_rows(result, some=EXIT_FINDING, none=EXIT_OK)
-        if isinstance(rows, list):
+        if isinstance(rows, Sized):
             next(iter(result.rows), None)  # sets the exit code now: a command's own page may never read these rows
     if readable is not None:
         result.readable = Rows(selected, _ReadableRows(result, readable))

@@ -1,15 +1,17 @@
 """How a health check is declared, what it gets as input, and what it returns.
 
-A check examines the whole state (:func:`check`), each topic (:func:`topic_check`), or each partition that has a certain
-problem (:func:`partition_check`). So partitions are decoded once, whatever the number of checks. The docstring of a
-check states the condition that it reports.
+A check examines the whole state (:func:`check`), each topic (:func:`topic_check`), or the partitions that have a
+certain problem (:func:`partition_check`). So partitions are decoded once, whatever the number of checks; and as a
+million partitions have few different values, each value is examined once. The docstring of a check states the
+condition that it reports.
 """
 
 from __future__ import annotations
 
 import importlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.discovery import module_names
@@ -103,20 +105,18 @@ class TopicState(NamedTuple):
 
 
 class PartitionState(NamedTuple):
-    """The input of a check of partitions: a partition with at least one problem."""
+    """The input of a check of partitions: a value with at least one problem, and what equal partitions share with it.
 
-    topic: Topic
-    number: int
+    ``min_isr`` is the effective one.
+    """
+
     partition: Partition
     problems: tuple[str, ...]
     min_isr: int | None
     lost: tuple[int, ...] = ()
     """The brokers that do not have the log directory of their replica."""
-
-    @property
-    def path(self) -> str:
-        """The path of the partition's leaf in the tree."""
-        return f"{topic_path(self.topic.name)}/{self.number}"
+    since: int = -1
+    """When the partition last changed, in epoch milliseconds; -1: not known, or it is not being reassigned."""
 
 
 class Observation(NamedTuple):
@@ -131,9 +131,23 @@ class Observation(NamedTuple):
     """Returns further commands, which reassign replicas; not part of the sentence, and made only when asked for."""
 
 
+class PartitionObservation(NamedTuple):
+    """What a check returns for a value of partitions: the facts, which are the same for each partition with that value.
+
+    Next step and commands may name the partition: functions get (topic, partition number). The cures of the check have
+    ``{topic}`` and ``{partition}``.
+    """
+
+    evidence: str
+    next_step: NextStep | Callable[[str, int], NextStep | None] | None = None
+    """The next step, where it depends on the state; ``None``: that of the check's cure that fits."""
+    moves: Callable[[str, int], tuple[str, ...]] | None = None
+    """As :attr:`Observation.moves`."""
+
+
 OfState = Callable[[CheckedState], Iterable[Observation]]
 OfTopic = Callable[[CheckedState, TopicState], Observation | None]
-OfPartition = Callable[[CheckedState, PartitionState], Observation | None]
+OfPartition = Callable[[CheckedState, PartitionState], PartitionObservation | None]
 
 
 class Check(NamedTuple):
@@ -150,24 +164,135 @@ class Check(NamedTuple):
     """The problem of the partitions that ``of_partition`` is called for."""
 
 
-class Finding(NamedTuple):
-    """An observation with its check. Sentence and commands are made when asked for: there may be 100,000 findings."""
+class Finding:
+    """An observation with its check. Sentence and commands are made when asked for: there may be 100,000 findings.
 
-    check: Check
-    path: str
-    evidence: str
-    make_step: Callable[[], NextStep]
-    moves: Callable[[], tuple[str, ...]] | None = None
+    Args:
+        check: The check.
+        path: The path in the tree of what the finding is about.
+        evidence: The facts.
+        make_step: Returns the next step.
+        moves: As :attr:`Observation.moves`.
+    """
+
+    def __init__(
+        self,
+        check: Check,
+        path: str,
+        evidence: str,
+        make_step: Callable[[], NextStep],
+        moves: Callable[[], tuple[str, ...]] | None = None,
+    ) -> None:
+        self.check = check
+        self.path = path
+        self.evidence = evidence
+        self.moves = moves
+        self._make_step = make_step
+
+    @cached_property
+    def _step(self) -> NextStep:
+        return self._make_step()
 
     @property
     def next_step(self) -> str:
         """What to do about the finding, as a sentence."""
-        return self.make_step().text
+        return self._step.text
 
     @property
     def commands(self) -> tuple[str, ...]:
         """The commands of the next step, in order, followed by those that reassign replicas."""
-        return (*self.make_step().commands, *(self.moves() if self.moves is not None else ()))
+        return (*self._step.commands, *(self.moves() if self.moves is not None else ()))
+
+
+class ObservedValue:
+    """What a check observed in a value of partitions: makes the finding of each partition that has the value."""
+
+    def __init__(self, health_check: Check, observation: PartitionObservation, state: CheckedState) -> None:
+        self._check = health_check
+        self._evidence, self._next_step, self._moves = observation
+        self._state = state
+        self.has_moves = observation.moves is not None
+
+    @property
+    def step(self) -> NextStep | None:
+        """The next step, if it is the same for every partition."""
+        return self._next_step if isinstance(self._next_step, NextStep) else None
+
+    def finding(self, topic: str, number: int) -> Finding:
+        """Return the finding of a partition."""
+        moves = None if self._moves is None else partial(self._moves, topic, number)
+        path = f"{topic_path(topic)}/{number}"
+        return Finding(self._check, path, self._evidence, partial(self._make_step, topic, number), moves)
+
+    def _make_step(self, topic: str, number: int) -> NextStep:
+        step = self._next_step(topic, number) if callable(self._next_step) else self._next_step
+        if step is not None:
+            return step
+        placeholders = {"topic": topic, "partition": number}
+        return next_step(self._check.cures, self._state.tools, self._state.features.finalized, placeholders)
+
+
+class Alike:
+    """Findings with the same next step: how many there are, and some of them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: list[Finding] = []
+        self.moves = 0
+        """How many have commands that reassign replicas."""
+        self.moving: Finding | None = None
+        """The first one that has such commands."""
+
+
+class CheckFindings:
+    """The findings of one check, by topic and partition; those of partitions are made on iteration."""
+
+    def __init__(self, health_check: Check) -> None:
+        self.check = health_check
+        self._findings: list[Finding | tuple[str, int, ObservedValue]] = []
+
+    def add(self, found: Finding) -> None:
+        """Add a finding of the whole state or about a topic."""
+        self._findings.append(found)
+
+    def add_partition(self, topic: str, number: int, observed: ObservedValue) -> None:
+        """Add the finding about a partition that has the observed value."""
+        self._findings.append((topic, number, observed))
+
+    def __len__(self) -> int:
+        return len(self._findings)
+
+    def __iter__(self) -> Iterator[Finding]:
+        return (found if isinstance(found, Finding) else found[2].finding(*found[:2]) for found in self._findings)
+
+    def by_step(self, most: int) -> dict[str, Alike]:
+        """Return the findings by their next step, of each step the first ones, at most ``most``."""
+        by_text: defaultdict[str, Alike] = defaultdict(Alike)
+        by_value: dict[ObservedValue, Alike] = {}
+        for found in self._findings:
+            if isinstance(found, Finding):
+                _count(by_text[found.next_step], found, most)
+                continue
+            topic, number, observed = found
+            alike = by_value.get(observed)
+            if alike is None and (step := observed.step) is not None:
+                alike = by_value[observed] = by_text[step.text]
+            if alike is None or alike.count < most or (alike.moving is None and observed.has_moves):
+                made = observed.finding(topic, number)
+                _count(by_text[made.next_step] if alike is None else alike, made, most)
+            else:
+                alike.count += 1
+                alike.moves += observed.has_moves
+        return by_text
+
+
+def _count(alike: Alike, finding: Finding, most: int) -> None:
+    if alike.count < most:
+        alike.first.append(finding)
+    alike.count += 1
+    if finding.moves is not None:
+        alike.moving = alike.moving or finding
+        alike.moves += 1
 
 
 _CHECKS: dict[str, Check] = {}
@@ -210,7 +335,7 @@ def topic_check(name: str, level: str, about: str, cures: Cures) -> Callable[[Of
 def partition_check(
     name: str, level: str, about: str, cures: Cures, *, problem: str
 ) -> Callable[[OfPartition], OfPartition]:
-    """Declare a check of each partition that has the problem. The arguments are those of :func:`check`."""
+    """Declare a check of the partitions that have the problem. The arguments are those of :func:`check`."""
 
     def declared(find: OfPartition) -> OfPartition:
         declare(Check(name, level, about, cures_of(cures), of_partition=find, problem=problem))
@@ -241,13 +366,11 @@ def step_of(name: str, tools: KafkaTools, finalized: Mapping[str, int], placehol
 
 def finding(health_check: Check, observation: Observation, state: CheckedState) -> Finding:
     """Turn an observation into a finding. The names in its next step are quoted for a shell: they may be hostile."""
-    step = observation.next_step
 
     def make_step() -> NextStep:
-        nonlocal step
-        if step is None:
-            step = next_step(health_check.cures, state.tools, state.features.finalized, observation.placeholders)
-        return step
+        if observation.next_step is not None:
+            return observation.next_step
+        return next_step(health_check.cures, state.tools, state.features.finalized, observation.placeholders)
 
     return Finding(health_check, observation.path, observation.evidence, make_step, observation.moves)
 

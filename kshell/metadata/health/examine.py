@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 from kshell.metadata.families.topics import TOPICS
@@ -14,8 +15,9 @@ from kshell.metadata.health.check import (
     UNREGISTERED,
     Check,
     CheckedState,
+    CheckFindings,
     Finding,
-    Observation,
+    ObservedValue,
     OfPartition,
     PartitionState,
     TopicState,
@@ -28,6 +30,7 @@ from kshell.metadata.partition_state import (
     AT_MIN_ISR,
     MIGRATING,
     OFFLINE,
+    REASSIGNING,
     UNASSIGNED,
     Verdicts,
     effective_min_isr,
@@ -43,20 +46,26 @@ _EVERY = 100
 
 
 class Health(NamedTuple):
-    """The findings, the worst first; the numbers of topics and partitions; problem -> number of partitions with it."""
+    """The findings of each check that has any, the worst first, and how much was examined."""
 
-    findings: list[Finding]
+    by_check: list[CheckFindings]
     topics: int
     partitions: int
     counts: Counter[str]
+    """Problem -> number of partitions with it."""
+
+    @property
+    def findings(self) -> Iterator[Finding]:
+        """All findings, the worst first."""
+        return chain.from_iterable(self.by_check)
 
 
 def examine(state: CheckedState, progress: Callable[[int, int, str], None] | None = None) -> Health:
     """Run every check on the state. ``progress`` gets a text every hundred topics: large clusters take seconds."""
     all_checks = checks()
     state = state._replace(placement=Placement(state.image))
-    findings: dict[str, list[Finding]] = {health_check.name: [] for health_check in all_checks}
-    walk = _Walk(state, findings, all_checks)
+    by_check = {health_check.name: CheckFindings(health_check) for health_check in all_checks}
+    walk = _Walk(state, by_check, all_checks)
     topics = sorted(state.image[TOPICS].values(), key=lambda topic: topic.name)
     for number, topic in enumerate(topics):
         if progress is not None and not number % _EVERY:
@@ -64,38 +73,52 @@ def examine(state: CheckedState, progress: Callable[[int, int, str], None] | Non
         walk.topic(topic)
     state = state._replace(holding=frozenset(walk.holding), is_moving=walk.is_moving)
     for declared_check, find in of_kind(all_checks, "of_state"):
-        findings[declared_check.name] += [finding(declared_check, observation, state) for observation in find(state)]
-    ranked = [entry for health_check in all_checks for entry in findings[health_check.name]]
-    return Health(ranked, len(state.image[TOPICS]), walk.partitions, walk.counts)
+        for observation in find(state):
+            by_check[declared_check.name].add(finding(declared_check, observation, state))
+    found = [findings for findings in by_check.values() if findings]
+    return Health(found, len(state.image[TOPICS]), walk.partitions, walk.counts)
+
+
+_Found = tuple[CheckFindings, ObservedValue]
+"""The findings of a check, and what to add to them for each partition."""
 
 
 class _Verdict(NamedTuple):
-    """The facts that equal partitions share; ``min_isr`` is the effective one."""
+    """What equal partitions share: replication factor and whether there is a leader, and their problems if any."""
 
     factor_and_led: tuple[int, bool]
-    """The replication factor, and whether there is a leader."""
-    problems: tuple[str, ...]
+    """One object for all that are equal."""
+    troubles: _Troubles | None
+
+
+class _Troubles(NamedTuple):
+    """The problems of equal partitions."""
+
     counted: tuple[str, ...]
     """Those of the problems that are counted in :attr:`Health.counts`."""
-    min_isr: int | None
-    lost: tuple[int, ...]
-    checks: tuple[tuple[Check, OfPartition], ...]
-    """The checks that examine such a partition, with their functions."""
+    state: PartitionState
+    found: tuple[_Found, ...] | None
+    """``None`` for a partition that is being reassigned: what is found depends on when it last changed, too."""
 
 
 class _Walk:
     """The pass over topics, with their checks and those of partitions. Equal partitions have the same verdict."""
 
-    def __init__(self, state: CheckedState, findings: dict[str, list[Finding]], all_checks: tuple[Check, ...]) -> None:
+    def __init__(
+        self, state: CheckedState, by_check: Mapping[str, CheckFindings], all_checks: tuple[Check, ...]
+    ) -> None:
         self.partitions = 0
         self.counts: Counter[str] = Counter()
         self.holding: set[int] = set()
         self.is_moving = False
         self._state = state
-        self._findings = findings
+        self._by_check = by_check
         self._of_topic = list(of_kind(all_checks, "of_topic"))
-        self._of_partition = list(of_kind(all_checks, "of_partition"))
+        self._of_problem: defaultdict[str, list[tuple[Check, OfPartition]]] = defaultdict(list)
+        for health_check, find in of_kind(all_checks, "of_partition"):
+            self._of_problem[health_check.problem].append((health_check, find))
         self._verdicts = Verdicts(self._verdict, state.min_isr)
+        self._factors_and_led: dict[tuple[int, bool], tuple[int, bool]] = {}
         self._placed: dict[tuple[int, ...], tuple[str, ...]] = {}
         brokers = {number: entry.value for number, entry in state.image["brokers"].items()}
         self._racks = {number: broker.rack for number, broker in brokers.items()}
@@ -113,26 +136,31 @@ class _Walk:
         name = topic.name
         verdicts = self._verdicts.of_topic(name)
         factors_and_led: set[tuple[int, bool]] = set()
+        last: tuple[int, bool] | None = None
         for number, value in partitions:
             cached = verdicts.get(id(value))
             if cached is None:
                 if not isinstance(value, Partition):
                     continue
                 cached = self._verdicts.add(name, value)
-            verdict = cached[0]
-            factors_and_led.add(verdict.factor_and_led)
-            if verdict.problems:
-                self._partition(topic, number, *cached)
+            factor_and_led, troubles = cached[0]
+            if factor_and_led is not last:  # they rarely change from one partition to the next
+                last = factor_and_led
+                factors_and_led.add(factor_and_led)
+            if troubles is not None:
+                self._with_problems(topic, number, troubles)
         factors = frozenset(factor for factor, _ in factors_and_led)
         led = frozenset(factor for factor, is_led in factors_and_led if is_led)
         self.partitions += len(partitions)
         least = self._state.min_isr.of(name)
         topic_state = TopicState(topic, len(partitions), factors, led, least)
         for health_check, find in self._of_topic:
-            self._add(health_check, find(self._state, topic_state))
+            observation = find(self._state, topic_state)
+            if observation is not None:
+                self._by_check[health_check.name].add(finding(health_check, observation, self._state))
 
     def _verdict(self, value: Partition, min_isr: int | None) -> _Verdict:
-        """Find the problems of a partition, and the checks that examine it."""
+        """Find the problems of a partition, and run the checks that examine such."""
         self.holding.update(value.replicas)
         self.is_moving = self.is_moving or bool(value.adding_replicas or value.removing_replicas)
         factor = replication_factor(value)
@@ -146,18 +174,34 @@ class _Walk:
         lost = self._lost(value)
         if lost:
             present.append(LOST_DIRECTORY)
-        looking = tuple(
-            (health_check, find) for health_check, find in self._of_partition if health_check.problem in present
-        )
-        return _Verdict((factor, OFFLINE not in present), tuple(present), tuple(counted), least, lost, looking)
+        factor_and_led = factor, OFFLINE not in present
+        factor_and_led = self._factors_and_led.setdefault(factor_and_led, factor_and_led)
+        if not present:
+            return _Verdict(factor_and_led, None)
+        partition_state = PartitionState(value, tuple(present), least, lost)
+        found = None if REASSIGNING in present else tuple(self._examined(partition_state))
+        return _Verdict(factor_and_led, _Troubles(tuple(counted), partition_state, found))
 
-    def _partition(self, topic: Topic, number: int, verdict: _Verdict, value: Partition) -> None:
-        """Count the problems of a partition, and run the checks that examine it."""
-        for problem in verdict.counted:
+    def _with_problems(self, topic: Topic, number: int, troubles: _Troubles) -> None:
+        """Count the problems of a partition, and add what is found."""
+        for problem in troubles.counted:
             self.counts[problem] += 1
-        partition_state = PartitionState(topic, number, value, verdict.problems, verdict.min_isr, verdict.lost)
-        for health_check, find in verdict.checks:
-            self._add(health_check, find(self._state, partition_state))
+        found = troubles.found
+        if found is None:
+            entry = topic.partition(number)
+            since = -1 if entry is None else entry.origin.timestamp
+            found = tuple(self._examined(troubles.state._replace(since=since)))
+        for findings, observed in found:
+            findings.add_partition(topic.name, number, observed)
+
+    def _examined(self, partition_state: PartitionState) -> Iterator[_Found]:
+        """Run the checks of partitions, and yield what each finds that observes something."""
+        for problem in partition_state.problems:
+            for health_check, find in self._of_problem[problem]:
+                observation = find(self._state, partition_state)
+                if observation is not None:
+                    observed = ObservedValue(health_check, observation, self._state)
+                    yield self._by_check[health_check.name], observed
 
     def _lost(self, value: Partition) -> tuple[int, ...]:
         """Return the brokers that do not have the log directory of their replica."""
@@ -180,7 +224,3 @@ class _Walk:
         if None not in racks and len(set(racks)) < min(len(replicas), len(there)):
             violations.append(RACKS)
         return violations
-
-    def _add(self, health_check: Check, observation: Observation | None) -> None:
-        if observation is not None:
-            self._findings[health_check.name].append(finding(health_check, observation, self._state))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from kshell.metadata.election import ACTIVE, leaderless, name_brokers, steps
 from kshell.metadata.health.check import (
     CRITICAL,
@@ -16,6 +14,7 @@ from kshell.metadata.health.check import (
     WARNING,
     CheckedState,
     Observation,
+    PartitionObservation,
     PartitionState,
     TopicState,
     ids,
@@ -51,12 +50,6 @@ _RETURN = "start the missing brokers; one that is gone for good: move its replic
 _NO_ROOM = "start a further broker: none that runs could take a replica"
 
 
-def _observation(partition_state: PartitionState, evidence: str) -> Observation:
-    return Observation(
-        partition_state.path, evidence, {"topic": partition_state.topic.name, "partition": partition_state.number}
-    )
-
-
 _WAIT = NextStep("wait for the reassignment to end")
 _TOO_FEW = NextStep(
     "all its replicas are in sync, and they are too few for min.insync.replicas: see minIsrAboveReplicas"
@@ -64,45 +57,37 @@ _TOO_FEW = NextStep(
 _NEEDS_LEADER = NextStep("the partition needs a leader first: see offlinePartition")
 
 
-def _missing(state: CheckedState, partition_state: PartitionState, evidence: str) -> Observation:
+def _missing(state: CheckedState, partition_state: PartitionState, evidence: str) -> PartitionObservation:
     """Return the observation of out-of-sync replicas. Without a leader, none of them can return to the ISR."""
     if OFFLINE in partition_state.problems:
-        return Observation(partition_state.path, evidence, next_step=_NEEDS_LEADER)
+        return PartitionObservation(evidence, _NEEDS_LEADER)
     value = partition_state.partition
-    missing = _out_of_sync(staying_replicas(value), value.isr)
+    missing = tuple(replica for replica in staying_replicas(value) if replica not in value.isr)
     if not missing:
         is_moving = bool(value.adding_replicas or value.removing_replicas)
-        return Observation(partition_state.path, evidence, next_step=_WAIT if is_moving else _TOO_FEW)
-    return _moving_away(state, partition_state, evidence, missing, _return_of(state, missing))
+        return PartitionObservation(evidence, _WAIT if is_moving else _TOO_FEW)
+    return _moving_away(state, value, evidence, missing, _return_of(state, missing))
 
 
 def _moving_away(
-    state: CheckedState, partition_state: PartitionState, evidence: str, leaving: tuple[int, ...], first: str
-) -> Observation:
+    state: CheckedState, value: Partition, evidence: str, leaving: tuple[int, ...], first: str
+) -> PartitionObservation:
     """Return an observation whose next step is ``first`` and, as a last resort, to replace the leaving brokers."""
-    value, placement = partition_state.partition, state.placement
+    placement = state.placement
     if not is_reported(value.replicas) or not placement.can_replace(value, leaving):
-        return Observation(partition_state.path, evidence, next_step=_with_last_resort(first, _NO_ROOM))
-    topic, number = partition_state.topic.name, partition_state.number
+        return PartitionObservation(evidence, NextStep(f"{first}, {_NO_ROOM}"))
 
-    def moves() -> tuple[str, ...]:
+    def moves(topic: str, number: int) -> tuple[str, ...]:
         replicas = placement.replace(value, leaving, number)
         assert replicas is not None
         return (move_command(state.tools, [(topic, number, replicas)]),)
 
-    step = _with_last_resort(first, "move the replicas to brokers that run")
-    return Observation(partition_state.path, evidence, next_step=step, moves=moves)
+    return PartitionObservation(evidence, NextStep(f"{first}, move the replicas to brokers that run"), moves)
 
 
 def _return_of(state: CheckedState, missing: tuple[int, ...]) -> str:
     """Return the first part of a next step: how to bring missing replicas back, by the status of their brokers."""
-    return _return_step(missing, tuple(broker for broker in missing if broker in state.placement.active))
-
-
-# A large cluster has 100,000 such findings, with few different texts: these functions remember them.
-@lru_cache(1 << 10)
-def _return_step(missing: tuple[int, ...], running: tuple[int, ...]) -> str:
-    """As :func:`_return_of`, given which of the missing brokers run."""
+    running = [broker for broker in missing if broker in state.placement.active]
     stopped = [broker for broker in missing if broker not in running]
     sentences = [f"start {name_brokers(stopped)}"] if stopped else []
     if running:
@@ -112,26 +97,8 @@ def _return_step(missing: tuple[int, ...], running: tuple[int, ...]) -> str:
     return f"{', and '.join(sentences)}; if {pronoun} gone for good"
 
 
-@lru_cache(1 << 10)
-def _with_last_resort(first: str, last_resort: str) -> NextStep:
-    return NextStep(f"{first}, {last_resort}")
-
-
-@lru_cache(1 << 12)
-def _out_of_sync(replicas: tuple[int, ...], isr: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(replica for replica in replicas if replica not in isr)
-
-
 def _replicas(partition_state: PartitionState) -> str:
-    return _in_sync(partition_state.partition.isr, partition_state.partition.replicas)
-
-
-_ids = lru_cache(1 << 10)(ids)
-
-
-@lru_cache(1 << 10)
-def _in_sync(isr: tuple[int, ...], replicas: tuple[int, ...]) -> str:
-    return f"isr {ids(isr)} of replicas {ids(replicas)}"
+    return f"isr {ids(partition_state.partition.isr)} of replicas {ids(partition_state.partition.replicas)}"
 
 
 @partition_check(
@@ -141,20 +108,22 @@ def _in_sync(isr: tuple[int, ...], replicas: tuple[int, ...]) -> str:
     "bring back a replica that Kafka elects without loss; an unclean election is the last resort",
     problem=OFFLINE,
 )
-def offline(state: CheckedState, partition_state: PartitionState) -> Observation | None:
+def offline(state: CheckedState, partition_state: PartitionState) -> PartitionObservation | None:
     """The partition has no leader. How to get one depends on ISR, ELR and the statuses of the brokers in them."""
     value = partition_state.partition
     last = value.last_known_elr if is_reported(value.last_known_elr) else ()
     elr = value.elr if IN_ELR in partition_state.problems else ()
     more = f", elr {ids(elr)}" if elr else ""
     more += f", lastKnownElr {ids(last)}" if last else ""
-    case = leaderless(
-        state.image, partition_state.topic.name, value, controller=state.features.leader_id, is_partial=state.is_partial
-    )
-    first, fallback, if_never = steps(case, partition_state.topic.name, partition_state.number, state.tools)
-    if fallback is not None:
-        first = first._replace(text=f"{first.text}; {if_never}: `why TOPIC-PARTITION` has the last resort")
-    return Observation(partition_state.path, f"leader none, {_replicas(partition_state)}{more}", next_step=first)
+
+    def next_step(topic: str, number: int) -> NextStep:
+        case = leaderless(state.image, topic, value, controller=state.features.leader_id, is_partial=state.is_partial)
+        first, fallback, if_never = steps(case, topic, number, state.tools)
+        if fallback is None:
+            return first
+        return first._replace(text=f"{first.text}; {if_never}: `why TOPIC-PARTITION` has the last resort")
+
+    return PartitionObservation(f"leader none, {_replicas(partition_state)}{more}", next_step)
 
 
 @partition_check(
@@ -164,7 +133,7 @@ def offline(state: CheckedState, partition_state: PartitionState) -> Observation
     _RETURN,
     problem=UNDER_MIN_ISR,
 )
-def under_min_isr(state: CheckedState, partition_state: PartitionState) -> Observation | None:
+def under_min_isr(state: CheckedState, partition_state: PartitionState) -> PartitionObservation | None:
     """The ISR is smaller than min.insync.replicas. Offline partitions count as well, as in ``kafka-topics.sh``."""
     least = "not known" if partition_state.min_isr is None else str(partition_state.min_isr)
     return _missing(state, partition_state, f"{_replicas(partition_state)}, min.insync.replicas {least}")
@@ -178,12 +147,10 @@ def under_min_isr(state: CheckedState, partition_state: PartitionState) -> Obser
     " the ISR (a lone replica keeps it)",
     problem=UNCLEAN,
 )
-def unclean_recovery(state: CheckedState, partition_state: PartitionState) -> Observation | None:
+def unclean_recovery(state: CheckedState, partition_state: PartitionState) -> PartitionObservation | None:
     """The partition's ``leaderRecoveryState`` is RECOVERING."""
-    return _observation(
-        partition_state,
-        f"leaderRecoveryState RECOVERING, leader {partition_state.partition.leader}, {_replicas(partition_state)}",
-    )
+    leader = partition_state.partition.leader
+    return PartitionObservation(f"leaderRecoveryState RECOVERING, leader {leader}, {_replicas(partition_state)}")
 
 
 @partition_check(
@@ -194,7 +161,7 @@ def unclean_recovery(state: CheckedState, partition_state: PartitionState) -> Ob
     " replica to another broker",
     problem=LOST_DIRECTORY,
 )
-def offline_directory(state: CheckedState, partition_state: PartitionState) -> Observation | None:
+def offline_directory(state: CheckedState, partition_state: PartitionState) -> PartitionObservation | None:
     """The id of a replica's log directory is LOST, or not among those that its broker registered with (KIP-858)."""
     places = dict(zip(partition_state.partition.replicas, partition_state.partition.directories, strict=True))
     sentences = [
@@ -207,7 +174,7 @@ def offline_directory(state: CheckedState, partition_state: PartitionState) -> O
         f"see the server.log of {name_brokers(lost)} for the directory; repair or replace the disk and restart the"
         " broker; if that cannot be done"
     )
-    return _moving_away(state, partition_state, evidence, lost, repair)
+    return _moving_away(state, partition_state.partition, evidence, lost, repair)
 
 
 @partition_check(
@@ -217,7 +184,7 @@ def offline_directory(state: CheckedState, partition_state: PartitionState) -> O
     _RETURN,
     problem=AT_MIN_ISR,
 )
-def at_min_isr(state: CheckedState, partition_state: PartitionState) -> Observation | None:
+def at_min_isr(state: CheckedState, partition_state: PartitionState) -> PartitionObservation | None:
     """The ISR has exactly min.insync.replicas members, and replicas are missing (else: minIsrEqualsReplicas)."""
     return _missing(
         state, partition_state, f"{_replicas(partition_state)}, min.insync.replicas {partition_state.min_isr}"
@@ -225,7 +192,7 @@ def at_min_isr(state: CheckedState, partition_state: PartitionState) -> Observat
 
 
 @partition_check("underReplicated", WARNING, "fewer in-sync replicas than replicas", _RETURN, problem=UNDER_REPLICATED)
-def under_replicated(state: CheckedState, partition_state: PartitionState) -> Observation | None:
+def under_replicated(state: CheckedState, partition_state: PartitionState) -> PartitionObservation | None:
     """The ISR is smaller than the replication factor; replicas that a reassignment adds do not count."""
     return _missing(state, partition_state, _replicas(partition_state))
 
@@ -237,9 +204,9 @@ def under_replicated(state: CheckedState, partition_state: PartitionState) -> Ob
     _RETURN,
     problem=IN_ELR,
 )
-def elr_in_use(state: CheckedState, partition_state: PartitionState) -> Observation | None:
+def elr_in_use(state: CheckedState, partition_state: PartitionState) -> PartitionObservation | None:
     """The partition has eligible leader replicas (KIP-966)."""
-    return _missing(state, partition_state, f"elr {_ids(partition_state.partition.elr)}, {_replicas(partition_state)}")
+    return _missing(state, partition_state, f"elr {ids(partition_state.partition.elr)}, {_replicas(partition_state)}")
 
 
 @partition_check(
@@ -249,15 +216,15 @@ def elr_in_use(state: CheckedState, partition_state: PartitionState) -> Observat
     (_ELECT,),
     problem=NON_PREFERRED,
 )
-def non_preferred(state: CheckedState, partition_state: PartitionState) -> Observation | None:
+def non_preferred(state: CheckedState, partition_state: PartitionState) -> PartitionObservation | None:
     """The leader is not the first replica. Kafka elects the first one only while it is in sync."""
     value = partition_state.partition
     evidence = f"leader {value.leader}, replicas {ids(value.replicas)}"
     preferred = value.replicas[0]
     if preferred not in value.isr:
         step = f"broker {preferred} must be in sync before it can lead: see underReplicated"
-        return Observation(partition_state.path, evidence, next_step=NextStep(step))
-    return _observation(partition_state, evidence)
+        return PartitionObservation(evidence, NextStep(step))
+    return PartitionObservation(evidence)
 
 
 def _moving(partition_state: PartitionState) -> str:
@@ -275,8 +242,7 @@ def _stuck(state: CheckedState, partition_state: PartitionState) -> str | None:
             return f"broker {node_id} is not registered"
         if brokers[node_id].value.fenced:
             return f"broker {node_id} is fenced"
-    entry = partition_state.topic.partition(partition_state.number)
-    since = entry.origin.timestamp if entry is not None else -1
+    since = partition_state.since
     if since > 0 and state.now is not None and state.now - since > STUCK_AFTER:
         return f"no change for {(state.now - since) / 3600_000:.0f} h"
     return None
@@ -289,12 +255,12 @@ def _stuck(state: CheckedState, partition_state: PartitionState) -> str | None:
     "start the brokers that are being added, or cancel the reassignment",
     problem=REASSIGNING,
 )
-def stuck_reassignment(state: CheckedState, partition_state: PartitionState) -> Observation | None:
+def stuck_reassignment(state: CheckedState, partition_state: PartitionState) -> PartitionObservation | None:
     """A replica moves to a broker that is unregistered or fenced, or the partition has not changed for an hour."""
     why = _stuck(state, partition_state)
     if why is None:
         return None
-    topic, number, value = partition_state.topic.name, partition_state.number, partition_state.partition
+    value = partition_state.partition
     absent = [broker for broker in value.adding_replicas if state.placement.status(broker) != ACTIVE]
     if absent:
         first = f"start {name_brokers(absent)}"
@@ -302,11 +268,10 @@ def stuck_reassignment(state: CheckedState, partition_state: PartitionState) -> 
         first = f"see the server.log of {name_brokers(watched)}"
     else:  # no replica is in sync, and none is added
         first = _NEEDS_LEADER.text
-    return Observation(
-        partition_state.path,
+    return PartitionObservation(
         f"{why}; {_moving(partition_state)}",
-        next_step=NextStep(f"{first}, or cancel the reassignment"),
-        moves=lambda: (cancel_command(state.tools, topic, number, value),),
+        NextStep(f"{first}, or cancel the reassignment"),
+        lambda topic, number: (cancel_command(state.tools, topic, number, value),),
     )
 
 
@@ -317,9 +282,9 @@ def stuck_reassignment(state: CheckedState, partition_state: PartitionState) -> 
     (Cure("{0} shows which are moved", ("kafka-reassign-partitions.sh --list",)),),
     problem=REASSIGNING,
 )
-def reassignment(state: CheckedState, partition_state: PartitionState) -> Observation | None:
+def reassignment(state: CheckedState, partition_state: PartitionState) -> PartitionObservation | None:
     """A reassignment is in progress, and not stuck."""
-    return None if _stuck(state, partition_state) else _observation(partition_state, _moving(partition_state))
+    return None if _stuck(state, partition_state) else PartitionObservation(_moving(partition_state))
 
 
 @partition_check(
@@ -329,7 +294,7 @@ def reassignment(state: CheckedState, partition_state: PartitionState) -> Observ
     "start the broker with its disks; if it is gone for good, move the replicas to brokers that run",
     problem=UNREGISTERED,
 )
-def unregistered_replica(state: CheckedState, partition_state: PartitionState) -> Observation | None:
+def unregistered_replica(state: CheckedState, partition_state: PartitionState) -> PartitionObservation | None:
     """A replica is on an unregistered broker; not checked with -b, as before 4.0 fenced brokers look the same there."""
     if state.is_partial:
         return None
@@ -338,7 +303,7 @@ def unregistered_replica(state: CheckedState, partition_state: PartitionState) -
     if OFFLINE in partition_state.problems:
         return _missing(state, partition_state, evidence)
     leaving = tuple(unregistered)
-    return _moving_away(state, partition_state, evidence, leaving, _return_of(state, leaving))
+    return _moving_away(state, partition_state.partition, evidence, leaving, _return_of(state, leaving))
 
 
 @partition_check(
@@ -348,22 +313,21 @@ def unregistered_replica(state: CheckedState, partition_state: PartitionState) -
     "move replicas to brokers in other racks",
     problem=RACKS,
 )
-def rack_violation(state: CheckedState, partition_state: PartitionState) -> Observation | None:
+def rack_violation(state: CheckedState, partition_state: PartitionState) -> PartitionObservation | None:
     """The replicas are in fewer racks than they could be."""
-    racks = [
-        f"{node_id} in {state.image['brokers'][node_id].value.rack}" for node_id in partition_state.partition.replicas
-    ]
+    value = partition_state.partition
+    racks = [f"{node_id} in {state.image['brokers'][node_id].value.rack}" for node_id in value.replicas]
     evidence = f"replicas {', '.join(racks)}"
-    topic, number = partition_state.topic.name, partition_state.number
-    replicas = state.placement.spread(partition_state.partition, number)
-    if replicas is None:
+    if state.placement.spread(value, 0) is None:  # the number chooses among brokers: if there are none, for no number
         step = NextStep("no broker that runs is in another rack: start one there, then move a replica to it")
-        return Observation(partition_state.path, evidence, next_step=step)
-    return Observation(
-        partition_state.path,
-        evidence,
-        moves=lambda: (move_command(state.tools, [(topic, number, replicas)]),),
-    )
+        return PartitionObservation(evidence, step)
+
+    def moves(topic: str, number: int) -> tuple[str, ...]:
+        replicas = state.placement.spread(value, number)
+        assert replicas is not None
+        return (move_command(state.tools, [(topic, number, replicas)]),)
+
+    return PartitionObservation(evidence, moves=moves)
 
 
 @topic_check(

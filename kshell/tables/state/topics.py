@@ -6,7 +6,7 @@ object, so what depends on the value alone is computed once for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -269,7 +269,7 @@ def partition_rows(
     image: Image,
     wanted: Wanted,
     min_isr: MinIsr | None = None,
-    only: Collection[str] = (),
+    only: frozenset[str] = frozenset(),
     where: Predicate | None = None,
 ) -> Iterator[Row]:
     """Yield one row per partition, by topic and number; partitions are decoded only if a wanted column needs them.
@@ -280,7 +280,7 @@ def partition_rows(
             many partitions share, it is tested once for all of them.
     """
     least = min_isr or MinIsr(image)
-    fields_of = _ValueFields(wanted, with_problems=bool(only))
+    fields_of = _ValueFields(wanted)
     condition_fields = frozenset() if where is None else asked_for(_PARTITION_FIELDS, where)
     of_topics = where if condition_fields and condition_fields <= _OF_TOPICS else None
     of_values = where if condition_fields and condition_fields.isdisjoint(_OF_ROWS) else None
@@ -288,9 +288,9 @@ def partition_rows(
 
     def shared_fields(value: Partition, enough: int | None) -> _SharedFields | None:
         """Return the shared columns for a value; ``None`` if there are to be no rows for it."""
-        fields = fields_of(value, enough)
-        if only and not any(problem in only for problem in fields["problems"]):
+        if only and only.isdisjoint(problems(value, enough)):
             return None
+        fields = fields_of(value, enough)
         if of_values is not None and not of_values(fields):
             return None
         lists = tuple(field for field, cell in fields.items() if type(cell) is list)
@@ -301,7 +301,7 @@ def partition_rows(
     verdicts = Verdicts(shared_fields, least)
     for topic in by_name(image):
         name, topic_id = topic.name, str(topic.id)
-        if not fields_of:
+        if not (fields_of or only):
             for number in topic.numbers():
                 yield {"topic": name, "topicId": topic_id, "partition": number}
             continue
@@ -371,9 +371,9 @@ def partition_counts(question: Question) -> Iterator[Step]:
 class _ValueFields:
     """Makes the wanted columns of a partition that depend only on its value and on min.insync.replicas."""
 
-    def __init__(self, wanted: Wanted, *, with_problems: bool = False) -> None:
+    def __init__(self, wanted: Wanted) -> None:
         self._facts = [(field, make) for field, make in PARTITION_VALUES.items() if wanted is None or field in wanted]
-        self._needs_problems = with_problems or wanted is None or not _PROBLEM_FIELDS.isdisjoint(wanted)
+        self._needs_problems = wanted is None or not _PROBLEM_FIELDS.isdisjoint(wanted)
 
     def __bool__(self) -> bool:
         """Whether any such column is wanted."""
