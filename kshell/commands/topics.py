@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrRowArguments, min_isr_answer
 from kshell.engine.declaration import Command, Example, Task
-from kshell.engine.result import Result
+from kshell.engine.result import Result, Row
+from kshell.metadata.image import Image
+from kshell.metadata.partition_state import MinIsr
+from kshell.tables.declaration import Wanted
 from kshell.tables.selection import asked_for, row_flags
 from kshell.tables.state.topics import TOPICS_TABLE as TABLE
 from kshell.tables.state.topics import topic_rows
@@ -22,7 +26,11 @@ def run(session: Session, args: MinIsrRowArguments) -> Result:
     """Return one row per topic; partitions are decoded only if a field needs them."""
 
     needs_min_isr = args.where is not None and not _OF_MIN_ISR.isdisjoint(asked_for(TABLE.fields, args.where))
-    return min_isr_answer(session, args, TABLE, topic_rows, needs_min_isr=needs_min_isr)
+
+    def make(session: Session, image: Image, wanted: Wanted, least: MinIsr) -> Iterable[Row]:
+        return topic_rows(session, image, wanted, least, args.where)
+
+    return min_isr_answer(session, args, TABLE, make, needs_min_isr=needs_min_isr)
 
 
 COMMAND = Command(

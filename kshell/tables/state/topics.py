@@ -6,7 +6,7 @@ object, so what depends on the value alone is computed once for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -104,21 +104,50 @@ def by_name(image: Image) -> Iterator[Topic]:
         yield topics[names[name]]
 
 
-def topic_rows(session: Session, image: Image, wanted: Wanted, min_isr: MinIsr | None = None) -> Iterator[Row]:
-    """Yield one row per topic, by name; partitions are decoded only if a wanted column needs them."""
-    least = min_isr or MinIsr(image)
-    verdicts = Verdicts(_counted, least)
-    deep = wanted is None or not _OF_PARTITIONS.isdisjoint(wanted)
-    count = wanted is None or "partitions" in wanted
+def topic_rows(
+    session: Session, image: Image, wanted: Wanted, min_isr: MinIsr | None = None, where: Predicate | None = None
+) -> Iterator[Row]:
+    """Yield one row per topic, by name; partitions are decoded only if a wanted column needs them.
+
+    Args:
+        where: rows that do not fulfil it may be left out, so that the other columns need not be made.
+    """
+    make = _TopicFields(session, image, min_isr or MinIsr(image))
+    tested = frozenset() if where is None else asked_for(_TOPIC_FIELDS, where)
+    others = (frozenset(field.name for field in _TOPIC_FIELDS) if wanted is None else wanted) - tested
+    if not tested.isdisjoint(_OF_PARTITIONS):
+        others -= _OF_PARTITIONS | {"partitions"}
     for topic in by_name(image):
+        row = make(topic, tested)
+        if where is None or not tested or where(row):
+            yield row | make(topic, others)
+
+
+class _TopicFields:
+    """Makes some columns of a topic; all that count partitions together."""
+
+    def __init__(self, session: Session, image: Image, min_isr: MinIsr) -> None:
+        self._session = session
+        self._image = image
+        self._min_isr = min_isr
+        self._verdicts = Verdicts(_counted, min_isr)
+
+    def __call__(self, topic: Topic, fields: Collection[str]) -> JsonObject:
         name = topic.name
-        row: JsonObject = {"name": name, "topicId": str(topic.id), "minIsr": least.of(name)}
-        if deep:
-            row |= _counts(topic, verdicts)
-        elif count:
+        row: JsonObject = {}
+        if not _OF_PARTITIONS.isdisjoint(fields):
+            row = _counts(topic, self._verdicts)
+        elif "partitions" in fields:
             row["partitions"] = topic.count()
-        row["configs"] = _configs(session, name, image["configs"].get(("TOPIC", name), {}))
-        yield row
+        if "name" in fields:
+            row["name"] = name
+        if "topicId" in fields:
+            row["topicId"] = str(topic.id)
+        if "minIsr" in fields:
+            row["minIsr"] = self._min_isr.of(name)
+        if "configs" in fields:
+            row["configs"] = _configs(self._session, name, self._image["configs"].get(("TOPIC", name), {}))
+        return row
 
 
 def _configs(session: Session, topic: str, own: Mapping[str, Entry[str]]) -> JsonObject:
