@@ -47,7 +47,9 @@ _REQUESTS = {"timeout": "30s", "retry_timeout": "60s", "max_retries": "5"}
 _DIGITS = 20
 """Digits of a version in the names of a log's files."""
 _CHECKPOINT = re.compile(r"[0-9]{20}\.checkpoint.*\.parquet")
+_ENTRY = re.compile(r"[0-9]{20}\.json")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_RESTORE_LOG = "restore its _delta_log, or make the tables again in another --out"
 _STORES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 """Schemes that delta-rs knows by another name."""
 
@@ -237,13 +239,18 @@ class DeltaTable:
                 commit_properties=lake.CommitProperties(custom_metadata={STEP: str(step)}, max_commit_retries=0),
             )
         except (lake.exceptions.DeltaError, OSError) as error:
+            if (missing := self.writer.missing(list(self.files.values()))) is not None:
+                raise lost_file(f"{self.place}/{missing.path}") from error
             raise self._commit_failure(error) from error
         self.open()
         return self.version
 
-    def vacuum(self, hours: int, retained: Collection[int] = (), *, dry_run: bool = False) -> tuple[int, int]:
+    def vacuum(
+        self, hours: int, retained: Collection[int] = (), *, step: int = 0, dry_run: bool = False
+    ) -> tuple[int, int]:
         """Delete files that neither the open version nor one of the last ``hours`` has; return (number, bytes).
 
+        ``step`` is the step of the pipeline that does so.
         Of more than :data:`RETAINED_HOURS` the table's log does not know when files were dropped: ``retained`` are the
         versions whose files must stay, as far as the log goes back; each of them is read.
         """
@@ -253,7 +260,12 @@ class DeltaTable:
 
         def run(*, dry_run: bool) -> list[str]:
             paths: list[str] = self._delta.vacuum(
-                hours, dry_run=dry_run, enforce_retention_duration=False, full=True, keep_versions=versions
+                hours,
+                dry_run=dry_run,
+                enforce_retention_duration=False,
+                commit_properties=lake.CommitProperties(custom_metadata={STEP: str(step)}),
+                full=True,
+                keep_versions=versions,
             )
             return paths
 
@@ -270,11 +282,15 @@ class DeltaTable:
 
     def _oldest_version(self) -> int:
         """Return the oldest version that can still be read: the log's first, or that of its oldest checkpoint."""
-        system, root = file_system(self.place)
-        selector = importlib.import_module("pyarrow.fs").FileSelector(f"{root}/_delta_log")
-        names = [info.base_name for info in system.get_file_info(selector)]
+        names = self._log_names()
         checkpoints = [int(name[:_DIGITS]) for name in names if _CHECKPOINT.fullmatch(name)]
         return 0 if f"{0:0{_DIGITS}}.json" in names else min(checkpoints, default=0)
+
+    def _log_names(self) -> list[str]:
+        """Return the names of the files of the table's log, sorted."""
+        system, root = file_system(self.place)
+        selector = importlib.import_module("pyarrow.fs").FileSelector(f"{root}/_delta_log")
+        return sorted(info.base_name for info in system.get_file_info(selector))
 
     def _bytes(self, paths: Sequence[str]) -> int:
         system, root = file_system(self.place)
@@ -323,7 +339,9 @@ class DeltaTable:
         """Return the table object of delta-rs; ``None`` if the table does not exist."""
         lake, _ = _libraries()
         try:
-            return lake.DeltaTable(self._uri, version=version, storage_options=storage_options(self.place))
+            opened = lake.DeltaTable(self._uri, version=version, storage_options=storage_options(self.place))
+            self._check_entries()
+            return opened
         except lake.exceptions.TableNotFoundError:
             if version is None:
                 return None
@@ -336,8 +354,24 @@ class DeltaTable:
                 f"{self.place}: is not there, and the tables have its version {version}",
                 hint="put it back, or make the tables again in another --out",
             ) from None
+        except KshellError:
+            raise
         except Exception as error:  # delta-rs raises DeltaError, OSError and bare exceptions
             raise self._unreadable(error) from error
+
+    def _check_entries(self) -> None:
+        """Raise DataError for an empty entry of the log, which delta-rs takes for a version that changed nothing.
+
+        A power failure leaves such a file on a local disk; stores write a file as a whole or not at all.
+        """
+        if remote.is_remote(self.place):
+            return
+        with os.scandir(f"{self.place}/_delta_log") as found:
+            empty = min(
+                (file.name for file in found if _ENTRY.fullmatch(file.name) and not file.stat().st_size), default=None
+            )
+        if empty is not None:
+            raise DataError(f"{self.place}/_delta_log/{empty}: is empty", hint=_RESTORE_LOG)
 
     def _listed(self) -> Iterator[DataFile]:
         arrow = importlib.import_module("pyarrow")
@@ -381,10 +415,40 @@ class DeltaTable:
         return CommandError(f"{self.place}: {_reason(error)}")
 
     def _unreadable(self, error: BaseException) -> DataError:
-        return DataError(
-            f"{self.place}: not a table that can be read: {_reason(error)}",
-            hint="restore its _delta_log, or make the tables again in another --out",
-        )
+        try:
+            damage = self._damage()
+        except (KshellError, OSError):
+            damage = None  # the store does not answer, which is what the error says
+        if damage is not None:
+            return DataError(f"{self.place}/_delta_log/{damage}", hint=_RESTORE_LOG)
+        return DataError(f"{self.place}: not a table that can be read: {_reason(error)}", hint=_RESTORE_LOG)
+
+    def _damage(self) -> str | None:
+        """Return the first file of the table's log that cannot be read or is missing, and what is wrong with it."""
+        arrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+        system, root = file_system(self.place)
+        due: int | None = None
+        for name in self._log_names():
+            path = f"{root}/_delta_log/{name}"
+            if _CHECKPOINT.fullmatch(name):
+                try:
+                    with system.open_input_file(path) as file:
+                        parquet.ParquetFile(file).read(columns=["add"])
+                except arrow.ArrowException as error:
+                    return f"{name}: {remote.reason(error)}"
+            elif _ENTRY.fullmatch(name):
+                version = int(name[:_DIGITS])
+                if due is not None and version != due:
+                    return f"{due:0{_DIGITS}}.json: is not there"
+                due = version + 1
+                with system.open_input_file(path) as file:
+                    lines = file.read().splitlines()
+                for number, line in enumerate(lines, 1):
+                    try:
+                        json.loads(line)
+                    except ValueError as error:
+                        return f"{name}: line {number} is not JSON: {error}"
+        return None
 
 
 def _reason(error: BaseException) -> str:

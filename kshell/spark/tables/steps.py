@@ -195,12 +195,14 @@ class StepLog:
                 versions.setdefault(name, set()).add(version)
         return versions
 
-    def vacuum(self, hours: int, retained: Collection[int] = (), *, dry_run: bool) -> dict[str, tuple[int, int]]:
+    def vacuum(
+        self, hours: int, retained: Collection[int] = (), *, step: int, dry_run: bool
+    ) -> dict[str, tuple[int, int]]:
         """Delete old files of the two tables; return (files, bytes) by table. ``retained`` is for ``progress``."""
         self._progress.open()
         return {
-            self._steps.name: self._steps.vacuum(hours, dry_run=dry_run),
-            self._progress.name: self._progress.vacuum(hours, retained, dry_run=dry_run),
+            self._steps.name: self._steps.vacuum(hours, step=step, dry_run=dry_run),
+            self._progress.name: self._progress.vacuum(hours, retained, step=step, dry_run=dry_run),
         }
 
     def _log(

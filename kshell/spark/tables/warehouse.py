@@ -487,9 +487,10 @@ class Warehouse:
 
         def vacuumed(*, dry_run: bool) -> dict[str, tuple[int, int]]:
             removed = self._in_parallel(
-                lambda name: self.table(name).vacuum(hours, retained.get(name, ()), dry_run=dry_run), self.tables()
+                lambda name: self.table(name).vacuum(hours, retained.get(name, ()), step=self.step, dry_run=dry_run),
+                self.tables(),
             )
-            return removed | self.log.vacuum(hours, retained.get("progress", ()), dry_run=dry_run)
+            return removed | self.log.vacuum(hours, retained.get("progress", ()), step=self.step, dry_run=dry_run)
 
         if not self.state.step:
             raise self.no_tables()

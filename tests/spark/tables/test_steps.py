@@ -423,8 +423,8 @@ def test_what_is_damaged_is_named(tmp_path: Path, table: str, damage: str) -> No
         step(warehouse, [(A, 1)])
     place = tmp_path / table
     if damage == "log":
-        for path in (place / "_delta_log").iterdir():
-            path.write_bytes(b"{]\n")
+        place = place / "_delta_log/00000000000000000000.json"
+        place.write_bytes(place.read_bytes() + b"{]\n")
     else:
         for path in place.glob("*.parquet"):
             path.unlink() if damage == "gone" else path.write_bytes(path.read_bytes()[:20])
@@ -432,6 +432,45 @@ def test_what_is_damaged_is_named(tmp_path: Path, table: str, damage: str) -> No
         pairs(Warehouse(None, str(tmp_path)))
     assert str(place) in raised.value.message
     assert raised.value.hint
+
+
+@pytest.mark.parametrize(
+    "steps_made, name", [(6, "00000000000000000004.json"), (22, "00000000000000000019.checkpoint")]
+)
+@pytest.mark.parametrize("damage", ["cut", "empty"])
+def test_a_damaged_file_of_a_log_is_named(tmp_path: Path, steps_made: int, name: str, damage: str) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(steps_made):
+            step(warehouse, [(A, number)])
+    [path] = (tmp_path / "bronze/log/_delta_log").glob(f"{name}*")
+    path.write_bytes(path.read_bytes()[:20] if damage == "cut" else b"")
+    with pytest.raises(DataError) as raised:
+        pairs(Warehouse(None, str(tmp_path)))
+    assert raised.value.message.startswith(f"{path}: ")
+    assert "restore its _delta_log" in str(raised.value.hint)
+
+
+def test_a_log_that_lacks_a_version_says_which(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(6):
+            step(warehouse, [(A, number)])
+    path = tmp_path / "bronze/log/_delta_log/00000000000000000003.json"
+    path.unlink()
+    with pytest.raises(DataError, match=f"{path}: is not there"):
+        pairs(Warehouse(None, str(tmp_path)))
+
+
+def test_optimize_names_the_file_that_is_missing(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(3):
+            step(warehouse, [(A, number)])
+        lost = Path(warehouse.place, "bronze/log", next(iter(warehouse.files("log"))).path)
+        lost.unlink()
+        with pytest.raises(DataError, match=f"{lost}: is not there any more"):
+            warehouse.optimize(128 << 20)
 
 
 def test_columns_that_were_added_are_null_in_older_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -464,6 +503,12 @@ def test_the_log_of_a_table_says_which_step_made_a_version(tmp_path: Path) -> No
     [path] = (tmp_path / "bronze/log/_delta_log").glob("*2.json")
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert any(line.get("commitInfo", {}).get(delta.STEP) == "3" for line in lines)
+    again = Warehouse(None, str(tmp_path))
+    with again.writing():
+        again.optimize(128 << 20)
+        again.vacuum(0)
+    maintained = [(commit.operation, commit.step) for commit in again.table("log").commits()[:3]]
+    assert maintained == [("VACUUM END", 5), ("VACUUM START", 5), ("OPTIMIZE", 4)]
 
 
 class Interrupted(BaseException):
