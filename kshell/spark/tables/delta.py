@@ -7,6 +7,7 @@ the Delta transaction protocol (PROTOCOL.md of delta-io/delta): add and remove a
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -303,6 +304,8 @@ class DeltaTable:
         The files of ``pinned`` may be deleted already if another program has compacted and vacuumed the table.
         """
         self.open()
+        if NO_TABLE not in (pinned, self.version):
+            self._check_entries(pinned)
         if self.version != pinned and (pinned == NO_TABLE or not _keep_rows_of(pinned, self._commits_after(pinned))):
             self.open(pinned)
 
@@ -312,7 +315,10 @@ class DeltaTable:
         Maintenance by any program is kept. ``step`` is the last step that was completed. Raises CommandError if another
         program has written rows, and DataError if files of ``pinned`` are missing.
         """
+        self._remove_empty_entries(pinned)
         self.open()
+        if NO_TABLE not in (pinned, self.version):
+            self._check_entries(pinned)
         if self.version == pinned:
             return
         later = self._commits_after(pinned)
@@ -340,7 +346,8 @@ class DeltaTable:
         lake, _ = _libraries()
         try:
             opened = lake.DeltaTable(self._uri, version=version, storage_options=storage_options(self.place))
-            self._check_entries()
+            if version is not None:
+                self._check_entries(version)
             return opened
         except lake.exceptions.TableNotFoundError:
             if version is None:
@@ -359,19 +366,33 @@ class DeltaTable:
         except Exception as error:  # delta-rs raises DeltaError, OSError and bare exceptions
             raise self._unreadable(error) from error
 
-    def _check_entries(self) -> None:
+    def _check_entries(self, version: int) -> None:
         """Raise DataError for an empty entry of the log, which delta-rs takes for a version that changed nothing.
 
-        A power failure leaves such a file on a local disk; stores write a file as a whole or not at all.
+        A power failure leaves such a file on a local disk; stores write a file as a whole or not at all. Entries after
+        ``version``, which no completed step has, and up to the checkpoint that it is read from do not matter.
         """
         if remote.is_remote(self.place):
             return
-        with os.scandir(f"{self.place}/_delta_log") as found:
-            empty = min(
-                (file.name for file in found if _ENTRY.fullmatch(file.name) and not file.stat().st_size), default=None
-            )
-        if empty is not None:
-            raise DataError(f"{self.place}/_delta_log/{empty}: is empty", hint=_RESTORE_LOG)
+        log, newest = f"{self.place}/_delta_log", f"{version:0{_DIGITS}}"
+        names = os.listdir(log)
+        read_from = max(
+            (name[:_DIGITS] for name in names if _CHECKPOINT.fullmatch(name) and name[:_DIGITS] <= newest), default=""
+        )
+        for name in sorted(name for name in names if read_from < name[:_DIGITS] <= newest and _ENTRY.fullmatch(name)):
+            with contextlib.suppress(FileNotFoundError):  # another process may tidy up
+                if not os.stat(f"{log}/{name}").st_size:
+                    raise DataError(f"{log}/{name}: is empty", hint=_RESTORE_LOG)
+
+    def _remove_empty_entries(self, pinned: int) -> None:
+        """Remove what a power failure left of commits after version ``pinned``; the next commit takes their place."""
+        log = f"{self.place}/_delta_log"
+        if remote.is_remote(self.place) or not os.path.isdir(log):
+            return
+        for name in sorted(filter(_ENTRY.fullmatch, os.listdir(log)), reverse=True):
+            if int(name[:_DIGITS]) <= pinned or os.stat(f"{log}/{name}").st_size:
+                return
+            os.unlink(f"{log}/{name}")
 
     def _listed(self) -> Iterator[DataFile]:
         arrow = importlib.import_module("pyarrow")

@@ -451,6 +451,20 @@ def test_a_damaged_file_of_a_log_is_named(tmp_path: Path, steps_made: int, name:
     assert "restore its _delta_log" in str(raised.value.hint)
 
 
+def test_an_empty_entry_that_no_step_has_is_passed_over(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        step(warehouse, [(A, 1)])
+    for table in ("bronze/log", "_kshell/steps"):
+        log = tmp_path / table / "_delta_log"
+        (log / f"{len(list(log.glob('*.json'))):020}.json").touch()
+    assert pairs(Warehouse(None, str(tmp_path))) == [(A, 1)]
+    again = Warehouse(None, str(tmp_path))
+    with again.writing():
+        step(again, [(A, 2)])
+    assert pairs(Warehouse(None, str(tmp_path))) == [(A, 1), (A, 2)]
+
+
 def test_a_log_that_lacks_a_version_says_which(tmp_path: Path) -> None:
     warehouse = Warehouse(None, str(tmp_path))
     with warehouse.writing():
