@@ -13,7 +13,7 @@ from kshell.engine import tones
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Column, PageLayout, Report, Result, Row, Rows, Section, StyledText, Text
 from kshell.errors import EXIT_FINDING, EXIT_OK, NoLeaderError
-from kshell.metadata.health.check import ERROR, LEVELS, Alike, CheckFindings, Finding, checks
+from kshell.metadata.health.check import ERROR, LEVELS, CheckFindings, Finding, FindingGroup, checks
 from kshell.metadata.health.examine import Health, examine
 from kshell.tables.declaration import Field, Wanted
 from kshell.tables.enumeration import Enumeration
@@ -54,14 +54,15 @@ def run(session: Session, args: HealthArguments) -> Result:
         state = state_of(session, min_isr_of(session, session.image, args))
     except NoLeaderError as error:
         state, leaderless = without_leader(session, error), error
-    found = examine(state, session.progress)
+    health = examine(state, session.progress)
     shown = wanted(FIELDS, args)
-    rows = FindingRows(found, None if shown is None else shown | {"level"})  # a row's tone needs its level
+    rows = FindingRows(health, None if shown is None else shown | {"level"})  # a row's tone needs its level
     counts = LEVELS[: LEVELS.index(args.fail_on) + 1]
     needed = None if args.where is None else asked_for(FIELDS, args.where)
     failed = any(
-        finding.check.level in counts and (args.where is None or args.where(row_of(finding, needed)))
-        for finding in found.findings
+        args.where is None or any(args.where(row_of(finding, needed)) for finding in findings)
+        for findings in health.by_check
+        if findings.check.level in counts
     )
     if leaderless is not None and not failed:
         raise leaderless  # nothing that was asked for could be checked: exit code 0 would be wrong
@@ -69,37 +70,37 @@ def run(session: Session, args: HealthArguments) -> Result:
     if not has_row_options(args):
         result.page = PageLayout(result.columns, fold=("level", "finding"))
     if not has_row_options(args) and (args.output or session.settings.get("output") or "text") == "text":
-        result.readable = _readable(found)
+        result.readable = _readable(health)
     return result
 
 
 class FindingRows:
     """Findings whose rows are made on iteration, with the needed fields only, for commands take time to write."""
 
-    def __init__(self, found: Health, needed: Wanted = None) -> None:
-        self._found = found
+    def __init__(self, health: Health, needed: Wanted = None) -> None:
+        self._health = health
         self._needed = needed
 
     def __len__(self) -> int:
-        return sum(map(len, self._found.by_check))
+        return sum(map(len, self._health.by_check))
 
     def __iter__(self) -> Iterator[Row]:
-        return (row_of(one, self._needed) for one in self._found.findings)
+        return (row_of(finding, self._needed) for finding in self._health.findings)
 
 
 _CELLS: dict[str, Callable[[Finding], object]] = {
-    "level": lambda one: one.check.level,
-    "finding": lambda one: one.check.name,
-    "path": lambda one: one.path,
-    "evidence": lambda one: one.evidence,
-    "nextStep": lambda one: one.next_step,
-    "commands": lambda one: list(one.commands),
+    "level": lambda finding: finding.check.level,
+    "finding": lambda finding: finding.check.name,
+    "path": lambda finding: finding.path,
+    "evidence": lambda finding: finding.evidence,
+    "nextStep": lambda finding: finding.next_step,
+    "commands": lambda finding: list(finding.commands),
 }
 
 
-def row_of(one: Finding, needed: Wanted = None) -> Row:
+def row_of(finding: Finding, needed: Wanted = None) -> Row:
     """Make a row of a finding, with the fields in ``needed``; ``None`` for all."""
-    return {name: cell(one) for name, cell in _CELLS.items() if needed is None or name in needed}
+    return {name: cell(finding) for name, cell in _CELLS.items() if needed is None or name in needed}
 
 
 def level_of(row: Row) -> str:
@@ -107,21 +108,21 @@ def level_of(row: Row) -> str:
     return str(row["level"])
 
 
-def _readable(found: Health) -> Result:
-    if not found.by_check:
-        return Text(f"no findings: {len(checks())} checks, {found.topics} topics, {found.partitions} partitions")
+def _readable(health: Health) -> Result:
+    if not health.by_check:
+        return Text(f"no findings: {len(checks())} checks, {health.topics} topics, {health.partitions} partitions")
     counts: Counter[str] = Counter()
-    for findings in found.by_check:
+    for findings in health.by_check:
         counts[findings.check.level] += len(findings)
     summary = ", ".join(f"{counts[level]} {level}" for level in LEVELS if counts[level])
     sections = [Section("summary", f"Findings: {summary}", {})]
-    return Report([*sections, *map(_section, found.by_check)], is_answer_first=True)
+    return Report([*sections, *map(_section, health.by_check)], is_answer_first=True)
 
 
 def _section(findings: CheckFindings) -> Section:
-    made = findings.check
-    title = StyledText(f"{made.level}: {made.name} ({len(findings)}): {made.about}", made.level)
-    return Section(made.name, title, Rows((Column("line"),), _Lines(findings), style="prose", line_column="line"))
+    check = findings.check
+    title = StyledText(f"{check.level}: {check.name} ({len(findings)}): {check.about}", check.level)
+    return Section(check.name, title, Rows((Column("line"),), _Lines(findings), style="prose", line_column="line"))
 
 
 class _Lines:
@@ -148,7 +149,7 @@ class _Lines:
         if self._rest:
             yield {"line": f"… {self._rest} more, with steps of their own: {everything}"}
 
-    def _moves(self, same: Alike) -> Iterator[Row]:
+    def _moves(self, same: FindingGroup) -> Iterator[Row]:
         """The commands that move replicas for the first finding that has such, and how to list those of the others."""
         if same.moving is not None:
             yield from ({"line": f"    {command}"} for command in same.moving.commands)

@@ -150,13 +150,13 @@ def _counts(state: CheckedState, health: Health) -> JsonObject:
 def _problems(health: Health) -> list[JsonObject]:
     return [
         {
-            "level": found.check.level,
-            "finding": found.check.name,
-            "count": len(found),
-            "first": next(iter(found)).path,
+            "level": findings.check.level,
+            "finding": findings.check.name,
+            "count": len(findings),
+            "first": next(iter(findings)).path,
         }
-        for found in health.by_check
-        if found.check.level in (CRITICAL, ERROR, WARNING)
+        for findings in health.by_check
+        if findings.check.level in (CRITICAL, ERROR, WARNING)
     ]
 
 

@@ -232,7 +232,7 @@ class ObservedValue:
         return next_step(self._check.cures, self._state.tools, self._state.features.finalized, placeholders)
 
 
-class Alike:
+class FindingGroup:
     """Findings with the same next step: how many there are, and some of them."""
 
     def __init__(self) -> None:
@@ -241,7 +241,16 @@ class Alike:
         self.moves = 0
         """How many have commands that reassign replicas."""
         self.moving: Finding | None = None
-        """The first one that has such commands."""
+        """The first finding that has such commands."""
+
+    def add(self, finding: Finding, most: int) -> None:
+        """Add a finding; at most ``most`` are kept."""
+        if self.count < most:
+            self.first.append(finding)
+        self.count += 1
+        if finding.moves is not None:
+            self.moving = self.moving or finding
+            self.moves += 1
 
 
 class CheckFindings:
@@ -251,9 +260,9 @@ class CheckFindings:
         self.check = health_check
         self._findings: list[Finding | tuple[str, int, ObservedValue]] = []
 
-    def add(self, found: Finding) -> None:
+    def add(self, finding: Finding) -> None:
         """Add a finding of the whole state or about a topic."""
-        self._findings.append(found)
+        self._findings.append(finding)
 
     def add_partition(self, topic: str, number: int, observed: ObservedValue) -> None:
         """Add the finding about a partition that has the observed value."""
@@ -263,36 +272,32 @@ class CheckFindings:
         return len(self._findings)
 
     def __iter__(self) -> Iterator[Finding]:
-        return (found if isinstance(found, Finding) else found[2].finding(*found[:2]) for found in self._findings)
-
-    def by_step(self, most: int) -> dict[str, Alike]:
-        """Return the findings by their next step, of each step the first ones, at most ``most``."""
-        by_text: defaultdict[str, Alike] = defaultdict(Alike)
-        by_value: dict[ObservedValue, Alike] = {}
-        for found in self._findings:
-            if isinstance(found, Finding):
-                _count(by_text[found.next_step], found, most)
-                continue
-            topic, number, observed = found
-            alike = by_value.get(observed)
-            if alike is None and (step := observed.step) is not None:
-                alike = by_value[observed] = by_text[step.text]
-            if alike is None or alike.count < most or (alike.moving is None and observed.has_moves):
-                made = observed.finding(topic, number)
-                _count(by_text[made.next_step] if alike is None else alike, made, most)
+        for entry in self._findings:
+            if isinstance(entry, Finding):
+                yield entry
             else:
-                alike.count += 1
-                alike.moves += observed.has_moves
+                topic, number, observed = entry
+                yield observed.finding(topic, number)
+
+    def by_step(self, most: int) -> dict[str, FindingGroup]:
+        """Return the findings by their next step, of each step the first ones, at most ``most``."""
+        by_text: defaultdict[str, FindingGroup] = defaultdict(FindingGroup)
+        by_value: dict[ObservedValue, FindingGroup] = {}
+        for entry in self._findings:
+            if isinstance(entry, Finding):
+                by_text[entry.next_step].add(entry, most)
+                continue
+            topic, number, observed = entry
+            group = by_value.get(observed)
+            if group is None and (step := observed.step) is not None:
+                group = by_value[observed] = by_text[step.text]
+            if group is None or group.count < most or (group.moving is None and observed.has_moves):
+                finding = observed.finding(topic, number)
+                (by_text[finding.next_step] if group is None else group).add(finding, most)
+            else:  # it is only counted: there may be 100,000
+                group.count += 1
+                group.moves += observed.has_moves
         return by_text
-
-
-def _count(alike: Alike, finding: Finding, most: int) -> None:
-    if alike.count < most:
-        alike.first.append(finding)
-    alike.count += 1
-    if finding.moves is not None:
-        alike.moving = alike.moving or finding
-        alike.moves += 1
 
 
 _CHECKS: dict[str, Check] = {}

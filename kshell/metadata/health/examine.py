@@ -75,11 +75,11 @@ def examine(state: CheckedState, progress: Callable[[int, int, str], None] | Non
     for declared_check, find in of_kind(all_checks, "of_state"):
         for observation in find(state):
             by_check[declared_check.name].add(finding(declared_check, observation, state))
-    found = [findings for findings in by_check.values() if findings]
-    return Health(found, len(state.image[TOPICS]), walk.partitions, walk.counts)
+    with_findings = [findings for findings in by_check.values() if findings]
+    return Health(with_findings, len(state.image[TOPICS]), walk.partitions, walk.counts)
 
 
-_Found = tuple[CheckFindings, ObservedValue]
+_Observed = tuple[CheckFindings, ObservedValue]
 """The findings of a check, and what to add to them for each partition."""
 
 
@@ -88,17 +88,18 @@ class _Verdict(NamedTuple):
 
     factor_and_led: tuple[int, bool]
     """One object for all that are equal."""
-    troubles: _Troubles | None
+    problems: _Problems | None
 
 
-class _Troubles(NamedTuple):
-    """The problems of equal partitions."""
+class _Problems(NamedTuple):
+    """The problems of equal partitions, and what checks observe in them."""
 
     counted: tuple[str, ...]
     """Those of the problems that are counted in :attr:`Health.counts`."""
+    observed: tuple[_Observed, ...]
     state: PartitionState
-    found: tuple[_Found, ...] | None
-    """``None`` for a partition that is being reassigned: what is found depends on when it last changed, too."""
+    reassignments: dict[int, tuple[_Observed, ...]] | None
+    """For partitions that are being reassigned: what is observed in that, by the time of the last change."""
 
 
 class _Walk:
@@ -143,12 +144,12 @@ class _Walk:
                 if not isinstance(value, Partition):
                     continue
                 cached = self._verdicts.add(name, value)
-            factor_and_led, troubles = cached[0]
+            factor_and_led, value_problems = cached[0]
             if factor_and_led is not last:  # they rarely change from one partition to the next
                 last = factor_and_led
                 factors_and_led.add(factor_and_led)
-            if troubles is not None:
-                self._with_problems(topic, number, troubles)
+            if value_problems is not None:
+                self._with_problems(topic, number, value_problems)
         factors = frozenset(factor for factor, _ in factors_and_led)
         led = frozenset(factor for factor, is_led in factors_and_led if is_led)
         self.partitions += len(partitions)
@@ -179,29 +180,33 @@ class _Walk:
         if not present:
             return _Verdict(factor_and_led, None)
         partition_state = PartitionState(value, tuple(present), least, lost)
-        found = None if REASSIGNING in present else tuple(self._examined(partition_state))
-        return _Verdict(factor_and_led, _Troubles(tuple(counted), partition_state, found))
+        observed = (self._observed(partition_state, problem) for problem in present if problem != REASSIGNING)
+        reassignments: dict[int, tuple[_Observed, ...]] | None = {} if REASSIGNING in present else None
+        value_problems = _Problems(tuple(counted), tuple(chain.from_iterable(observed)), partition_state, reassignments)
+        return _Verdict(factor_and_led, value_problems)
 
-    def _with_problems(self, topic: Topic, number: int, troubles: _Troubles) -> None:
-        """Count the problems of a partition, and add what is found."""
-        for problem in troubles.counted:
+    def _with_problems(self, topic: Topic, number: int, value_problems: _Problems) -> None:
+        """Count the problems of a partition, and add what was observed in its value."""
+        counted, observed, partition_state, reassignments = value_problems
+        for problem in counted:
             self.counts[problem] += 1
-        found = troubles.found
-        if found is None:
-            entry = topic.partition(number)
-            since = -1 if entry is None else entry.origin.timestamp
-            found = tuple(self._examined(troubles.state._replace(since=since)))
-        for findings, observed in found:
-            findings.add_partition(topic.name, number, observed)
+        for findings, observed_value in observed:
+            findings.add_partition(topic.name, number, observed_value)
+        if reassignments is None:
+            return
+        entry = topic.partition(number)
+        since = -1 if entry is None else entry.origin.timestamp
+        if since not in reassignments:
+            reassignments[since] = tuple(self._observed(partition_state._replace(since=since), REASSIGNING))
+        for findings, observed_value in reassignments[since]:
+            findings.add_partition(topic.name, number, observed_value)
 
-    def _examined(self, partition_state: PartitionState) -> Iterator[_Found]:
-        """Run the checks of partitions, and yield what each finds that observes something."""
-        for problem in partition_state.problems:
-            for health_check, find in self._of_problem[problem]:
-                observation = find(self._state, partition_state)
-                if observation is not None:
-                    observed = ObservedValue(health_check, observation, self._state)
-                    yield self._by_check[health_check.name], observed
+    def _observed(self, partition_state: PartitionState, problem: str) -> Iterator[_Observed]:
+        """Run the checks of partitions that have the problem, and yield what each observes, if anything."""
+        for health_check, find in self._of_problem[problem]:
+            observation = find(self._state, partition_state)
+            if observation is not None:
+                yield self._by_check[health_check.name], ObservedValue(health_check, observation, self._state)
 
     def _lost(self, value: Partition) -> tuple[int, ...]:
         """Return the brokers that do not have the log directory of their replica."""

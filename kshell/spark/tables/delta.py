@@ -7,7 +7,6 @@ the Delta transaction protocol (PROTOCOL.md of delta-io/delta): add and remove a
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import json
 import os
@@ -22,6 +21,7 @@ from kshell.errors import CommandError, DataError, KshellError, UsageError
 from kshell.extras import require
 from kshell.sources import remote
 from kshell.spark.schemas import schema_json, spark_columns, sql_type
+from kshell.spark.tables import log_files
 from kshell.spark.tables.data_files import DataFile, DataFileWriter, file_system, lost_file
 from kshell.spark.tables.expectations import Expectations
 from kshell.tables.declaration import Field
@@ -45,12 +45,7 @@ _MAINTENANCE = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES")
 """Operations that change no row: a step continues from them, whichever program made them."""
 _REQUESTS = {"timeout": "30s", "retry_timeout": "60s", "max_retries": "5"}
 """Limits for a store that does not answer: by default delta-rs would try for three minutes."""
-_DIGITS = 20
-"""Digits of a version in the names of a log's files."""
-_CHECKPOINT = re.compile(r"[0-9]{20}\.checkpoint.*\.parquet")
-_ENTRY = re.compile(r"[0-9]{20}\.json")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-_RESTORE_LOG = "restore its _delta_log, or make the tables again in another --out"
 _STORES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 """Schemes that delta-rs knows by another name."""
 
@@ -240,9 +235,7 @@ class DeltaTable:
                 commit_properties=lake.CommitProperties(custom_metadata={STEP: str(step)}, max_commit_retries=0),
             )
         except (lake.exceptions.DeltaError, OSError) as error:
-            if (missing := self.writer.missing(list(self.files.values()))) is not None:
-                raise lost_file(f"{self.place}/{missing.path}") from error
-            raise self._commit_failure(error) from error
+            raise self._commit_failure(error, self.files.values()) from error
         self.open()
         return self.version
 
@@ -251,12 +244,11 @@ class DeltaTable:
     ) -> tuple[int, int]:
         """Delete files that neither the open version nor one of the last ``hours`` has; return (number, bytes).
 
-        ``step`` is the step of the pipeline that does so.
         Of more than :data:`RETAINED_HOURS` the table's log does not know when files were dropped: ``retained`` are the
         versions whose files must stay, as far as the log goes back; each of them is read.
         """
         lake, _ = _libraries()
-        oldest = self._oldest_version() if retained else 0
+        oldest = log_files.oldest_version(self.place) if retained else 0
         versions = sorted({self.version, *(version for version in retained if version >= oldest)})
 
         def run(*, dry_run: bool) -> list[str]:
@@ -281,18 +273,6 @@ class DeltaTable:
             self.open()
         return len(removed), size
 
-    def _oldest_version(self) -> int:
-        """Return the oldest version that can still be read: the log's first, or that of its oldest checkpoint."""
-        names = self._log_names()
-        checkpoints = [int(name[:_DIGITS]) for name in names if _CHECKPOINT.fullmatch(name)]
-        return 0 if f"{0:0{_DIGITS}}.json" in names else min(checkpoints, default=0)
-
-    def _log_names(self) -> list[str]:
-        """Return the names of the files of the table's log, sorted."""
-        system, root = file_system(self.place)
-        selector = importlib.import_module("pyarrow.fs").FileSelector(f"{root}/_delta_log")
-        return sorted(info.base_name for info in system.get_file_info(selector))
-
     def _bytes(self, paths: Sequence[str]) -> int:
         system, root = file_system(self.place)
         infos = system.get_file_info([f"{root}/{urllib.parse.unquote(path)}" for path in paths]) if paths else []
@@ -303,9 +283,7 @@ class DeltaTable:
 
         The files of ``pinned`` may be deleted already if another program has compacted and vacuumed the table.
         """
-        self.open()
-        if NO_TABLE not in (pinned, self.version):
-            self._check_entries(pinned)
+        self._open_after(pinned)
         if self.version != pinned and (pinned == NO_TABLE or not _keep_rows_of(pinned, self._commits_after(pinned))):
             self.open(pinned)
 
@@ -315,10 +293,8 @@ class DeltaTable:
         Maintenance by any program is kept. ``step`` is the last step that was completed. Raises CommandError if another
         program has written rows, and DataError if files of ``pinned`` are missing.
         """
-        self._remove_empty_entries(pinned)
-        self.open()
-        if NO_TABLE not in (pinned, self.version):
-            self._check_entries(pinned)
+        log_files.remove_empty_entries(self.place, pinned)
+        self._open_after(pinned)
         if self.version == pinned:
             return
         later = self._commits_after(pinned)
@@ -337,6 +313,19 @@ class DeltaTable:
         if self.has_changed:
             self.commit(step, same_rows_as=pinned)
 
+    def _open_after(self, pinned: int) -> None:
+        """Open the newest version. Raises DataError if the log lacks version ``pinned``, or an entry before it."""
+        self.open()
+        if self.version == NO_TABLE:
+            self.open(pinned)
+        if self.version < pinned:
+            raise DataError(
+                f"{self.place}: its version {pinned} is not there any more, the newest is {self.version}",
+                hint=log_files.HINT,
+            )
+        if pinned != NO_TABLE:
+            log_files.check_entries(self.place, pinned)
+
     def _commits_after(self, pinned: int) -> list[Commit]:
         """Return the commits after a version up to the open one, the newest first."""
         return [commit for commit in self.commits() if pinned < commit.version <= self.version]
@@ -347,7 +336,7 @@ class DeltaTable:
         try:
             opened = lake.DeltaTable(self._uri, version=version, storage_options=storage_options(self.place))
             if version is not None:
-                self._check_entries(version)
+                log_files.check_entries(self.place, version)
             return opened
         except lake.exceptions.TableNotFoundError:
             if version is None:
@@ -365,34 +354,6 @@ class DeltaTable:
             raise
         except Exception as error:  # delta-rs raises DeltaError, OSError and bare exceptions
             raise self._unreadable(error) from error
-
-    def _check_entries(self, version: int) -> None:
-        """Raise DataError for an empty entry of the log, which delta-rs takes for a version that changed nothing.
-
-        A power failure leaves such a file on a local disk; stores write a file as a whole or not at all. Entries after
-        ``version``, which no completed step has, and up to the checkpoint that it is read from do not matter.
-        """
-        if remote.is_remote(self.place):
-            return
-        log, newest = f"{self.place}/_delta_log", f"{version:0{_DIGITS}}"
-        names = os.listdir(log)
-        read_from = max(
-            (name[:_DIGITS] for name in names if _CHECKPOINT.fullmatch(name) and name[:_DIGITS] <= newest), default=""
-        )
-        for name in sorted(name for name in names if read_from < name[:_DIGITS] <= newest and _ENTRY.fullmatch(name)):
-            with contextlib.suppress(FileNotFoundError):  # another process may tidy up
-                if not os.stat(f"{log}/{name}").st_size:
-                    raise DataError(f"{log}/{name}: is empty", hint=_RESTORE_LOG)
-
-    def _remove_empty_entries(self, pinned: int) -> None:
-        """Remove what a power failure left of commits after version ``pinned``; the next commit takes their place."""
-        log = f"{self.place}/_delta_log"
-        if remote.is_remote(self.place) or not os.path.isdir(log):
-            return
-        for name in sorted(filter(_ENTRY.fullmatch, os.listdir(log)), reverse=True):
-            if int(name[:_DIGITS]) <= pinned or os.stat(f"{log}/{name}").st_size:
-                return
-            os.unlink(f"{log}/{name}")
 
     def _listed(self) -> Iterator[DataFile]:
         arrow = importlib.import_module("pyarrow")
@@ -423,7 +384,8 @@ class DeltaTable:
     def _values(self, file: DataFile) -> dict[str, str | None]:
         return {self.partition_by: file.partition} if self.partition_by else {}
 
-    def _commit_failure(self, error: BaseException) -> CommandError:
+    def _commit_failure(self, error: BaseException, read: Iterable[DataFile] = ()) -> KshellError:
+        """Return the error for a commit that failed; ``read`` are the files that had to be read for it."""
         try:
             newest = self._load(None)
         except KshellError:
@@ -433,43 +395,20 @@ class DeltaTable:
                 f"{self.place}: another writer has committed meanwhile",
                 hint="this step is not committed; run it again",
             )
+        if (missing := self.writer.missing(list(read))) is not None:
+            return lost_file(f"{self.place}/{missing.path}")
         return CommandError(f"{self.place}: {_reason(error)}")
 
     def _unreadable(self, error: BaseException) -> DataError:
-        try:
-            damage = self._damage()
-        except (KshellError, OSError):
-            damage = None  # the store does not answer, which is what the error says
-        if damage is not None:
-            return DataError(f"{self.place}/_delta_log/{damage}", hint=_RESTORE_LOG)
-        return DataError(f"{self.place}: not a table that can be read: {_reason(error)}", hint=_RESTORE_LOG)
+        return self.damaged(f"not a table that can be read: {_reason(error)}")
 
-    def _damage(self) -> str | None:
-        """Return the first file of the table's log that cannot be read or is missing, and what is wrong with it."""
-        arrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
-        system, root = file_system(self.place)
-        due: int | None = None
-        for name in self._log_names():
-            path = f"{root}/_delta_log/{name}"
-            if _CHECKPOINT.fullmatch(name):
-                try:
-                    with system.open_input_file(path) as file:
-                        parquet.ParquetFile(file).read(columns=["add"])
-                except arrow.ArrowException as error:
-                    return f"{name}: {remote.reason(error)}"
-            elif _ENTRY.fullmatch(name):
-                version = int(name[:_DIGITS])
-                if due is not None and version != due:
-                    return f"{due:0{_DIGITS}}.json: is not there"
-                due = version + 1
-                with system.open_input_file(path) as file:
-                    lines = file.read().splitlines()
-                for number, line in enumerate(lines, 1):
-                    try:
-                        json.loads(line)
-                    except ValueError as error:
-                        return f"{name}: line {number} is not JSON: {error}"
-        return None
+    def damaged(self, reason: str) -> DataError:
+        """Return the error for a damaged log: it names the file or, if every file is whole, gives ``reason``."""
+        try:
+            damage = log_files.damage(self.place)
+        except OSError as denied:  # not even the files can be read, or there are none
+            damage = f"{self.place}/_delta_log: {remote.reason(denied)}"
+        return DataError(damage or f"{self.place}: {reason}", hint=log_files.HINT)
 
 
 def _reason(error: BaseException) -> str:

@@ -110,6 +110,9 @@ class StepLog:
             row | {name: None if row[name] is None else dict(row[name]) for name in ("versions", "rows")}
             for row in self._read(self._steps)
         ]
+        order = [(row["step"], row["phase"] == DONE_PHASE) for row in self._rows]
+        if order != sorted(set(order)):  # an entry was lost that replaced rows by newer ones
+            raise self._steps.damaged("rows of an earlier version are among the last ones")
         completed = [row for row in self._rows if row["phase"] == DONE_PHASE and step in (None, row["step"])]
         if not completed and step is not None:
             numbers = [str(row["step"]) for row in self._rows if row["phase"] == DONE_PHASE]

@@ -29,7 +29,7 @@ from kshell.spark.failures import of_task
 from kshell.spark.schemas import Row, spark_columns, spark_schema
 from kshell.spark.session import with_settings
 from kshell.spark.steps.executor_work import PICKLED, collected, pickled, spread
-from kshell.spark.tables import catalog
+from kshell.spark.tables import catalog, log_files
 from kshell.spark.tables.catalog import BREACHES, CLOSED, CURRENT, TableSpec
 from kshell.spark.tables.data_files import CLUSTER, WRITE_HINT, DataFile, DataFileWriter, lost_file
 from kshell.spark.tables.delta import LOG_HOURS, NO_TABLE, RETAINED_HOURS, DeltaTable
@@ -449,13 +449,16 @@ class Warehouse:
             self.begin(wanted.clusters)
             for spec in catalog.tables().values():
                 table = self._tables[spec.name] = self._new_table(spec)
+                log_files.remove_empty_entries(table.place, self.state.versions.get(spec.name, NO_TABLE))
                 table.open()  # the newest version, whoever wrote it: rows of other programs are removed, too
+                log_files.check_entries(table.place, table.version)
                 files = table.files_at(wanted.versions[spec.name]) if spec.name in wanted.versions else {}
                 missing = table.writer.missing([file for path, file in files.items() if path not in table.files])
                 if missing is not None:
                     raise lost_file(f"{table.place}/{missing.path}")
                 table.files = files
         except DataError as error:
+            hint = log_files.HINT if error.hint == log_files.HINT else hint
             raise CommandError(f"step {step} cannot be restored: {error.message}", hint=hint) from error
         return self._committed(wanted._replace(versions=self.state.versions), f"restore {step}")
 

@@ -114,13 +114,15 @@ def topic_rows(
     """
     make = _TopicFields(session, image, min_isr or MinIsr(image))
     tested = frozenset() if where is None else asked_for(_TOPIC_FIELDS, where)
-    others = (frozenset(field.name for field in _TOPIC_FIELDS) if wanted is None else wanted) - tested
+    rest = (frozenset(field.name for field in _TOPIC_FIELDS) if wanted is None else wanted) - tested
     if not tested.isdisjoint(_OF_PARTITIONS):
-        others -= _OF_PARTITIONS | {"partitions"}
+        rest -= _OF_PARTITIONS | {"partitions"}
     for topic in by_name(image):
         row = make(topic, tested)
         if where is None or not tested or where(row):
-            yield row | make(topic, others)
+            yield row | make(topic, rest)
+        elif not _OF_PARTITIONS.isdisjoint(rest):
+            topic.scan()  # this is where undecodable partitions are noticed
 
 
 class _TopicFields:

@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -437,14 +438,17 @@ def test_what_is_damaged_is_named(tmp_path: Path, table: str, damage: str) -> No
 @pytest.mark.parametrize(
     "steps_made, name", [(6, "00000000000000000004.json"), (22, "00000000000000000019.checkpoint")]
 )
-@pytest.mark.parametrize("damage", ["cut", "empty"])
+@pytest.mark.parametrize("damage", ["cut", "empty", "overwritten"])
 def test_a_damaged_file_of_a_log_is_named(tmp_path: Path, steps_made: int, name: str, damage: str) -> None:
     warehouse = Warehouse(None, str(tmp_path))
     with warehouse.writing():
         for number in range(steps_made):
             step(warehouse, [(A, number)])
     [path] = (tmp_path / "bronze/log/_delta_log").glob(f"{name}*")
-    path.write_bytes(path.read_bytes()[:20] if damage == "cut" else b"")
+    content = path.read_bytes()
+    middle = len(content) // 2
+    overwritten = content[:middle] + bytes(middle - 8) + content[-8:]
+    path.write_bytes({"cut": content[:20], "empty": b"", "overwritten": overwritten}[damage])
     with pytest.raises(DataError) as raised:
         pairs(Warehouse(None, str(tmp_path)))
     assert raised.value.message.startswith(f"{path}: ")
@@ -465,15 +469,53 @@ def test_an_empty_entry_that_no_step_has_is_passed_over(tmp_path: Path) -> None:
     assert pairs(Warehouse(None, str(tmp_path))) == [(A, 1), (A, 2)]
 
 
-def test_a_log_that_lacks_a_version_says_which(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [0, 3, 5])
+def test_a_log_that_lacks_a_version_says_which(tmp_path: Path, version: int) -> None:
     warehouse = Warehouse(None, str(tmp_path))
     with warehouse.writing():
         for number in range(6):
             step(warehouse, [(A, number)])
-    path = tmp_path / "bronze/log/_delta_log/00000000000000000003.json"
+    path = tmp_path / f"bronze/log/_delta_log/{version:020}.json"
     path.unlink()
-    with pytest.raises(DataError, match=f"{path}: is not there"):
+    said = "its version 5 is not there any more, the newest is 4" if version == 5 else f"{path}: is not there"
+    with pytest.raises(DataError, match=said):
         pairs(Warehouse(None, str(tmp_path)))
+    again = Warehouse(None, str(tmp_path))
+    with again.writing(), pytest.raises(DataError, match=said):
+        step(again, [(A, 6)])
+
+
+def test_a_table_that_is_gone_is_not_an_empty_one(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        step(warehouse, [(A, 1)])
+    shutil.rmtree(tmp_path / "bronze/log")
+    with pytest.raises(DataError, match="bronze/log: is not there, and the tables have its version 0"):
+        pairs(Warehouse(None, str(tmp_path)))
+
+
+@pytest.mark.parametrize("version", range(2, 11))
+def test_an_empty_entry_of_the_steps_takes_no_step_back(tmp_path: Path, version: int) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(6):
+            step(warehouse, [(A, number)])
+    path = tmp_path / f"_kshell/steps/_delta_log/{version:020}.json"
+    path.write_bytes(b"")
+    with pytest.raises(DataError, match=f"{path}: is empty"):
+        pairs(Warehouse(None, str(tmp_path)))
+
+
+def test_restore_refuses_a_log_with_an_empty_entry(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(6):
+            step(warehouse, [(A, number)])
+    path = tmp_path / "bronze/log/_delta_log/00000000000000000004.json"
+    path.write_bytes(b"")
+    again = Warehouse(None, str(tmp_path))
+    with again.writing(), pytest.raises(CommandError, match=f"step 2 cannot be restored: {path}: is empty"):
+        again.restore(2)
 
 
 def test_optimize_names_the_file_that_is_missing(tmp_path: Path) -> None:

@@ -1,0 +1,125 @@
+"""The files of a Delta table's log: which of them are damaged, and what a power failure has left of others.
+
+``deltalake`` reads the log, but its errors do not name a file, and it takes an empty entry for a version that changed
+nothing. Source: the Delta transaction protocol (PROTOCOL.md of delta-io/delta): entries (``N.json``) and checkpoints.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import re
+
+from kshell.errors import DataError
+from kshell.sources import remote
+from kshell.spark.tables.data_files import file_system
+
+HINT = "restore its _delta_log, or make the tables again in another --out"
+"""What to do about a log that is damaged."""
+_DIGITS = 20
+"""Digits of a version in the names of a log's files."""
+_ENTRY = re.compile(r"[0-9]{20}\.json")
+_CHECKPOINT = re.compile(r"[0-9]{20}\.checkpoint.*\.parquet")
+
+
+def oldest_version(place: str) -> int:
+    """Return the oldest version that can still be read: the log's first, or that of its oldest checkpoint."""
+    names = _names(place)
+    checkpoints = [_version(name) for name in names if _CHECKPOINT.fullmatch(name)]
+    return 0 if f"{0:0{_DIGITS}}.json" in names else min(checkpoints, default=0)
+
+
+def check_entries(place: str, version: int) -> None:
+    """Raise DataError if an entry is empty, cut or has zeros that is read for ``version`` of the table at ``place``.
+
+    A power failure leaves such a file on a local disk; stores write a file as a whole or not at all.
+    """
+    if remote.is_remote(place):
+        return
+    log = f"{place}/_delta_log"
+    try:
+        names = [name for name in os.listdir(log) if name[:_DIGITS].isdigit() and _version(name) <= version]
+        read_from = max((_version(name) for name in names if _CHECKPOINT.fullmatch(name)), default=-1)
+        for name in sorted(name for name in names if _ENTRY.fullmatch(name) and _version(name) > read_from):
+            with contextlib.suppress(FileNotFoundError):  # another process may tidy up
+                content = _content(f"{log}/{name}").rstrip()
+                if not content.endswith(b"}") or b"\0" in content:
+                    raise DataError(f"{log}/{name}: {_of_entry(content)}", hint=HINT)
+    except OSError as error:
+        raise DataError(f"{log}: {remote.reason(error)}", hint=HINT) from None
+
+
+def remove_empty_entries(place: str, version: int) -> None:
+    """Remove empty entries that come last in a log, down to ``version``: the next commits take their place.
+
+    Only for the writer that holds the lock of the tables.
+    """
+    log = f"{place}/_delta_log"
+    if remote.is_remote(place) or not os.path.isdir(log):
+        return
+    for name in sorted(filter(_ENTRY.fullmatch, os.listdir(log)), reverse=True):
+        if _version(name) <= version or os.stat(f"{log}/{name}").st_size:
+            return
+        os.unlink(f"{log}/{name}")
+
+
+def damage(place: str) -> str | None:
+    """Return the first file of a log on a local disk that is damaged or missing, and what is wrong with it, if any.
+
+    Every file is read, so this is for logs that could not be read. Raises OSError.
+    """
+    if remote.is_remote(place):
+        return None
+    due = 0
+    for name in _names(place):
+        path = f"{place}/_delta_log/{name}"
+        if _CHECKPOINT.fullmatch(name):
+            due = max(due, _version(name) + 1)
+            wrong = _of_checkpoint(_content(path))
+        elif _ENTRY.fullmatch(name):
+            if _version(name) > due:
+                return f"{place}/_delta_log/{due:0{_DIGITS}}.json: is not there"
+            due = max(due, _version(name) + 1)
+            wrong = _of_entry(_content(path))
+        else:
+            continue
+        if wrong is not None:
+            return f"{path}: {wrong}"
+    return None
+
+
+def _of_checkpoint(content: bytes) -> str | None:
+    arrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+    try:
+        parquet.ParquetFile(arrow.BufferReader(content)).read()
+    except Exception as error:  # damage also brings errors of Thrift and of the operating system
+        return remote.reason(error)
+    return None
+
+
+def _of_entry(content: bytes) -> str | None:
+    lines = content.splitlines()
+    for number, line in enumerate(lines, 1):
+        try:
+            json.loads(line)
+        except ValueError as error:
+            return f"line {number} is not JSON: {error}"
+    return None if lines else "is empty"
+
+
+def _names(place: str) -> list[str]:
+    """Return the names of the files of a log, sorted: of a version, its checkpoint comes first."""
+    system, root = file_system(place)
+    selector = importlib.import_module("pyarrow.fs").FileSelector(f"{root}/_delta_log")
+    return sorted(info.base_name for info in system.get_file_info(selector))
+
+
+def _content(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _version(name: str) -> int:
+    return int(name[:_DIGITS])
