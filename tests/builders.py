@@ -161,3 +161,10 @@ def replayed(*values: bytes, base: Image = EMPTY, start: int = 0, epoch: int = 1
     replayer = Replayer(base)
     replayer.log_batch(parsed(batch(values, start, epoch)), LOG)
     return replayer.image(), replayer
+
+
+def damaged_log(path: Path) -> None:
+    """Write a log of offsets 0 to 14 in three batches, of which the second does not match its CRC."""
+    change = value("CONFIG", resourceType=2, resourceName="t", name="retention.ms", value="1")
+    first, middle, last = (batch([change] * 5, offset) for offset in (0, 5, 10))
+    write_log(path, first, middle[:-1] + bytes([middle[-1] ^ 1]), last)

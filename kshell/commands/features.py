@@ -116,12 +116,12 @@ def run(session: Session, args: FeaturesArguments) -> Result:
 
 def _sentence(code: int, verdicts: Sequence[LevelVerdict], found: ClusterFeatures, target: str) -> str:
     """Say in a sentence what the exit code says, and how many nodes prevent the change."""
+    known = sum(node.supported is not None for node in found.nodes)
     if code == EXIT_OK:
         is_there = all(verdict.level == verdict.target for verdict in verdicts)
         answer = "every level is there already, nothing to do" if is_there else "possible"
-        known = sum(node.supported is not None for node in found.nodes)
-        unknown = "" if known == len(found.nodes) else ", and whether the others do is not known"
-        support = f"; {known} of {len(found.nodes)} nodes support it{unknown}" if found.nodes else ""
+        rest = "" if known == len(found.nodes) else ", and whether the others do is not known"
+        support = f"; {known} of {len(found.nodes)} nodes support it{rest}" if found.nodes else ""
         return f"{target}: {answer}{support}"
     if code != EXIT_FINDING:
         return f"{target}: not known"
@@ -131,10 +131,13 @@ def _sentence(code: int, verdicts: Sequence[LevelVerdict], found: ClusterFeature
         reasons = "; ".join(f"{verdict.feature}: {verdict.reason}" for verdict in refused)
         return f"{target}: not possible: {reasons}"
     nodes = f"{len(blocking)} of {len(found.nodes)} nodes"
+    unknown = sum(node.supported is None and node.title not in blocking for node in found.nodes)
+    doubt = f", and of {unknown} more it is not known" if unknown else ""
     if not all(verdict.waits_for_software for verdict in refused):
-        return f"{target}: not possible, for the reasons below; {nodes} are in the way"
+        return f"{target}: not possible, for the reasons below; {nodes} are in the way{doubt}"
     run = "runs" if len(blocking) == 1 else "run"
-    return f"{target}: not yet: {nodes} {run} software that does not support it; upgrade that first, then the levels"
+    steps = "upgrade that first, then the levels"
+    return f"{target}: not yet: {nodes} {run} software that does not support it{doubt}; {steps}"
 
 
 def _answer(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _COLUMNS = typed("section:string title:string rows:int64 error:string")
 _BEFORE = "end-1h"
 """The point where a report begins if ``--since`` is not given: one hour before the last record."""
+_HOUR_MS = 3_600_000
 _MOST_ROWS = 200
 _STORIES = 5
 """Partitions in trouble that get a chapter of their own, at most."""
@@ -41,7 +42,7 @@ class Chapter(NamedTuple):
         name: the HTML anchor of the section.
         lead: a sentence that explains it to a reader who was not involved.
         words: the command line; ``SINCE`` stands for the offset at which the report begins, ``BEFORE`` for that of the
-            state before it.
+            state before it, ``END`` for the point in time that is shown.
     """
 
     name: str
@@ -78,7 +79,7 @@ CHAPTERS = (
         "changes",
         "What changed",
         "What is different at the end from how it was where the report begins.",
-        ("diff", "BEFORE", "now"),
+        ("diff", "BEFORE", "END"),
     ),
     Chapter(
         "records",
@@ -137,14 +138,26 @@ def run(session: Session, args: ReportArguments) -> Result:
 
 
 def _begin(session: Session, point: str | None) -> Since:
-    """Where the report begins: the given point, else one hour before the end, or the log's start if it is shorter."""
+    """Where the report begins: the given point, else one hour before the end, or the log's start if it is shorter.
+
+    Raises UsageError for a point after the one that is shown.
+    """
+    shown = session.image.provenance
+    default = _BEFORE
+    if session.until is not None:  # the hour before the point that is shown, not before the last record
+        default = iso(max(shown.timestamp - _HOUR_MS, 0)) or "0"
     try:
-        found = session.since(_BEFORE if point is None else point)
+        begin = session.since(default if point is None else point) or Since(0)
     except CommandError:
         if point is not None:
             raise
-        found = None
-    return found or Since(0)
+        return Since(0)
+    if session.until is not None and begin.offset > max(session.until, 0):
+        raise UsageError(
+            f"report: --since {point} is after the point in time that is shown, offset {session.until}",
+            hint="give an earlier --since",
+        )
+    return begin
 
 
 def _answer(session: Session, chapter: Chapter, begin: Since) -> Answered:
@@ -160,6 +173,8 @@ def _answer(session: Session, chapter: Chapter, begin: Since) -> Answered:
 
 def _replaced(session: Session, word: str, begin: int) -> str:
     """A word of a chapter's command line, or the offset that it stands for."""
+    if word == "END":
+        return "now" if session.until is None else str(session.until)
     if word == "SINCE":
         return str(begin)
     return str(_state_before(session, begin)) if word == "BEFORE" else word

@@ -67,8 +67,7 @@ def run(session: Session, args: WhenArguments) -> Result:
     question = Question(then, table, where, chronicle.history, chronicle.until, args.min_isr_default)
     found = list(_rows(stretches(question), chronicle, since(session, story, args.since)))
     if not found:
-        span = "at any offset" if args.since is None else f"since {args.since}"
-        session.remarks.append(f"no row of {table.name} fulfilled that {span}: {story.reach}")
+        session.remarks.append(f"no row of {table.name} fulfilled that {_span(then, args)}: {story.reach}")
     elif found[0]["fromOffset"] < chronicle.start:
         session.remarks.append(f"{story.reach}; the first period may have begun earlier")
     result = Rows(COLUMNS, found, exit_code=EXIT_OK if found else EXIT_FINDING)
@@ -78,6 +77,16 @@ def run(session: Session, args: WhenArguments) -> Result:
         session.remarks += then.problems()
         result.exit_code = max(result.exit_code, then.exit_code())
     return result
+
+
+def _span(session: Session, args: WhenArguments) -> str:
+    """Return which part of the log was looked at, as a phrase."""
+    spans = [] if args.since is None else [f"since {args.since}"]
+    if session.loaded.damage:
+        spans.append(f"up to offset {session.loaded.last_offset}, after which the log cannot be read")
+    elif session.until is not None:
+        spans.append(f"up to offset {session.until}")
+    return " ".join(spans) or "at any offset"
 
 
 def _table(name: str) -> Table:

@@ -325,6 +325,8 @@ class Session(SourceView):
         if not self.is_loaded:
             return notes + self.remarks
         notes += self.loaded.notes + [remark for remark in self.remarks if remark not in self.loaded.notes]
+        if self.is_empty() and self.loaded.log_end_offset:
+            notes.append("the log has only control records: it says nothing about the cluster's state yet")
         unknown = [problem for problem in self.loaded.problems if problem.unknown]
         if unknown:
             kinds = sorted({f"{p.origin.record_type} v{p.origin.version}" for p in unknown})
@@ -347,10 +349,12 @@ class Session(SourceView):
         return self.unwritten()
 
     def unwritten(self) -> list[str]:
-        """Return a sentence if the requested offset is after the end of the log or snapshot, else an empty list."""
+        """Return a sentence if the requested offset is after the end of what was read, else an empty list."""
         offset = self.image.provenance.offset
         if self.until is not None and self.until > self.loaded.last_offset:
             reason = "is not written yet" if self.loaded.listing.has_log else "is after the end of the snapshot"
+            if self.loaded.damage:
+                reason = "cannot be read"
             return [f"offset {self.until} {reason}: answers are the state at offset {offset}"]
         return []
 
@@ -371,10 +375,10 @@ class Session(SourceView):
         self.found_damage += [error for error in damage if error not in self.found_damage]
 
     def is_empty(self) -> bool:
-        """Whether a log was loaded that has no record at all."""
+        """Whether a log was loaded that has no metadata record at all; control records say nothing about the state."""
         if not self.is_loaded or not self.source.has_log:
             return False
-        return self.loaded.image.provenance.offset < 0 and not self.loaded.log_end_offset
+        return self.loaded.image.provenance.offset < 0 and (self.until is None or not self.loaded.log_end_offset)
 
     def exit_code(self) -> int:
         """4 if the data that was loaded, or that the last command read, is damaged or incomplete; else 0."""

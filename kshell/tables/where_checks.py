@@ -565,7 +565,10 @@ class Checker:
                 if match is None and not kind.is_open:
                     raise self._no_field(node, ".".join(map(_name_text, names[: at + 1])), kind)
                 if match is None and not isinstance(names[at], tuple):
-                    return ANY  # the object's keys are data and may contain dots: where this key ends is not known
+                    # The object's keys are data and may contain dots, so it is not known where this key ends. Below a
+                    # key with a plain value there is nothing, so then all that follows is the key.
+                    value = fields[OTHER_FIELDS]
+                    return ANY if value.may_be() or value.name in ("object", "list") else value
                 kind, at = (fields[match[0]], match[1]) if match else (fields[OTHER_FIELDS], at + 1)
             elif kind.name == "list" and place_of(names[at]) is not None:
                 kind, at = kind.element, at + 1

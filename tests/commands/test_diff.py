@@ -24,7 +24,18 @@ from kshell.sources.directory.source import DirectorySource
 from kshell.sources.past import Past
 from kshell.sources.points import HINT
 from kshell.tree.node import Directory, Leaf, Node
-from tests.builders import batch, control_batch, leader_change, node_name, recorded, snapshot, uuid, value, write_log
+from tests.builders import (
+    batch,
+    control_batch,
+    damaged_log,
+    leader_change,
+    node_name,
+    recorded,
+    snapshot,
+    uuid,
+    value,
+    write_log,
+)
 from tests.commands.shell import lines, opened, rows, run
 from tests.commands.shell import value as value_of
 from tests.leaves import image_of, session_at, values
@@ -358,6 +369,13 @@ def test_two_moments_before_the_log_are_not_equal(sample: Session) -> None:
 def test_an_offset_that_is_not_written_yet_is_said(sample: Session) -> None:
     run(sample, "diff 160 300")
     assert "offset 300 is not written yet: answers are the state at offset 206" in sample.remarks
+
+
+def test_an_offset_that_cannot_be_read_is_not_called_unwritten(tmp_path: Path) -> None:
+    damaged_log(tmp_path)
+    session = opened(tmp_path)
+    run(session, "diff 2 12")
+    assert "offset 12 cannot be read: answers are the state at offset 4" in session.remarks
 
 
 @pytest.mark.parametrize("command", ["diff 160 now", "blame"])

@@ -307,6 +307,11 @@ def test_nodes_that_do_not_say_what_they_support_are_not_counted() -> None:
     assert told.endswith("2 of 3 nodes support it, and whether the others do is not known")
 
 
+def test_nor_are_they_called_ready_where_others_are_not() -> None:
+    told = lines(opened(FIXTURES / "3.3.2" / "broker-0"), "features --can-upgrade 3.4")[0]
+    assert "2 of 3 nodes run software that does not support it, and of 1 more it is not known; upgrade" in told
+
+
 def test_without_a_node_nothing_is_said_of_nodes(tmp_path: Path) -> None:
     write_log(tmp_path, batch([value("FEATURE_LEVEL", name=METADATA, featureLevel=25)], 0))
     answer = lines(opened(tmp_path), f"features --can-upgrade {METADATA}=25")[0]

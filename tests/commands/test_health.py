@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from kshell.engine.predicates import exit_code_of
 from kshell.engine.result import Report, Rows, Section, StyledText, Text
 from kshell.engine.session import Session
-from kshell.errors import NoLeaderError, UsageError
+from kshell.errors import EXIT_SOURCE, NoLeaderError, UsageError
 from kshell.metadata.health.check import LEVELS, checks
 from kshell.metadata.next_steps import next_step
 from kshell.metadata.partition_state import LOST, UNASSIGNED
@@ -773,3 +774,12 @@ def test_next_steps_are_written_only_for_what_is_shown(monkeypatch: pytest.Monke
     found = rows(sample, "health --columns finding,path")
     assert len(found) > 10 and written == []
     assert all(row["nextStep"] for row in rows(sample, "health --columns nextStep")) and written
+
+
+@pytest.mark.parametrize("line", ["health", "partitions --offline --fail-if-any"])
+def test_a_log_of_control_records_alone_answers_nothing(tmp_path: Path, line: str) -> None:
+    builders.write_log(tmp_path, builders.control_batch([builders.leader_change()]))
+    session = opened(tmp_path)
+    result = run(session, line)
+    assert exit_code_of(result, session) == EXIT_SOURCE
+    assert "the log has only control records: it says nothing about the cluster's state yet" in session.notes()

@@ -16,7 +16,7 @@ from kshell.engine.session import Session
 from kshell.errors import CommandError, UsageError
 from kshell.sources.choose import demo_directory
 from tests import builders
-from tests.commands.shell import opened, rows
+from tests.commands.shell import opened, rows, run
 
 
 @pytest.fixture
@@ -173,6 +173,25 @@ def test_what_changed_begins_with_the_first_record_of_the_report(sample: Session
     rows(sample, f"report --to {tmp_path / 'a.html'} --since 182")
     text = _Page((tmp_path / "a.html").read_text()).text
     assert "diff 181 now" in text and "log --since 182 --newest-first" in text
+
+
+@pytest.mark.parametrize("offset", [60, 100, 150])
+def test_a_report_on_the_past_is_that_of_a_log_that_ends_there(sample: Session, tmp_path: Path, offset: int) -> None:
+    run(sample, f"save {tmp_path / 'saved'} --as-of {offset}")
+    of_past = rows(sample, f"report --to {tmp_path / 'past.html'} --as-of {offset}")
+    of_saved = rows(opened(tmp_path / "saved"), f"report --to {tmp_path / 'saved.html'}")
+    assert of_past == of_saved
+
+
+def test_an_hour_ends_at_the_point_that_is_shown(tmp_path: Path) -> None:
+    hour = 3_600_000
+    change = builders.value("CONFIG", resourceType=2, resourceName="t", name="retention.ms", value="1")
+    batches = [builders.timed_batch([change], [builders.TIME + number * hour], number) for number in range(9)]
+    builders.write_log(tmp_path / "log", *batches)
+    listed = rows(opened(tmp_path / "log"), f"report --to {tmp_path / 'a.html'} --as-of 4")
+    assert {row["section"]: row["rows"] for row in listed}["records"] == 2
+    with pytest.raises(UsageError, match="--since 7 is after the point in time that is shown, offset 4"):
+        rows(opened(tmp_path / "log"), f"report --to {tmp_path / 'b.html'} --as-of 4 --since 7")
 
 
 def test_a_log_that_was_cleaned_has_changes_from_the_oldest_state_that_is_known(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from kshell.tables.topics_over_time import topic_names, topic_spans
 from tests.builders import (
     FIXTURES,
     batch,
+    damaged_log,
     leader_change,
     node_name,
     recorded,
@@ -240,6 +241,25 @@ def test_none_since_a_point_is_not_none_at_any_offset(sample: Session) -> None:
     assert rows(sample, line) != []
     assert rows(sample, f"{line} --since now") == []
     assert sample.remarks == ["no row of topics fulfilled that since now: the log is there from its first record"]
+
+
+def test_none_up_to_a_point_is_not_none_at_any_offset(sample: Session) -> None:
+    line = "when partitions --where 'leader == -1'"
+    assert rows(sample, line) != []
+    assert rows(sample, f"{line} --until 100") == []
+    assert sample.remarks == [
+        "no row of partitions fulfilled that up to offset 100: the log is there from its first record"
+    ]
+
+
+def test_a_log_that_cannot_be_read_to_its_end_is_no_log_without_matches(tmp_path: Path) -> None:
+    damaged_log(tmp_path)
+    session = opened(tmp_path)
+    assert rows(session, "when configs --where 'value == never'") == []
+    assert session.remarks == [
+        "no row of configs fulfilled that up to offset 4, after which the log cannot be read: the log is there from its"
+        " first record"
+    ]
 
 
 def test_a_snapshot_alone_has_no_past_to_search(tmp_path: Path) -> None:

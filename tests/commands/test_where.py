@@ -471,3 +471,10 @@ def test_completion(text: str, expected: list[str]) -> None:
 
 def test_completion_begins_with_every_field() -> None:
     assert set(complete_where("", FIELDS)) == {*FIELDS, "not", "len(", "any(", "all("}
+
+
+@pytest.mark.parametrize("text", ["configs.retention.ms == 3", "configs.retention >= 3", "configs['a.b'] == 3"])
+def test_a_key_with_dots_has_a_value_of_its_columns_type(text: str) -> None:
+    with pytest.raises(ExpressionError, match="is a string, and 3 is a number"):
+        compile_where(text, {"configs": {"*": str}})
+    assert compile_where(text.replace("3", "'3'"), {"configs": {"*": str}})({"configs": {"a": "1"}}) is False
