@@ -40,9 +40,11 @@ def check_entries(place: str, version: int) -> None:
         return
     log = f"{place}/_delta_log"
     try:
-        names = [name for name in os.listdir(log) if name[:_DIGITS].isdigit() and _version(name) <= version]
-        read_from = max((_version(name) for name in names if _CHECKPOINT.fullmatch(name)), default=-1)
-        for name in sorted(name for name in names if _ENTRY.fullmatch(name) and _version(name) > read_from):
+        # The log of a stream may have 20,000 entries, so versions are compared as their digits.
+        newest = f"{version:0{_DIGITS}}"
+        names = [name for name in os.listdir(log) if name[:_DIGITS] <= newest]
+        checkpoint = max((name[:_DIGITS] for name in names if _CHECKPOINT.fullmatch(name)), default="")
+        for name in sorted(name for name in names if name[:_DIGITS] > checkpoint and _ENTRY.fullmatch(name)):
             with contextlib.suppress(FileNotFoundError):  # another process may tidy up
                 content = _content(f"{log}/{name}").rstrip()
                 if not content.endswith(b"}") or b"\0" in content:
