@@ -12,7 +12,7 @@ from kshell.engine import registry
 from kshell.engine.arguments import option_words
 from kshell.engine.execution import Call, PatternWord, deadline, prepare, prepare_words
 from kshell.engine.language import Word
-from kshell.engine.result import Frames, LineResult, Many
+from kshell.engine.result import Exit, Frames, LineResult, Many
 from kshell.engine.result import Result as Answer
 from kshell.engine.session import Session as Shell
 from kshell.errors import UsageError
@@ -117,7 +117,10 @@ def _result(call: Call) -> Result:
     if limit is not None and threading.current_thread() is not threading.main_thread():
         raise UsageError("timeout works in the main thread only", hint="leave it out; a client's own timeouts hold")
     with deadline(limit):
-        answer = call.run()
+        try:
+            answer = call.run()
+        except Exit:
+            raise UsageError(f"{call.command.name}: a session in Python ends with close()") from None
         if not isinstance(answer, Many):
             return _with_notes(call, answer)
         if isinstance(answer, Frames) and not answer.has_end and limit is None:

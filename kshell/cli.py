@@ -271,11 +271,11 @@ def _has_more(lines: Iterator[str], *, live: bool) -> bool:
 
 def _file_lines(name: str) -> Iterator[str]:
     if name == _STDIN:
-        yield from sys.stdin
+        yield from (line.rstrip("\r\n") for line in sys.stdin)
         return
     try:
         with open(name, encoding="utf-8-sig") as file:
-            yield from file
+            yield from (line.rstrip("\r\n") for line in file)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
         raise CommandError(f"{name}: {reason}") from None

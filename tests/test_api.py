@@ -62,7 +62,15 @@ def test_the_environment_names_a_source(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize(
-    ("line", "error"), [("ls | wc", UsageError), ("ls > x", UsageError), ("", UsageError), ("cat /nope", KshellError)]
+    ("line", "error"),
+    [
+        ("ls | wc", UsageError),
+        ("ls > x", UsageError),
+        ("", UsageError),
+        ("cat /nope", KshellError),
+        ("exit 3", UsageError),
+        ("quit", UsageError),
+    ],
 )
 def test_wrong_lines(line: str, error: type[KshellError]) -> None:
     with pytest.raises(error):

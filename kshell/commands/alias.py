@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from kshell.engine import registry
 from kshell.engine.declaration import Arg, Arguments, Command, Example
-from kshell.engine.language import parse_line, quote
+from kshell.engine.language import parse_line, parts, quote
 from kshell.engine.result import Nothing, Result, Rows, typed
 from kshell.engine.session import Session
 from kshell.errors import CommandError, UsageError, did_you_mean
@@ -32,8 +33,12 @@ def run(session: Session, args: AliasArguments) -> Result:
     if not _NAME.match(name) or name.startswith("-"):
         raise UsageError(f"alias: {name!r} cannot be a name", hint="letters, digits, and . + - _ : @")
     meaning = parse_line(line)
-    if not meaning.words or meaning.target or meaning.program:
-        raise UsageError("alias: a command with arguments is needed, without redirection or pipe")
+    if not meaning.words or meaning.target or meaning.program or len(parts(line)) > 1:
+        raise UsageError("alias: one command with arguments is needed, without redirection or pipe")
+    first = meaning.words[0].text
+    known = {*registry.names(), *session.aliases}
+    if first not in known:
+        raise UsageError(f"alias: {first}: no such command", hint=did_you_mean(first, known))
     session.aliases[name] = line
     return Nothing()
 

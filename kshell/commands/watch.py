@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _LOOK = 0.1
 """Seconds between two checks whether the source has changed."""
-_UNWATCHED = ("alias", "cd", "exit", "reload", "set", "source", "unalias", "watch")
+_UNWATCHED = ("alias", "cd", "clear", "exit", "quit", "reload", "set", "source", "unalias", "watch")
 
 
 class WatchArguments(Arguments):

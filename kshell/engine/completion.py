@@ -58,6 +58,8 @@ def complete(session: Session, before: str, more: Mapping[str, Command] = Mappin
     if kind is not TokenKind.WORD:
         return Completions(len(before))
     if not earlier:
+        if token.text.startswith("/"):  # a path alone is listed or printed
+            return _paths(session, token)
         return _offer(token, 0, _commands(session, token.text, more))
     command = resolve(session, earlier, more)
     while command is not None and (line := _line_in(*command)):

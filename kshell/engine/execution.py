@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from types import FrameType
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -82,10 +83,17 @@ def prepare(session: Session, text: str) -> Call | None:
 
 
 def commands(text: str) -> list[LineCommand]:
-    """Split a line at ``;`` and ``&&`` into commands. An SQL query stays one command, even if it has a semicolon."""
+    """Split a line at ``;`` and ``&&`` into commands. An SQL query stays one command, even if it has a semicolon.
+
+    Raises UsageError if ``&&`` lacks a command on one of its sides.
+    """
     if _query(text):
         return [LineCommand(text, 0, if_done=False)]
-    return [part for part in parts(text) if part.text.strip()]
+    line_commands = parts(text)
+    for before, after in pairwise(line_commands):
+        if after.if_done and not (before.text.strip() and after.text.strip()):
+            raise UsageError("a command is missing beside &&", column=after.start - len("&&"))
+    return [part for part in line_commands if part.text.strip()]
 
 
 def run_commands(text: str, run: Callable[[str], int]) -> int:
@@ -105,6 +113,11 @@ def run_commands(text: str, run: Callable[[str], int]) -> int:
 
 
 _QUERIES = ("select", "with")
+
+
+def is_query(text: str) -> bool:
+    """Whether the user typed an SQL query without ``sql`` before it."""
+    return bool(_query(text))
 
 
 def _query(text: str) -> str:

@@ -244,7 +244,7 @@ class _WordReader:
         self._open = mark
 
 
-_SPECIAL = frozenset("'\"\\|>#*?[]{}")
+_SPECIAL = frozenset("'\"\\|>#*?[]{};&")
 
 
 def quote(text: str) -> str:

@@ -222,8 +222,13 @@ def _to_program(chunks: Iterator[str], program: str, out: TextIO, *, live: bool)
                         _write([], chunks, process.stdin, program, live=live)
                     process.stdin.close()
                     process.wait()
-            except (DeadlineError, KeyboardInterrupt):
-                # A deadline or Ctrl-C ends the program, too: leaving the block would wait for it.
+            except KeyboardInterrupt:
+                # A terminal sends Ctrl-C to the program, too. A pager ignores it and goes on reading the keyboard, so
+                # nobody else may do so before it ends.
+                _end(process, patience=_LAST_ANSWER, is_waiting=out.isatty())
+                raise
+            except DeadlineError:
+                # The deadline ends the program, too: leaving the block would wait for it.
                 _end(process, patience=_LAST_ANSWER if live else 0)
                 raise
             finally:
@@ -232,15 +237,21 @@ def _to_program(chunks: Iterator[str], program: str, out: TextIO, *, live: bool)
     return EXIT_OK if process.returncode == 0 else EXIT_USAGE
 
 
-def _end(process: subprocess.Popen[str], *, patience: float) -> None:
-    """End a program; before that, give it ``patience`` seconds to print its result (an endless input was cut)."""
+def _end(process: subprocess.Popen[str], *, patience: float, is_waiting: bool = False) -> None:
+    """End a program; before that, give it ``patience`` seconds to print its result (an endless input was cut).
+
+    ``is_waiting``: wait until it ends by itself.
+    """
     import subprocess
 
+    assert process.stdin is not None
     if patience:
-        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-            assert process.stdin is not None
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired, KeyboardInterrupt):
             process.stdin.close()
             process.wait(patience)
+    while is_waiting and process.poll() is None:
+        with contextlib.suppress(KeyboardInterrupt):
+            process.wait()
     process.terminate()
 
 

@@ -11,7 +11,7 @@ import sys
 from typing import TextIO, cast
 
 from kshell.engine.completion import resolve
-from kshell.engine.execution import Call, Engine, prepare, run_commands
+from kshell.engine.execution import Call, Engine, is_query, prepare, run_commands
 from kshell.engine.language import words as words_in
 from kshell.engine.result import Exit
 from kshell.engine.session import Session
@@ -91,6 +91,8 @@ class Lines:
 
     def _needs_data(self, line: str) -> bool:
         tokens = words_in(line)
+        if is_query(line) or (tokens and tokens[0].text.startswith("/")):
+            return True
         resolved = resolve(self._session, tokens) if tokens else None
         # These three declare that they need no source, but the lines of a file (source) may be any commands, and diff
         # and top need none only if their arguments name other sources.

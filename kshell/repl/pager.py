@@ -156,6 +156,7 @@ class Screen:
         try:
             answer = input(_QUESTION)
         except EOFError:
+            self._out.write("\n")
             answer = "q"
         if answer.strip().lower().startswith("q"):
             raise PagerQuit

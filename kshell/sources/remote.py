@@ -66,7 +66,10 @@ def plain(place: str) -> str:
         return place
     scheme, rest = match[1].lower(), place[match.end() - 1 :]
     if scheme == "file":
-        return "/" + urllib.parse.unquote(rest).lstrip("/")
+        host, _, path = rest[2:].partition("/") if rest.startswith("//") else ("", "", rest)
+        if host not in ("", "localhost"):
+            raise UsageError(f"file://{host}/…: on another host", hint="mount it, and give its path here")
+        return "/" + urllib.parse.unquote(path).lstrip("/")
     if scheme not in _SCHEMES:
         raise UsageError(
             f"{scheme}:/…: kshell cannot read this file system",

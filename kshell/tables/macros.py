@@ -89,10 +89,10 @@ def macro_calls(
         points = tuple(token for token, _, kind in arguments[::2] if kind in literal)
         commas = "".join(token for token, _, _ in arguments[1::2])
         if len(points) != len(macro.parameters) or not commas.startswith("," * (len(points) - 1) + ")"):
+            number = "a point" if len(macro.parameters) == 1 else "two points"
             raise ExpressionError(
-                f"sql: {macro.name}({', '.join(macro.parameters)}) takes"
-                f" {'a point' if len(macro.parameters) == 1 else 'two points'}, and a point is an offset (160), or a text"
-                " in quotes ('-1h', '2026-01-31T12:00:00Z', '@NAME', 'now')",
+                f"sql: {macro.name}({', '.join(macro.parameters)}) takes {number}, and a point is an offset (160), or a"
+                " text in quotes ('-1h', '2026-01-31T12:00:00Z', '@NAME', 'now')",
                 text,
                 at,
                 hint="a point cannot be computed in the query: compute it with a query of its own first",

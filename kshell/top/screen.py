@@ -277,7 +277,8 @@ class TopApp(App[None]):
     def _go_by(self, records: int) -> None:
         assert self.bounds is not None
         first, last = self.bounds
-        at = last if self.point is None else self.point
+        shown = last if self.moment is None else self.moment.offset  # the log may have grown since
+        at = min(shown, last) if self.point is None else self.point
         if self.point is None and records > 0:
             return
         self._go(None if at + records > last else max(first, at + records))
@@ -386,8 +387,11 @@ class TopApp(App[None]):
             self._open(Opening("Help", lambda session, width: lines(_HELP.split("\n"))))
 
     def action_close(self) -> None:
-        """Remove the filter, or else close the page."""
-        if self._place.filter:
+        """Remove the filter, and leave its input, or else close the page."""
+        if self.query_one(Input).display:
+            self._set_filter("")
+            self._end_filter()
+        elif self._place.filter:
             self._set_filter("")
         elif len(self._stack) > 1:
             self._stack.pop()
@@ -411,11 +415,6 @@ class TopApp(App[None]):
     def on_input_submitted(self) -> None:
         """Leave the input on Enter, and keep the filter."""
         self._end_filter()
-
-    def key_escape(self) -> None:
-        """Leave the input of the filter on Esc."""
-        if self.query_one(Input).display:
-            self._end_filter()
 
     def _end_filter(self) -> None:
         self.query_one(Input).display = False

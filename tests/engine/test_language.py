@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshell.engine.language import Insertion, Token, TokenKind, parse_line, scan
+from kshell.engine.execution import commands
+from kshell.engine.language import Insertion, Token, TokenKind, parse_line, parts, quote, scan
 from kshell.errors import UsageError
 
 LINES = st.text(alphabet="ab/ '\"\\|>#*[{\t-", max_size=24)
@@ -60,3 +61,27 @@ def test_a_replacement_means_itself(text: str, new: str, whole: bool, data: st.D
 )
 def test_what_is_open(text: str, mark: str) -> None:
     assert scan(text)[-1].open == mark
+
+
+@given(st.text(alphabet="ab ;&|>'\"\\#", min_size=1, max_size=8))
+def test_a_quoted_text_is_one_word_of_one_command(text: str) -> None:
+    line = f"cat {quote(text)}"
+    assert [part.text for part in parts(line)] == [line]
+    assert parse_line(line).words[-1].text == text
+
+
+@pytest.mark.parametrize("typed", ["pwd > ", "cat "])
+def test_a_completed_name_with_a_separator_stays_one_word(typed: str) -> None:
+    word = scan(f"{typed}a")[-1]
+    line = typed + Insertion(word, 0).written("a;b && c", ends_word=True)
+    assert [part.text for part in parts(line)] == [line]
+
+
+@pytest.mark.parametrize("line", ["pwd &&", "&& pwd", "pwd && && pwd", "pwd; && pwd"])
+def test_a_command_that_is_missing_beside_and_is_an_error(line: str) -> None:
+    with pytest.raises(UsageError, match="a command is missing beside &&"):
+        commands(line)
+
+
+def test_empty_commands_beside_semicolons_are_none() -> None:
+    assert [part.text.strip() for part in commands("; pwd ;; ls && cd ;")] == ["pwd", "ls", "cd"]

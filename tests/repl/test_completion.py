@@ -33,6 +33,8 @@ ONE_OR_FEW = [
     ("nosuch", []),
     ("  tre", ["  tree"]),
     ("'tre", ["'tree'"]),
+    ("/im", ["/image/"]),
+    ("pwd; /image/prov", ["pwd; /image/provenance"]),
     ("nosuch ", []),
     # flags
     ("ls --rec", ["ls --recursive"]),

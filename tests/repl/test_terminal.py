@@ -145,6 +145,22 @@ def test_long_output_is_paged(terminal: Open) -> None:
     shell.wait("metadataVersion$")
 
 
+@pytest.mark.skipif(shutil.which("less") is None and not is_required(), reason="less is not installed")
+def test_a_program_behind_a_pipe_has_the_keyboard_until_it_ends(terminal: Open) -> None:
+    shell = terminal(lines=12)
+    shell.wait_for_prompt("/")
+    shell.type("dump | less")
+    shell.press("Enter")
+    shell.wait("^:$")
+    shell.press("C-c")
+    shell.wait_for_bell()
+    shell.press("q")
+    shell.wait("interrupted")
+    shell.wait_for_prompt("/")
+    shell.enter("pwd")
+    shell.wait("^/$")
+
+
 def test_errors_come_with_a_hint(terminal: Open) -> None:
     shell = terminal()
     shell.wait_for_prompt("/")

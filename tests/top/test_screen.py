@@ -166,6 +166,17 @@ def test_the_filter_narrows_while_it_is_typed() -> None:
     assert not drive(sample_session(), steps).interrupted
 
 
+def test_escape_leaves_the_filter_while_it_is_typed() -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.press("2", "slash", *"aud", "escape")
+        assert len(screen.column()) == 12
+        await screen.press("3")  # a panel, not a letter of the filter
+        assert screen.lines[1] != "Topics"
+        await screen.press("q")
+
+    assert not drive(sample_session(), steps).interrupted
+
+
 def test_a_terminal_may_have_any_size_and_another_one_at_any_time() -> None:
     async def steps(screen: Screen) -> None:
         await screen.press("enter")

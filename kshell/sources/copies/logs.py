@@ -56,7 +56,7 @@ class Copy:
         meta, state = meta_properties(listing, self.notes), quorum_state(listing, self.notes)
         self.cluster_id = meta.get("cluster.id") or state.get("clusterId") or None
         self.node_id = node_id(meta)
-        self.directory_id = _checked_id(meta, path, self.notes)
+        self.directory_id = checked_id(meta, path, self.notes)
         self.stated_epoch: int | None = state.get("leaderEpoch")
         """``leaderEpoch`` of ``quorum-state``, which may be later than the epoch of the last record."""
         self.knows_leader = (state.get("leaderId") or 0) >= 0 and "leaderId" in state
@@ -266,7 +266,7 @@ def _refutation(file: SnapshotFile, time: int, batch: Batch) -> str | None:
     return ends_inside(file)
 
 
-def _checked_id(meta: dict[str, str], path: str, notes: list[str]) -> str | None:
+def checked_id(meta: dict[str, str], path: str, notes: list[str]) -> str | None:
     """The id of the log directory; ``None`` if ``meta.properties`` has none, or what is there is no UUID."""
     directory_id = meta.get("directory.id")
     try:

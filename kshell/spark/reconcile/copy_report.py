@@ -21,8 +21,9 @@ from kshell.sources.copies.agreement import (
     reason,
     with_damage,
 )
+from kshell.sources.copies.logs import checked_id
 from kshell.sources.directory.files import Listing
-from kshell.sources.directory.sidecar_files import quorum_state
+from kshell.sources.directory.sidecar_files import meta_properties, quorum_state
 from kshell.sources.points import missing
 from kshell.spark.files.plan import FileFinding, FilePlan, damaged
 from kshell.spark.files.read import finding_columns
@@ -375,6 +376,7 @@ def _lone_row(cluster_id: str, comparison: Comparison, index: int, findings: Fin
         sameTo=log.end,
         uncommittedFrom=committed if end is not None and committed < end else None,
         damage=findings.damage(index),
+        directoryId=checked_id(meta_properties(copy.listing), copy.path, []),
     )
 
 

@@ -189,6 +189,18 @@ class DataFileWriter(NamedTuple):
             raise CommandError(f"{self.table}: {remote.reason(error)}") from None
         return next((file for file, info in zip(files, infos, strict=True) if info.size != file.size), None)
 
+    def damage(self, files: Sequence[DataFile]) -> DataError | None:
+        """Return an error for the first file that is missing, or is no Parquet file, if any. Raises CommandError."""
+        if (missing := self.missing(files)) is not None:
+            return lost_file(f"{self.table}/{missing.path}")
+        for file in files:
+            try:
+                with self._opened(file):
+                    pass
+            except DataError as error:
+                return error
+        return None
+
     @contextlib.contextmanager
     def _opened(self, file: DataFile) -> Iterator[pq.ParquetFile]:
         parquet = importlib.import_module("pyarrow.parquet")

@@ -46,6 +46,7 @@ _MAINTENANCE = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES")
 _REQUESTS = {"timeout": "30s", "retry_timeout": "60s", "max_retries": "5"}
 """Limits for a store that does not answer: by default delta-rs would try for three minutes."""
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_RUST_CALLS = re.compile(r"\s+0: <unknown>.*", re.DOTALL)
 _STORES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 """Schemes that delta-rs knows by another name."""
 
@@ -142,6 +143,16 @@ class DeltaTable:
         earlier = DeltaTable(self.place, self.name, self.summary, self.fields, self.partition_by)
         earlier.open(version)
         return earlier.files
+
+    def files_of(self, step: int, version: int) -> dict[str, DataFile]:
+        """As :meth:`files_at`, for a version that was the newest one at the end of ``step``.
+
+        Raises DataError if a later step has made it: after entries of the log were lost, their numbers came again.
+        """
+        made_by = next((commit.step for commit in self.commits() if commit.version == version), None)
+        if made_by is not None and made_by > step:
+            raise DataError(f"{self.place}: its version {version} was lost, and step {made_by} made another one of it")
+        return self.files_at(version)
 
     def commit(self, step: int, *, same_rows_as: int | None = None) -> int:
         """Commit ``files`` as the next version, in one transaction; return its number.
@@ -316,13 +327,8 @@ class DeltaTable:
     def _open_after(self, pinned: int) -> None:
         """Open the newest version. Raises DataError if the log lacks version ``pinned``, or an entry before it."""
         self.open()
-        if self.version == NO_TABLE:
-            self.open(pinned)
         if self.version < pinned:
-            raise DataError(
-                f"{self.place}: its version {pinned} is not there any more, the newest is {self.version}",
-                hint=log_files.HINT,
-            )
+            self.open(pinned)
         if pinned != NO_TABLE:
             log_files.check_entries(self.place, pinned)
 
@@ -353,6 +359,12 @@ class DeltaTable:
         except KshellError:
             raise
         except Exception as error:  # delta-rs raises DeltaError, OSError and bare exceptions
+            newest = self._load(None) if version is not None else None
+            if newest is not None and version is not None and newest.version() < version:
+                raise DataError(
+                    f"{self.place}: its version {version} is not there any more, the newest is {newest.version()}",
+                    hint=log_files.HINT,
+                ) from None
             raise self._unreadable(error) from error
 
     def _listed(self) -> Iterator[DataFile]:
@@ -395,25 +407,27 @@ class DeltaTable:
                 f"{self.place}: another writer has committed meanwhile",
                 hint="this step is not committed; run it again",
             )
-        if (missing := self.writer.missing(list(read))) is not None:
-            return lost_file(f"{self.place}/{missing.path}")
-        return CommandError(f"{self.place}: {_reason(error)}")
+        damage = self._damage() or self.writer.damage(list(read))
+        return damage or CommandError(f"{self.place}: {_reason(error)}")
 
-    def _unreadable(self, error: BaseException) -> DataError:
+    def _unreadable(self, error: BaseException) -> KshellError:
         return self.damaged(f"not a table that can be read: {_reason(error)}")
 
-    def damaged(self, reason: str) -> DataError:
+    def damaged(self, reason: str) -> KshellError:
         """Return the error for a damaged log: it names the file or, if every file is whole, gives ``reason``."""
+        return self._damage() or DataError(f"{self.place}: {reason}", hint=log_files.HINT)
+
+    def _damage(self) -> KshellError | None:
         try:
             damage = log_files.damage(self.place)
-        except OSError as denied:  # not even the files can be read, or there are none
-            damage = f"{self.place}/_delta_log: {remote.reason(denied)}"
-        return DataError(damage or f"{self.place}: {reason}", hint=log_files.HINT)
+        except OSError as error:  # the files cannot be read, or there are none
+            return remote.failure(f"{self.place}/_delta_log", error)
+        return None if damage is None else DataError(damage, hint=log_files.HINT)
 
 
 def _reason(error: BaseException) -> str:
-    """Return the message of delta-rs on one line, without the colours that it adds."""
-    return _COLOURS.sub("", remote.reason(error))
+    """Return the message of delta-rs on one line, without the colours and calls in Rust that it adds."""
+    return _RUST_CALLS.sub("", _COLOURS.sub("", remote.reason(error)))
 
 
 def _keep_rows_of(pinned: int, later: Iterable[Commit]) -> bool:

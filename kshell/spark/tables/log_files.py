@@ -32,7 +32,8 @@ def oldest_version(place: str) -> int:
 
 
 def check_entries(place: str, version: int) -> None:
-    """Raise DataError if an entry is empty, cut or has zeros that is read for ``version`` of the table at ``place``.
+    """Raise DataError if an entry is empty, cut or has zeros that is read for ``version`` of the table at ``place``,
+    and SourceError if the log may not be read.
 
     A power failure leaves such a file on a local disk; stores write a file as a whole or not at all.
     """
@@ -50,7 +51,7 @@ def check_entries(place: str, version: int) -> None:
                 if not content.endswith(b"}") or b"\0" in content:
                     raise DataError(f"{log}/{name}: {_of_entry(content)}", hint=HINT)
     except OSError as error:
-        raise DataError(f"{log}: {remote.reason(error)}", hint=HINT) from None
+        raise remote.failure(log, error) from None
 
 
 def remove_empty_entries(place: str, version: int) -> None:

@@ -452,8 +452,8 @@ class Warehouse:
                 log_files.remove_empty_entries(table.place, self.state.versions.get(spec.name, NO_TABLE))
                 table.open()  # the newest version, whoever wrote it: rows of other programs are removed, too
                 log_files.check_entries(table.place, table.version)
-                files = table.files_at(wanted.versions[spec.name]) if spec.name in wanted.versions else {}
-                missing = table.writer.missing([file for path, file in files.items() if path not in table.files])
+                files = table.files_of(step, wanted.versions[spec.name]) if spec.name in wanted.versions else {}
+                missing = table.writer.missing(list(files.values()))
                 if missing is not None:
                     raise lost_file(f"{table.place}/{missing.path}")
                 table.files = files

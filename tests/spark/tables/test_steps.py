@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from kshell.errors import CommandError, DataError, UsageError
+from kshell.errors import CommandError, DataError, KshellError, UsageError
 from kshell.spark.tables import delta, steps
 from kshell.spark.tables.delta import DeltaTable
 from kshell.spark.tables.steps import ClusterState, StepLog, WarehouseState
@@ -516,6 +516,66 @@ def test_restore_refuses_a_log_with_an_empty_entry(tmp_path: Path) -> None:
     again = Warehouse(None, str(tmp_path))
     with again.writing(), pytest.raises(CommandError, match=f"step 2 cannot be restored: {path}: is empty"):
         again.restore(2)
+
+
+def test_a_version_that_came_again_is_not_restored(tmp_path: Path) -> None:
+    """The newest entry of a log is lost, an earlier step is restored, and its commit gets the same number."""
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(3):
+            step(warehouse, [(A, number)])
+    path = tmp_path / "bronze/log/_delta_log/00000000000000000002.json"
+    path.unlink()
+    again = Warehouse(None, str(tmp_path))
+    with again.writing():
+        again.restore(2)
+        again.restore(1)
+        with pytest.raises(
+            CommandError, match=r"step 3 cannot be restored: .*version 2 was lost, and step 5 made another"
+        ):
+            again.restore(3)
+    assert pairs(Warehouse(None, str(tmp_path))) == [(A, 0)]
+
+
+def test_restore_looks_at_every_file(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        step(warehouse, [(A, 1)])
+        step(warehouse, [(B, 1)])
+        lost = Path(warehouse.place, "bronze/log", next(iter(warehouse.files("log"))).path)
+        lost.unlink()
+        with pytest.raises(CommandError, match=f"{lost}: is not there any more"):
+            warehouse.restore(2)
+
+
+def test_the_lost_newest_version_of_progress_is_said(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        step(warehouse, [(A, 1)])
+        step(warehouse, [(A, 2)])
+    (tmp_path / "_kshell/progress/_delta_log/00000000000000000001.json").unlink()
+    with pytest.raises(DataError, match="progress: its version 1 is not there any more, the newest is 0"):
+        Warehouse(None, str(tmp_path))
+
+
+def test_upkeep_names_what_is_damaged(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(3):
+            step(warehouse, [(A, number)])
+        damaged = Path(warehouse.place, "bronze/log", next(iter(warehouse.files("log"))).path)
+        damaged.write_bytes(bytes(damaged.stat().st_size))
+        with pytest.raises(DataError, match=f"^{damaged}: "):
+            warehouse.optimize(128 << 20)
+
+
+def test_a_log_that_may_not_be_read_is_not_called_damaged(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        step(warehouse, [(A, 1)])
+    with locked(tmp_path / "bronze/log/_delta_log"), pytest.raises(KshellError, match="ermission denied") as raised:
+        pairs(Warehouse(None, str(tmp_path)))
+    assert "restore its _delta_log" not in str(raised.value.hint)
 
 
 def test_optimize_names_the_file_that_is_missing(tmp_path: Path) -> None:
