@@ -10,12 +10,12 @@ from types import TracebackType
 
 from kshell.engine import registry
 from kshell.engine.arguments import option_words
-from kshell.engine.execution import Call, PatternWord, deadline, prepare, prepare_words
+from kshell.engine.execution import Call, PatternWord, commands, deadline, prepare, prepare_words
 from kshell.engine.language import Word
-from kshell.engine.result import Exit, Frames, LineResult, Many
+from kshell.engine.result import Exit, Frames, LineResult, Many, Row, Rows
 from kshell.engine.result import Result as Answer
 from kshell.engine.session import Session as Shell
-from kshell.errors import UsageError
+from kshell.errors import DeadlineError, UsageError
 from kshell.metadata.image import Image
 from kshell.result import Result
 from kshell.sources.choose import choose, open_source
@@ -29,7 +29,7 @@ class Session:
         self._shell = shell
 
     def run(self, line: str, *arguments: object) -> Result:
-        """Run a command.
+        """Run a command. A session on a live source first fetches what was committed since the last one.
 
         Args:
             line: a line of the command language; with ``arguments``, only the command's name.
@@ -41,9 +41,12 @@ class Session:
         """
         if not isinstance(line, str):
             raise UsageError(f"a command is text, and not {type(line).__name__}")
+        self._shell.refresh()
         if arguments:
             literal = [PatternWord.of(Word(text, escape(text), 0)) for text in map(str, arguments)]
             return _result(prepare_words(self._shell, [line, *literal]))
+        if len(commands(line)) > 1:
+            raise UsageError("run takes one command", hint="call it once for each of them")
         call = prepare(self._shell, line)
         if call is None:
             raise UsageError("there is no command in the line")
@@ -67,6 +70,7 @@ class Session:
 
     def diff(self, a: str | int, b: str | int, path: str = "/image", *, ignore_epochs: bool = False) -> Result:
         """Return the changes from ``a`` to ``b`` (points, directories, files, ``context:NAME``). Raises KshellError."""
+        self._shell.refresh()
         tokens = ["diff", str(a), str(b), path, *(["--ignore-epochs"] if ignore_epochs else [])]
         return _result(prepare_words(self._shell, tokens))
 
@@ -121,12 +125,29 @@ def _result(call: Call) -> Result:
             answer = call.run()
         except Exit:
             raise UsageError(f"{call.command.name}: a session in Python ends with close()") from None
+        if isinstance(answer, Rows) and answer.live:
+            _collect(answer)
         if not isinstance(answer, Many):
             return _with_notes(call, answer)
         if isinstance(answer, Frames) and not answer.has_end and limit is None:
             raise UsageError(f"{call.command.name}: would never end", hint="give times, until or timeout")
         results = [_part(part) for part in answer.parts]
         return results[-1] if isinstance(answer, Frames) else Result(answer, parts=results)
+
+
+def _collect(answer: Rows) -> None:
+    """Read the rows of a command that follows a log. If its ``timeout`` ends it, those that came have the exit code 3.
+
+    Raises DeadlineError if none came.
+    """
+    rows: list[Row] = []
+    try:
+        rows += answer.rows
+    except DeadlineError as error:
+        if not rows:
+            raise
+        answer.exit_code = error.exit_code
+    answer.rows = rows
 
 
 def _part(part: LineResult) -> Result:

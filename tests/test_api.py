@@ -70,6 +70,8 @@ def test_the_environment_names_a_source(monkeypatch: pytest.MonkeyPatch) -> None
         ("cat /nope", KshellError),
         ("exit 3", UsageError),
         ("quit", UsageError),
+        ("pwd; ls", UsageError),
+        ("pwd && ls", UsageError),
     ],
 )
 def test_wrong_lines(line: str, error: type[KshellError]) -> None:
@@ -142,6 +144,12 @@ class TestCommandsAsMethods:
             assert session.watch("topics", times=2, interval=0.01).rows == session.topics().rows
             with pytest.raises(UsageError, match="main thread"), ThreadPoolExecutor(1) as pool:
                 pool.submit(session.topics, timeout=5).result()
+
+    def test_what_came_before_the_timeout_is_not_lost(self) -> None:
+        with kshell.open(demo=True) as session:
+            result = session.follow(since=0, noop=True, timeout=2)
+            assert {row["offset"] for row in session.log().rows} <= {row["offset"] for row in result.rows}
+            assert result.exit_code == 3
 
     def test_the_lines_of_a_file(self, tmp_path: Path) -> None:
         (tmp_path / "lines").write_text("cd /image\npwd\n")

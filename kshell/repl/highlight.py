@@ -10,7 +10,8 @@ from prompt_toolkit.lexers import Lexer
 
 from kshell.engine import registry
 from kshell.engine.completion import State, resolve
-from kshell.engine.language import Token, TokenKind, scan
+from kshell.engine.execution import is_query
+from kshell.engine.language import Token, TokenKind, parts, scan
 from kshell.engine.levels import node_at
 from kshell.engine.session import Session
 from kshell.repl.terminal import masked
@@ -47,12 +48,16 @@ class LineLexer(Lexer):
 
     def colored(self, line: str) -> StyleAndTextTuples:
         """Return the line as styled fragments of the same total length, with control characters replaced."""
+        if is_query(line):
+            return [("", masked(line))]
         out: StyleAndTextTuples = []
         at = 0
-        for token, style in self._styles(scan(line)):
-            out.append(("", masked(line[at : token.start])))
-            out.append((style, masked(line[token.start : token.end])))
-            at = token.end
+        for part in parts(line):
+            for token, style in self._styles(scan(part.text)):
+                start, end = part.start + token.start, part.start + token.end
+                out.append(("", masked(line[at:start])))
+                out.append((style, masked(line[start:end])))
+                at = end
         out.append(("", masked(line[at:])))
         return [fragment for fragment in out if fragment[1]]
 
@@ -66,6 +71,8 @@ class LineLexer(Lexer):
             return []
         resolved = resolve(self._session, tokens)
         if resolved is None:
+            if tokens[0].text.startswith("/"):  # a path alone is listed or printed
+                return ["", *map(_quoted, tokens[1:])]
             typing = len(tokens) == 1 and any(name.startswith(tokens[0].text) for name in self._names())
             return ["" if typing else "class:command.unknown", *map(_quoted, tokens[1:])]
         command, texts = resolved

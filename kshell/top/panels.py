@@ -5,7 +5,8 @@ A page is an :class:`Opening`, whose function makes :class:`PanelRows` out of a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import bisect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kshell.engine import registry
@@ -20,7 +21,7 @@ from kshell.metadata.partition_state import OFFLINE, ONLINE, UNDECODED, MinIsr, 
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.records import Undecoded
 from kshell.render import render
-from kshell.render.cells import cell
+from kshell.render.cells import cell, cells
 from kshell.tree.paths import TOPICS_BY_NAME, join
 
 EVENTS: Final = 500
@@ -117,8 +118,17 @@ def _cells_of(*names: str) -> Callable[[Row], tuple[str, ...]]:
 
 
 def _text(result: Result, width: int) -> PanelRows:
-    chunks = "".join(render(result, "text", width=width))
-    return lines(chunks.removesuffix("\n").split("\n"))
+    text = "".join(render(result, "text", width=width))
+    return lines(part for line in text.removesuffix("\n").split("\n") for part in _folded(line, width))
+
+
+def _folded(line: str, width: int) -> Iterator[str]:
+    """Break a line where the screen ends: commands to paste have one line each, and there is no scrolling sideways."""
+    while cells(line) > width:
+        end = max(1, bisect.bisect_right(range(len(line) + 1), width, key=lambda end: cells(line[:end])) - 1)
+        yield line[:end]
+        line = line[end:]
+    yield line
 
 
 def _path(path: str) -> Opening:

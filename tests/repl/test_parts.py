@@ -53,6 +53,10 @@ def styles(session: Session, line: str) -> list[tuple[str, str]]:
         ("pwd > f x", [("pwd", "command"), (">", "operator"), ("f", "file"), ("x", "wrong")]),
         ("pwd # why", [("pwd", "command"), ("# why", "comment")]),
         ("pwd x y", [("pwd", "command"), ("x", "wrong"), ("y", "argument")]),
+        ("cd /image && ls", [("cd", "command"), ("/image", "path"), ("ls", "command")]),
+        ("pwd; lss; ls", [("pwd", "command"), ("lss", "command.unknown"), ("ls", "command")]),
+        ("SELECT 1 > 0", []),
+        ("/image", []),
         ("", []),
     ],
 )

@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 import gc
 import importlib.util
+import re
 import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
+from kshell.engine.result import Report
 from kshell.engine.session import Session
 from kshell.errors import KshellError, SourceError
+from kshell.render import render
 from kshell.sources.choose import demo_directory
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.sources.directory.source import DirectorySource
 from kshell.tree.image import iso
 from tests import builders
-from tests.commands.shell import opened, rows
+from tests.commands.shell import opened, rows, run
 from tests.docs_reference import sample_session
 from tests.needed import is_required
 
@@ -164,6 +167,23 @@ def test_the_filter_narrows_while_it_is_typed() -> None:
         await screen.press("q")
 
     assert not drive(sample_session(), steps).interrupted
+
+
+@pytest.mark.parametrize("width", [60, 80, 110])
+def test_commands_of_a_story_are_there_to_their_ends(width: int) -> None:
+    session = sample_session()
+    story = run(session, "why legacy-import 0")
+    assert isinstance(story, Report)
+    commands = re.findall(r"kafka-\S+\.sh --[^\n]+", "".join(render(story, "text", width=10_000)))
+    assert max(map(len, commands)) > width
+
+    async def steps(screen: Screen) -> None:
+        await screen.press("enter")
+        assert "legacy-import/0" in screen.lines[1]
+        shown = "".join(screen.lines).replace(" ", "")
+        assert [command for command in commands if command.replace(" ", "") not in shown] == []
+
+    drive(session, steps, size=(width, 60))
 
 
 def test_escape_leaves_the_filter_while_it_is_typed() -> None:
