@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kshell.errors import SourceNotFoundError
+from kshell.errors import SourceNotFoundError, UsageError
 from kshell.sources import remote
 from kshell.sources.copies.logs import Copy, read_together
 from kshell.sources.directory.files import METADATA_DIRECTORY
@@ -181,3 +181,13 @@ def test_a_colon_in_a_local_path_is_no_uri(tmp_path: Path, monkeypatch: pytest.M
     write_log(tmp_path / "s3:" / "bucket", batch([value("NO_OP")]))
     assert [one.path for one in find(["s3:/bucket"])] == [f"{tmp_path}/s3:/bucket"]
     assert os.path.exists("s3:/bucket")
+
+
+@pytest.mark.parametrize("uri", ["file:/a%20b", "file:///a%20b", "file://localhost/a%20b", "FILE://localhost/a%20b"])
+def test_a_file_uri_of_this_host_is_a_path(uri: str) -> None:
+    assert remote.plain(uri) == "/a b"
+
+
+def test_a_file_uri_of_another_host_is_refused() -> None:
+    with pytest.raises(UsageError, match="file://server/…: on another host"):
+        remote.plain("file://server/share/x")

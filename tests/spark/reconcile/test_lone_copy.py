@@ -121,6 +121,8 @@ def test_rows_have_their_declared_columns() -> None:
     assert list(made.cluster) == [field.name for field in CLUSTER_FIELDS]
     (row,) = made.copies
     assert (row["state"], row["nodeId"]) == ("reference", 3002)
+    stated = dict(line.split("=", 1) for line in (ROLLED / "meta.properties").read_text().split() if "=" in line)
+    assert row["directoryId"] == stated["directory.id"]
     assert made.cluster["endOffset"] == row["endOffset"] == made.checkpoint.offset
     last = rows(made)[-1]
     assert made.cluster["lastTimestampMs"] == last["timestampMs"] and made.cluster["lastEpoch"] == last["epoch"]
