@@ -211,7 +211,11 @@ class Runner:
         return code
 
     def _line(self, line: str) -> int:
-        return run_commands(line, self._command)
+        try:
+            return run_commands(line, self._command)
+        except KshellError as error:  # the line is no line of commands
+            complain(error, line)
+            return error.exit_code
 
     def _command(self, line: str) -> int:
         try:

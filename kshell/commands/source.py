@@ -7,13 +7,14 @@ import stat
 from collections.abc import Iterator
 
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag
-from kshell.engine.execution import prepare
+from kshell.engine.execution import commands, prepare
 from kshell.engine.language import quote
 from kshell.engine.local_files import complete_file
+from kshell.engine.predicates import exit_code_of
 from kshell.engine.result import LineResult, Many, Result
 from kshell.engine.session import Session
 from kshell.engine.settings import value_of
-from kshell.errors import CommandError, KshellError
+from kshell.errors import EXIT_OK, CommandError, KshellError, UsageError
 from kshell.sources.directory.files import local_path
 
 _DEEPEST = 16
@@ -78,22 +79,38 @@ def _parts(session: Session, path: str, lines: list[str], *, keep_going: bool) -
 
 
 def _line(session: Session, line: str, place: str, *, keep_going: bool) -> Iterator[LineResult]:
+    """Run the commands of a line; of those that fail yield the errors, or raise the first one."""
+    code = EXIT_OK
     try:
-        call = prepare(session, line)
-        if call is None:
-            return
-        result = call.run()
-    except KshellError as error:
-        # Prefix file and line to the message, but keep the class of the error, which decides the exit code.
-        error.message = f"{place}: {error.message}"
-        error.args = (error.message,)
-        if not keep_going:
-            raise
-        yield LineResult(None, None, error)
+        line_commands = commands(line)
+    except UsageError as error:
+        yield _failed(error, place, keep_going=keep_going)
         return
-    yield LineResult(call, result)
-    if session.announce is not None:
-        session.announce()  # print this line's remarks now: the next line clears them
+    for part in line_commands:
+        if part.if_done and code != EXIT_OK:
+            continue
+        try:
+            call = prepare(session, part.text)
+            if call is None:
+                continue
+            result = call.run()
+        except KshellError as error:
+            yield _failed(error, place, keep_going=keep_going)
+            code = error.exit_code
+            continue
+        yield LineResult(call, result)
+        code = exit_code_of(result, session)  # known only now that the result was read
+        if session.announce is not None:
+            session.announce()  # print this command's remarks now: the next one clears them
+
+
+def _failed(error: KshellError, place: str, *, keep_going: bool) -> LineResult:
+    """Prefix file and line to the message, but keep the class of the error, which decides the exit code."""
+    error.message = f"{place}: {error.message}"
+    error.args = (error.message,)
+    if not keep_going:
+        raise error
+    return LineResult(None, None, error)
 
 
 COMMAND = Command(

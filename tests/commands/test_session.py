@@ -9,7 +9,7 @@ import pytest
 
 from kshell.engine import registry
 from kshell.engine.execution import prepare
-from kshell.engine.result import Exit, Many, Nothing
+from kshell.engine.result import Exit, Many, Nothing, Rows
 from kshell.engine.session import Session
 from kshell.engine.settings import complete_name, words_after
 from kshell.errors import CommandError, CorruptDataError, KshellError, UsageError
@@ -124,6 +124,18 @@ def sourced(session: Session, line: str) -> Many:
     result = run(session, line)
     assert isinstance(result, Many)
     return result
+
+
+def test_lines_of_a_file_may_have_several_commands(sample: Session, tmp_path: Path) -> None:
+    file = tmp_path / "lines"
+    file.write_text("cd /image; pwd\ngrep nowhere /image/features && pwd\ncat /nope; pwd\npwd &&\nSELECT 1 AS a;\n")
+    parts = []
+    for part in sourced(sample, f"source {file} --keep-going").parts:
+        if isinstance(part.result, Rows):
+            list(part.result.rows)
+        parts.append(str(part.error) if part.error is not None else part.call and part.call.command.name)
+    missing = f"{file}: line 4: a command is missing beside &&"
+    assert parts == ["cd", "pwd", "grep", f"{file}: line 3: /nope: no such path", "pwd", missing, "sql"]
 
 
 def test_source_runs_line_by_line(sample: Session, tmp_path: Path) -> None:

@@ -161,6 +161,16 @@ def test_a_program_behind_a_pipe_has_the_keyboard_until_it_ends(terminal: Open) 
     shell.wait("^/$")
 
 
+def test_a_line_that_lacks_a_command_does_not_end_the_shell(terminal: Open) -> None:
+    shell = terminal()
+    shell.wait_for_prompt("/")
+    shell.enter("pwd &&")
+    shell.wait("a command is missing beside &&")
+    shell.wait_for_prompt("/")
+    shell.enter("pwd && pwd")
+    shell.wait("^/\n/$")
+
+
 def test_errors_come_with_a_hint(terminal: Open) -> None:
     shell = terminal()
     shell.wait_for_prompt("/")
