@@ -45,9 +45,10 @@ class Session:
         if arguments:
             literal = [PatternWord.of(Word(text, escape(text), 0)) for text in map(str, arguments)]
             return _result(prepare_words(self._shell, [line, *literal]))
-        if len(commands(line)) > 1:
+        line_commands = commands(line)
+        if len(line_commands) > 1:
             raise UsageError("run takes one command", hint="call it once for each of them")
-        call = prepare(self._shell, line)
+        call = prepare(self._shell, line_commands[0].text) if line_commands else None
         if call is None:
             raise UsageError("there is no command in the line")
         if call.line.target or call.line.program:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from kshell.engine import registry
 from kshell.engine.declaration import Arg, Arguments, Command, Example
+from kshell.engine.execution import is_query
 from kshell.engine.language import parse_line, parts, quote
 from kshell.engine.result import Nothing, Result, Rows, typed
 from kshell.engine.session import Session
@@ -33,12 +33,10 @@ def run(session: Session, args: AliasArguments) -> Result:
     if not _NAME.match(name) or name.startswith("-"):
         raise UsageError(f"alias: {name!r} cannot be a name", hint="letters, digits, and . + - _ : @")
     meaning = parse_line(line)
-    if not meaning.words or meaning.target or meaning.program or len(parts(line)) > 1:
+    if not meaning.words or meaning.target or meaning.program or len(parts(line)) > 1 or is_query(line):
         raise UsageError("alias: one command with arguments is needed, without redirection or pipe")
-    first = meaning.words[0].text
-    known = {*registry.names(), *session.aliases}
-    if first not in known:
-        raise UsageError(f"alias: {first}: no such command", hint=did_you_mean(first, known))
+    if meaning.words[0].text == "=":
+        raise UsageError("alias: there are blanks around =", hint=f"alias {name}='LINE', or alias {name} 'LINE'")
     session.aliases[name] = line
     return Nothing()
 

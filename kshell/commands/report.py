@@ -152,9 +152,10 @@ def _begin(session: Session, point: str | None) -> Since:
         if point is not None:
             raise
         return Since(0)
-    if session.until is not None and begin.offset > max(session.until, 0):
+    last = session.loaded.last_offset
+    if point is not None and session.until is not None and begin.offset > max(last, 0):
         raise UsageError(
-            f"report: --since {point} is after the point in time that is shown, offset {session.until}",
+            f"report: --since {point} is after the point in time that is shown, offset {last}",
             hint="give an earlier --since",
         )
     return begin

@@ -108,6 +108,8 @@ def _failed(error: KshellError, place: str, *, keep_going: bool) -> LineResult:
     """Prefix file and line to the message, but keep the class of the error, which decides the exit code."""
     error.message = f"{place}: {error.message}"
     error.args = (error.message,)
+    if isinstance(error, UsageError):
+        error.column = None  # it is that of a line of the file
     if not keep_going:
         raise error
     return LineResult(None, None, error)

@@ -216,7 +216,7 @@ def _moment(offset: int | None, time: str | None, until: int | None) -> str:
         return "not known"
     if offset >= 0:
         return f"offset {offset}, {time}"
-    empty = "before the first metadata record: the log has none"
+    empty = "before the first metadata record: none has taken effect"
     return empty if until is None else f"offset {until}: no record has taken effect yet"
 
 

@@ -85,7 +85,7 @@ def _span(session: Session, args: WhenArguments) -> str:
     if session.loaded.damage:
         spans.append(f"up to offset {session.loaded.last_offset}, after which the log cannot be read")
     elif session.until is not None:
-        spans.append(f"up to offset {session.until}")
+        spans.append(f"up to offset {min(session.until, session.loaded.last_offset)}")
     return " ".join(spans) or "at any offset"
 
 

@@ -326,7 +326,7 @@ class Session(SourceView):
             return notes + self.remarks
         notes += self.loaded.notes + [remark for remark in self.remarks if remark not in self.loaded.notes]
         if self.is_empty() and self.loaded.log_end_offset:
-            notes.append("the log has only control records: it says nothing about the cluster's state yet")
+            notes.append("no metadata record has taken effect yet: the log says nothing about the cluster's state")
         unknown = [problem for problem in self.loaded.problems if problem.unknown]
         if unknown:
             kinds = sorted({f"{p.origin.record_type} v{p.origin.version}" for p in unknown})
@@ -375,10 +375,10 @@ class Session(SourceView):
         self.found_damage += [error for error in damage if error not in self.found_damage]
 
     def is_empty(self) -> bool:
-        """Whether a log was loaded that has no metadata record at all; control records say nothing about the state."""
-        if not self.is_loaded or not self.source.has_log:
+        """Whether no metadata record of a log that was loaded has taken effect, up to its end."""
+        if not self.is_loaded or not self.source.has_log or self.loaded.image.provenance.offset >= 0:
             return False
-        return self.loaded.image.provenance.offset < 0 and (self.until is None or not self.loaded.log_end_offset)
+        return self.until is None or not self.loaded.log_end_offset or self.until > self.loaded.last_offset
 
     def exit_code(self) -> int:
         """4 if the data that was loaded, or that the last command read, is damaged or incomplete; else 0."""

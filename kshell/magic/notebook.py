@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
 from traitlets import Bool
 
-from kshell.engine.execution import Call, prepare_line, time_limit
+from kshell.engine.execution import Call, is_query, prepare_line, time_limit
 from kshell.engine.language import parts
 from kshell.engine.result import Exit, Frames, Many, Nothing, Rows, Text, Value
 from kshell.engine.result import Result as Answer
@@ -153,7 +153,7 @@ class Notebook:
         return result
 
     def _parse(self, text: str, local: Names | None, *, interp: bool = True) -> CellLine:
-        if sum(bool(part.text.strip()) for part in parts(_EXPRESSION.sub("x", text))) > 1:
+        if not is_query(text) and sum(bool(part.text.strip()) for part in parts(_EXPRESSION.sub("x", text))) > 1:
             raise UsageError("a cell has one command a line: `;` and `&&` are for the shell")
         return parse_cell_line(text, (lambda expression: self._evaluate(expression, local)) if interp else None)
 

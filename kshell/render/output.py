@@ -240,17 +240,17 @@ def _to_program(chunks: Iterator[str], program: str, out: TextIO, *, live: bool)
 def _end(process: subprocess.Popen[str], *, patience: float, is_waiting: bool = False) -> None:
     """End a program; before that, give it ``patience`` seconds to print its result (an endless input was cut).
 
-    ``is_waiting``: wait until it ends by itself.
+    ``is_waiting``: wait until it ends by itself, whatever Ctrl-C and the deadline say.
     """
     import subprocess
 
     assert process.stdin is not None
     if patience:
-        with contextlib.suppress(OSError, subprocess.TimeoutExpired, KeyboardInterrupt):
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired, KeyboardInterrupt, DeadlineError):
             process.stdin.close()
             process.wait(patience)
     while is_waiting and process.poll() is None:
-        with contextlib.suppress(KeyboardInterrupt):
+        with contextlib.suppress(KeyboardInterrupt, DeadlineError):
             process.wait()
     process.terminate()
 

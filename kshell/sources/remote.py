@@ -67,7 +67,7 @@ def plain(place: str) -> str:
     scheme, rest = match[1].lower(), place[match.end() - 1 :]
     if scheme == "file":
         host, _, path = rest[2:].partition("/") if rest.startswith("//") else ("", "", rest)
-        if host not in ("", "localhost"):
+        if host.lower() not in ("", "localhost"):
             raise UsageError(f"file://{host}/…: on another host", hint="mount it, and give its path here")
         return "/" + urllib.parse.unquote(path).lstrip("/")
     if scheme not in _SCHEMES:

@@ -782,4 +782,4 @@ def test_a_log_of_control_records_alone_answers_nothing(tmp_path: Path, line: st
     session = opened(tmp_path)
     result = run(session, line)
     assert exit_code_of(result, session) == EXIT_SOURCE
-    assert "the log has only control records: it says nothing about the cluster's state yet" in session.notes()
+    assert "no metadata record has taken effect yet: the log says nothing about the cluster's state" in session.notes()

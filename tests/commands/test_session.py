@@ -138,6 +138,19 @@ def test_lines_of_a_file_may_have_several_commands(sample: Session, tmp_path: Pa
     assert parts == ["cd", "pwd", "grep", f"{file}: line 3: /nope: no such path", "pwd", missing, "sql"]
 
 
+def test_an_alias_may_stand_before_what_it_means(sample: Session) -> None:
+    run(sample, "alias big 'tt --where \"partitions > 3\"'")
+    run(sample, "alias tt topics")
+    run(sample, "alias features /image/features")
+    assert all(row["partitions"] > 3 for row in rows(sample, "big")) and rows(sample, "big") != []
+
+
+@pytest.mark.parametrize("line", ["alias two 'pwd; pwd'", "alias q 'SELECT 1'", "alias l = ls"])
+def test_an_alias_of_what_is_no_command_is_refused(sample: Session, line: str) -> None:
+    with pytest.raises(UsageError, match="alias: "):
+        run(sample, line)
+
+
 def test_source_runs_line_by_line(sample: Session, tmp_path: Path) -> None:
     file = tmp_path / "lines"
     file.write_text("# set up\n\ncd /image/features\nset output json\npwd\ncat metadataVersion\n")

@@ -7,6 +7,7 @@ the Delta transaction protocol (PROTOCOL.md of delta-io/delta): add and remove a
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -111,6 +112,8 @@ class DeltaTable:
         columns than the declared ones.
         """
         self._delta = None if version == NO_TABLE else self._load(version)
+        if version is not None and version != NO_TABLE:
+            log_files.check_entries(self.place, version)
         self.version = NO_TABLE if self._delta is None else self._delta.version()
         self._base = {} if self._delta is None else {file.path: file for file in self._listed()}
         self._added_columns = [] if self._delta is None else self._columns_to_add()
@@ -219,8 +222,10 @@ class DeltaTable:
     def _has_committed(self) -> bool:
         """Whether the version after the open one exists and has all files that were to be added."""
         added = {file.path for file in self._added()}
+        later = DeltaTable(self.place, self.name, self.summary, self.fields, self.partition_by)
         try:
-            return bool(added) and self.files_at(self.version + 1).keys() >= added
+            later._delta = self._load(self.version + 1)
+            return bool(added) and {file.path for file in later._listed()} >= added
         except KshellError:
             return False
 
@@ -341,8 +346,6 @@ class DeltaTable:
         lake, _ = _libraries()
         try:
             opened = lake.DeltaTable(self._uri, version=version, storage_options=storage_options(self.place))
-            if version is not None:
-                log_files.check_entries(self.place, version)
             return opened
         except lake.exceptions.TableNotFoundError:
             if version is None:
@@ -407,22 +410,21 @@ class DeltaTable:
                 f"{self.place}: another writer has committed meanwhile",
                 hint="this step is not committed; run it again",
             )
-        damage = self._damage() or self.writer.damage(list(read))
-        return damage or CommandError(f"{self.place}: {_reason(error)}")
+        with contextlib.suppress(OSError):  # nothing can be said of files that cannot be read
+            if (damage := log_files.damage(self.place)) is not None:
+                return DataError(damage, hint=log_files.HINT)
+        return self.writer.damage(list(read)) or CommandError(f"{self.place}: {_reason(error)}")
 
     def _unreadable(self, error: BaseException) -> KshellError:
         return self.damaged(f"not a table that can be read: {_reason(error)}")
 
     def damaged(self, reason: str) -> KshellError:
         """Return the error for a damaged log: it names the file or, if every file is whole, gives ``reason``."""
-        return self._damage() or DataError(f"{self.place}: {reason}", hint=log_files.HINT)
-
-    def _damage(self) -> KshellError | None:
         try:
             damage = log_files.damage(self.place)
         except OSError as error:  # the files cannot be read, or there are none
             return remote.failure(f"{self.place}/_delta_log", error)
-        return None if damage is None else DataError(damage, hint=log_files.HINT)
+        return DataError(damage or f"{self.place}: {reason}", hint=log_files.HINT)
 
 
 def _reason(error: BaseException) -> str:

@@ -57,15 +57,18 @@ def check_entries(place: str, version: int) -> None:
 def remove_empty_entries(place: str, version: int) -> None:
     """Remove empty entries that come last in a log, down to ``version``: the next commits take their place.
 
-    Only for the writer that holds the lock of the tables.
+    Only for the writer that holds the lock of the tables. Raises SourceError if that is not possible.
     """
     log = f"{place}/_delta_log"
     if remote.is_remote(place) or not os.path.isdir(log):
         return
-    for name in sorted(filter(_ENTRY.fullmatch, os.listdir(log)), reverse=True):
-        if _version(name) <= version or os.stat(f"{log}/{name}").st_size:
-            return
-        os.unlink(f"{log}/{name}")
+    try:
+        for name in sorted(filter(_ENTRY.fullmatch, os.listdir(log)), reverse=True):
+            if _version(name) <= version or os.lstat(f"{log}/{name}").st_size:
+                return
+            os.unlink(f"{log}/{name}")
+    except OSError as error:
+        raise remote.failure(log, error) from None
 
 
 def damage(place: str) -> str | None:
@@ -75,11 +78,11 @@ def damage(place: str) -> str | None:
     """
     if remote.is_remote(place):
         return None
-    due = 0
-    for name in _names(place):
+    names = _names(place)
+    due = 1 + max((_version(name) for name in names if _CHECKPOINT.fullmatch(name)), default=-1)
+    for name in names:
         path = f"{place}/_delta_log/{name}"
         if _CHECKPOINT.fullmatch(name):
-            due = max(due, _version(name) + 1)
             wrong = _of_checkpoint(_content(path))
         elif _ENTRY.fullmatch(name):
             if _version(name) > due:
@@ -106,7 +109,7 @@ def _of_entry(content: bytes) -> str | None:
     lines = content.splitlines()
     for number, line in enumerate(lines, 1):
         try:
-            json.loads(line)
+            json.loads(line or b"0")
         except ValueError as error:
             return f"line {number} is not JSON: {error}"
     return None if lines else "is empty"

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 from kshell.errors import CommandError, UsageError
 from kshell.sources import remote
 from kshell.spark.schemas import Row
+from kshell.spark.tables import log_files
 from kshell.spark.tables.data_files import file_system
 from kshell.spark.tables.delta import NO_TABLE, DeltaTable
 from kshell.tables.arrow import batches
@@ -151,6 +152,10 @@ class StepLog:
     def interrupted(self) -> Row | None:
         """The row ``begin`` of a step that was begun but not completed, if it is the last row."""
         return self._rows[-1] if self._rows and self._rows[-1]["phase"] == BEGIN_PHASE else None
+
+    def tidy(self) -> None:
+        """Remove what a power failure left of rows that were being written. Only for the writer, before it loads."""
+        log_files.remove_empty_entries(self._steps.place, NO_TABLE)
 
     def check_alone(self, *, is_alone: bool) -> None:
         """Raise CommandError if another writer may be committing. ``is_alone``: a lock proves that there is none."""

@@ -223,6 +223,8 @@ class Warehouse:
         With ``undoes``, all tables are first restored if a killed step has changed them; else each when it is opened.
         """
         with writer_lock(self.place) as is_alone:
+            if is_alone:
+                self.log.tidy()
             self.state = self.log.load()
             self.log.check_alone(is_alone=is_alone)
             self._tables, self._is_writer = {}, True

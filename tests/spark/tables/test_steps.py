@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from kshell.errors import CommandError, DataError, KshellError, UsageError
-from kshell.spark.tables import delta, steps
+from kshell.spark.tables import delta, log_files, steps
 from kshell.spark.tables.delta import DeltaTable
 from kshell.spark.tables.steps import ClusterState, StepLog, WarehouseState
 from kshell.spark.tables.warehouse import Warehouse
@@ -518,6 +518,51 @@ def test_restore_refuses_a_log_with_an_empty_entry(tmp_path: Path) -> None:
         again.restore(2)
 
 
+def test_a_failure_is_not_blamed_on_an_empty_entry_that_was_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        step(warehouse, [(A, 1)])
+        step(warehouse, [(A, 2)])
+    (tmp_path / "_kshell/steps/_delta_log/00000000000000000003.json").write_bytes(b"")
+    again = Warehouse(None, str(tmp_path))
+    assert again.state.step == 1
+    with again.writing(), monkeypatch.context() as patch:
+        step(again, [(A, 3)])
+        patch.setattr(deltalake().DeltaTable, "create_write_transaction", fails(OSError("no space left")))
+        with pytest.raises(CommandError, match="no space left"):
+            step(again, [(A, 4)])
+    assert pairs(Warehouse(None, str(tmp_path))) == [(A, 1), (A, 3)]
+
+
+def test_a_table_that_cannot_be_made_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+
+    makedirs = os.makedirs
+
+    def full(place: str, **options: bool) -> None:
+        if "_kshell" not in place:
+            raise OSError("no space left")
+        makedirs(place, **options)
+
+    monkeypatch.setattr(os, "makedirs", full)
+    with warehouse.writing(), pytest.raises(CommandError, match="no space left"):
+        step(warehouse, [(A, 1)])
+
+
+def test_the_log_of_a_table_may_lack_what_a_checkpoint_has(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(22):
+            step(warehouse, [(A, number)])
+    log = tmp_path / "bronze/log/_delta_log"
+    for version in range(12):
+        (log / f"{version:020}.json").unlink()
+    assert len(pairs(Warehouse(None, str(tmp_path)))) == 22
+    assert log_files.damage(str(log.parent)) is None
+
+
 def test_a_version_that_came_again_is_not_restored(tmp_path: Path) -> None:
     """The newest entry of a log is lost, an earlier step is restored, and its commit gets the same number."""
     warehouse = Warehouse(None, str(tmp_path))
@@ -675,7 +720,7 @@ def test_an_error_after_a_commit_leaves_what_it_committed(
 def fails(error: BaseException) -> Callable[..., None]:
     """A function that raises."""
 
-    def call(*_: object) -> None:
+    def call(*_: object, **__: object) -> None:
         raise error
 
     return call
