@@ -222,14 +222,11 @@ def _to_program(chunks: Iterator[str], program: str, out: TextIO, *, live: bool)
                         _write([], chunks, process.stdin, program, live=live)
                     process.stdin.close()
                     process.wait()
-            except KeyboardInterrupt:
-                # A terminal sends Ctrl-C to the program, too. A pager ignores it and goes on reading the keyboard, so
-                # nobody else may do so before it ends.
-                _end(process, patience=_LAST_ANSWER, is_waiting=out.isatty())
-                raise
-            except DeadlineError:
-                # The deadline ends the program, too: leaving the block would wait for it.
-                _end(process, patience=_LAST_ANSWER if live else 0)
+            except (DeadlineError, KeyboardInterrupt):
+                # A deadline or Ctrl-C ends the program, too: leaving the block would wait for it. But at a terminal
+                # a pager goes on reading the keyboard, and nobody else may do so before it ends.
+                is_waiting = out.isatty()
+                _end(process, patience=_LAST_ANSWER if live or is_waiting else 0, is_waiting=is_waiting)
                 raise
             finally:
                 with contextlib.suppress(OSError):

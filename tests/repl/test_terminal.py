@@ -161,6 +161,22 @@ def test_a_program_behind_a_pipe_has_the_keyboard_until_it_ends(terminal: Open) 
     shell.wait("^/$")
 
 
+@pytest.mark.skipif(shutil.which("less") is None and not is_required(), reason="less is not installed")
+def test_nor_does_a_deadline_take_the_keyboard_away(terminal: Open) -> None:
+    shell = terminal(lines=12)
+    shell.wait_for_prompt("/")
+    shell.enter("set timeout 2")
+    shell.wait_for_prompt("/")
+    shell.type("dump | less")
+    shell.press("Enter")
+    shell.wait("^:$")
+    time.sleep(3)
+    shell.press("q")
+    shell.wait_for_prompt("/")
+    shell.enter("pwd")
+    shell.wait("^/$")
+
+
 def test_a_line_that_lacks_a_command_does_not_end_the_shell(terminal: Open) -> None:
     shell = terminal()
     shell.wait_for_prompt("/")
