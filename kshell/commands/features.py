@@ -116,10 +116,10 @@ def run(session: Session, args: FeaturesArguments) -> Result:
 
 def _sentence(code: int, verdicts: Sequence[LevelVerdict], found: ClusterFeatures, target: str) -> str:
     """Say in a sentence what the exit code says, and how many nodes prevent the change."""
-    known = sum(node.supported is not None for node in found.nodes)
     if code == EXIT_OK:
         is_there = all(verdict.level == verdict.target for verdict in verdicts)
         answer = "every level is there already, nothing to do" if is_there else "possible"
+        known = sum(node.supported is not None for node in found.nodes)
         rest = "" if known == len(found.nodes) else ", and whether the others do is not known"
         support = f"; {known} of {len(found.nodes)} nodes support it{rest}" if found.nodes else ""
         return f"{target}: {answer}{support}"

@@ -87,7 +87,7 @@ def commands(text: str) -> list[LineCommand]:
 
     Raises UsageError if ``&&`` lacks a command on one of its sides.
     """
-    if _query(text):
+    if is_query(text):
         return [LineCommand(text, 0, if_done=False)]
     line_commands = parts(text)
     for before, after in pairwise(line_commands):

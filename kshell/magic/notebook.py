@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import io
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
 from traitlets import Bool
 
-from kshell.engine.execution import Call, is_query, prepare_line, time_limit
-from kshell.engine.language import parts
+from kshell.engine.execution import Call, prepare_line, time_limit
 from kshell.engine.result import Exit, Frames, Many, Nothing, Rows, Text, Value
 from kshell.engine.result import Result as Answer
 from kshell.engine.session import Session
@@ -51,7 +49,6 @@ else is the shell's own grammar: quotes, globs, `> FILE`, `| PROGRAM`, `# commen
 
 
 Names = dict[str, Any]
-_EXPRESSION = re.compile(r"\{\{.*?\}\}")
 
 
 class Notebook:
@@ -153,8 +150,6 @@ class Notebook:
         return result
 
     def _parse(self, text: str, local: Names | None, *, interp: bool = True) -> CellLine:
-        if not is_query(text) and sum(bool(part.text.strip()) for part in parts(_EXPRESSION.sub("x", text))) > 1:
-            raise UsageError("a cell has one command a line: `;` and `&&` are for the shell")
         return parse_cell_line(text, (lambda expression: self._evaluate(expression, local)) if interp else None)
 
     def _evaluate(self, expression: str, local: Names | None) -> Any:

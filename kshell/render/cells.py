@@ -64,8 +64,12 @@ def clip(text: str, width: int) -> str:
     """Cut a text to a width, with ``…`` at its end if something is missing."""
     if cells(text) <= width:
         return text
-    end = bisect.bisect_right(range(len(text)), width - 1, key=lambda end: cells(text[:end])) - 1
-    return text[: max(end, 0)] + ELLIPSIS
+    return text[: fitting(text, width - 1)] + ELLIPSIS
+
+
+def fitting(text: str, width: int) -> int:
+    """Return how many characters of a text, from its beginning, take at most ``width`` columns."""
+    return max(bisect.bisect_right(range(len(text) + 1), width, key=lambda end: cells(text[:end])) - 1, 0)
 
 
 def clip_inside(text: str, width: int) -> str:

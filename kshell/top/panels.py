@@ -5,7 +5,6 @@ A page is an :class:`Opening`, whose function makes :class:`PanelRows` out of a 
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +20,7 @@ from kshell.metadata.partition_state import OFFLINE, ONLINE, UNDECODED, MinIsr, 
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.records import Undecoded
 from kshell.render import render
-from kshell.render.cells import cell, cells
+from kshell.render.cells import cell, cells, fitting
 from kshell.tree.paths import TOPICS_BY_NAME, join
 
 EVENTS: Final = 500
@@ -125,7 +124,7 @@ def _text(result: Result, width: int) -> PanelRows:
 def _folded(line: str, width: int) -> Iterator[str]:
     """Break a line where the screen ends: commands to paste have one line each, and there is no scrolling sideways."""
     while cells(line) > width:
-        end = max(1, bisect.bisect_right(range(len(line) + 1), width, key=lambda end: cells(line[:end])) - 1)
+        end = max(1, fitting(line, width))
         yield line[:end]
         line = line[end:]
     yield line

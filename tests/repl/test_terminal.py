@@ -145,20 +145,28 @@ def test_long_output_is_paged(terminal: Open) -> None:
     shell.wait("metadataVersion$")
 
 
+def _page_the_log(shell: Terminal) -> None:
+    shell.type("dump | less")
+    shell.press("Enter")
+    shell.wait("^:$")
+
+
+def _has_the_keyboard(shell: Terminal) -> None:
+    shell.wait_for_prompt("/")
+    shell.enter("pwd")
+    shell.wait("^/$")
+
+
 @pytest.mark.skipif(shutil.which("less") is None and not is_required(), reason="less is not installed")
 def test_a_program_behind_a_pipe_has_the_keyboard_until_it_ends(terminal: Open) -> None:
     shell = terminal(lines=12)
     shell.wait_for_prompt("/")
-    shell.type("dump | less")
-    shell.press("Enter")
-    shell.wait("^:$")
+    _page_the_log(shell)
     shell.press("C-c")
     shell.wait_for_bell()
     shell.press("q")
     shell.wait("interrupted")
-    shell.wait_for_prompt("/")
-    shell.enter("pwd")
-    shell.wait("^/$")
+    _has_the_keyboard(shell)
 
 
 @pytest.mark.skipif(shutil.which("less") is None and not is_required(), reason="less is not installed")
@@ -167,14 +175,10 @@ def test_nor_does_a_deadline_take_the_keyboard_away(terminal: Open) -> None:
     shell.wait_for_prompt("/")
     shell.enter("set timeout 2")
     shell.wait_for_prompt("/")
-    shell.type("dump | less")
-    shell.press("Enter")
-    shell.wait("^:$")
+    _page_the_log(shell)
     time.sleep(3)
     shell.press("q")
-    shell.wait_for_prompt("/")
-    shell.enter("pwd")
-    shell.wait("^/$")
+    _has_the_keyboard(shell)
 
 
 def test_a_line_that_lacks_a_command_does_not_end_the_shell(terminal: Open) -> None:

@@ -228,8 +228,7 @@ class ObservedValue:
         step = self._next_step(topic, number) if callable(self._next_step) else self._next_step
         if step is not None:
             return step
-        placeholders = {"topic": topic, "partition": number}
-        return next_step(self._check.cures, self._state.tools, self._state.features.finalized, placeholders)
+        return _cure_of(self._check, self._state, {"topic": topic, "partition": number})
 
 
 class FindingGroup:
@@ -375,9 +374,14 @@ def finding(health_check: Check, observation: Observation, state: CheckedState) 
     def make_step() -> NextStep:
         if observation.next_step is not None:
             return observation.next_step
-        return next_step(health_check.cures, state.tools, state.features.finalized, observation.placeholders)
+        return _cure_of(health_check, state, observation.placeholders)
 
     return Finding(health_check, observation.path, observation.evidence, make_step, observation.moves)
+
+
+def _cure_of(health_check: Check, state: CheckedState, placeholders: Mapping[str, object]) -> NextStep:
+    """Return the next step of the check's cure that fits the cluster."""
+    return next_step(health_check.cures, state.tools, state.features.finalized, placeholders)
 
 
 @lru_cache(64)

@@ -345,8 +345,7 @@ class DeltaTable:
         """Return the table object of delta-rs; ``None`` if the table does not exist."""
         lake, _ = _libraries()
         try:
-            opened = lake.DeltaTable(self._uri, version=version, storage_options=storage_options(self.place))
-            return opened
+            return lake.DeltaTable(self._uri, version=version, storage_options=storage_options(self.place))
         except lake.exceptions.TableNotFoundError:
             if version is None:
                 return None
@@ -359,8 +358,6 @@ class DeltaTable:
                 f"{self.place}: is not there, and the tables have its version {version}",
                 hint="put it back, or make the tables again in another --out",
             ) from None
-        except KshellError:
-            raise
         except Exception as error:  # delta-rs raises DeltaError, OSError and bare exceptions
             newest = self._load(None) if version is not None else None
             if newest is not None and version is not None and newest.version() < version:
