@@ -16,13 +16,13 @@ from kshell.engine.language import quote
 from kshell.engine.result import Branch, Frames, LineResult, Many, Nothing, Report, Result, Row, Rows, Tree, Value
 from kshell.engine.session import Session
 from kshell.errors import EXIT_FINDING, EXIT_OK, DeadlineError, KshellError, SourceError, UsageError
+from kshell.sources.changes import ChangeDetector
 from kshell.tables.declaration import where_type
 from kshell.tables.where import Predicate, compile_where
 from kshell.tables.where_kinds import Kind, fields_of, kind_of
 
 if TYPE_CHECKING:
     from kshell.json_text import JsonObject
-    from kshell.sources.directory.files import Listing
 
 _LOOK = 0.1
 """Seconds between two checks whether the source has changed."""
@@ -52,7 +52,7 @@ def run(session: Session, args: WatchArguments) -> Result:
 
 
 def _frames(session: Session, args: WatchArguments, frames: Frames) -> Iterator[LineResult]:
-    source, ends, number = _ChangeDetector(session), _Deadline(), 0
+    source, ends, number = ChangeDetector(session), _Deadline(), 0
     while True:
         started = time.monotonic()
         part = _run(session, args.command)
@@ -125,34 +125,7 @@ class _Deadline:
             raise DeadlineError(f"gave up after {self.limit:g} s", hint="--timeout sets how long a command may take")
 
 
-class _ChangeDetector:
-    """Watches the session's source: :meth:`changed` is called between runs, and reloads the session after a change."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._seen: Listing | None = None
-
-    def changed(self) -> bool:
-        """Whether the source has changed since the last call; reloads the session then. Raises KshellError."""
-        session = self._session
-        if session.refresh():
-            return True
-        if session.source.is_live:
-            return False
-        try:
-            listing = session.source.listing()
-        except UsageError:
-            return False  # there is no source, and the command needs none
-        if self._seen is None:
-            self._seen = session.loaded.listing if session.is_loaded else listing
-        if listing == self._seen:
-            return False
-        self._seen = listing
-        session.reload()
-        return True
-
-
-def _wait(source: _ChangeDetector, ends: _Deadline, every: float, *, spent: float) -> KshellError | None:
+def _wait(source: ChangeDetector, ends: _Deadline, every: float, *, spent: float) -> KshellError | None:
     """Wait until the source has changed, or ``every`` seconds are over. Raises DeadlineError.
 
     A change counts only after ``spent`` seconds, the time of the last run, so that a slow command runs half the time.

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import ClassVar, Final, TypeVar
@@ -31,7 +32,10 @@ from kshell.top.viewer import LogMoment, PanelView, Superseded, Viewer
 T = TypeVar("T")
 
 _EVERY: Final = 2.0
-"""Seconds between two refreshes of a live source."""
+"""Seconds between two looks for news of the source, at the least."""
+_PAUSES: Final = 10
+"""How many times as long as reading a page took the screen waits before it looks for news: a large log costs its reader
+little of the machine's time."""
 _STEPS: Final = 100
 """The number of long steps of the slider from one end of the log to the other."""
 _KEYS: Final = "1-5 panel  ←→ time  Enter open  Esc back  / filter  ? help  q quit"
@@ -48,8 +52,8 @@ r                        read the source again
 q, Ctrl-C                quit
 
 The slider shows offset and time of the last record that counts: every
-panel is the state as of it. At `now` a running cluster is asked again every
-two seconds. The first step back reads the whole log once."""
+panel is the state as of it. At `now` the source is looked at again every two
+seconds (a large one less often). The first step back reads the whole log once."""
 
 
 class Place:
@@ -125,6 +129,10 @@ class TopApp(App[None]):
         self._stacks = [[Place(opening)] for opening in PANELS]
         self._panel = 0
         self._message = ""
+        self._trouble = ""
+        """Why the last look for news failed."""
+        self._looked = 0.0
+        """When the last look for news ended, by the monotonic clock."""
         self._is_reading = False
         self._waiting: list[Callable[[], None]] | None = None
         """Actions of the slider that wait until the first and last offset of the log are read; ``None`` otherwise."""
@@ -140,14 +148,13 @@ class TopApp(App[None]):
         yield Input(placeholder="filter")
 
     def on_mount(self) -> None:
-        """Read the first panel, and start to refresh a live source regularly."""
+        """Read the first panel, and start to look for news regularly."""
         if self.has_limit:
             # The usual handler raises an error wherever Python happens to be, which could be anywhere in textual.
             asyncio.get_running_loop().add_signal_handler(signal.SIGALRM, self._give_up)
         self._rows.focus()
         self._read()
-        if self._viewer.is_live:
-            self.set_interval(_EVERY, self._look)
+        self.set_interval(_EVERY, self._look)
 
     def on_resize(self) -> None:
         """Draw again; a text page is also read again, because it was rendered for the old width."""
@@ -225,8 +232,8 @@ class TopApp(App[None]):
         return text
 
     def _status(self) -> str:
-        if self._message:
-            return self._message
+        if self._message or self._trouble:
+            return self._message or self._trouble
         place = self._place
         if self._is_reading:
             return "reading…"
@@ -317,18 +324,25 @@ class TopApp(App[None]):
             then()
 
     def _look(self) -> None:
-        """Refresh a live source, unless something is still being read."""
-        if self.point is None and not self._is_reading and self._waiting is None:
+        """Look for news, unless something is still being read or was read a short time ago."""
+        rests = time.monotonic() < self._looked + _PAUSES * self._viewer.reading_took
+        if self.point is None and not rests and not self._is_reading and self._waiting is None:
             self._work(self._refresh, "look")
 
     async def _refresh(self) -> None:
+        trouble, is_new = "", False
         try:
-            self._message = ""
             is_new = await self._in_thread(self._viewer.refresh)
         except KshellError as error:
-            self._message = cell(error.message)
+            trouble = cell(error.message)
+        self._looked = time.monotonic()
+        if trouble != self._trouble:
+            self._trouble = trouble
             self._draw()
+        if trouble:
             return
+        if is_new:
+            self.bounds = None
         # The panel of the quorum changes without new records: lags, and the replicas that fetch.
         # A text page is not replaced, because the user may be reading it.
         is_table = self._place.listing is not None and bool(self._place.listing.columns)

@@ -5,11 +5,13 @@ Sessions are not thread-safe, so all sessions of ``top`` are used only in this t
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from kshell.engine.session import Session
 from kshell.errors import KshellError
+from kshell.sources.changes import ChangeDetector
 from kshell.top.panels import Opening, PanelRows, failure
 from kshell.tree.image import iso
 
@@ -46,9 +48,12 @@ class Viewer:
         self._is_closed = False
         self._newest = self._running = 0
         """The numbers of the newest request for a page, and of the one that is being answered (0 for none)."""
+        self.reading_took = 0.0
+        """Seconds that the newest page took, with the loading of what it shows."""
         self._now = session if session.until is None else session.reshape(point="now")
         self._now = self._quiet(self._now.reshape())
         self._then: tuple[int | None, Session] = (None, self._now)
+        self._changes = ChangeDetector(self._now)
 
     def _quiet(self, session: Session) -> Session:
         """Prepare a session for the full screen, on which no progress, notes or questions may be written."""
@@ -74,6 +79,7 @@ class Viewer:
             Superseded: there is a newer request than ``number``.
         """
         moment = None
+        begin = time.monotonic()
         self._running = number
         try:
             self._progress(0, 0, "")
@@ -89,6 +95,7 @@ class Viewer:
             return PanelView(failure(error), moment)
         finally:
             self._running = 0
+            self.reading_took = time.monotonic() - begin
 
     def _time(self, session: Session, offset: int) -> str | None:
         """Return the time of the record at the offset if the log was read, else that of the image's newest record."""
@@ -117,8 +124,8 @@ class Viewer:
         return history[0].log.start, history[0].log.end - 1
 
     def refresh(self) -> bool:
-        """Fetch new committed records of a live source; return whether there are any. Raises KshellError."""
-        return self._now.refresh()
+        """Whether the source has changed, which the next page shows. Raises KshellError."""
+        return self._changes.changed()
 
     def reload(self) -> None:
         """Forget what was read, so that the next page reads the source again."""

@@ -324,6 +324,67 @@ def test_a_live_source_is_asked_again_and_its_errors_do_not_end_the_screen(
     drive(Session(source), steps)
 
 
+def test_the_directory_of_a_running_server_is_looked_at_again_and_read_when_it_has_grown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kshell.top.screen._EVERY", 0.05)
+    monkeypatch.setattr("kshell.top.screen._PAUSES", 0)
+    directory = Path(shutil.copytree(Path(demo_directory(), METADATA_DIRECTORY), tmp_path / METADATA_DIRECTORY))
+    whole = (directory / LAST).read_bytes()
+    (directory / LAST).write_bytes(b"")
+    session = Session(DirectorySource(str(directory)))
+    reads: list[int] = []
+    reload = Session.reload
+    monkeypatch.setattr(Session, "reload", lambda session: (reads.append(1), reload(session)))
+
+    async def until(screen: Screen, text: str) -> None:
+        for _ in range(100):
+            await asyncio.sleep(0.05)
+            await screen.settle()
+            if text in screen.text:
+                return
+        raise AssertionError(screen.text)
+
+    async def steps(screen: Screen) -> None:
+        await screen.press("5")
+        assert screen.column()[:1] != ["205"]
+        (directory / LAST).write_bytes(whole[: len(whole) // 2])
+        await until(screen, "now offset 165")
+        (directory / LAST).write_bytes(whole)
+        await until(screen, "now offset 206")
+        await screen.press("home", "end")  # the log was read as a whole now, for every point in time
+        grown = len(reads)
+        assert grown >= 2
+        await asyncio.sleep(0.3)
+        await screen.settle()
+        assert len(reads) == grown, "nothing has changed"
+        (directory / LAST).write_bytes(whole[:-1])  # as a follower that truncates its log
+        await until(screen, "now offset 205")
+        await screen.press("home", "end")
+        assert "now offset 205" in screen.text
+
+    drive(session, steps)
+
+
+def test_a_large_log_is_looked_at_less_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kshell.top.screen._EVERY", 0.01)
+    looks: list[int] = []
+    monkeypatch.setattr(Viewer, "refresh", lambda viewer: bool(looks.append(1)))
+
+    async def steps(screen: Screen) -> None:
+        screen.app._viewer.reading_took = 1e6
+        seen = len(looks)
+        await asyncio.sleep(0.2)
+        await screen.settle()
+        assert len(looks) <= seen + 1
+        screen.app._viewer.reading_took = 0
+        await asyncio.sleep(0.2)
+        await screen.settle()
+        assert len(looks) > seen + 1
+
+    drive(sample_session(), steps)
+
+
 @pytest.mark.parametrize("colored", [True, False])
 def test_only_the_terminals_own_colours_are_used_and_none_where_there_are_to_be_none(colored: bool) -> None:
     async def steps(screen: Screen) -> None:

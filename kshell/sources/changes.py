@@ -1,0 +1,40 @@
+"""Look whether a source has changed since it was read, for the commands that stay: ``watch`` and ``top``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kshell.errors import UsageError
+
+if TYPE_CHECKING:
+    from kshell.sources.directory.files import Listing
+    from kshell.sources.view import SourceView
+
+
+class ChangeDetector:
+    """Watches a view's source: :meth:`changed` is called from time to time, and reloads the view after a change.
+
+    A live source has changed when more records are committed, a directory when its files came, went or have other sizes.
+    """
+
+    def __init__(self, view: SourceView) -> None:
+        self._view = view
+        self._seen: Listing | None = None
+
+    def changed(self) -> bool:
+        """Whether the source has changed since the last call; reloads the view then. Raises KshellError."""
+        view = self._view
+        if view.refresh():
+            return True
+        if view.source.is_live:
+            return False
+        try:
+            listing = view.source.listing()
+        except UsageError:
+            return False  # there is no source, and the command needs none
+        shown = view.loaded.listing if view.is_loaded else self._seen
+        is_same = shown is None or listing in (shown, self._seen)
+        self._seen = listing
+        if not is_same:
+            view.reload()
+        return not is_same
