@@ -49,7 +49,7 @@ WRITE_HINT = (
 _REPAIR = "the table's log names it: put it back, or make the tables again in another --out"
 
 
-def lost_file(path: str) -> DataError:
+def _lost(path: str) -> DataError:
     """Return the error for a file that a table's log names, but that is missing."""
     return DataError(f"{path}: is not there any more", hint=_REPAIR)
 
@@ -180,19 +180,25 @@ class DataFileWriter(NamedTuple):
             with contextlib.suppress(OSError):
                 system.delete_file(f"{root}/{file.path}")
 
-    def missing(self, files: Sequence[DataFile]) -> DataFile | None:
-        """Return the first file that does not exist with its size, if any. Raises CommandError."""
+    def loss(self, files: Sequence[DataFile]) -> DataError | None:
+        """Return an error for the first file that is missing or has another size, if any. Raises CommandError."""
         system, root = file_system(self.table)
         try:
             infos = system.get_file_info([f"{root}/{file.path}" for file in files])
         except OSError as error:
             raise CommandError(f"{self.table}: {remote.reason(error)}") from None
-        return next((file for file, info in zip(files, infos, strict=True) if info.size != file.size), None)
+        for file, info in zip(files, infos, strict=True):
+            path = f"{self.table}/{file.path}"
+            if info.size is None:
+                return _lost(path)
+            if info.size != file.size:
+                return DataError(f"{path}: has {info.size:,} bytes instead of {file.size:,}", hint=_REPAIR)
+        return None
 
     def damage(self, files: Sequence[DataFile]) -> DataError | None:
-        """Return an error for the first file that is missing, or is no Parquet file, if any. Raises CommandError."""
-        if (missing := self.missing(files)) is not None:
-            return lost_file(f"{self.table}/{missing.path}")
+        """As :meth:`loss`, and also for a file that is no Parquet file."""
+        if (loss := self.loss(files)) is not None:
+            return loss
         for file in files:
             try:
                 with self._opened(file):
@@ -210,7 +216,7 @@ class DataFileWriter(NamedTuple):
             with system.open_input_file(f"{root}/{file.path}") as opened, parquet.ParquetFile(opened) as parquet_file:
                 yield parquet_file
         except FileNotFoundError:
-            raise lost_file(path) from None
+            raise _lost(path) from None
         except (OSError, importlib.import_module("pyarrow").ArrowException) as error:
             raise DataError(f"{path}: {remote.reason(error)}", hint=_REPAIR) from None
 

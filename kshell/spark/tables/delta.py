@@ -23,7 +23,7 @@ from kshell.extras import require
 from kshell.sources import remote
 from kshell.spark.schemas import schema_json, spark_columns, sql_type
 from kshell.spark.tables import log_files
-from kshell.spark.tables.data_files import DataFile, DataFileWriter, file_system, lost_file
+from kshell.spark.tables.data_files import DataFile, DataFileWriter, file_system
 from kshell.spark.tables.expectations import Expectations
 from kshell.tables.declaration import Field
 
@@ -324,8 +324,8 @@ class DeltaTable:
                     hint=undo if step else "remove that directory, and run again",
                 )
         self.files = self.files_at(pinned) if pinned != NO_TABLE else {}
-        if (missing := self.writer.missing(self._added())) is not None:
-            raise lost_file(f"{self.place}/{missing.path}")
+        if (loss := self.writer.loss(self._added())) is not None:
+            raise loss
         if self.has_changed:
             self.commit(step, same_rows_as=pinned)
 
@@ -388,8 +388,9 @@ class DeltaTable:
         for name, kind in there.items():
             if wanted.get(name) != kind:
                 raise UsageError(
-                    f"{self.place}: column {name} is of another release of kshell",
-                    hint="use that release, or make the tables again: `kshell-pipeline run` with a new --out",
+                    f"{self.place}: column {name} ({kind}) is not one that this release of kshell makes",
+                    hint="another release or another program made it: use that release, or make the tables again with"
+                    " `kshell-pipeline run` and a new --out",
                 )
         return [field for field in self.fields if field.name not in there]
 

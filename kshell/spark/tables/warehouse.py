@@ -31,7 +31,7 @@ from kshell.spark.session import with_settings
 from kshell.spark.steps.executor_work import PICKLED, collected, pickled, spread
 from kshell.spark.tables import catalog, log_files
 from kshell.spark.tables.catalog import BREACHES, CLOSED, CURRENT, TableSpec
-from kshell.spark.tables.data_files import CLUSTER, WRITE_HINT, DataFile, DataFileWriter, lost_file
+from kshell.spark.tables.data_files import CLUSTER, WRITE_HINT, DataFile, DataFileWriter
 from kshell.spark.tables.delta import LOG_HOURS, NO_TABLE, RETAINED_HOURS, DeltaTable
 from kshell.spark.tables.expectations import Breach, Unique, breach_rows, by_cluster, identity, repeated
 from kshell.spark.tables.steps import OPTIMIZE, VACUUM, ClusterState, StepLog, WarehouseState, writer_lock
@@ -188,10 +188,10 @@ class Warehouse:
             try:
                 frame = self.spark.read.load(paths, "parquet", schema, basePath=base, __globPaths__="false")
             except Exception as error:
-                missing = self._new_table(spec).writer.missing(files)
-                if missing is None:
+                loss = self._new_table(spec).writer.loss(files)
+                if loss is None:
                     raise
-                raise lost_file(f"{root}/{missing.path}") from error
+                raise loss from error
             if frame.columns != schema.names:  # Spark puts the partition column last
                 frame = frame.select(*schema.names)
         return frame if clusters is None else frame.where(frame[CLUSTER].isin(clusters))
@@ -278,9 +278,9 @@ class Warehouse:
     def append_files(self, name: str, files: Iterable[DataFile]) -> int:
         """Append files that :meth:`writer` wrote; return as :meth:`append`. Raises CommandError for a missing file."""
         table, files = self._own(name), list(files)
-        missing = table.writer.missing(files)
-        if missing is not None:
-            raise CommandError(f"{table.place}/{missing.path}: a task wrote it, and it is not here", hint=WRITE_HINT)
+        loss = table.writer.loss(files)
+        if loss is not None:
+            raise CommandError(f"{loss.message}; a task has just written it", hint=WRITE_HINT)
         table.add(files, appended=True)
         self._breaches[name] = self._breaches_in(name, files)
         self._rows[name] = self._rows.get(name, 0) + sum(file.rows for file in files)
@@ -455,9 +455,9 @@ class Warehouse:
                 table.open()  # the newest version, whoever wrote it: rows of other programs are removed, too
                 log_files.check_entries(table.place, table.version)
                 files = table.files_of(step, wanted.versions[spec.name]) if spec.name in wanted.versions else {}
-                missing = table.writer.missing(list(files.values()))
-                if missing is not None:
-                    raise lost_file(f"{table.place}/{missing.path}")
+                loss = table.writer.loss(list(files.values()))
+                if loss is not None:
+                    raise loss
                 table.files = files
         except DataError as error:
             hint = log_files.HINT if error.hint == log_files.HINT else hint

@@ -156,10 +156,11 @@ def test_without_rows_there_is_no_file(
 
 def test_files_that_are_missing_or_shorter(writer: DataFileWriter, tmp_path: Path) -> None:
     files = writer.write([batch(rows(0, 30))])
-    assert writer.missing(files) is None
+    assert writer.loss(files) is None
     path = tmp_path / files[-1].path
     path.write_bytes(path.read_bytes()[:-1])
-    assert writer.missing(files) == files[-1]
+    loss = writer.loss(files)
+    assert loss is not None and loss.message == f"{path}: has {files[-1].size - 1:,} bytes instead of {files[-1].size:,}"
     with pytest.raises(DataError, match=path.name) as raised:
         read(writer, files)
     assert raised.value.hint
