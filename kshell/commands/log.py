@@ -105,7 +105,8 @@ def _statistics(session: Session, args: LogArguments) -> Result:
 
     deque(records.each(count_batch), maxlen=0)
     result = Rows(columns(WEIGHT_FIELDS), list(weight.rows()))
-    result.readable = Drawing(lambda width: draw(weight, width, plain=os.environ.get("TERM") == "dumb"))
+    plain, timezone = os.environ.get("TERM") == "dumb", session.settings.get("timezone") or "UTC"
+    result.readable = Drawing(lambda width: draw(weight, width, plain=plain, timezone=timezone))
     conclude(session, records, result)
     if (missing := without_log(session) or _before_log(session, until)) is not None:
         session.remarks.append(missing)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.engine.result import Row, StyledText
+from kshell.engine.zones import text_in_zone
 from kshell.history.plot import Parts, clip_label
 from kshell.history.records import TypeNames
 from kshell.metadata.families.configs import TOPIC_CONFIG
@@ -169,10 +170,14 @@ class _Bar(NamedTuple):
     size: int
 
 
-def draw(weight: LogWeight, width: int, *, plain: bool) -> list[Parts]:
+def draw(weight: LogWeight, width: int, *, plain: bool, timezone: str = "UTC") -> list[Parts]:
     """Draw bars: lines of parts, at most ``width`` characters wide unless that is very little.
 
-    ``plain``: ASCII only.
+    Args:
+        weight: what was counted.
+        width: of a line, in columns.
+        plain: ASCII only.
+        timezone: of the beginnings of hours, as :func:`kshell.engine.zones.zone` takes it.
     """
     total = weight.total
     if weight.first is None:
@@ -187,14 +192,14 @@ def draw(weight: LogWeight, width: int, *, plain: bool) -> list[Parts]:
             text = f"({len(rest)} more)"
             bars[_MOST:] = [_Bar(text, sum(bar.records for bar in rest), sum(bar.size for bar in rest))]
         lines += [[], *_bars(title, bars, total.bytes, width, plain)]
-    hours, step = _by_time(weight)
+    hours, step = _by_time(weight, timezone)
     if hours:
-        title = "Hour (UTC)" if step == 1 else f"{step} hours from (UTC)" if step < 24 else f"{step // 24} d from (UTC)"
-        lines += [[], *_bars(title, hours, total.bytes, width, plain)]
+        period = "Hour" if step == 1 else f"{step} hours from" if step < 24 else f"{step // 24} d from"
+        lines += [[], *_bars(f"{period} ({timezone})", hours, total.bytes, width, plain)]
     return lines
 
 
-def _by_time(weight: LogWeight) -> tuple[list[_Bar], int]:
+def _by_time(weight: LogWeight, timezone: str) -> tuple[list[_Bar], int]:
     """Return one bar per period, empty ones included, and how many hours a period has."""
     hours = {key: one for key, one in weight.groups[BY_HOUR].items() if isinstance(key, int)}
     if not hours:
@@ -208,7 +213,8 @@ def _by_time(weight: LogWeight) -> tuple[list[_Bar], int]:
         records, size = sums.get(at, (0, 0))
         sums[at] = records + one.records, size + one.bytes
     starts = range(min(sums), max(sums) + 1, length)
-    return [_Bar((iso(at) or str(at))[:16].replace("T", " "), *sums.get(at, (0, 0))) for at in starts], step
+    labels = (text_in_zone(iso(at) or str(at), timezone)[:16].replace("T", " ") for at in starts)
+    return [_Bar(label, *sums.get(at, (0, 0))) for label, at in zip(labels, starts, strict=True)], step
 
 
 def _bars(title: str, bars: list[_Bar], total: int, width: int, plain: bool) -> Iterator[Parts]:

@@ -68,6 +68,10 @@ def test_hours_and_bounds(tmp_path: Path) -> None:
     assert drawn[0] == f"8 records, {sum(map(len, parts))} B, offsets 0 to 7"
     start = next(number for number, line in enumerate(drawn) if line.startswith("3 hours from"))
     assert [line.split()[2] for line in drawn[start + 1 :]] == ["4", "2"] + ["0"] * 15 + ["2"]
+    elsewhere = lines(session, "log --stat --tz Asia/Kolkata", width=80)
+    assert elsewhere[start].startswith("3 hours from (Asia/Kolkata)")
+    assert [line[:16] for line in elsewhere[start + 1 : start + 3]] == ["1970-01-01 14:30", "1970-01-01 17:30"]
+    assert drawn[start + 1][:16] == "1970-01-01 09:00"
 
 
 def test_a_compressed_batch_is_shared_by_what_its_records_are(tmp_path: Path) -> None:
