@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from kshell.metadata.families.producer_ids import NEXT
@@ -263,15 +263,18 @@ def provenance(image: Image) -> dict[str, Plain]:
 
 def iso(timestamp: int) -> str | None:
     """Epoch milliseconds as ISO-8601 in UTC; ``None`` for Kafka's -1 ("no timestamp") and for times out of range."""
-    if timestamp < 0:
-        return None
+    second = None if timestamp < 0 else _second(timestamp // 1000)
+    return None if second is None else f"{second}.{timestamp % 1000:03d}Z"
+
+
+@lru_cache(maxsize=1024)  # records are milliseconds apart: few of their times need more than the fraction
+def _second(second: int) -> str | None:
     import datetime  # imported late: most commands show no time
 
     try:
-        moment = datetime.datetime.fromtimestamp(timestamp // 1000, datetime.UTC)
+        return f"{datetime.datetime.fromtimestamp(second, datetime.UTC):%Y-%m-%dT%H:%M:%S}"
     except (OverflowError, ValueError, OSError):
         return None
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{timestamp % 1000:03d}Z"
 
 
 def format_duration(milliseconds: float) -> str:
