@@ -20,28 +20,17 @@ from kshell.escape import terminal
 from kshell.mcp.answers import Answer, answer, failure
 from kshell.mcp.messages import tell
 from kshell.render.faults import own_fault
+from kshell.sources.changes import ChangeDetector
 from kshell.sources.choose import CONTEXT, DEMO, DIRECTORY, choose, open_source
-from kshell.sources.directory.files import Listing
 
 _HINT = "ask for less (a path, a condition, a later since); whoever starts the server sets --timeout"
 
 
 class OpenSource(NamedTuple):
-    """A source that stays open between calls; ``listings`` has the listing of its files at the last read."""
+    """A source that stays open between calls, and what tells whether it has changed since the last one."""
 
     session: Session
-    listings: list[Listing]
-
-    def bring_up_to_date(self) -> None:
-        """Refresh the session: fetch new records of a live source, or read a directory again if its files changed."""
-        session = self.session
-        if session.source.is_live:
-            session.refresh()
-            return
-        listing = session.source.listing()
-        if self.listings and self.listings[0] != listing:
-            session.reload()
-        self.listings[:] = [listing]
+    changes: ChangeDetector
 
 
 def open_sources(
@@ -71,7 +60,7 @@ def open_sources(
         session = Session(source)
         session.is_confined = True
         session.travels()
-        sources_by_name[name] = OpenSource(session, [])
+        sources_by_name[name] = OpenSource(session, ChangeDetector(session))
     return sources_by_name, warnings
 
 
@@ -145,7 +134,7 @@ class Calls:
                 opened = self._source(arguments)
                 session = opened.session
                 if command.needs_source:
-                    opened.bring_up_to_date()
+                    opened.changes.changed()
                 call = prepare_words(session, [command.name, *tokens])
                 return answer(command, call.session, call.run(), limit), False
         except DeadlineError as error:

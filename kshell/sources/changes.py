@@ -1,4 +1,4 @@
-"""Look whether a source has changed since it was read, for the commands that stay: ``watch`` and ``top``."""
+"""Look whether a source has changed since it was read, for what stays: ``watch``, ``top`` and the MCP server."""
 
 from __future__ import annotations
 

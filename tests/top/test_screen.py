@@ -335,7 +335,12 @@ def test_the_directory_of_a_running_server_is_looked_at_again_and_read_when_it_h
     session = Session(DirectorySource(str(directory)))
     reads: list[int] = []
     reload = Session.reload
-    monkeypatch.setattr(Session, "reload", lambda session: (reads.append(1), reload(session)))
+
+    def counted(session: Session) -> None:
+        reads.append(1)
+        reload(session)
+
+    monkeypatch.setattr(Session, "reload", counted)
 
     async def until(screen: Screen, text: str) -> None:
         for _ in range(100):
@@ -369,7 +374,12 @@ def test_the_directory_of_a_running_server_is_looked_at_again_and_read_when_it_h
 def test_a_large_log_is_looked_at_less_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kshell.top.screen._EVERY", 0.01)
     looks: list[int] = []
-    monkeypatch.setattr(Viewer, "refresh", lambda viewer: bool(looks.append(1)))
+
+    def look(viewer: Viewer) -> bool:
+        looks.append(1)
+        return False
+
+    monkeypatch.setattr(Viewer, "refresh", look)
 
     async def steps(screen: Screen) -> None:
         screen.app._viewer.reading_took = 1e6

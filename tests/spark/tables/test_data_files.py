@@ -160,7 +160,9 @@ def test_files_that_are_missing_or_shorter(writer: DataFileWriter, tmp_path: Pat
     path = tmp_path / files[-1].path
     path.write_bytes(path.read_bytes()[:-1])
     loss = writer.loss(files)
-    assert loss is not None and loss.message == f"{path}: has {files[-1].size - 1:,} bytes instead of {files[-1].size:,}"
+    assert (
+        loss is not None and loss.message == f"{path}: has {files[-1].size - 1:,} bytes instead of {files[-1].size:,}"
+    )
     with pytest.raises(DataError, match=path.name) as raised:
         read(writer, files)
     assert raised.value.hint
