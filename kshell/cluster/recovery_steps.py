@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Collection
 from typing import NamedTuple
 
+from kshell.client.address import name_of
 from kshell.sources.copies.logs import Copy
 from kshell.sources.copies.recovery import Voter
 from kshell.sources.directory.files import METADATA_DIRECTORY
@@ -20,7 +21,7 @@ class RecoverySteps(NamedTuple):
 
     ``kept``: the copy that the new log is made from; ``cluster_id``: ``None`` if no copy knows it; ``broker_ids``:
     nodes that registered as brokers; ``voter``: the controller that starts first, and ``directory``: its new directory,
-    both ``None`` before the user has named them.
+    both ``None`` before the user has named them; ``joining``: the other controllers that the user has named.
     """
 
     copies: Collection[Copy]
@@ -30,6 +31,7 @@ class RecoverySteps(NamedTuple):
     kraft_version: int
     voter: Voter | None
     directory: str | None
+    joining: tuple[Voter, ...] = ()
 
     @property
     def own_copy(self) -> Copy | None:
@@ -94,11 +96,11 @@ class RecoverySteps(NamedTuple):
             " and no controller.quorum.voters. Start it: it elects itself.",
             f"See that it leads: {status}",
             f"In server.properties of every broker: controller.quorum.bootstrap.servers={host}. Restart the brokers.",
-            f"For each further controller, one after another: empty its directory{self._unless_broker()}, run"
+            f"For {self._others}, one after another: empty its directory{self._unless_broker()}, run"
             f" `kafka-storage.sh format --cluster-id {self._cluster_id} --no-initial-controllers --config"
             f" server.properties`, start it, wait until it has caught up ({status}), then `kafka-metadata-quorum.sh"
             f" --command-config server.properties --bootstrap-controller {host} add-controller`",
-            "Then list all controllers in controller.quorum.bootstrap.servers again, on every node.",
+            f"Then {self._servers} on every node.",
         ]
 
     def _static(self) -> list[str]:
@@ -109,12 +111,31 @@ class RecoverySteps(NamedTuple):
             " (before 3.9 they do not start with other voters than it names), and start them.",
             f"See that it leads: `kafka-metadata-quorum.sh --bootstrap-controller {host} describe --status` (before"
             " 3.7: --bootstrap-server of a broker)",
-            "Back to three, one controller at a time, never two new ones at once: they could elect each other with"
-            f" empty logs. Stop the controllers and the brokers, remove quorum-state in {METADATA_DIRECTORY} of each,"
+            f"Then {self._others}, one at a time, never two new ones at once: they could elect each other with empty"
+            f" logs. Stop the controllers and the brokers, remove quorum-state in {METADATA_DIRECTORY} of each,"
             f" format the new one{self._unless_broker()} (`kafka-storage.sh format --cluster-id {self._cluster_id}"
-            " --config server.properties`), write controller.quorum.voters with the new one on every node, start all,"
-            " wait until it has caught up.",
+            " --config server.properties`), write controller.quorum.voters with the new one on every node"
+            f"{self._last_voters}, start all, wait until it has caught up.",
         ]
+
+    @property
+    def _others(self) -> str:
+        """The controllers that join the first one, by their names if the user has named them."""
+        listed = ", ".join(f"{voter.id} ({name_of(*voter.address)})" for voter in self.joining)
+        return f"the other controllers, {listed}" if listed else "each further controller"
+
+    @property
+    def _servers(self) -> str:
+        servers = "controller.quorum.bootstrap.servers"
+        if self.voter is None or not self.joining:
+            return f"list all controllers in {servers} again,"
+        return f"write {servers}={','.join(name_of(*voter.address) for voter in (self.voter, *self.joining))}"
+
+    @property
+    def _last_voters(self) -> str:
+        if self.voter is None or not self.joining:
+            return ""
+        return f" (with the last one {','.join(voter.endpoint for voter in (self.voter, *self.joining))})"
 
     @property
     def _cluster_id(self) -> str:

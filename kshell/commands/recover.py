@@ -99,7 +99,7 @@ def run(session: Session, args: RecoverArguments) -> Result:
             "recover: --to and --voters belong together",
             hint="recover DIR … --to NEWDIR --voters 3000@controller-1:9093",
         )
-    chosen = None if args.voters is None else _voters(args.voters)
+    chosen = [] if args.voters is None else _voters(args.voters)
     with without_collector():
         survivors = survey(args.directory, session.progress)
     loaded = survivors.log.load(session.progress)
@@ -109,7 +109,7 @@ def run(session: Session, args: RecoverArguments) -> Result:
             f"recover: the copies have two histories: {survivors.contradictions[0].text}",
             hint=f"{_DECIDE}; nothing was written",
         )
-    recovery = plan.recovery(chosen[0] if chosen else None, args.to)
+    recovery = plan.recovery(chosen, args.to)
     written = None if args.to is None or recovery.voter is None else _written(args.to, plan, recovery.voter)
     session.remarks += [note for copy in survivors.copies for note in copy.notes]
     session.remarks += twins(survivors.copies)
@@ -337,8 +337,12 @@ class _Plan:
                 for record in log_records(copy.source, start=begin, until=after - 1):
                     yield {"copy": copy.path, **record_row(self.session, record)}
 
-    def recovery(self, voter: Voter | None, place: str | None) -> RecoverySteps:
-        """The instructions for starting with this voter. If it is a broker, too, it keeps its directory id."""
+    def recovery(self, voters: list[Voter], place: str | None) -> RecoverySteps:
+        """The instructions for starting with the first of the voters, if any is named; the others join it.
+
+        If the first is a broker, too, it keeps its directory id.
+        """
+        voter = voters[0] if voters else None
         brokers = frozenset(self._loaded.image[BROKERS.name])
         survivors = self.survivors
         steps = RecoverySteps(
@@ -349,6 +353,7 @@ class _Plan:
             kraft_version=self.kraft_version,
             voter=voter,
             directory=place,
+            joining=tuple(voters[1:]),
         )
         own = steps.own_copy
         if voter is None or voter.directory_id is not None:
@@ -383,13 +388,22 @@ COMMAND = Command(
     ),
     flags=(
         Flag(("--to",), "write the new directory there", metavar="NEWDIR"),
-        Flag(("--voters",), "the controller that starts from it: ID@HOST:PORT[:DIRECTORY_ID]", metavar="VOTERS"),
+        Flag(
+            ("--voters",),
+            "the controllers, ID@HOST:PORT[:DIRECTORY_ID],…: the first starts from it, and the steps say how the others"
+            " join it",
+            metavar="VOTERS",
+        ),
     ),
     examples=(
         Example("recover node-1 node-2", "which copy to keep, what may be lost, and what to do"),
         Example(
             "recover node-1 node-2 --to new --voters 3000@localhost:9093:pN3mHcFZSNKvbLXk1qjEVw",
             "the directory for controller 3000, with an id of its own",
+        ),
+        Example(
+            "recover node-1 node-2 --to first --voters 3000@controller-1:9093,3001@controller-2:9093",
+            "the directory for 3000, and the steps with which 3001 joins it",
         ),
     ),
     description=(

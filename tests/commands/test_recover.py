@@ -295,6 +295,17 @@ def test_the_new_directory_holds_the_same_image_and_one_voter(cluster: Path, tmp
     assert [row for row in rows(session, "verify") if row["verdict"] not in ("whole", "torn")] == []
 
 
+@pytest.mark.parametrize("cluster", [DYNAMIC, STATIC], ids=["dynamic", "static"])
+def test_the_other_voters_that_are_named_are_in_the_steps(cluster: Path, tmp_path: Path) -> None:
+    voters = "3000@controller-1:9093,3001@controller-2:9094,3002@[::1]:9095"
+    plan = recover(str(cluster / "broker-0"), "--to", str(tmp_path / "new"), "--voters", voters)
+    assert plan["written"]["nodeId"] == 3000
+    steps = "\n".join(plan["steps"].values())
+    assert "the other controllers, 3001 (controller-2:9094), 3002 ([::1]:9095), one" in steps
+    servers = "bootstrap.servers=controller-1:9093,controller-2:9094,[::1]:9095 on every node"
+    assert (servers if cluster == DYNAMIC else f"(with the last one {voters})") in steps
+
+
 def test_the_epoch_is_the_highest_that_any_node_knows(tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(BEHIND, other)
