@@ -110,8 +110,9 @@ def exit_codes_page(commands: Iterable[Command]) -> str:
             _items(own),
             f"Every table takes `--fail-if-any`: {FAIL_IF_ANY.help}. Nothing else ends with 1 (but `exit 1`), so that a"
             ' script can tell "it is bad" from "nobody could tell". What takes longer than `--timeout` ends with 3.'
-            " If the program behind a `|` fails, it is 2: so it is after a `grep` without a match. With several lines, kshell stops at the first that does not end with 0, and ends with its code; with"
-            " `--keep-going` all lines run, and the highest code counts.",
+            " If the program behind a `|` fails, it is 2: so it is after a `grep` without a match. With several lines,"
+            " kshell stops at the first that does not end with 0, and ends with its code; with `--keep-going` all lines"
+            " run, and the highest code counts.",
         ]
     )
 

@@ -33,6 +33,14 @@ class RecordedPast(NamedTuple):
         return log.timestamp(offset) if offset >= log.start else self.history.base.provenance.timestamp
 
 
+def begins_after_damage(start: int) -> str:
+    """The sentence about a history that begins behind damage, at offset ``start``."""
+    return (
+        f"the log before offset {start} is damaged or incomplete: of what was before, a snapshot gives the state, no"
+        " events"
+    )
+
+
 def recorded_past(session: Session, name: str) -> RecordedPast:
     """Return the history of the session's log. The log is read once, however often this is called.
 
@@ -50,16 +58,18 @@ def recorded_past(session: Session, name: str) -> RecordedPast:
     session.travels()
     past = session.past
     assert past is not None
-    known = past.history(session.progress)
+    known = past.up_to(session.until, session.progress)
     if known is None:
         _ = session.loaded  # loading raises the error that explains it, if there is one
         raise CommandError(
             "the log cannot be replayed from its start", hint="`info` says why; `stat` knows the last record of a value"
         )
-    history = known[0]
+    history = known.history
     until = min(history.log.end - 1, session.loaded.last_offset) if session.until is None else session.until
     if until < history.log.start - 1:
         _ = session.loaded
         raise CommandError(f"offset {until} is before the log's start: what wrote the values is not known")
-    session.note_damage(past.damage)
+    session.note_damage(known.damage)
+    if known.begins_after_damage and (note := begins_after_damage(history.log.start)) not in session.remarks:
+        session.remarks.append(note)
     return RecordedPast(history, until)

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from kshell.errors import CommandError, did_you_mean
+from kshell.history.recorded import begins_after_damage
 from kshell.metadata.families.cluster import BROKERS, Broker
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.history import History
@@ -304,23 +305,22 @@ def story_of(session: Session, name: str) -> Story:
     if not session.source.is_live:  # first: the session's image then comes from this history, without a second replay
         past.history(session.progress)
     image = session.image
-    replayed = past.history(session.progress)
-    session.note_damage(past.damage)
-    if replayed is None:
+    known = past.up_to(session.until, session.progress)
+    session.note_damage(past.damage if known is None else known.damage)
+    if known is None:
         return Story(image, None, "the log cannot be replayed from its start: only the state is known, not its past")
     end = session.loaded.log_end_offset
-    until = session.until if session.until is not None else (end or replayed[0].log.end) - 1
-    chronicle = LogRevisions(replayed[0], until)
-    reach = without_log(session) or _reach(chronicle, is_after_damage=past.begins_after_damage)
+    until = session.until if session.until is not None else (end or known.history.log.end) - 1
+    chronicle = LogRevisions(known.history, until)
+    reach = without_log(session) or _reach(chronicle, is_after_damage=known.begins_after_damage)
     return Story(image, chronicle, reach)
 
 
 def _reach(chronicle: LogRevisions, *, is_after_damage: bool) -> str:
-    before = "of what was before, a snapshot gives the state, no events"
     if is_after_damage:
-        return f"the log before offset {chronicle.start} is damaged or incomplete: {before}"
+        return begins_after_damage(chronicle.start)
     if chronicle.starts_with_snapshot:
-        return f"the log starts at offset {chronicle.start}: {before}"
+        return f"the log starts at offset {chronicle.start}: of what was before, a snapshot gives the state, no events"
     return "the log is there from its first record"
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class ChangeDetector:
     """Watches a view's source: :meth:`changed` is called from time to time, and reloads the view after a change.
 
-    A live source has changed when more records are committed, a directory when its files came, went or have other sizes.
+    A live source has changed when more records are committed, a directory when files came, went or have other sizes.
     """
 
     def __init__(self, view: SourceView) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from array import array
+from typing import NamedTuple
 
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError
 from kshell.metadata.history import History, Recorder
@@ -24,6 +25,22 @@ from kshell.sources.directory.source import ATTEMPTS, PAUSE, add_notes, before_t
 from kshell.sources.source import Loaded, Source
 
 
+class PastUpTo(NamedTuple):
+    """The history of a log, as far as a question about its states up to some offset needs it.
+
+    Attributes:
+        history: every state up to that offset, and maybe of later ones.
+        facts: the snapshot that the history begins with, if any.
+        damage: the damaged or missing parts of the log up to that offset.
+        begins_after_damage: whether it begins with a snapshot because the log before it is damaged or incomplete.
+    """
+
+    history: History
+    facts: SnapshotFacts | None
+    damage: list[DataError]
+    begins_after_damage: bool
+
+
 class Past:
     """The recorded history of a source. The first call reads the log, later calls only what was appended since.
 
@@ -33,6 +50,8 @@ class Past:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._recorded: _Recorded | None = None
+        self._earlier: tuple[int, _Recorded] | None = None
+        """The last offset before damage that was asked about, and the log up to that damage."""
         self._spared: int | None = None
         """The offset for which :meth:`skips_log_for` said that the log need not be replayed."""
 
@@ -79,10 +98,33 @@ class Past:
         recorded = self._recorded
         return [] if recorded is None else recorded.bridged + recorded.stepped_over + recorded.damage
 
-    @property
-    def begins_after_damage(self) -> bool:
-        """Whether the history begins with a snapshot because the log before it is damaged or incomplete."""
-        return self._recorded is not None and bool(self._recorded.bridged)
+    def up_to(self, until: int | None, progress: Progress | None = None) -> PastUpTo | None:
+        """The history for questions about the states up to ``until`` (``None``: now). Raises KshellError.
+
+        After damage, :meth:`history` begins with the next snapshot. For an earlier ``until`` this one ends before it.
+        """
+        recorded = self.recorded(progress)
+        if recorded is None:
+            return None
+        if until is not None and recorded.bridged and until < recorded.history.log.start - 1:
+            try:
+                recorded = self._before(until, recorded.listing, progress)
+            except (DataError, FileNotFoundError):
+                return None
+        if not recorded.joined:
+            return None
+        met = recorded.damage if until is None or until >= recorded.history.log.end else []
+        damage = recorded.bridged + recorded.stepped_over + met
+        return PastUpTo(recorded.history, recorded.facts, damage, bool(recorded.bridged))
+
+    def _before(self, until: int, listing: Listing, progress: Progress | None) -> _Recorded:
+        """Record the log without the snapshots after ``until``, so that the replay does not go on behind damage."""
+        snapshots = tuple(file for file in listing.snapshots if (file.end_offset or 0) <= until + 1)
+        reduced = listing._replace(snapshots=snapshots)
+        if self._earlier is None or self._earlier[0] != until or self._earlier[1].listing != reduced:
+            self._earlier = None  # released first, as in recorded()
+            self._earlier = until, _Recorded(reduced, progress)
+        return self._earlier[1]
 
     def offset_by(self, time_ms: int, progress: Progress | None = None) -> int | None:
         """The offset of the last record written at or before ``time_ms``; ``None`` if the log's times do not ascend."""
