@@ -32,7 +32,10 @@ from kshell.errors import UsageError
 from kshell.sources.points import parse_point
 
 LOCAL = "local"
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", re.ASCII)
+_TIME = re.compile(r"(?<![\w/:.-])\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z(?![\w/-]|[:.]\w)", re.ASCII)
+"""A time as :func:`kshell.tree.image.iso` writes it, where it is a word of its own: one inside a path, a principal or
+another name is not kshell's, and must stay what it is.
+"""
 _ENDS_OF_AXIS = re.compile(f"( *)({_TIME.pattern})( +)({_TIME.pattern})", re.ASCII)
 """A line of a drawing with the times at both ends of its axis."""
 

@@ -10,7 +10,7 @@ from kshell.engine.completion import complete
 from kshell.engine.execution import commands, run_commands
 from kshell.engine.language import parts
 from kshell.engine.session import Session
-from kshell.engine.zones import absolute, in_zone
+from kshell.engine.zones import absolute, in_zone, text_in_zone
 from kshell.errors import NoSuchPathError, UsageError
 from kshell.render import render
 from kshell.render.answer import localized
@@ -169,6 +169,24 @@ def test_text_shows_times_of_the_zone_and_nothing_else_changes(sample: Session, 
     assert "Z" in utc and "+05:30" in local
     assert not [word for word in local.split() if word.startswith("2026-") and word.endswith("Z")]
     assert shown(sample, line, "UTC").replace("+00:00", "Z").split() == utc.split()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/backups/2026-01-01T00:00:00.000Z/c1",
+        "b-2026-01-01T00:00:00.000Z",
+        "2026-01-01T00:00:00.000Z/c1",
+        "User:2026-01-01T00:00:00.000Z",
+        "x2026-01-01T00:00:00.000Z",
+        "2026-01-01T00:00:00.000Z.log",
+        "2026-01-01T00:00:00Z",
+    ],
+)
+def test_a_time_inside_a_name_stays(sample: Session, text: str) -> None:
+    assert text_in_zone(text, "Asia/Kolkata") == text
+    assert text_in_zone(f"(2026-01-01T00:00:00.000Z: {text}).", "Asia/Kolkata").endswith(f": {text}).")
+    assert text_in_zone("since 2026-01-01T00:00:00.000Z.", "Asia/Kolkata") == "since 2026-01-01T05:30:00.000+05:30."
 
 
 def test_one_time_is_right() -> None:
