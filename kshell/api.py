@@ -62,7 +62,11 @@ class Session:
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong with the data, one sentence each; empty if nothing is."""
+        """What is wrong with the data of the state that the session shows, one sentence each; empty if nothing is.
+
+        Reads the source if no command has done so. Raises KshellError.
+        """
+        self._shell.image  # noqa: B018  # the property loads the source
         return self._shell.problems()
 
     def at(self, point: str | int) -> Session:

@@ -10,6 +10,7 @@ import pytest
 
 import kshell
 from kshell.errors import DeadlineError, KshellError, NoSuchPathError, SourceNotFoundError, UsageError
+from tests.builders import damaged_log
 
 DIRECTORY = str(Path(__file__).parents[1] / "kshell/demo")
 
@@ -176,6 +177,17 @@ class TestCommandsAsMethods:
         with kshell.open(demo=True) as session:
             assert isinstance(session, kshell.Session)
             assert isinstance(session.pwd(), kshell.Result)
+
+
+def test_problems_are_known_before_any_command(tmp_path: Path) -> None:
+    damaged_log(tmp_path)
+    assert any("CRC" in problem for problem in kshell.open(tmp_path).problems)
+    assert not kshell.open(DIRECTORY).problems
+
+
+def test_a_note_is_given_once() -> None:
+    [note] = kshell.open(DIRECTORY).run("log --since 9999").notes
+    assert note == "the log ends with offset 206, before --since (offset 9999)"
 
 
 def test_a_directory_may_be_a_path() -> None:

@@ -317,14 +317,18 @@ class Session(SourceView):
             )
         return messages
 
-    def notes(self) -> list[str]:
-        """Return what the user should know though nothing is wrong: a torn tail, unknown records, an old copy."""
+    def notes(self, *, answer: bool = True) -> list[str]:
+        """Return what the user should know though nothing is wrong: a torn tail, unknown records, an old copy.
+
+        ``answer``: also what only concerns the last answer, or the point in time that is shown.
+        """
         notes = self.source.notes()
         if checksum.was_in_python():
             notes.append("checksums are computed in plain Python here: all is checked, but large logs take longer")
+        remarks = self.remarks if answer else []
         if not self.is_loaded:
-            return notes + self.remarks
-        notes += self.loaded.notes + [remark for remark in self.remarks if remark not in self.loaded.notes]
+            return notes + remarks
+        notes += self.loaded.notes + [remark for remark in remarks if remark not in self.loaded.notes]
         if self.is_empty() and self.loaded.log_end_offset:
             notes.append("no metadata record has taken effect yet: the log says nothing about the cluster's state")
         unknown = [problem for problem in self.loaded.problems if problem.unknown]
@@ -333,7 +337,8 @@ class Session(SourceView):
             number = len(unknown) + len(self.loaded.problems.unlisted.get(NEWER, ()))
             count = "1 record is" if number == 1 else f"{number} records are"
             notes.append(f"{count} newer than this kshell and not in the image: {', '.join(kinds)}")
-        notes += self._state_notes()
+        if answer:
+            notes += self._state_notes()
         age = self.age()
         if age is not None and age > OLD_AFTER and not (self.source.is_sample or self.source.is_live):
             notes.append(f"last record {ago(age)}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
@@ -189,7 +189,8 @@ class Notebook:
             return None
         session, output = self.sessions.connect([*tokens[1:], *parsed.split.shaping])
         self._shown_notes = {(name, note) for name, note in self._shown_notes if name != self.sessions.current}
-        notes = self._news(str(self.sessions.current), session)
+        notes = [*session.problems(), *session.notes()]
+        self._told_before(str(self.sessions.current), session)
         return Result(_connected(session), notes=notes, output=output, exit_code=session.exit_code())
 
     def _answered(self, name: str, call: Call, *, quiet: bool, as_widget: bool) -> Result:
@@ -217,7 +218,8 @@ class Notebook:
             raise UsageError(
                 "secrets do not go through a program into a cell, which is saved", hint="> FILE takes them"
             )
-        result = Result.of(call, answer, lambda session: self._news(name, session))
+        result = Result.of(call, answer, lambda session: [*session.problems(), *session.notes()])
+        result.told_before = self._told_before(name, session)
         result.as_widget = as_widget or self.as_widgets
         line = call.line
         if line.target is not None or line.program is not None:
@@ -258,11 +260,15 @@ class Notebook:
     def _keep(self, name: str, result: Result) -> None:
         self._ip.user_ns[name] = result
 
-    def _news(self, name: str, session: Session) -> Sequence[str]:
-        """Return all problems of the data, and those notes that were not shown for this session yet."""
-        news = [sentence for sentence in session.notes() if (name, sentence) not in self._shown_notes]
-        self._shown_notes.update((name, sentence) for sentence in news)
-        return [*session.problems(), *news]
+    def _told_before(self, name: str, session: Session) -> frozenset[str]:
+        """Return the notes on the source (its age, a torn tail) that were shown for this session; remember all of them.
+
+        Notes on one answer or its point in time are not among them: they are shown with each answer that needs them.
+        """
+        standing = {(name, note) for note in session.notes(answer=False)}
+        told = frozenset(note for _, note in standing & self._shown_notes)
+        self._shown_notes |= standing
+        return told
 
 
 def _connected(session: Session) -> Answer:

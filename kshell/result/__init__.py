@@ -32,6 +32,7 @@ class Result:
     Attributes:
         answer: the result of the engine, for the renderers.
         notes: sentences for the user about the data.
+        told_before: those of them that a notebook has shown already, and does not repeat below every answer.
         output: the format (``-o``) in which a notebook shows it; ``""`` for the format that suits the notebook.
         secret: whether values are not redacted; then a notebook shows a message in place of it.
         parts: the results of the lines, if it is the result of several lines.
@@ -52,6 +53,7 @@ class Result:
         self.exit_code: int = max(answer.exit_code, exit_code, *(part.exit_code for part in parts), EXIT_OK)
         """The highest exit code of the command and its parts: 1 if a predicate says no, 4 if the data is damaged."""
         self.notes = tuple(notes)
+        self.told_before: frozenset[str] = frozenset()
         self.output = output
         self.secret = secret
         self.as_widget = False
@@ -65,10 +67,15 @@ class Result:
         """
         session = call.session
         result = cls(answer, output=call.shape.output or "", secret=session.redaction.show_secrets)
-        result.notes = tuple(said(session))
+        result.notes = tuple(dict.fromkeys(said(session)))
         if not answer.overrides_exit_code:
             result.exit_code = max(result.exit_code, session.exit_code())
         return result
+
+    @property
+    def news(self) -> list[str]:
+        """The notes that a notebook shows below the answer."""
+        return [note for note in self.notes if note not in self.told_before]
 
     # --- data --------------------------------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ def html(result: Result) -> str | None:
         return _joined(html(part) for part in result.parts)
     if result.output not in ("", "html") or is_empty(result):
         return None
-    notes = "".join(f'<p style="opacity:.75">{escape.html(note)}</p>\n' for note in result.notes)
+    notes = "".join(f'<p style="opacity:.75">{escape.html(note)}</p>\n' for note in result.news)
     if result.secret:
         return f"<p>{escape.html(_WITHHELD)}</p>\n"
     limit = SHOWN if not result.output else None
@@ -67,7 +67,7 @@ def markdown(result: Result) -> str | None:
     if result.secret:
         return _WITHHELD
     limit = SHOWN if not result.output else None
-    notes = "".join(f"\n{escape.markdown(note)}\n" for note in result.notes)
+    notes = "".join(f"\n{escape.markdown(note)}\n" for note in result.news)
     return "".join(render(result.answer, "markdown", limit=limit)) + notes
 
 
@@ -81,7 +81,7 @@ def text(result: Result) -> str:
         return _WITHHELD
     fmt = result.output or "text"
     width = shutil.get_terminal_size().columns if fmt == "text" else None
-    notes = [f"note: {escape.terminal(note)}" for note in result.notes] if fmt in ("text", "wide") else []
+    notes = [f"note: {escape.terminal(note)}" for note in result.news] if fmt in ("text", "wide") else []
     lines = render(result.answer, fmt, width=width)
     if not result.output:
         lines = _first(lines)

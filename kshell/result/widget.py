@@ -84,7 +84,7 @@ def table_widget(result: Result) -> TableWidget:
     columns = columns_of(answer)
     shown = [on_page(answer, row) for row in rows[:MOST]]
     values = {column.name: [_text(row.get(column.name)) for row in shown] for column in columns}
-    notes = list(result.notes)
+    notes = result.news
     if len(rows) > MOST:
         notes.append(f"the first {MOST:,} of {len(rows):,} rows; --where and --limit choose, .df has them all")
     return TableWidget(

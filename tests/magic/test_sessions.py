@@ -121,6 +121,24 @@ def test_what_is_to_be_said_of_rows_stands_below_them(bare: Cells, tmp_path: Pat
     assert not any("TOPIC_RECORD v0: " in note for note in bare.run("%kafka pwd").notes)
 
 
+def test_a_note_on_an_answer_is_shown_with_every_such_answer(cells: Cells) -> None:
+    for _ in range(2):
+        late = cells.run("%kafka log --since 9999")
+        assert late.news == ["the log ends with offset 206, before --since (offset 9999)"] == list(late.notes)
+        [note] = cells.run("%kafka topics --as-of 99999 --limit 1").news
+        assert note.startswith("offset 99999 is not written yet")
+    assert not cells.run("%kafka topics --limit 1").notes
+
+
+def test_a_note_on_the_source_is_shown_once_and_stays_in_the_results(bare: Cells, tmp_path: Path) -> None:
+    builders.write_log(tmp_path, builders.batch([builders.value("TOPIC", name="t", topicId=builders.uuid(1))]))
+    bare.run(f"%kafka connect -d {tmp_path}")
+    for _ in range(2):
+        again = bare.run("%kafka topics")
+        assert [note for note in again.notes if note.startswith("last record ")] and not again.news
+        assert "last record" not in repr(again)
+
+
 def test_two_directories_of_one_name_are_two_sessions(bare: Cells, tmp_path: Path) -> None:
     for parent in ("a", "b"):
         shutil.copytree(demo_directory(), tmp_path / parent / "metadata")
