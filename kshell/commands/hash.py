@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Section
-from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError
+from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, DataError, UsageError
 from kshell.tree.hash import image_hash
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def run(session: Session, args: HashArguments) -> Result:
 
     Raises:
         CommandError: --expect at a point that is not written yet: another hash would say nothing.
+        DataError: another hash than --expect names, of an image that lacks records newer than this kshell.
         NoSuchPathError: there is no such path.
         SourceError: the source is brokers, which report only parts of the image.
         UsageError: the path is outside ``/image``.
@@ -47,6 +48,11 @@ def run(session: Session, args: HashArguments) -> Result:
     digest = image_hash(session.image, path)
     answer = {"hash": digest, "offset": last.offset, "epoch": last.epoch}
     is_expected = args.expect in (None, digest)
+    if not is_expected and any(problem.unknown for problem in session.loaded.problems):
+        raise DataError(
+            "another hash, but the image lacks records that are newer than this kshell: they may be the difference",
+            hint="`info` lists them; compare with a newer kshell",
+        )
     return Report([Section("", "", answer)], exit_code=EXIT_OK if is_expected else EXIT_FINDING)
 
 

@@ -53,6 +53,12 @@ def run(session: Session, args: SaveArguments) -> Result:
             for name in os.listdir(place):  # left by an earlier attempt, whose files a running server has removed
                 shutil.rmtree(os.path.join(place, name))
             listing = listing._replace(on_corruption=STOP)  # what is skipped would be a gap, which nothing can load
+            unnamed = next((file for file in listing.snapshots if file.end_offset is None), None)
+            if unnamed is not None:
+                raise DataError(
+                    f"{unnamed.path}: its name does not say at which offset of the log it ends",
+                    hint="call it END_OFFSET-EPOCH.checkpoint, with 20 and 10 digits, as Kafka does, and save it again",
+                )
             writer = MetadataWriter(place)
             notes = writer.snapshots(listing, session.until, session.progress)
             damage = writer.log(listing, session.until, session.progress)

@@ -46,7 +46,10 @@ def run(session: Session, args: MinIsrArguments) -> Result:
     result = Report([*sections, Section("problems", "Problems", Rows(_PROBLEMS, problems, tone=level_of))])
     facts: JsonObject = {section.key: section.body for section in sections}
     result.readable = Report(
-        [_problems_shown(problems), Section("cluster", "Cluster", _facts_shown(until=session.until, **facts))]
+        [
+            _problems_shown(problems, is_known=not session.is_empty()),
+            Section("cluster", "Cluster", _facts_shown(until=session.until, **facts)),
+        ]
     )
     return result
 
@@ -160,9 +163,9 @@ def _problems(health: Health) -> list[JsonObject]:
     ]
 
 
-def _problems_shown(problems: list[JsonObject]) -> Section:
+def _problems_shown(problems: list[JsonObject], *, is_known: bool) -> Section:
     if not problems:
-        return Section("problems", "Problems: none", {})
+        return Section("problems", "Problems: none" if is_known else "Problems: not known, there are no records", {})
     rows: list[Row] = [
         problem | {"level": StyledText(problem["level"], problem["level"])} for problem in problems[:_MOST]
     ]

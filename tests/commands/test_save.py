@@ -13,7 +13,7 @@ import pytest
 
 from kshell.engine import plain
 from kshell.engine.session import Session
-from kshell.errors import CommandError
+from kshell.errors import CommandError, DataError
 from kshell.sources.choose import demo_directory
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.sources.directory.source import DirectorySource
@@ -80,6 +80,18 @@ def test_a_directory_that_is_not_empty_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="exists, and is not an empty directory"):
         run(opened(demo_directory()), f"save {tmp_path}")
     assert os.listdir(tmp_path) == ["mine"]
+
+
+def test_a_snapshot_whose_name_says_no_offset_is_refused(tmp_path: Path) -> None:
+    """Kafka would believe an invented one."""
+    snapshot = tmp_path / "copy.checkpoint"
+    snapshot.write_bytes(builders.snapshot([builders.value("TOPIC", name="t", topicId=builders.uuid(1))]))
+    session = opened(snapshot)
+    with pytest.raises(DataError, match=r"copy\.checkpoint: its name does not say at which offset of the log it ends"):
+        run(session, f"save {tmp_path / 'saved'}")
+    assert os.listdir(tmp_path) == ["copy.checkpoint"]
+    session.image  # noqa: B018  # reads it
+    assert any("so its own 3 records are counted" in note for note in session.notes())
 
 
 def test_nothing_is_left_where_the_disk_is_full(tmp_path: Path) -> None:

@@ -24,6 +24,14 @@ def offline() -> bytes:
     return value("PARTITION_CHANGE", 2, partitionId=0, topicId=ORDERS, leader=-1, isr=[1])
 
 
+def test_without_records_nothing_is_known_of_problems(tmp_path: Path) -> None:
+    builders.write_log(tmp_path)
+    builders.write_epochs(tmp_path, (1, 0))
+    session = opened(tmp_path)
+    assert lines(session, "status")[0] == "Problems: not known, there are no records"
+    assert any("the log's records are gone" in note for note in session.notes())
+
+
 def test_a_directory(tmp_path: Path) -> None:
     (tmp_path / "meta.properties").write_text("cluster.id=abc\n")
     down = value("BROKER_REGISTRATION_CHANGE", 1, brokerId=1, brokerEpoch=1, fenced=1)

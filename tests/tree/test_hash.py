@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kshell.engine.session import Session
-from kshell.errors import CommandError, OutOfReachError
+from kshell.errors import CommandError, DataError, OutOfReachError
 from kshell.sources.choose import demo_directory
 from kshell.tree.hash import image_hash
 from tests import builders
@@ -115,3 +115,12 @@ def test_what_is_expected_decides_the_exit_code() -> None:
     assert run(session, f"hash --expect {digest}").exit_code == 0
     assert run(session, f"hash --expect {str(digest).removeprefix('sha256:').upper()}").exit_code == 0
     assert run(session, f"hash --as-of 100 --expect {digest}").exit_code == 1
+
+
+def test_another_hash_says_nothing_where_the_image_lacks_newer_records(tmp_path: Path) -> None:
+    newer = b"\x01\x63\x00"  # a record type that no release has yet
+    builders.write_log(tmp_path, builders.batch([builders.value("TOPIC", name="t", topicId=builders.uuid(1)), newer]))
+    session = opened(tmp_path)
+    with pytest.raises(DataError, match="lacks records that are newer than this kshell"):
+        run(session, f"hash --expect {'a' * 64}")
+    assert run(session, f"hash --expect {answer(session)['hash']}").exit_code == 0

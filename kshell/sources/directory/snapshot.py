@@ -17,7 +17,7 @@ from kshell.protocol.control import SNAPSHOT_FOOTER, SNAPSHOT_HEADER, control_nu
 from kshell.protocol.primitives import DecodeError
 from kshell.protocol.verify import Chain, FixedEpoch
 from kshell.protocol.windows import InMemory, Windowed
-from kshell.sources.directory.files import SnapshotFile
+from kshell.sources.directory.files import BOOTSTRAP, SnapshotFile
 from kshell.sources.directory.log import Progress
 from kshell.sources.directory.ranges import FileWindows
 
@@ -138,6 +138,11 @@ class SnapshotReader:
         note = None
         if self.file.epoch is not None and self.file.epoch != epoch:
             note = f"{self.file.path}: its name says epoch {self.file.epoch}, its batches epoch {epoch}"
+        elif self.file.end_offset is None and os.path.basename(self.file.path) != BOOTSTRAP:
+            note = (
+                f"{self.file.path}: its name does not say at which offset of the log it ends, so its own"
+                f" {self.records} records are counted"
+            )
         return SnapshotFacts(self.file.path, end, epoch, self.timestamp, self.records, note)
 
 
