@@ -227,8 +227,13 @@ def _load(session: Session) -> tuple[Loaded | None, DataError | None]:
         return None, error
 
 
-_TEXT_COLUMNS = ("file", "id", "lastTime", "firstTime", "lastContainedTime", "damage")
-_TYPES = dict.fromkeys(_TEXT_COLUMNS, "string") | {"complete": "boolean", "epoch": "int32", "epochs": "json"}
+_TYPES = {
+    column.name: column.type
+    for column in typed(
+        "file:string id:string damage:string complete:boolean epoch:int32 epochs:json firstTime:timestamp"
+        " lastTime:timestamp lastContainedTime:timestamp"
+    )
+}
 
 
 def _table(names: tuple[str, ...], rows: Sequence[Row], wide: tuple[str, ...] = ()) -> Rows:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from kshell.engine.result import Row
 from kshell.history.diff import ADDED, CHANGE, CHANGED, REMOVED
 from kshell.history.recorded import recorded_past
-from kshell.history.records import FIELDS, TIME, Found, end_notes, malformed_records, record_row, with_paths
+from kshell.history.records import (
+    FIELDS,
+    TIME,
+    Found,
+    end_notes,
+    malformed_records,
+    record_row,
+    with_paths,
+    without_log,
+)
 from kshell.history.versions import settled, states_of
 from kshell.metadata.families.configs import Resource
 from kshell.metadata.image import Image
@@ -51,6 +60,7 @@ def event_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
 
     Records that cannot be read are left out and noted as damage. ``image`` is not used: the rows come from the log.
     """
+    _say_without_log(session)
     records = log_records(session.source, until=session.until, progress=session.progress)
     found: Found = ((record, []) for record in records)
     if wanted is None or "path" in wanted:
@@ -72,6 +82,12 @@ def event_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
     session.remarks += end_notes(records)
 
 
+def _say_without_log(session: Session) -> None:
+    """Note, once, that a source is a snapshot alone: that there are no rows does not mean that nothing happened."""
+    if (missing := without_log(session)) is not None and missing not in session.remarks:
+        session.remarks.append(missing)
+
+
 class _ConfigChange(NamedTuple):
     """One change of a config. The values are not redacted."""
 
@@ -85,6 +101,7 @@ class _ConfigChange(NamedTuple):
 def config_change_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
     """Yield one row per change of a config, oldest first. A secret that is set again counts as changed."""
     past = recorded_past(session, "config_changes")
+    _say_without_log(session)
     log, redact = past.history.log, session.redaction.config
     changes: list[_ConfigChange] = []
     for (resource, name), states in states_of(past, "configs"):

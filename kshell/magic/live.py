@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -224,13 +224,28 @@ def _forms(frames: Frames, last: Result, error: KshellError | None, end: str = "
 def _printed(call: Call, answer: Answer) -> Result:
     """Print the answer as the interactive shell does, because IPython in a terminal cannot update a display."""
     newest = _NewestRows(call, answer) if isinstance(answer, Rows) else None
+    runs: deque[Result] = deque(maxlen=1)
     if newest is not None and isinstance(answer, Rows):
         answer = Rows(answer.columns, newest, answer.style, answer.line_column, newest.line, live=True)
+    elif isinstance(answer, Frames):
+        answer.parts = _retained(call, answer.parts, runs)
     try:
         code = show_answer(call, answer, _complain, sys.stdout)
     except (KeyboardInterrupt, DeadlineError) as stop:
         _, code = _ended_by(stop)
-    return Result(Nothing(), exit_code=code) if newest is None else newest.result(code)
+    if newest is not None:
+        return newest.result(code)
+    last = runs[-1] if runs else Result(Nothing())
+    last.exit_code = code if code != EXIT_OK else last.exit_code
+    return last
+
+
+def _retained(call: Call, parts: Iterable[LineResult], runs: deque[Result]) -> Iterator[LineResult]:
+    """Yield the runs of ``watch``; add the result of each that succeeds to ``runs``."""
+    for part in parts:
+        if part.error is None:
+            runs.append(_frame(call, part))
+        yield part
 
 
 def _complain(error: KshellError) -> None:

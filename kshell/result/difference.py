@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from kshell.commands.diff import diff_rows
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
 
 
 Key = tuple[str, ...]
-_IDENTITY = ("partition", "name", "id", "path", "resourceName")
+_IDENTITY = ("partition", "name", "id", "path", "resourceName", "feature", "key")
 """Columns that identify a row. The key includes them, even if fewer columns happen to tell the present rows apart."""
+_MOST_BEFORE = 3
+"""Columns before the first of these that may be part of the key; where there are more, they describe the row."""
 
 
 def changes(old: Sequence[Row], new: Sequence[Row], names: Sequence[str]) -> Iterator[Row]:
@@ -28,12 +31,12 @@ def changes(old: Sequence[Row], new: Sequence[Row], names: Sequence[str]) -> Ite
     The key is the shortest sequence of leading ``names`` that is unique among the rows of each side. If there is none
     (equal rows), rows are only counted: additional equal rows are added, missing ones are removed.
     """
-    width = _key_width(old, new, names)
-    if width is None:
+    columns = _key_columns(old, new, names)
+    if columns is None:
         yield from _counted(old, new)
         return
-    before = {_key(row, names[:width]): row for row in old}
-    after = {_key(row, names[:width]): row for row in new}
+    before = {_key(row, columns): row for row in old}
+    after = {_key(row, columns): row for row in new}
     for key, row in after.items():
         if key not in before:
             yield _change(" ".join(key), ADDED, [], None, row)
@@ -44,12 +47,15 @@ def changes(old: Sequence[Row], new: Sequence[Row], names: Sequence[str]) -> Ite
             yield _change(" ".join(key), REMOVED, [], row, None)
 
 
-def _key_width(old: Sequence[Row], new: Sequence[Row], names: Sequence[str]) -> int | None:
-    """Return how many leading columns make a unique key; ``None`` if not even all of them do."""
-    least = max((place for place, name in enumerate(names, 1) if name in _IDENTITY), default=1)
-    for width in range(least, len(names) + 1):
+def _key_columns(old: Sequence[Row], new: Sequence[Row], names: Sequence[str]) -> Sequence[str] | None:
+    """Return the columns that make a unique key; ``None`` if not even all of them do."""
+    first = next((place for place, name in enumerate(names) if name in _IDENTITY), 0)
+    if first > _MOST_BEFORE:
+        first, names = 0, sorted(names, key=lambda name: name not in _IDENTITY)
+    identity = takewhile(lambda name: name in _IDENTITY, names[first:])
+    for width in range(max(first + len(list(identity)), 1), len(names) + 1):
         if all(len({_key(row, names[:width]) for row in rows}) == len(rows) for rows in (old, new)):
-            return width
+            return names[:width]
     return None
 
 

@@ -234,6 +234,8 @@ def _statement(duckdb: ModuleType, connection: DuckDBPyConnection, text: str) ->
     if len(statements) != 1:
         raise UsageError(f"sql: one statement is needed, not {len(statements)}", hint='sql "SELECT … FROM partitions"')
     kind = statements[0].type.name
+    if kind == "MULTI":
+        raise UsageError("sql: this is several statements in one", hint="PIVOT … ON column IN (…) is a single one")
     if kind not in _READ_ONLY:
         raise UsageError(f"sql: {kind} changes something, or is not allowed here: only SELECT is", hint="`man sql`")
     return statements[0]
@@ -259,12 +261,24 @@ def _rows(
                 hint = "shorten its texts: substr(column, 1, 1000)"
                 raise CommandError(f"sql: {size}, and {_MOST_BYTES >> 20} may be printed", hint=hint)
             names = unique(batch.schema.names)
-            for values in zip(*(column.to_pylist(maps_as_pydicts="lossy") for column in batch.columns), strict=True):
-                yield dict(zip(names, map(plain, values), strict=True))
+            columns = map(_values, batch.schema.names, batch.columns)
+            yield from (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
     except duckdb.Error as error:
         raise _failed(duckdb, error, text, catalog) from None
     finally:
         _close(duckdb, connection)
+
+
+def _values(name: str, column: Any) -> list[Any]:
+    """Return a column's values as :func:`plain` gives them; decimals with a scale are all floats, whole ones too."""
+    try:
+        values = column.to_pylist(maps_as_pydicts="lossy")
+    except (OverflowError, TypeError, ValueError):  # infinity, a year that Python does not have, a list as a map's key
+        hint = "cast it to text in the query: (…)::VARCHAR"
+        raise CommandError(f"sql: the column {name} has a value that JSON cannot express", hint=hint) from None
+    if getattr(column.type, "scale", 0):
+        return [None if value is None else float(value) for value in values]
+    return [*map(plain, values)]
 
 
 def _waited(connection: DuckDBPyConnection, work: Callable[[], Any]) -> Any:
@@ -308,7 +322,10 @@ def _failed(duckdb: ModuleType, error: Exception, text: str, catalog: Catalog) -
     message, *rest = str(error).strip().splitlines()
     missing = _NO_TABLE.match(message)
     if missing is not None:  # DuckDB knows only the tables that the query names
-        advice = did_you_mean(missing[1].lower(), catalog.names()) or ""
+        macro = catalog.macros.get(missing[1].lower())
+        points = "'-1h'" if macro is None or len(macro.parameters) == 1 else "'-1h', 'now'"
+        takes = f"name a point in time: {missing[1].lower()}({points})"
+        advice = takes if macro is not None else did_you_mean(missing[1].lower(), catalog.names()) or ""
     else:
         advice = next((line for line in rest if line.startswith(("Did you mean", "Candidate"))), "")
     if _PIPE.search(text):

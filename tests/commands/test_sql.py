@@ -98,6 +98,29 @@ class TestAnswers:
             "i": {"months": 2, "days": 0, "nanoseconds": 0},
         }  # fmt: skip
 
+    def test_decimals_with_a_scale_are_all_of_one_type(self, sample: Session) -> None:
+        found = ask(sample, "SELECT partitions * 1.5 AS x, 3::DECIMAL(9, 2) AS whole, 4::HUGEINT AS n FROM topics")
+        assert {type(row[name]) for row in found for name in ("x", "whole")} == {float}
+        assert {type(row["n"]) for row in found} == {int}
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            "'infinity'::TIMESTAMP", "'infinity'::TIMESTAMPTZ", "'-infinity'::DATE", "TIMESTAMP '290000-01-01'",
+            "DATE '0044-03-15 (BC)'", "[DATE '0044-03-15 (BC)']", "MAP {[1]: 'a'}",
+        ],
+    )  # fmt: skip
+    def test_a_value_that_json_does_not_have_is_named(self, sample: Session, value: str) -> None:
+        with pytest.raises(CommandError, match="the column odd has a value that JSON cannot express") as raised:
+            ask(sample, f"SELECT 1 AS n, {value} AS odd")
+        assert "::VARCHAR" in (raised.value.hint or "")
+        [row] = ask(sample, f"SELECT ({value})::VARCHAR AS odd")
+        assert isinstance(row["odd"], str)
+
+    def test_several_statements_in_one_are_told(self, sample: Session) -> None:
+        with pytest.raises(UsageError, match="several statements in one"):
+            ask(sample, "PIVOT partitions ON state USING count(*) GROUP BY topic")
+
     def test_a_time_keeps_its_microseconds(self, sample: Session) -> None:
         (row,) = ask(sample, "SELECT TIMESTAMP '2026-01-02 03:04:05.678901' AS t, TIMESTAMP '2026-01-02 03:04:05' AS s")
         assert row == {"t": "2026-01-02T03:04:05.678901Z", "s": "2026-01-02T03:04:05.000Z"}

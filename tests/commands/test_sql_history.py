@@ -42,6 +42,23 @@ def listed(found: Iterable[Mapping[str, Any]], names: Iterable[str]) -> list[str
     return sorted(json.dumps([row.get(name) for name in columns], sort_keys=True, default=dict) for row in found)
 
 
+def test_a_snapshot_alone_says_that_nothing_is_known_of_the_past(tmp_path: Path) -> None:
+    source = next(path for path in recorded() if path.name == "controller-3001") / METADATA_DIRECTORY
+    [*_, snapshot] = sorted(source.glob("*.checkpoint"))
+    session = opened(snapshot)
+    for table in ("events", "config_changes"):
+        assert ask(session, f"SELECT count(*) AS n FROM {table}") == [{"n": 0}]
+        assert [note for note in session.notes() if note.startswith("there is no log here, only snapshot")]
+        session.remarks.clear()
+
+
+@pytest.mark.parametrize(("name", "call"), [("topics_at", "topics_at('-1h')"), ("changes", "changes('-1h', 'now')")])
+def test_a_table_at_a_point_needs_one(sample: Session, name: str, call: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        ask(sample, f"SELECT * FROM {name}")
+    assert call in (raised.value.hint or "")
+
+
 def versions(session: Session, name: str) -> list[Mapping[str, Any]]:
     return list(catalog().past[history_name(name)].rows(session, EMPTY, None))
 

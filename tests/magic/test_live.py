@@ -113,3 +113,10 @@ def test_in_a_terminal_it_looks_as_in_the_shell(cells: Cells, monkeypatch: pytes
     result = cells.run("%kafka follow --since 0 --count 2")
     assert len(result) == 2 and cells.shown == []
     assert len(cells.printed.splitlines()) == 2
+
+
+def test_watch_in_a_terminal_has_the_rows_of_its_last_run(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(type(cells.ip), "kernel")
+    result = cells.run("%kafka watch --times 2 --interval 0.1 topics --columns name --limit 2")
+    assert [row["name"] for row in result] == ["__transaction_state", "audit-log"]
+    assert "audit-log" in cells.printed and cells.shown == []

@@ -12,6 +12,7 @@ import kshell
 from kshell.engine import registry
 from kshell.errors import UsageError
 from kshell.result import Result
+from kshell.result.difference import changes
 from kshell.sources.choose import demo_directory
 from tests.result.test_frames import LINES
 
@@ -92,17 +93,26 @@ def test_difference_says_which_fields(session: kshell.api.Session) -> None:
 
 
 def test_a_key_is_as_short_as_tells_rows_apart() -> None:
-    from kshell.result.difference import changes
-
     old = [{"topic": "a", "partition": 0, "leader": 1}, {"topic": "a", "partition": 1, "leader": 1}]
     new = [{"topic": "a", "partition": 0, "leader": 2}, {"topic": "b", "partition": 0, "leader": 1}]
     found = [(row["change"], row["path"], row["fields"]) for row in changes(old, new, ["topic", "partition", "leader"])]
     assert found == [("changed", "a 0", ["leader"]), ("added", "b 0", []), ("removed", "a 1", [])]
 
 
-def test_rows_that_come_twice_are_counted() -> None:
-    from kshell.result.difference import changes
+def test_what_describes_a_row_is_no_part_of_its_key(session: kshell.api.Session) -> None:
+    quotas = session.sql("SELECT * FROM quotas")
+    doubled = session.sql("SELECT * REPLACE (value * 2 AS value) FROM quotas")
+    assert {(row["change"], tuple(row["fields"])) for row in quotas.diff(doubled)} == {("changed", ("value",))}
+    listed = "ls -l /image/topics/byName"
+    found = {(row["change"], row["path"]) for row in session.at(100).run(listed).diff(session.run(listed))}
+    assert ("removed", "tmp-backfill") in found and ("added", "__transaction_state") in found
+    old = [{"feature": "metadata.version", "level": 14, "name": "3.6-IV2"}]
+    new = [{"feature": "metadata.version", "level": 19, "name": "3.7-IV4"}]
+    [(path, fields)] = [(row["path"], row["fields"]) for row in changes(old, new, ["feature", "level", "name"])]
+    assert (path, fields) == ("metadata.version", ["level", "name"])
 
+
+def test_rows_that_come_twice_are_counted() -> None:
     found = list(changes([{"a": 1}, {"a": 1}, {"a": 2}], [{"a": 1}, {"a": 3}], ["a"]))
     assert sorted((row["change"], row["path"]) for row in found) == [
         ("added", '{"a": 3}'), ("removed", '{"a": 1}'), ("removed", '{"a": 2}'),
