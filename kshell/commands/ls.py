@@ -29,6 +29,7 @@ _LONG = (
     Column("snapshot", wide=True, type="string"),
     Column("offset", type="int64", spare=1),
     Column("time", type=TIMESTAMP),
+    Column("timeMs", wide=True, type="int64"),
     Column("name", type="string", spare=-1),
 )
 
@@ -93,7 +94,7 @@ def _written(origin: Origin | None) -> JsonObject:
     facts: JsonObject = {"record": origin.record_type, "version": origin.version}
     if origin.place.in_snapshot:
         return facts | {"snapshot": snapshot_named_by(origin.place.file)}
-    return facts | {"offset": origin.offset, "time": iso(origin.timestamp)}
+    return facts | {"offset": origin.offset, "time": iso(origin.timestamp), "timeMs": origin.timestamp}
 
 
 COMMAND = Command(

@@ -21,6 +21,8 @@ _LONGEST = 1e8
 """Seconds (about three years); the timer of the operating system takes no more."""
 _DIGITS = 18
 """The most digits of a number, so that it fits into 64 bits."""
+_DATE = re.compile(r"(?:--[\w-]+=)?\d{4}-\d\d-\d\d", re.ASCII)
+_TIME_OF_DAY = re.compile(r"\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?Z?", re.ASCII)
 
 
 def seconds(text: str) -> float:
@@ -199,6 +201,17 @@ def _joined(flag: Flag, name: str) -> str:
     return f"join them: {name} {flag.metavar}" if "," in (flag.metavar or "") else f"{name} takes one value"
 
 
+def _with_moments(tokens: Iterable[str]) -> list[str]:
+    """Join a date and the time of day after it, as in ``--since 2026-11-21 15:11``: two words of one point."""
+    joined: list[str] = []
+    for token in tokens:
+        if joined and _TIME_OF_DAY.fullmatch(token) and _DATE.fullmatch(joined[-1]):
+            joined[-1] = f"{joined[-1]} {token}"
+        else:
+            joined.append(token)
+    return joined
+
+
 class _Reader:
     """Reads options out of tokens, once; their values, given or not, are then the attributes of ``namespace``."""
 
@@ -216,7 +229,7 @@ class _Reader:
 
     def read(self, tokens: Iterable[str], *, intermixed: bool) -> list[str]:
         """Take the options, and return the other tokens. Unless ``intermixed``, the first of these ends the options."""
-        queue, rest = iter(tokens), list[str]()
+        queue, rest = iter(_with_moments(tokens)), list[str]()
         for token in queue:
             if token == "--":
                 rest.extend(queue)
@@ -231,6 +244,7 @@ class _Reader:
     def rest_without(self, names: Collection[str], tokens: list[str], *, intermixed: bool) -> list[str]:
         """Take the options, and return all tokens but the options of these names with their values."""
         rest: list[str] = []
+        tokens = _with_moments(tokens)
         at = 0
         while at < len(tokens):
             token = tokens[at]

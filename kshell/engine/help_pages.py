@@ -33,8 +33,7 @@ later command, and `log`, `diff`, `why` and others take points.
 - `end-15m`: so long before the last record, for a copy that is older.
 - `@NAME`: a mark, made by `mark NAME POINT`.
 
-A point is one word: quote what has a blank in it. Where it is the last word of a line (`as-of 2026-01-31 12:00`)
-that is not needed.
+A date and the time of day after it (`--since 2026-01-31 12:00`) need no quotes.
 """
 
 ENVIRONMENT = """\

@@ -324,7 +324,7 @@ def page(rows: Rows, options: RenderOptions, title: str = "") -> Iterator[str]:
     else:
         yield from table(_among(rows, kept, rows.page), options, title)
     if len(kept) < len(found):
-        yield note(f"{len(found) - len(kept):,} more rows say the same; .df has them")
+        yield note(f"{len(found) - len(kept):,} more rows say the same and are left out; -o json has them")
 
 
 def _among(rows: Rows, kept: Sequence[Row], page: PageLayout | None) -> Rows:

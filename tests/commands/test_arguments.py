@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kshell.cli import OPTIONS
-from kshell.engine import registry
+from kshell.engine import plain, registry
 from kshell.engine.arguments import SHAPING, flags_of, parse, parse_options
 from kshell.engine.declaration import Command
 from kshell.engine.execution import PatternWord
@@ -127,6 +127,21 @@ def test_bad(line: str, message: str, hint: str | None) -> None:
         parsed(line)
     assert message in raised.value.message
     assert raised.value.hint is None or (hint or "") in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("line", "quoted"),
+    [
+        ("diff 5 2026-11-21 15:11:10", "diff 5 '2026-11-21 15:11:10'"),
+        ("diff 2026-11-21 15:11:05 2026-11-21 15:11:10", "diff '2026-11-21 15:11:05' '2026-11-21 15:11:10'"),
+        ("log --since 2026-11-21 15:11:20.5", "log --since '2026-11-21 15:11:20.5'"),
+        ("log --since=2026-11-21 15:11:20 --until now", "log --since='2026-11-21 15:11:20' --until now"),
+        ("topics --as-of 2026-11-21 15:12", "topics --as-of '2026-11-21 15:12'"),
+        ("timeline orders --until 2026-11-21 15:11:10Z", "timeline orders --until '2026-11-21 15:11:10Z'"),
+    ],
+)
+def test_a_date_and_the_time_of_day_after_it_are_one_point(sample: Session, line: str, quoted: str) -> None:
+    assert plain.value(run(sample, line)) == plain.value(run(sample, quoted))
 
 
 def test_words_of_several_words_are_no_flags() -> None:

@@ -182,7 +182,7 @@ def test_doubles_are_left_out_and_counted() -> None:
     rows = Rows((Column("n"),), [{"n": n} for n in range(5)], page=PageLayout((Column("n"),), repeats=is_odd))
     page = page_of(rows)
     assert page.rows() == [["n"], ["0"], ["2"], ["4"]]
-    assert page.text.endswith("2 more rows say the same; .df has them")
+    assert page.text.endswith("2 more rows say the same and are left out; -o json has them")
 
 
 def findings() -> Rows:
