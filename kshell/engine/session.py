@@ -6,6 +6,7 @@ first command that needs the image waits for all of it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -276,13 +277,20 @@ class Session(SourceView):
         return segments, resolve(self.root, segments)
 
     def find(self, pattern: str) -> list[tuple[Segments, Node]]:
-        """The nodes that a path pattern stands for. Raises NoSuchPathError when there is none."""
-        if not is_glob(pattern):
-            return [self.node(unescape(pattern))]
-        matches = list(expand(self.root, self.cwd, pattern))
-        if not matches:
+        """The nodes that a path pattern stands for. Raises NoSuchPathError when there is none.
+
+        A pattern that stands for nothing may be a name: a path that kshell printed, with ``\\`` or ``[`` in it.
+        """
+        try:
+            if not is_glob(pattern):
+                return [self.node(unescape(pattern))]
+            if matches := list(expand(self.root, self.cwd, pattern)):
+                return matches
             raise NoSuchPathError(f"{pattern}: nothing matches")
-        return matches
+        except NoSuchPathError:
+            with contextlib.suppress(NoSuchPathError):
+                return [self.node(pattern)]
+            raise
 
     def change_directory(self, segments: Segments) -> None:
         """Make ``segments`` the working directory, also of the front end's session if this one is for a single answer.

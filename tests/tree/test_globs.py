@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kshell.engine.session import Session
-from kshell.errors import UsageError
+from kshell.errors import NoSuchPathError, UsageError
 from kshell.sources.choose import demo_directory
 from kshell.sources.directory.source import DirectorySource
 from kshell.tree.globs import component, escape, expand, expand_braces, is_glob, unescape
 from kshell.tree.paths import join
+from tests.builders import batch, value, write_log
+from tests.commands.shell import opened, rows
 
 
 @pytest.fixture(scope="module")
@@ -115,3 +119,18 @@ def test_many_levels_of_two_stars_come_to_each_directory_once(session: Session) 
     assert len(every) > 10
     assert paths(session, "/" + "**/" * 40 + "1") == every
     assert paths(session, "/**/byName/**/**/1") == [path for path in every if "byName" in path]
+
+
+def test_a_name_is_found_as_it_is_printed(tmp_path: Path) -> None:
+    names = ["a\\b", "a[b", "[", "c\\"]
+    quotas = [
+        value("CLIENT_QUOTA", entity=[{"entityType": "user", "entityName": name}], key="k", value=1.0, remove=False)
+        for name in names
+    ]
+    write_log(tmp_path, batch(quotas))
+    session = opened(tmp_path)
+    printed = [row["path"] for row in rows(session, "find /image/clientQuotas -type directory")]
+    assert len(printed) == 1 + len(names)
+    assert [join(session.find(path)[0][0]) for path in printed] == printed
+    with pytest.raises(NoSuchPathError, match="nothing matches"):
+        session.find("/image/clientQuotas/nosuch[a")
