@@ -254,7 +254,7 @@ def _remark(session: Session, old: Session, new: Session, place: Segments) -> No
     """Add remarks on problems of either side, parts that were not compared, and slips of snapshots between the two."""
     remarks: list[str] = []
     for side in dict.fromkeys((old, new)):
-        messages = [*side.problems(), *side.loaded.notes, *side.unwritten()]
+        messages = [*side.problems(), *side.loaded.notes, *(side.unwritten() or side.state_notes())]
         is_own_source = side.source is session.source
         remarks += [
             text if is_own_source or side.source.name in text else f"{side.source.name}: {text}" for text in messages

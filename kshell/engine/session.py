@@ -346,13 +346,13 @@ class Session(SourceView):
             count = "1 record is" if number == 1 else f"{number} records are"
             notes.append(f"{count} newer than this kshell and not in the image: {', '.join(kinds)}")
         if answer:
-            notes += self._state_notes()
+            notes += self.state_notes()
         age = self.age()
         if age is not None and age > OLD_AFTER and not (self.source.is_sample or self.source.is_live):
             notes.append(f"last record {ago(age)}")
         return notes
 
-    def _state_notes(self) -> list[str]:
+    def state_notes(self) -> list[str]:
         """Name the offset that the answers show where it is not the requested one: damage, or not written yet."""
         offset = self.image.provenance.offset
         if self.loaded.damage:
