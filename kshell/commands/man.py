@@ -14,10 +14,10 @@ from kshell.engine.result import Report, Result, Section, Text
 from kshell.engine.session import Session
 from kshell.engine.usage import man_text
 from kshell.errors import CommandError, NodeError, UsageError, did_you_mean
-from kshell.metadata.config_types import NEWEST, TABLE, known_types
+from kshell.metadata.config_types import NEWEST, TABLE, known_key, known_types
 from kshell.metadata.families.topics import NAMES
 from kshell.sources.brokers.config_entries import DEFAULT, UNKNOWN, ConfigEntry
-from kshell.tables.configs import known_key, valid_values
+from kshell.tables.configs import valid_values
 
 if TYPE_CHECKING:
     from kshell.client.nodes import Nodes

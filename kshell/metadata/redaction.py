@@ -16,20 +16,15 @@ from kshell.protocol.decoder import UNKNOWN_TAGS, Message
 from kshell.protocol.primitives import Uuid
 
 REDACTED = "[redacted]"
-_LISTENER = "listener.name."
 
 
 def config_is_secret(resource_type: str, key: str) -> bool:
     """Whether a config's value is hidden: its key is that of a password, or unknown."""
     # Late: the table is large, and most commands show no config.
-    from kshell.metadata.config_keys import ALL_KEYS, PER_MECHANISM, SENSITIVE
+    from kshell.metadata.config_types import known_key
 
-    base = key
-    if resource_type == "BROKER" and key.startswith(_LISTENER):
-        _, dot, rest = key[len(_LISTENER) :].partition(".")
-        if dot:
-            base = next((setting for setting in PER_MECHANISM if rest.endswith(f".{setting}")), rest)
-    return base not in ALL_KEYS.get(resource_type, ()) or base in SENSITIVE.get(resource_type, ())
+    known = known_key(resource_type, key)
+    return known is None or known.is_password
 
 
 class Redaction:

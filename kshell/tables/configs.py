@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.metadata.config_keys import PER_MECHANISM, SENSITIVE
-from kshell.metadata.config_types import NEWEST, KnownType, known_types
+from kshell.metadata.config_types import LISTENER_PREFIX, NEWEST, TABLE, known_key, known_types
 from kshell.metadata.families.configs import Resource
 from kshell.metadata.redaction import REDACTED
 from kshell.sources.brokers.config_entries import (
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 _BITS = {"SHORT": 16, "INT": 32, "LONG": 64}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,30}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)", re.ASCII)
-_LISTENER = "listener.name."
 ANYTHING = "*"
 """The rule of ``config_types`` that allows any value."""
 _THROTTLED = re.compile(r"([0-9]+:[0-9]+)?", re.ASCII)
@@ -87,15 +85,6 @@ class Verdict(NamedTuple):
     reason: str | None
 
 
-def known_key(resource_type: str, key: str) -> KnownType | None:
-    """Return what Kafka declares of a key; a broker's may begin ``listener.name.LISTENER.`` and name a mechanism."""
-    types_by_key = known_types(resource_type)
-    if resource_type == "BROKER" and key not in types_by_key and key.startswith(_LISTENER):
-        rest = key[len(_LISTENER) :].partition(".")[2]
-        key = next((mechanism_key for mechanism_key in PER_MECHANISM if rest.endswith(f".{mechanism_key}")), rest)
-    return types_by_key.get(key)
-
-
 def check(resource_type: str, key: str, value: str, reported: ConfigEntry | None) -> Verdict:
     """Check a config's value. ``reported`` is what a node says of the key, if one was asked and knows it."""
     if resource_type == BROKER_LOGGER:  # any name may be that of a logger
@@ -114,7 +103,8 @@ def check(resource_type: str, key: str, value: str, reported: ConfigEntry | None
     validator = _VALIDATORS.get((resource_type, key)) if definition is not None and definition.type == kind else None
     expected = validator.expected if validator else (_format_rule(rules[0]) or None) if rules else None
     # For the keys of one listener, isReadOnly is wrong: Kafka can change them at run time.
-    if reported is not None and reported.is_read_only and resource_type == "BROKER" and not key.startswith(_LISTENER):
+    is_of_broker = resource_type == "BROKER" and not key.startswith(LISTENER_PREFIX)
+    if reported is not None and reported.is_read_only and is_of_broker:
         return Verdict(False, kind, expected, "it cannot be changed while the broker runs (isReadOnly)")
     reason = _type_fault(value, kind)
     if reason is not None:
@@ -251,7 +241,8 @@ def synonym_row(kind: str, entry: ConfigEntry, synonym: Synonym, redaction: Reda
             redaction.config(resource_type, synonym.name, synonym.value)
             for resource_type in dict.fromkeys((kind, "BROKER"))
         ]
-        secret = any(synonym.name in keys for keys in SENSITIVE.values()) and not redaction.show_secrets
+        known = [known_types(resource_type).get(synonym.name) for resource_type in TABLE]
+        secret = any(key.is_password for key in known if key is not None) and not redaction.show_secrets
         value = REDACTED if secret else next((text for text in redacted if text != REDACTED), redacted[0])
     return {"name": synonym.name, "value": value, "source": synonym.source}
 

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from kshell.client import settings
 from kshell.client.releases import BROKER, CONTROLLER, Offer, Range, forwarded, offers, supported_features
-from kshell.metadata import config_keys, config_types
+from kshell.metadata import config_types
 from kshell.metadata.feature_levels import LATEST, METADATA_VERSION, FeatureLevel, levels, metadata_changed
 from kshell.metadata.metadata_version import NEWEST_NAMED, version_name
 from kshell.metadata.records import record_types
@@ -75,15 +75,16 @@ class Declared(NamedTuple):
 def declared() -> Declared:
     """Return what kshell declares."""
     known = range(1, NEWEST_NAMED + 1)
+    types = {kind: config_types.known_types(kind) for kind in config_types.TABLE}
     return Declared(
         records={kind.api_key: kind.schema for kind in record_types().values()},
         control={kind.schema.name: kind.schema for kind in CONTROL_TYPES.values()},
         api_names=API_NAMES,
         apis=apis(),
         errors={code: (error_name(code), is_retriable(code)) for code in error_codes()},
-        known_keys=config_keys.ALL_KEYS,
-        secret_keys=config_keys.SENSITIVE,
-        config_types={kind: config_types.known_types(kind) for kind in config_types.TABLE},
+        known_keys=types,
+        secret_keys={kind: [key for key in types[kind] if types[kind][key].is_password] for kind in types},
+        config_types=types,
         client_key=settings.is_known,
         version_names={level: version_name(level) for level in known},
         changed={level for level in known if metadata_changed(level, level - 1)},
@@ -219,8 +220,7 @@ def names(have: Declared, release: str) -> Iterator[Gap]:
 
 # --- configs -------------------------------------------------------------------------------------------------------
 
-KEYS = "add the release to RELEASES in tests/tools/config_keys.py; python -m tests.tools.config_keys"
-TYPES = "python -m tests.tools.config_types (after config_keys)"
+CONFIGS = "add the release to RELEASES in tests/tools/config_types.py; python -m tests.tools.config_types"
 CLIENT_KEYS = "kshell/client/settings.py"
 
 
@@ -234,11 +234,11 @@ def config_key_names(have: Declared, release: str) -> Iterator[Gap]:
     for kind, key, value_type in of_kafka:
         secret = key in have.secret_keys.get(kind, ())
         if key not in have.known_keys.get(kind, ()):
-            yield Gap("config key", f"{kind} {key} is not known", KEYS)
+            yield Gap("config key", f"{kind} {key} is not known", CONFIGS)
         elif value_type == "PASSWORD" and not secret:
-            yield Gap("config key", f"{kind} {key} is a password", KEYS)
+            yield Gap("config key", f"{kind} {key} is a password", CONFIGS)
         elif value_type != "PASSWORD" and secret and is_newest(have, release):
-            yield Gap("config key", f"{kind} {key} is no password", KEYS, is_wrong=True)
+            yield Gap("config key", f"{kind} {key} is no password", CONFIGS, is_wrong=True)
 
 
 def config_rules(have: Declared, release: str) -> Iterator[Gap]:
@@ -246,16 +246,16 @@ def config_rules(have: Declared, release: str) -> Iterator[Gap]:
     for kind, key, value_type, stated, default in rows(release, "ConfigTypes"):
         known = have.config_types.get(kind, {}).get(key)
         if known is None:
-            yield Gap("config type", f"{kind} {key} has none", TYPES)
+            yield Gap("config type", f"{kind} {key} has none", CONFIGS)
             continue
         rule = "*" if stated in types_tool.ANYTHING else stated
         if rule not in known.rules and (rule, known.rules) != ("*", ()):
-            yield Gap("config type", f"{kind} {key}: the rule {rule} is not known", TYPES)
+            yield Gap("config type", f"{kind} {key}: the rule {rule} is not known", CONFIGS)
         elif is_newest(have, release):
             facts = (value_type, rule, None if default == "-" else unquote(default))
             mine = (known.type, (known.rules or ("*",))[0], known.default)
             if mine != facts:
-                yield Gap("config type", f"{kind} {key} is {facts}, declared as {mine}", TYPES)
+                yield Gap("config type", f"{kind} {key} is {facts}, declared as {mine}", CONFIGS)
 
 
 def client_keys(have: Declared, release: str) -> Iterator[Gap]:

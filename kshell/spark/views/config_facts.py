@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as fn
 
-from kshell.metadata.config_keys import PER_MECHANISM
-from kshell.metadata.config_types import TABLE, known_types
+from kshell.metadata.config_types import LISTENER_PREFIX, PER_MECHANISM, TABLE, known_types
 from kshell.spark.steps.local_frames import frame_of
 from kshell.tables.declaration import Field
 
@@ -19,13 +18,12 @@ _FACTS = (
     Field("_key", "string", "its name"),
     Field("type", "string", "the type of its values"),
 )
-_LISTENER = "listener.name."
 _SECRET = "PASSWORD"
 
 
 def with_facts(rows: DataFrame) -> DataFrame:
     """Add ``type`` and ``isSensitive`` of the config key to rows with ``resourceType`` and ``name``. Both are null for
-    a key that no release knows. Keys are looked up as in :func:`kshell.tables.configs.known_key`.
+    a key that no release knows. Keys are looked up as in :func:`kshell.metadata.config_types.known_key`.
     """
     listed = (
         {"_kind": kind, "_key": name, "type": key_type.type}
@@ -50,4 +48,4 @@ def _base(name: Column) -> Column:
     base = rest
     for key in sorted(PER_MECHANISM):
         base = fn.when(rest.endswith(f".{key}"), fn.lit(key)).otherwise(base)
-    return fn.when(name.startswith(_LISTENER), base)
+    return fn.when(name.startswith(LISTENER_PREFIX), base)

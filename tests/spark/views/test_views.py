@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from kshell.errors import UsageError
-from kshell.metadata.config_types import TABLE, known_types
+from kshell.metadata.config_types import TABLE, known_key, known_types
 from kshell.spark import silver
 from kshell.spark.schemas import spark_schema
-from kshell.tables.configs import known_key
 from tests.notebooks import sparks
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
