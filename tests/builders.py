@@ -12,12 +12,13 @@ from crc32c import crc32c
 
 from kshell.metadata.families.quorum import QUORUM
 from kshell.metadata.image import EMPTY, Image
-from kshell.metadata.records import RecordType, encode_value, record_types
+from kshell.metadata.records import FRAME_VERSION, RecordType, record_types
 from kshell.metadata.replay import Replayer
 from kshell.protocol.batches import APPEND_TIME_BIT, Batch, read_header, write_batch
 from kshell.protocol.control import CONTROL_TYPES, control_key
+from kshell.protocol.decoder import Message
 from kshell.protocol.encoder import encode
-from kshell.protocol.primitives import Uuid, write_varint
+from kshell.protocol.primitives import Uuid, write_uvarint, write_varint
 from kshell.sources.directory.files import METADATA_DIRECTORY
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -61,6 +62,12 @@ def kind(name: str) -> RecordType:
     """The record type named like ``TOPIC_RECORD``, the suffix optional."""
     by_name = {made.name: made for made in record_types().values()}
     return by_name.get(name) or by_name[f"{name}_RECORD"]
+
+
+def encode_value(kind: RecordType, version: int, data: Message) -> bytes:
+    """The value of a metadata record with a message: the inverse of ``decode_value``."""
+    head = write_uvarint(FRAME_VERSION) + write_uvarint(kind.api_key) + write_uvarint(version)
+    return head + encode(kind.schema, version, data)
 
 
 def value(name: str, version: int = 0, /, **data: Any) -> bytes:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kshell.discovery import module_names
 from kshell.protocol.control import NewerControlError, control_name, control_version, decode_control
 from kshell.protocol.decoder import Decoder, Message, decoder
-from kshell.protocol.primitives import DecodeError, read_uvarint, write_uvarint
+from kshell.protocol.primitives import DecodeError, read_uvarint
 from kshell.protocol.schema import Schema
 
 if TYPE_CHECKING:
@@ -241,11 +241,3 @@ def _unknown(frame: int, api_key: int, version: int, kind: RecordType | None) ->
     if version not in kind.schema.versions:
         return f"{kind.name} version {version} is not known (only {kind.schema.versions})"
     return None
-
-
-def encode_value(kind: RecordType, version: int, data: Message) -> bytes:
-    """Return the value of a metadata record with a message: the inverse of :func:`decode_value`."""
-    from kshell.protocol.encoder import encode  # late: reading encodes nothing
-
-    head = write_uvarint(FRAME_VERSION) + write_uvarint(kind.api_key) + write_uvarint(version)
-    return head + encode(kind.schema, version, data)

@@ -63,16 +63,6 @@ def api(
     )
 
 
-class RequestHeader(NamedTuple):
-    """The header of a request; ``body`` is the position after it."""
-
-    api_key: int
-    version: int
-    correlation_id: int
-    client_id: str | None
-    body: int
-
-
 def encode_request(api: Api, version: int, correlation_id: int, client_id: str, message: Message) -> bytes:
     """Encode a request, without the four bytes of its length: header v1, or v2 if the version is flexible."""
     name = client_id.encode("utf-8")
@@ -94,27 +84,6 @@ def correlation_of(frame: bytes) -> int:
     """Return the correlation id of a response; the caller has checked that it has four bytes."""
     correlation_id: int = _CORRELATION.unpack_from(frame)[0]
     return correlation_id
-
-
-def decode_header(frame: bytes, flexible: int = NEVER) -> RequestHeader:
-    """Decode the header of a request whose API is flexible from version ``flexible`` on. Raises DecodeError."""
-    try:
-        key, version, correlation = _HEAD.unpack_from(frame)
-        (size,) = struct.unpack_from(">h", frame, _HEAD.size)
-    except struct.error:
-        raise DecodeError("the request ends inside its header", len(frame)) from None
-    pos = _HEAD.size + 2
-    name = frame[pos : pos + size].decode("utf-8", "surrogateescape") if size >= 0 else None
-    pos += max(size, 0)
-    if pos > len(frame):
-        raise DecodeError("the client id runs past the end", pos)
-    return RequestHeader(key, version, correlation, name, _skip_tags(frame, pos) if version >= flexible else pos)
-
-
-def encode_response(api: Api, version: int, correlation_id: int, message: Message) -> bytes:
-    """Encode a response, without the four bytes of its length."""
-    tags = b"\0" if api.is_flexible(version) and api.key != API_VERSIONS_KEY else b""
-    return _CORRELATION.pack(correlation_id) + tags + encode(api.response, version, message)
 
 
 def _skip_tags(frame: bytes, pos: int) -> int:

@@ -89,21 +89,17 @@ UNKNOWN_SERVER_ERROR = -1
 
 
 @cache
-def _codes() -> dict[int, tuple[str, bool]]:
+def error_codes() -> dict[int, tuple[str, bool]]:
+    """Return every known code, in ascending order, with its name and whether it is retriable."""
     rows = (entry.partition(":") for entry in _ERRORS.split())
     return {int(code): (name.rstrip("*"), name.endswith("*")) for code, _, name in rows}
 
 
 def error_name(code: int) -> str:
     """Return the name of an error, such as ``"NOT_CONTROLLER"``; ``"error code 999"`` for an unknown code."""
-    return _codes().get(code, (f"error code {code}", False))[0]
+    return error_codes().get(code, (f"error code {code}", False))[0]
 
 
 def is_retriable(code: int) -> bool:
     """Whether Kafka's clients retry a request after that error code. Unknown codes are not retriable."""
-    return _codes().get(code, ("", False))[1]
-
-
-def error_codes() -> tuple[int, ...]:
-    """Return every known code, in ascending order."""
-    return tuple(_codes())
+    return error_codes().get(code, ("", False))[1]

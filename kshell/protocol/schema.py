@@ -160,10 +160,6 @@ class Schema:
     def fields(self) -> tuple[Field, ...]:
         return parse_fields(self.text)
 
-    def fields_at(self, version: int) -> tuple[Field, ...]:
-        """The top-level fields that exist at ``version``."""
-        return tuple(field for field in self.fields if version in field.versions)
-
     @cached_property
     def secrets(self) -> dict[str, str]:
         """Name of a top-level field -> ``"secret"`` or ``"secret:config"``, for the fields that are secret."""

@@ -11,12 +11,11 @@ from kshell.engine.session import Session
 from kshell.metadata.families.cluster import Broker
 from kshell.metadata.image import Image
 from kshell.metadata.partitions import Partition, Topic
-from kshell.metadata.records import encode_value
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.sources.directory.source import DirectorySource
 from kshell.sources.past import Past
 from tests import builders
-from tests.builders import kind
+from tests.builders import encode_value, kind
 
 _PER_BATCH = 500
 

@@ -11,9 +11,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from kshell.metadata.records import encode_value
 from kshell.protocol.batches import write_batch
-from tests.builders import LOG, TIME, kind, leader_change, uuid
+from tests.builders import LOG, TIME, encode_value, kind, leader_change, uuid
 
 _BROKERS = 12
 Make = Callable[[random.Random], Iterator[bytes]]

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from kshell.client.connection import Connection, Flow
 from kshell.client.negotiation import connect, dialect_apis
 from kshell.errors import ConnectError, NodeError, ProtocolError
-from kshell.protocol.api import encode_response
 from kshell.protocol.messages.drafts import DIALECTS
 from tests.protocol.strategies import messages
 from tests.server import Quorum, settings
 from tests.server.apis import apis
+from tests.server.frames import encode_response
 
 CHANGED = {
     "kip-35-draft": [0],

@@ -33,13 +33,14 @@ from kshell.metadata.delta import Delta
 from kshell.metadata.health import check
 from kshell.metadata.image import Family, family
 from kshell.metadata.names import encode_name
-from kshell.metadata.records import RecordType, decode_value, encode_value, record
+from kshell.metadata.records import RecordType, decode_value, record
 from kshell.metadata.values import Origin
 from kshell.protocol.api import api
 from kshell.render import render
 from kshell.render.options import RenderOptions
 from kshell.tables.leaf_types import leaf_types
 from tests import builders, docs_reference
+from tests.builders import encode_value
 from tests.commands.shell import FORMATS, lines, opened, rows, run, sections, value, words
 from tests.server import Quorum, settings
 

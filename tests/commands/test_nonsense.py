@@ -12,13 +12,23 @@ from hypothesis.strategies import SearchStrategy
 
 from kshell.engine.session import Session
 from kshell.errors import KshellError
-from kshell.metadata.records import RecordType, encode_value, record_types
+from kshell.metadata.records import RecordType, record_types
 from kshell.protocol.primitives import ZERO_UUID
 from kshell.protocol.schema import Field
 from kshell.render import render
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.sources.past import Past
-from tests.builders import TIME, control_batch, leader_change, metadata, timed_batch, uuid, value, write_log
+from tests.builders import (
+    TIME,
+    control_batch,
+    encode_value,
+    leader_change,
+    metadata,
+    timed_batch,
+    uuid,
+    value,
+    write_log,
+)
 from tests.commands.shell import opened, rows, run, sections
 
 _NUMBERS = [-3, -2, -1, 0, 1, 2, 3, 4, 8, 16, 99]

@@ -17,7 +17,7 @@ from kshell.engine.session import Session
 from kshell.errors import KshellError
 from kshell.metadata.history import Recorder
 from kshell.metadata.records import decode_record, decode_value
-from kshell.protocol.api import Api, decode_header, decode_response
+from kshell.protocol.api import Api, decode_response
 from kshell.protocol.batches import iter_records, pack, write_batch
 from kshell.protocol.compression import decompress
 from kshell.protocol.control import decode_control
@@ -31,6 +31,7 @@ from kshell.tables.where import compile_where, complete_where
 from kshell.tree import globs
 from tests.builders import FIXTURES, TIME, sealed
 from tests.commands.shell import opened
+from tests.server.frames import decode_header
 
 Target = Callable[[bytes], object]
 _SECONDS: Final = 1_800_000_000

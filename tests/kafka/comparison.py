@@ -20,7 +20,7 @@ from kshell.metadata.metadata_version import NEWEST_NAMED, version_name
 from kshell.metadata.records import record_types
 from kshell.protocol.api import Api
 from kshell.protocol.control import CONTROL_TYPES
-from kshell.protocol.names import API_NAMES, error_codes, error_name, is_retriable
+from kshell.protocol.names import API_NAMES, error_codes
 from kshell.protocol.schema import Schema
 from tests.kafka import jars, messages, shapes
 from tests.server.apis import apis
@@ -81,7 +81,7 @@ def declared() -> Declared:
         control={kind.schema.name: kind.schema for kind in CONTROL_TYPES.values()},
         api_names=API_NAMES,
         apis=apis(),
-        errors={code: (error_name(code), is_retriable(code)) for code in error_codes()},
+        errors=error_codes(),
         known_keys=types,
         secret_keys={kind: [key for key in types[kind] if types[kind][key].is_password] for kind in types},
         config_types=types,

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from kshell.json_text import to_json
 from kshell.metadata import record_text
 from kshell.metadata.record_text import RecordTexts
-from kshell.metadata.records import decode_value, encode_value, record_types
+from kshell.metadata.records import decode_value, record_types
 from kshell.metadata.redaction import Redaction
-from tests.builders import uuid, value
+from tests.builders import encode_value, uuid, value
 from tests.protocol.strategies import messages
 
 KINDS = list(record_types().values())

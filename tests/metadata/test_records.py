@@ -7,19 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kshell.metadata.delta import Delta
-from kshell.metadata.records import (
-    _HEADS,
-    _TYPES,
-    decode_value,
-    encode_value,
-    record,
-    record_types,
-    upper_snake,
-)
+from kshell.metadata.records import _HEADS, _TYPES, decode_value, record, record_types, upper_snake
 from kshell.metadata.values import Origin
 from kshell.protocol.decoder import UNKNOWN_TAGS, Message
 from kshell.protocol.primitives import write_uvarint
-from tests.builders import kind, replayed, uuid, value
+from tests.builders import encode_value, kind, replayed, uuid, value
 from tests.protocol.strategies import messages
 
 VERSIONS = [
@@ -143,8 +135,6 @@ def test_names_are_kafkas(name: str, upper: str) -> None:
 
 
 def test_no_repr_holds_a_value() -> None:
-    from kshell.metadata.records import decode_value, encode_value, record_types
-
     data = {"resourceType": 4, "resourceName": "1", "name": "ssl.key.password", "value": "canary-secret"}
     value = encode_value(record_types()[4], 0, data)
     assert "canary" not in repr(decode_value(value))

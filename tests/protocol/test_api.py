@@ -9,19 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshell.protocol.api import (
-    API_VERSIONS_KEY,
-    Api,
-    api,
-    correlation_of,
-    decode_header,
-    decode_response,
-    encode_request,
-    encode_response,
-)
+from kshell.protocol.api import API_VERSIONS_KEY, Api, api, correlation_of, decode_response, encode_request
 from kshell.protocol.decoder import decode
 from kshell.protocol.messages.connection import API_VERSIONS, SASL_HANDSHAKE
 from kshell.protocol.primitives import DecodeError
+from tests.server.frames import decode_header, encode_response
 
 PING = api("Ping", 999, "0-2", flexible=2, request="number int32", response="number int32")
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from kshell.metadata.records import RecordType, encode_value, record_types
+from kshell.metadata.records import RecordType, record_types
 from kshell.protocol.decoder import decode
 from kshell.protocol.primitives import DecodeError
 from kshell.protocol.readers import key_reader
 from kshell.protocol.schema import Field, Schema
-from tests.builders import uuid
+from tests.builders import encode_value, uuid
 
 _HEAD = 3
 _MESSAGES = 300
@@ -34,7 +34,9 @@ def _value(field: Field, rng: random.Random) -> Any:
 
 
 def _message(kind: RecordType, rng: random.Random) -> dict[str, Any]:
-    return {field.name: _value(field, rng) for field in kind.schema.fields_at(kind.schema.versions.low)}
+    return {
+        field.name: _value(field, rng) for field in kind.schema.fields if kind.schema.versions.low in field.versions
+    }
 
 
 def _damaged(raw: bytes, rng: random.Random) -> bytes:

@@ -7,13 +7,14 @@ from hypothesis import given
 from hypothesis import settings as search
 from hypothesis import strategies as st
 
-from kshell.protocol.api import Api, decode_header, decode_response, encode_request, encode_response
+from kshell.protocol.api import Api, decode_response, encode_request
 from kshell.protocol.decoder import UNKNOWN_TAGS, decode, decoder
 from kshell.protocol.messages.drafts import DIALECTS
 from kshell.protocol.names import API_NAMES, api_name, error_codes, error_name, is_retriable
 from kshell.protocol.primitives import DecodeError
 from tests.protocol.strategies import messages
 from tests.server.apis import apis
+from tests.server.frames import decode_header, encode_response
 
 DECLARED = {**{made.name: made for made in apis().values()}, **DIALECTS}
 

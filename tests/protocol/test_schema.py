@@ -46,9 +46,9 @@ def test_secrecy_is_part_of_the_declaration() -> None:
     assert Schema("Any", "0", EVERYTHING).secrets == {"salt": "secret", "value": "secret:config"}
 
 
-def test_fields_at_a_version() -> None:
+def test_fields_have_versions() -> None:
     schema = Schema("Any", "0-4", EVERYTHING)
-    names = {version: [field.name for field in schema.fields_at(version)] for version in (0, 1, 3)}
+    names = {version: [field.name for field in schema.fields if version in field.versions] for version in (0, 1, 3)}
     assert "inControlledShutdown" not in names[0]
     assert "inControlledShutdown" in names[1]
     assert "kind" in names[1]

@@ -10,12 +10,13 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from kshell.protocol.api import Api, decode_header, encode_response
+from kshell.protocol.api import Api
 from kshell.protocol.decoder import Message, decoder
 from kshell.protocol.primitives import DecodeError
 from tests.server import sasl
 from tests.server.apis import apis
 from tests.server.faults import Fault, Reply, refuse_version
+from tests.server.frames import decode_header, encode_response
 
 if TYPE_CHECKING:
     from tests.server.quorum import Quorum

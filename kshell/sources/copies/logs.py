@@ -118,10 +118,6 @@ class Copy:
             return newest.epoch if newest is not None and newest.epoch is not None else -1
         return self.epochs[-1][0]
 
-    def voters_of(self, file: SnapshotFile) -> dict[int, str | None]:
-        """Node id -> directory id of the voters that a snapshot names; empty if it names none."""
-        return self._voters_of.get(file.path, {})
-
     def epoch_at(self, offset: int) -> int | None:
         """The epoch of the record at ``offset``, from the log or from the name of a snapshot that ends with it."""
         if self.start is not None and self.log_end is not None and self.start <= offset < self.log_end:

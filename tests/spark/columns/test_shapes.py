@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kshell.metadata.records import _HEADS, _TYPES, encode_value, record
+from kshell.metadata.records import _HEADS, _TYPES, record
 from kshell.protocol.decoder import Message
-from tests.builders import batch
+from tests.builders import batch, encode_value
 from tests.protocol.strategies import messages
 from tests.spark.columns.alone import same
 from tests.spark.columns.test_values import plain_message

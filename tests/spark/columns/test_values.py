@@ -9,14 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kshell.metadata.records import encode_value, record_types
+from kshell.metadata.records import record_types
 from kshell.metadata.redaction import REDACTED, Redaction
 from kshell.protocol.decoder import Message
 from kshell.protocol.schema import Field
 from kshell.sources.points import Point
 from kshell.spark.files import scan
 from kshell.spark.options import Narrowing
-from tests.builders import TIME, batch, parsed, recorded, uuid, value
+from tests.builders import TIME, batch, encode_value, parsed, recorded, uuid, value
 from tests.protocol.strategies import messages
 from tests.spark.columns.alone import same, together
 from tests.spark.damaging import damaged_copy
