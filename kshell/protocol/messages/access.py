@@ -1,7 +1,5 @@
 """APIs that describe ACLs, quotas, SCRAM users and delegation tokens (KIP-140, KIP-290, KIP-546, KIP-554, KIP-48)."""
 
-from __future__ import annotations
-
 from kshell.protocol.api import api
 
 DESCRIBE_ACLS = api(

@@ -1,7 +1,5 @@
 """APIs that describe nodes and the topics that brokers know (KIP-455, KIP-700, KIP-919, KIP-966, KIP-1073)."""
 
-from __future__ import annotations
-
 from kshell.protocol.api import api
 
 METADATA = api(

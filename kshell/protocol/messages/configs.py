@@ -1,7 +1,5 @@
 """APIs that describe configurations and log levels, and change log levels (KIP-226, 339, 412, 569, 1142)."""
 
-from __future__ import annotations
-
 from kshell.protocol.api import api
 
 DESCRIBE_CONFIGS = api(

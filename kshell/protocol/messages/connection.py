@@ -1,7 +1,5 @@
 """APIs of a connection's beginning: ApiVersions (KIP-35, KIP-511, KIP-584) and SASL (KIP-43, KIP-152, KIP-368)."""
 
-from __future__ import annotations
-
 from kshell.protocol.api import NEVER, api
 
 API_VERSIONS = api(

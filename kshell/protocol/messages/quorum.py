@@ -1,7 +1,5 @@
 """APIs that an observer of the metadata log uses (KIP-595, KIP-630, KIP-836, KIP-853, KIP-1166)."""
 
-from __future__ import annotations
-
 from kshell.protocol.api import api
 
 FETCH = api(

@@ -1,7 +1,5 @@
 """The table ``availability``: what ``partition_availability`` has, summed up by topic, broker, cluster and month."""
 
-from __future__ import annotations
-
 from kshell.spark.gold.partition_availability import HOLDS, MEASURES, MONTHS, SUMS, availabilities
 from kshell.spark.gold.timelines.partition_versions import KEYS
 from kshell.spark.tables.expectations import key, ordered

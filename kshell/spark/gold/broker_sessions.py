@@ -1,7 +1,5 @@
 """The table ``broker_sessions``: one row per registration of a broker, until the next one or its removal."""
 
-from __future__ import annotations
-
 from kshell.spark.gold.timelines.broker_versions import BROKER_VERSIONS, IS_FENCING
 from kshell.spark.tables.expectations import at_least, key, ordered
 from kshell.spark.tables.gold_table import CLUSTER, GoldTable

@@ -1,7 +1,5 @@
 """The table ``broker_states``: in which state each broker was, from when to when; plots draw a lane per broker."""
 
-from __future__ import annotations
-
 from kshell.spark.gold.timelines.broker_versions import BROKER_VERSIONS, OF_A_BROKER
 from kshell.spark.gold.timelines.durations import LAST
 from kshell.spark.tables.expectations import at_least, key, ordered

@@ -1,7 +1,5 @@
 """The table ``config_changes``: every change of a config's value, one row per change."""
 
-from __future__ import annotations
-
 from kshell.spark.gold.timelines.changes import changes, with_found
 from kshell.spark.gold.timelines.durations import day_of
 from kshell.spark.tables.expectations import at_least, key

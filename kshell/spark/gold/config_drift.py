@@ -1,7 +1,5 @@
 """The table ``config_drift``: configs whose values now differ between clusters, or between the brokers of one."""
 
-from __future__ import annotations
-
 from kshell.spark.gold.timelines import config_comparison
 from kshell.spark.gold.timelines.config_comparison import CONFIG_SQL, MEMBER_SQL, RESOURCE_SQL
 from kshell.spark.tables.expectations import at_least, not_null, ordered

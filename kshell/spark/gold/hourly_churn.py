@@ -1,7 +1,5 @@
 """The table ``hourly_churn``: how often leaders changed, ISRs shrank and brokers were fenced in each hour."""
 
-from __future__ import annotations
-
 from kshell.spark.gold.timelines.broker_versions import BROKER_VERSIONS, IS_FENCING
 from kshell.spark.gold.timelines.durations import HOUR_MS, hour, within
 from kshell.spark.gold.timelines.partition_versions import IS_NEW_LEADER, SHRUNK, SPANS

@@ -1,7 +1,5 @@
 """The table ``isr_episodes``: each period in which a partition's ISR was smaller than its replication factor."""
 
-from __future__ import annotations
-
 from kshell.spark.gold.timelines.durations import by_keys
 from kshell.spark.gold.timelines.partition_versions import FACTOR, KEYS, SHRUNK, SPANS, episode
 from kshell.spark.tables.expectations import at_least, key, ordered

@@ -1,7 +1,5 @@
 """The table ``leadership``: how long each broker led partitions of each topic, as preferred leader or not, by day."""
 
-from __future__ import annotations
-
 from kshell.spark.gold.timelines.durations import by_day, day, day_of, end_of_day
 from kshell.spark.gold.timelines.partition_versions import IS_NEW_LEADER, SPANS
 from kshell.spark.tables.expectations import at_least, key, ordered

@@ -1,7 +1,5 @@
 """The table ``metadata_growth``: how many records of each type were written to the metadata log, by day."""
 
-from __future__ import annotations
-
 from kshell.spark.gold.timelines.durations import DAY_MS, LAST_MS, day, end_of_day
 from kshell.spark.tables.expectations import at_least, not_null, ordered, unique
 from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable

@@ -1,7 +1,5 @@
 """The table ``rack_spread``: how much of the time replicas of partitions were in as many racks as possible, by day."""
 
-from __future__ import annotations
-
 from kshell.spark.gold.timelines.broker_versions import RACKS_BY_DAY
 from kshell.spark.gold.timelines.durations import by_day, day, end_of_day
 from kshell.spark.gold.timelines.partition_versions import SPANS

@@ -1,7 +1,5 @@
 """The table ``reassignments``: each change of the brokers that have a partition's replicas, with start and outcome."""
 
-from __future__ import annotations
-
 from kshell.spark.gold.timelines.durations import by_keys
 from kshell.spark.gold.timelines.partition_versions import KEYS, SPANS, episode
 from kshell.spark.tables.expectations import at_least, key, ordered

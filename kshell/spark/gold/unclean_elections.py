@@ -1,7 +1,5 @@
 """The table ``unclean_elections``: each election of a leader that may lack acknowledged records."""
 
-from __future__ import annotations
-
 from kshell.spark.gold.timelines.durations import day_of, every_of, versions_of
 from kshell.spark.gold.timelines.partition_versions import KEYS, SPANS, rows_before
 from kshell.spark.tables.expectations import at_least, key

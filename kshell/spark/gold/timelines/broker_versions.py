@@ -1,7 +1,5 @@
 """Brokers over time: their registrations, the state of each version, the rack of each day."""
 
-from __future__ import annotations
-
 from kshell.spark.gold.timelines.durations import DAY_MS, by_keys, timed, versions_of
 
 OF_A_BROKER = versions_of(("broker",))
