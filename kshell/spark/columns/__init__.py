@@ -7,8 +7,7 @@
     walk      take many values through these steps together, split by shape
     texts     print the values of one shape as JSON text
     values    decode all values: by shape where possible; it names those to be decoded one by one
-    rows      put both kinds of results into columns, in the order of the records
 
 Only the form that nearly all metadata records have is decoded here. All other records, damaged ones included, are left
-to :mod:`kshell.spark.decoding`, which decodes them one by one.
+to :mod:`kshell.spark.decoding`, which decodes them one by one, and puts both kinds of results into columns.
 """

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.errors import MissingCodecError
 from kshell.history.records import only
@@ -19,9 +19,8 @@ from kshell.metadata.redaction import Redaction
 from kshell.protocol.batches import Batch, RawRecord
 from kshell.protocol.primitives import DecodeError
 from kshell.spark.columns.framing import Framed, frame
-from kshell.spark.columns.rows import DecodedRecord, RecordColumns, repeated
-from kshell.spark.columns.values import Values
-from kshell.spark.decoding.single_records import json_text, raw_bytes, records
+from kshell.spark.columns.values import Group, Values
+from kshell.spark.decoding.single_records import INT16, INT64, json_text, raw_bytes, records
 from kshell.spark.options import Narrowing
 from kshell.tables.arrow import schema
 from kshell.tables.declaration import Field
@@ -106,7 +105,7 @@ class Records:
         for index, lines in lines_of.items():
             added[index] = len(lines)
         counts = np.bincount(framed.batch, minlength=len(self._batches)) + added
-        rows = RecordColumns(self._arrow, int(counts.sum()))
+        rows = _RecordColumns(self._arrow, int(counts.sum()))
         places = np.arange(len(framed.offset)) + (np.cumsum(added) - added)[framed.batch]
         rows.put(places, framed)
         groups, alone = self._values.decode(framed)
@@ -122,15 +121,12 @@ class Records:
         shared = dict(zip(_SHARED, zip(*self._shared, strict=True), strict=True)) if self._shared else {}
         self._start()
         if rows.count:
+            batches = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
             columns = [
-                self._repeated(shared[name], counts, kind) if name in shared else rows.column(name, kind)
+                _repeated(self._arrow, shared[name], batches, kind) if name in shared else rows.column(name, kind)
                 for name, kind in zip(self._schema.names, self._schema.types, strict=True)
             ]
             yield self._arrow.record_batch(columns, schema=self._schema)
-
-    def _repeated(self, values: Sequence[Any], counts: Ints, kind: pa.DataType) -> pa.Array:
-        """Return a column that has the value of each batch as often as the batch has rows."""
-        return repeated(self._arrow, values, np.repeat(np.arange(len(values), dtype=np.int32), counts), kind)
 
     def _narrowed(self, framed: Framed) -> Framed:
         """Select the wanted records. Of snapshots only types count: their offsets and times are not the log's."""
@@ -149,7 +145,7 @@ class Records:
             mask &= self._values.are_wanted(framed, self._wanted)
         return framed if mask.all() else framed.only(mask)
 
-    def _one_by_one(self, index: int) -> Iterator[DecodedRecord]:
+    def _one_by_one(self, index: int) -> Iterator[_DecodedRecord]:
         """Decode the records of a batch of another form as far as possible; the view ``quarantine`` has the reason."""
         log = not self._shared[index][_SNAPSHOT]
         try:
@@ -163,13 +159,13 @@ class Records:
         except DecodeError:
             self.broken += 1
 
-    def _line(self, raw: RawRecord, decoded: Decoded) -> DecodedRecord:
+    def _line(self, raw: RawRecord, decoded: Decoded) -> _DecodedRecord:
         name, version = decoded.name, decoded.version
         if not self._with_data:
-            return DecodedRecord(raw.offset, raw.timestamp, name, version, "", None, None)
+            return _DecodedRecord(raw.offset, raw.timestamp, name, version, "", None, None)
         redacted = self._redaction.record(decoded)
         reason = None if decoded.undecoded is None else decoded.undecoded.reason
-        return DecodedRecord(
+        return _DecodedRecord(
             raw.offset, raw.timestamp, name, version, json_text(redacted), reason, raw_bytes(decoded, redacted)
         )
 
@@ -178,3 +174,98 @@ def _with_dictionaries(arrow: ModuleType, schema: pa.Schema) -> pa.Schema:
     """Return the schema with dictionary encoding for the columns of texts that many records share."""
     kind = arrow.dictionary(arrow.int32(), arrow.string())
     return arrow.schema([field.with_type(kind) if field.name in _TEXTS else field for field in schema])
+
+
+class _DecodedRecord(NamedTuple):
+    """A record that was decoded one by one; ``reason`` and ``raw`` are set if it could not be decoded."""
+
+    offset: int
+    timestamp: int
+    name: str
+    version: int
+    data: str
+    """The record as JSON text; empty if the column was not requested."""
+    reason: str | None
+    raw: bytes | None
+
+
+def _repeated(arrow: ModuleType, values: Sequence[Any], places: Ints, kind: pa.DataType) -> pa.Array:
+    """Return ``values[place]`` for each of ``places`` as an Arrow array of type ``kind``, dictionary-encoded or not."""
+    return arrow.array(values, type=kind).take(arrow.array(places))
+
+
+class _RecordColumns:
+    """Collects the rows of records decoded by columns and of records decoded one by one, and makes columns of them.
+
+    ``place`` is everywhere the number of a row in the result, which has ``count`` rows. Each record is put at its
+    place, in any order; then :meth:`column` makes the Arrow arrays.
+    """
+
+    def __init__(self, arrow: ModuleType, count: int) -> None:
+        self._arrow = arrow
+        self.count = count
+        self._numbers = {
+            "offset": np.zeros(count, np.int64),
+            "timestampMs": np.zeros(count, np.int64),
+            "version": np.zeros(count, np.int16),
+        }
+        self._missing: dict[str, list[int]] = {"offset": [], "timestampMs": [], "version": []}
+        self._types: dict[str, int] = {}
+        self._type = np.zeros(count, np.int32)
+        self._texts: list[pa.StringArray] = []
+        self._places: list[Ints] = []
+        self._lines: dict[int, _DecodedRecord] = {}
+
+    def put(self, places: Ints, framed: Framed) -> None:
+        """Set offset and timestamp of records."""
+        self._numbers["offset"][places] = framed.offset
+        self._numbers["timestampMs"][places] = framed.timestamp
+
+    def put_group(self, places: Ints, group: Group) -> None:
+        """Set type, version and JSON text of records of one type and version."""
+        self._numbers["version"][places] = group.version
+        self._type[places] = self._types.setdefault(group.name, len(self._types))
+        self._texts.append(group.texts)
+        self._places.append(places)
+
+    def put_line(self, place: int, line: _DecodedRecord) -> None:
+        """Set all values of a record that was decoded one by one; a number out of its column's range becomes null."""
+        for name, value, range_ in (
+            ("offset", line.offset, INT64),
+            ("timestampMs", line.timestamp, INT64),
+            ("version", line.version, INT16),
+        ):
+            if value in range_:
+                self._numbers[name][place] = value
+            else:
+                self._missing[name].append(place)
+        self._type[place] = self._types.setdefault(line.name, len(self._types))
+        self._lines[place] = line
+
+    def column(self, name: str, kind: pa.DataType) -> pa.Array:
+        """Return a column of the view as an Arrow array of type ``kind``."""
+        arrow = self._arrow
+        if name in self._numbers:
+            mask = None
+            if self._missing[name]:
+                mask = np.zeros(self.count, bool)
+                mask[self._missing[name]] = True
+            return arrow.array(self._numbers[name], type=kind, mask=mask)
+        if name == "type":
+            return _repeated(arrow, list(self._types), self._type, kind)
+        if name == "data":
+            return self._data(kind)
+        values = {place: value for place, line in self._lines.items() if (value := getattr(line, name)) is not None}
+        return (
+            arrow.array([values.get(place) for place in range(self.count)], kind)
+            if values
+            else arrow.nulls(self.count, kind)
+        )
+
+    def _data(self, kind: pa.DataType) -> pa.Array:
+        arrow = self._arrow
+        lines = arrow.array([line.data for line in self._lines.values()], type=kind)
+        places = np.concatenate([*self._places, np.array(list(self._lines), np.int64)])
+        order = np.empty(self.count, np.int64)
+        order[places] = np.arange(self.count)
+        return arrow.concat_arrays([*self._texts, lines]).take(arrow.array(order))
