@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kshell.errors import KshellError, UsageError
-from kshell.spark.files.pack import Slice, partitions
+from kshell.spark.files.pack import partitions
 from kshell.spark.options import Narrowing, Options, chosen, parse
 from kshell.spark.schemas import FILES, QUARANTINE, fields_of, spark_schema
 from kshell.spark.stream.source import KraftStreamReader, read_view
@@ -24,18 +24,11 @@ from kshell.spark.variants import variant_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.datasource import Filter
+    from pyspark.sql.datasource import Filter, InputPartition
     from pyspark.sql.types import StructType
 
 # By name, so that type checking gives the same result with and without pyspark installed.
 _spark: Any = importlib.import_module("pyspark.sql.datasource")
-
-
-class KraftPartition(_spark.InputPartition):  # type: ignore[misc]
-    """The slices that one task reads."""
-
-    def __init__(self, slices: tuple[Slice, ...]) -> None:
-        self.slices = slices
 
 
 class KraftDataSource(_spark.DataSource):  # type: ignore[misc]
@@ -99,14 +92,14 @@ class KraftReader(_spark.DataSourceReader):  # type: ignore[misc]
     def __init__(self, options: Options) -> None:
         self._options = options
 
-    def partitions(self) -> list[KraftPartition]:
-        """Return the partitions of the read: at least one, which may be empty. Raises SourceError."""
+    def partitions(self) -> list[InputPartition]:
+        """Return the slices that each task reads: of at least one task, which may have none. Raises SourceError."""
         with _hinted():
-            return [KraftPartition(slices) for slices in partitions(self._options)] or [KraftPartition(())]
+            return [_spark.InputPartition(slices) for slices in partitions(self._options) or [()]]
 
-    def read(self, partition: KraftPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Return Arrow record batches of the requested columns. Raises UnreadError."""
-        return read_view(self._options, partition.slices)
+        return read_view(self._options, partition.value)
 
 
 class PushingReader(KraftReader):

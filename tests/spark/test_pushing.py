@@ -40,7 +40,7 @@ def got(path: Path, *conditions: Any, **options: str) -> Got:
     reader = PushingReader(parse({"path": str(path), **options}))
     assert list(reader.pushFilters(list(conditions))) == list(conditions), "Spark applies all of them again"
     planned = reader.partitions()
-    size = sum(run.end - run.start for part in planned for piece in part.slices for run in piece.file.runs)
+    size = sum(run.end - run.start for part in planned for piece in part.value for run in piece.file.runs)
     return Got(len(planned), size, [row for part in planned for made in reader.read(part) for row in made.to_pylist()])
 
 

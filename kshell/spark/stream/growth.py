@@ -22,6 +22,7 @@ from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
 
 _spark: Any = importlib.import_module("pyspark.sql.datasource")
@@ -35,13 +36,6 @@ FIELDS = (
 )
 GrowthRow = tuple[str, int, int, int, bool]
 """A row: the values of :data:`FIELDS`, in their order; ``stream/tables.py`` unpacks it by position."""
-
-
-class GrowthPartition(_spark.InputPartition):  # type: ignore[misc]
-    """The only partition of a micro-batch, with all of its rows."""
-
-    def __init__(self, rows: tuple[GrowthRow, ...]) -> None:
-        self.rows = rows
 
 
 class GrowthSource(_spark.DataSource):  # type: ignore[misc]
@@ -64,15 +58,15 @@ class GrowthSource(_spark.DataSource):  # type: ignore[misc]
 class GrowthReader(MicroBatchPlanner):
     """Computes all rows on the driver; the executor only returns them."""
 
-    def partitions(self, start: Offset, end: Offset) -> list[GrowthPartition]:
+    def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         """Return one partition, with all rows of the micro-batch."""
-        return [GrowthPartition(tuple(growth_rows(self._options, *self._between(start, end))))]
+        return [_spark.InputPartition(tuple(growth_rows(self._options, *self._between(start, end))))]
 
-    def read(self, partition: GrowthPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Return the rows of a partition."""
         pyarrow = importlib.import_module("pyarrow")
         names = [field.name for field in FIELDS]
-        rows = (dict(zip(names, (json.dumps(path), *more), strict=True)) for path, *more in partition.rows)
+        rows = (dict(zip(names, (json.dumps(path), *more), strict=True)) for path, *more in partition.value)
         return arrow_tables.batches(pyarrow, FIELDS, rows)
 
 

@@ -28,6 +28,7 @@ from kshell.spark.variants import with_variants
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql.datasource import InputPartition
     from pyspark.sql.streaming.datasource import ReadLimit
 
 _spark: Any = importlib.import_module("pyspark.sql.datasource")
@@ -36,13 +37,6 @@ try:
 except ModuleNotFoundError:  # before 4.2
     _limits = None
 _Mixed: Any = object if _limits is None else _limits.SupportsTriggerAvailableNow
-
-
-class KraftStreamPartition(_spark.InputPartition):  # type: ignore[misc]
-    """The slices that one task reads."""
-
-    def __init__(self, slices: tuple[Slice, ...]) -> None:
-        self.slices = slices
 
 
 class MicroBatchPlanner(_spark.DataSourceStreamReader, _Mixed):  # type: ignore[misc]
@@ -103,17 +97,17 @@ def _bytes(limit: ReadLimit | None) -> int:
 class KraftStreamReader(MicroBatchPlanner):
     """Plans on the driver, reads on the executors."""
 
-    def partitions(self, start: Offset, end: Offset) -> list[KraftStreamPartition]:
-        """Return the partitions of a micro-batch: at least one, which may be empty. Raises SourceError."""
+    def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
+        """Return the slices that each task reads: of at least one task, which may have none. Raises SourceError."""
         parts = slices(self._options, *self._between(start, end))
-        return [KraftStreamPartition(part) for part in parts] or [KraftStreamPartition(())]
+        return [_spark.InputPartition(part) for part in parts or [()]]
 
-    def read(self, partition: KraftStreamPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Return Arrow record batches of the requested columns.
 
         Raises UnreadError for a file that is gone, so that no micro-batch succeeds with rows missing.
         """
-        return read_view(self._options, partition.slices)
+        return read_view(self._options, partition.value)
 
 
 def read_view(options: Options, pieces: tuple[Slice, ...]) -> Iterator[pa.RecordBatch]:
