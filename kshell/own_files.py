@@ -1,4 +1,4 @@
-"""kshell's own small JSON files (contexts, marks) below the user's home; only their owner can read them."""
+"""kshell's own small files below the user's home, such as marks and contexts; only their owner can read them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 from kshell.errors import CommandError, UsageError
 
-_HOMES = {"XDG_CONFIG_HOME": (".config",), "XDG_STATE_HOME": (".local", "state")}
+_HOMES = {"XDG_CACHE_HOME": (".cache",), "XDG_CONFIG_HOME": (".config",), "XDG_STATE_HOME": (".local", "state")}
 """The variable that names a directory -> its default below ``HOME``."""
 VERSION = 1
 

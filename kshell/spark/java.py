@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from kshell import own_files
 from kshell.errors import CommandError
 
 OLDEST = 17
@@ -171,26 +172,17 @@ def home_for_spark(java: Java, environment: Mapping[str, str]) -> str:
     temporary directory that is removed when this process ends.
     """
     text = script(java)
-    cache = cache_directory(environment)
-    if cache is not None:
-        # The name is a hash of the script: another Java, or another release of kshell, has another directory.
-        home = os.path.join(cache, "java", hashlib.sha256(text.encode()).hexdigest()[:16])
-        with contextlib.suppress(OSError):
+    # The name is a hash of the script: another Java, or another release of kshell, has another directory.
+    name = os.path.join("java", hashlib.sha256(text.encode()).hexdigest()[:16])
+    home = own_files.path_of(environment, "XDG_CACHE_HOME", name)
+    if home is not None:
+        with contextlib.suppress(CommandError):
             _write(home, text)
         if _is_written(home, text):
             return home
     if java.has_vector:
         return java.home
     return _temporary(text)
-
-
-def cache_directory(environment: Mapping[str, str]) -> str | None:
-    """Return kshell's cache directory (``XDG_CACHE_HOME``); ``None`` if there is no home directory."""
-    base = environment.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(base):  # the XDG specification says that relative paths are to be ignored
-        home = environment.get("HOME", "")
-        base = os.path.join(home, ".cache") if home else ""
-    return os.path.join(base, "kshell") if base else None
 
 
 def _is_written(home: str, text: str) -> bool:
@@ -203,20 +195,17 @@ def _is_written(home: str, text: str) -> bool:
 
 
 def _write(home: str, text: str) -> None:
-    """Write the script atomically, unless it exists already. Raises OSError."""
+    """Write the script atomically, unless it exists already. Raises CommandError."""
     if _is_written(home, text):
         return
     folder = os.path.join(home, "bin")
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    number, temporary = tempfile.mkstemp(prefix="java-", dir=folder)
     try:
-        with open(number, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, 0o700)
-        os.replace(temporary, os.path.join(folder, "java"))
-    except OSError:
-        os.unlink(temporary)
-        raise
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise CommandError(f"{home}: {error.strerror}") from None
+    with own_files.replacing(os.path.join(folder, "java"), home) as file:
+        file.write(text.encode())
+        os.fchmod(file.fileno(), 0o700)
 
 
 def _temporary(text: str) -> str:
@@ -224,8 +213,5 @@ def _temporary(text: str) -> str:
 
     home = tempfile.mkdtemp(prefix="kshell-java-")
     atexit.register(shutil.rmtree, home, ignore_errors=True)
-    try:
-        _write(home, text)
-    except OSError as error:
-        raise CommandError(f"{home}: {error.strerror}") from None
+    _write(home, text)
     return home
