@@ -6,8 +6,8 @@ partitions have the records of each log in the order of their offsets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 from kshell.errors import SourceError
 from kshell.sources.directory.files import VANISHES, SnapshotFile
@@ -20,6 +20,7 @@ _PER_FILE = 1 << 14
 """Opening a file costs about as much as reading this many bytes."""
 _LEAST = 1 << 20
 """Bytes below which a partition of its own does not pay."""
+_Item = TypeVar("_Item")
 
 
 class Slice(NamedTuple):
@@ -56,18 +57,21 @@ def aim(total: int, parallelism: int, most: int) -> int:
 
 def pack(pieces: Iterable[Slice], target: int) -> list[tuple[Slice, ...]]:
     """Group consecutive slices into partitions that cost about ``target`` bytes each."""
-    packed: list[tuple[Slice, ...]] = []
-    waiting: list[Slice] = []
+    return list(_grouped(pieces, Slice.cost, target))
+
+
+def _grouped(items: Iterable[_Item], cost_of: Callable[[_Item], int], target: int) -> Iterator[tuple[_Item, ...]]:
+    """Group consecutive items into groups that cost about ``target`` each."""
+    group: list[_Item] = []
     cost = 0
-    for piece in pieces:
-        if waiting and cost + piece.cost() > target + target // 4:
-            packed.append(tuple(waiting))
-            waiting, cost = [], 0
-        waiting.append(piece)
-        cost += piece.cost()
-    if waiting:
-        packed.append(tuple(waiting))
-    return packed
+    for item in items:
+        if group and cost + cost_of(item) > target + target // 4:
+            yield tuple(group)
+            group, cost = [], 0
+        group.append(item)
+        cost += cost_of(item)
+    if group:
+        yield tuple(group)
 
 
 def slices(copy: LogCopy, options: Options, target: int) -> Iterator[Slice]:
@@ -90,16 +94,7 @@ def file_slices(origin: CopyOrigin, file: FilePlan, options: Options, target: in
 
 def parts(runs: Iterable[Run], target: int) -> Iterator[tuple[Run, ...]]:
     """Group consecutive runs into parts of about ``target`` bytes; around damage, runs are short."""
-    part: list[Run] = []
-    size = 0
-    for run in runs:
-        if part and size + run.end - run.start > target + target // 4:
-            yield tuple(part)
-            part, size = [], 0
-        part.append(run)
-        size += run.end - run.start
-    if part:
-        yield tuple(part)
+    return _grouped(runs, lambda run: run.end - run.start, target)
 
 
 def _may_hold(options: Options, file: FilePlan, run: Run) -> bool:
