@@ -28,7 +28,7 @@ def terminable() -> Iterator[None]:
     def heard(number: int, frame: FrameType | None) -> NoReturn:
         raise Terminated
 
-    with _handled({signal.SIGTERM: heard}):
+    with handled({signal.SIGTERM: heard}):
         yield
 
 
@@ -46,7 +46,7 @@ def quiet(session: SparkSession) -> Iterator[None]:
         hushing.join(_PATIENCE)
         raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
 
-    with _handled({signal.SIGINT: heard, signal.SIGTERM: heard}):
+    with handled({signal.SIGINT: heard, signal.SIGTERM: heard}):
         try:
             yield
         except BaseException:
@@ -66,7 +66,7 @@ def _hush(session: Any) -> None:
 
 
 @contextlib.contextmanager
-def _handled(handlers: Mapping[signal.Signals, Callable[[int, FrameType | None], NoReturn]]) -> Iterator[None]:
+def handled(handlers: Mapping[signal.Signals, Callable[[int, FrameType | None], None]]) -> Iterator[None]:
     """Set signal handlers within the block, if this is the main thread: Python runs handlers only there."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -11,8 +11,8 @@ import json
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +20,7 @@ from kshell.errors import CommandError, KshellError, UsageError
 from kshell.sources.points import Point
 from kshell.spark.failures import WORKER_STARTS, is_late_worker
 from kshell.spark.files.scan import LogCopy, Unread
+from kshell.spark.interrupts import handled
 from kshell.spark.options import parse
 from kshell.spark.reconcile import by_cluster
 from kshell.spark.steps.step import NOTHING, Summary, is_damage
@@ -173,12 +174,8 @@ class TableStream:
             reason = str(error).strip().partition("\n")[0][:300]
             raise CommandError(f"the stream ended: {reason}") from error
 
-    @contextmanager
-    def _signals(self) -> Iterator[None]:
+    def _signals(self) -> AbstractContextManager[None]:
         """Let the first Ctrl-C or SIGTERM finish the running micro-batch, and a second one interrupt it."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
 
         def heard(number: int, frame: FrameType | None) -> None:
             if self._stop:
@@ -186,12 +183,7 @@ class TableStream:
             self._stop = number
             self._say("stopping when this micro-batch is done")
 
-        before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        return handled({signal.SIGINT: heard, signal.SIGTERM: heard})
 
     # --- one micro-batch ---
 
