@@ -12,7 +12,7 @@ import importlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kshell.discovery import module_names
 from kshell.metadata.feature_update import ClusterFeatures
@@ -148,6 +148,7 @@ class PartitionObservation(NamedTuple):
 OfState = Callable[[CheckedState], Iterable[Observation]]
 OfTopic = Callable[[CheckedState, TopicState], Observation | None]
 OfPartition = Callable[[CheckedState, PartitionState], PartitionObservation | None]
+_Find = TypeVar("_Find", bound=Callable[..., object])
 
 
 class Check(NamedTuple):
@@ -318,31 +319,26 @@ def check(name: str, level: str, about: str, cures: Cures) -> Callable[[OfState]
         cures: the next step, or several for different releases. Every observation must have the keys that stand in
             braces, such as ``{topic}``, in its ``placeholders``; otherwise ``health`` fails.
     """
-
-    def declared(find: OfState) -> OfState:
-        declare(Check(name, level, about, cures_of(cures), of_state=find))
-        return find
-
-    return declared
+    return _declaring(lambda find: Check(name, level, about, cures_of(cures), of_state=find))
 
 
 def topic_check(name: str, level: str, about: str, cures: Cures) -> Callable[[OfTopic], OfTopic]:
     """Declare a check of each topic. The arguments are those of :func:`check`."""
-
-    def declared(find: OfTopic) -> OfTopic:
-        declare(Check(name, level, about, cures_of(cures), of_topic=find))
-        return find
-
-    return declared
+    return _declaring(lambda find: Check(name, level, about, cures_of(cures), of_topic=find))
 
 
 def partition_check(
     name: str, level: str, about: str, cures: Cures, *, problem: str
 ) -> Callable[[OfPartition], OfPartition]:
     """Declare a check of the partitions that have the problem. The arguments are those of :func:`check`."""
+    return _declaring(lambda find: Check(name, level, about, cures_of(cures), of_partition=find, problem=problem))
 
-    def declared(find: OfPartition) -> OfPartition:
-        declare(Check(name, level, about, cures_of(cures), of_partition=find, problem=problem))
+
+def _declaring(check_of: Callable[[_Find], Check]) -> Callable[[_Find], _Find]:
+    """Return a decorator that declares the check of a function."""
+
+    def declared(find: _Find) -> _Find:
+        declare(check_of(find))
         return find
 
     return declared
