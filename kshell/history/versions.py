@@ -19,8 +19,8 @@ from kshell.metadata.families.topics import TOPICS
 from kshell.metadata.image import Image, Keys, families
 from kshell.metadata.metadata_version import FEATURE
 from kshell.metadata.names import sort_key
-from kshell.metadata.partition_changes import Waypoint, java_int, waypoint_of
-from kshell.metadata.partitions import Partition, Topic
+from kshell.metadata.partition_changes import Waypoint, waypoint_of
+from kshell.metadata.partitions import Partition, Topic, java_int
 from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.redaction import config_is_secret
 from kshell.metadata.values import Entry, Provenance

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import starmap
 from typing import NamedTuple
 
-from kshell.metadata.partitions import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, Partition, from_record, merge
+from kshell.metadata.partitions import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, Partition, from_record, java_int, merge
 from kshell.metadata.record_log import RecordLog
 from kshell.metadata.records import decode_known
 from kshell.protocol.decoder import Message
@@ -25,8 +25,6 @@ start of all further fields."""
 _CLEAR: Message = {"eligibleLeaderReplicas": [], "lastKnownElr": []}
 _MOST_REMEMBERED = 1 << 17
 """The most cached results and partitions, then the caches are cleared: a log may have as many states as records."""
-_INT32 = 1 << 32
-_HALF = 1 << 31
 
 
 def essence(value: bytes) -> bytes:
@@ -251,11 +249,6 @@ class PartitionChanges:
             step = _Step(self._state(_without_epochs(merge(state.value, data))), None, rise)
             state.after[key] = step
         return step
-
-
-def java_int(epoch: int) -> int:
-    """Wrap an epoch to 32 bits, as a Java ``int`` does: the largest is followed by the smallest."""
-    return (epoch + _HALF) % _INT32 - _HALF
 
 
 def waypoint_of(value: Partition) -> Waypoint:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 RECOVERY_STATES = {0: "RECOVERED", 1: "RECOVERING"}
 NO_LEADER_CHANGE = -2
 NO_RECOVERY_CHANGE = -1
-_MOST = (1 << 31) - 1
+_INT32 = 1 << 32
+_HALF = 1 << 31
 _ID = slice(3, 7)
 """Position of the partition's number in a PartitionRecord's value: after frame version, api key and version."""
 _RECORD = "PARTITION_RECORD"
@@ -112,14 +113,14 @@ def merge(old: Partition, data: Message) -> Partition:
         old.last_known_elr if (new := get("lastKnownElr")) is None else tuple(new),
         old.leader if leader == NO_LEADER_CHANGE else leader,
         old.leader_recovery_state if recovery == NO_RECOVERY_CHANGE else _recovery(recovery),
-        old.leader_epoch if leader == NO_LEADER_CHANGE else _next(old.leader_epoch),
-        _next(old.partition_epoch),
+        old.leader_epoch if leader == NO_LEADER_CHANGE else java_int(old.leader_epoch + 1),
+        java_int(old.partition_epoch + 1),
     )
 
 
-def _next(epoch: int) -> int:
-    """Return the next epoch as a Java ``int``: the largest is followed by the smallest."""
-    return epoch + 1 if epoch < _MOST else -_MOST - 1
+def java_int(epoch: int) -> int:
+    """Wrap an epoch to 32 bits, as a Java ``int`` does: the largest is followed by the smallest."""
+    return (epoch + _HALF) % _INT32 - _HALF
 
 
 Report = Callable[[Origin, str, Undecoded | None], None]
