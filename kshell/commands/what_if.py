@@ -15,7 +15,7 @@ from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrRowArguments, min
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import TIMESTAMP, Report, Result, Row, Rows, Section, StyledText
 from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError, did_you_mean
-from kshell.history.story import IN_SNAPSHOT, Partitions, complete_partition, partition_or_topic, reported_ids, story_of
+from kshell.history.story import IN_SNAPSHOT, Partitions, complete_partition, reported_ids, story_of, target
 from kshell.metadata.election import FENCED, UNREGISTERED, ElectionCase, leaderless, statuses
 from kshell.metadata.failover import Outcome, after_crashes, after_unclean_election
 from kshell.metadata.families.cluster import Broker
@@ -221,10 +221,10 @@ def _brokers_of_rack(image: Image, rack: str) -> list[int]:
 # --- an unclean election ---------------------------------------------------------------------------------------------
 
 
-def _unclean(session: Session, args: WhatIfArguments, target: str) -> Result:
+def _unclean(session: Session, args: WhatIfArguments, text: str) -> Result:
     """Answer ``--unclean``: the row of one partition, and which records the log says may be lost."""
     story = story_of(session, "what-if")
-    name, number, named_id = partition_or_topic(session, story, target)
+    name, number, named_id = target(session, story, text, prefers_partition=True)
     image = image_for(session, "what-if", _PARTS)
     topic_id = image[NAMES].get(name)
     topic = image[TOPICS].get(topic_id)

@@ -38,9 +38,9 @@ from kshell.history.story import (
     Story,
     complete_target,
     now_or_before,
-    partition_or_topic,
     reported_ids,
     story_of,
+    target,
 )
 from kshell.history.topic_story import (
     EVENT_COLUMNS,
@@ -107,7 +107,7 @@ def run(session: Session, args: WhyArguments) -> Result:
         result = tell(then, story, int(node[2]), first)
     else:
         _refuse_node_in_two_words(story, args)
-        found = partition_or_topic(then, story, _partition_word(args))
+        found = target(then, story, _partition_word(args), prefers_partition=True)
         if found.partition is None:
             result = _topic(then, story, found, first)
         else:
@@ -134,7 +134,7 @@ def _partition_word(args: WhyArguments) -> str:
 def _partition(session: Session, story: Story, found: PartitionTarget, first: Since | None) -> Report:
     topic, number, topic_id = found.topic, found.partition, story.id_of(found)
     if topic_id is None or number is None:
-        raise CommandError(f"{topic}: no such topic")  # not reached: partition_or_topic() has found it
+        raise CommandError(f"{topic}: no such topic")  # not reached: target() has found it
     held = story.partition(topic_id, number)
     if not held:
         raise CommandError(f"{topic}-{number}: the partition's record cannot be read", hint="`cat` shows its bytes")
@@ -267,7 +267,7 @@ def _events_shown(events: Rows) -> Section:
 def _topic(session: Session, story: Story, target: PartitionTarget, first: Since | None) -> Report:
     name, topic_id = target.topic, story.id_of(target)
     if topic_id is None:
-        raise CommandError(f"{name}: no such topic")  # not reached: partition_or_topic() has found it
+        raise CommandError(f"{name}: no such topic")  # not reached: target() has found it
     found = topic_story(story, name, topic_id)
     least = MinIsr(story.image)
     states = partition_states(found, least)

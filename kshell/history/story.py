@@ -341,31 +341,20 @@ class PartitionTarget(NamedTuple):
     topic_id: Uuid | None = None
 
 
-def target(session: Session, story: Story, text: str) -> PartitionTarget:
+def target(session: Session, story: Story, text: str, *, prefers_partition: bool = False) -> PartitionTarget:
     """Return the topic or partition that an argument names. Raises CommandError.
 
     The argument is TOPIC-PARTITION, TOPIC/PARTITION, a path, or a topic's name. As a topic's name may itself end in a
-    dash and digits, a topic with the whole name is preferred.
+    dash and digits, a topic with the whole name is preferred; with ``prefers_partition``, a partition.
     """
     names = story.names()
     readings = [reading for reading in _readings(session, story, text) if reading.topic in names]
+    if prefers_partition:
+        readings.sort(key=lambda reading: reading.partition is None)
     for reading in readings:
         if reading.partition is None or reading.partition in _numbers(story, reading):
             return reading
     raise _nothing(session, story, text, readings)
-
-
-def partition_or_topic(session: Session, story: Story, text: str) -> PartitionTarget:
-    """Return what an argument names, as :func:`target`, but prefer a partition to a topic whose name looks like one."""
-    names = story.names()
-    readings = [reading for reading in _readings(session, story, text) if reading.topic in names]
-    for reading in readings:
-        if reading.partition is not None and reading.partition in _numbers(story, reading):
-            return reading
-    whole = next((reading for reading in readings if reading.partition is None), None)
-    if whole is None:
-        raise _nothing(session, story, text, readings)
-    return whole
 
 
 def _readings(session: Session, story: Story, text: str) -> list[PartitionTarget]:
