@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kshell.engine.result import TIMESTAMP, Row
 from kshell.engine.walk import walk
 from kshell.history.diff import ADDED, CHANGE, CHANGED, PROVENANCE, REMOVED
-from kshell.history.records import RECORD_TYPE
+from kshell.history.records import RECORD_TYPE, displayed
 from kshell.metadata.checkpoint import ONLY_LOG, Disagreement
 from kshell.metadata.delta import Touch
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.history import History
 from kshell.metadata.image import Family, Image, Keys, families
-from kshell.metadata.metadata_version import FEATURE, version_name
 from kshell.metadata.names import decode_name
 from kshell.metadata.partitions import Topic
 from kshell.metadata.recorded_topics import RecordedTopic
@@ -185,7 +184,8 @@ class Blame:
         old = next((entry for _, entry in versions), base)
         if old is not None:
             snapshot = self._passed(Touch(family.name, keys), effective)
-            yield Removed(path, effective, self._displayed(family, keys, family.plain(old.value)), snapshot)
+            value = displayed(self._redaction, family, keys, family.plain(old.value))
+            yield Removed(path, effective, value, snapshot)
 
     def _passed(self, touch: Touch, offset: int) -> str | None:
         """Return the file of the snapshot that ends at ``offset`` without a value that the log before has, if any."""
@@ -291,15 +291,7 @@ class Blame:
             return old
         if field is not None:
             return self._redaction.fields({field: old}, family.secret)[field]
-        return self._displayed(family, keys, old)
-
-    def _displayed(self, family: Family, keys: Keys, value: Any) -> Any:
-        """Return a plain value of a family as the tree shows it, with its secrets hidden."""
-        if (family.name, keys) == ("features", (FEATURE,)):
-            return version_name(value)
-        if family.config_key is not None:
-            return self._redaction.config(*family.config_key(keys), value)
-        return self._redaction.fields(value, family.secret)
+        return displayed(self._redaction, family, keys, old)
 
     def _provenance(self, field: str, value: int) -> Row:
         """Return the row of a field of the provenance, with the first offset that gave it its present value."""

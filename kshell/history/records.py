@@ -18,12 +18,13 @@ from kshell.engine.walk import names_and_values
 from kshell.errors import EXIT_DATA, CommandError, DataError, OutOfReachError, UsageError, did_you_mean
 from kshell.metadata.delta import Touch
 from kshell.metadata.families.topics import TOPICS
-from kshell.metadata.image import EMPTY, families
+from kshell.metadata.image import EMPTY, Family, Keys, families
 from kshell.metadata.metadata_version import FEATURE, version_name
 from kshell.metadata.names import decode_name
 from kshell.metadata.partition_changes import PARTITION, PARTITION_CHANGE, TOPIC_ID
 from kshell.metadata.readable import readable
 from kshell.metadata.records import HEAD_SIZE, decode_value, record_types
+from kshell.metadata.redaction import Redaction
 from kshell.metadata.tracking import Tracker
 from kshell.metadata.values import BatchPosition, Origin, plain
 from kshell.protocol.batches import RawRecord
@@ -299,7 +300,7 @@ def _change(session: Session, touched: Touched) -> str:
     """Describe a change: ``1000 -> 2000``, or fields that changed; empty if the record's own fields say it all."""
     if touched.old == touched.new:
         return ""
-    old, new = (_displayed(session, touched.touch, value) for value in (touched.old, touched.new))
+    old, new = (_as_in_tree(session, touched.touch, value) for value in (touched.old, touched.new))
     if touched.old is None:
         return "" if isinstance(new, dict | list) else f"set to {names_and_values(new)}"
     if touched.new is None:
@@ -307,18 +308,21 @@ def _change(session: Session, touched: Touched) -> str:
     return ", ".join(changed_parts(old, new))
 
 
-def _displayed(session: Session, touch: Touch, value: Any) -> Any:
-    """Return a value as the tree shows it, with secrets hidden."""
+def _as_in_tree(session: Session, touch: Touch, value: Any) -> Any:
+    """Return a value as the tree shows it; ``None`` for none."""
     family = families().get(touch.family)
-    if value is None:
-        return None
-    if touch == Touch("features", (FEATURE,)):
-        return version_name(value)
-    if family is None:
+    if value is None or family is None:
         return plain(value)
+    return displayed(session.redaction, family, touch.keys, family.plain(value))
+
+
+def displayed(redaction: Redaction, family: Family, keys: Keys, value: Any) -> Any:
+    """Return a plain value of a family as the tree shows it, with its secrets hidden."""
+    if (family.name, keys) == ("features", (FEATURE,)):
+        return version_name(value)
     if family.config_key is not None:
-        return session.redaction.config(*family.config_key(touch.keys), value)
-    return session.redaction.fields(family.plain(value), family.secret)
+        return redaction.config(*family.config_key(keys), value)
+    return redaction.fields(value, family.secret)
 
 
 def changed_parts(old: object, new: object) -> Iterator[str]:
