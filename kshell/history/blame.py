@@ -178,9 +178,7 @@ class Blame:
         effective, present = next(versions, (-1, None))
         if effective < 0 or present is not None:
             return
-        base: Any = self._history.base[family.name]
-        for key in keys:
-            base = (base or {}).get(key)
+        base = self._history.base.entry(family.name, keys)
         old = next((entry for _, entry in versions), base)
         if old is not None:
             snapshot = self._passed(Touch(family.name, keys), effective)
@@ -221,9 +219,7 @@ class Blame:
         return self._places[family.name]
 
     def _entry_versions(self, family: Family, keys: Keys) -> Iterator[Version]:
-        base: Any = self._history.base[family.name]
-        for key in keys:
-            base = (base or {}).get(key)
+        base = self._history.base.entry(family.name, keys)
         for since, entry in self._history.versions(family.name, keys, self._until):
             if entry is None:
                 return

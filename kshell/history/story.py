@@ -132,7 +132,7 @@ class LogRevisions:
 
     def values(self, family: str, keys: Keys, removal: str) -> list[AnyRevision]:
         """Return the revisions of a value, oldest first; ``removal`` is the type of the records that remove it."""
-        base = entry_at(self.history.base, family, keys)
+        base = self.history.base.entry(family, keys)
         revisions: list[AnyRevision] = [] if base is None else [self._in_snapshot(base)]
         for since, entry in reversed(list(self.history.versions(family, keys, self.until))):
             revisions.append(self._tombstone(since, removal) if entry is None else self._written(entry, since))
@@ -192,14 +192,6 @@ def _in_effect(revisions: list[Revision[T]]) -> list[Revision[T]]:
         if not passing or last.value != before:
             kept.append(last)
     return kept
-
-
-def entry_at(image: Image, family: str, keys: Keys) -> Entry[Any] | None:
-    """Return an image's entry at some keys of a family; ``None`` if there is none."""
-    entry: Any = image[family]
-    for key in keys:
-        entry = None if entry is None else entry.get(key)
-    return entry if isinstance(entry, Entry) else None
 
 
 def successive(revisions: list[Revision[T]]) -> Iterator[tuple[Revision[T] | None, Revision[T]]]:
@@ -276,7 +268,7 @@ class Story(NamedTuple):
     def values(self, family: str, keys: Keys, removal: str) -> list[AnyRevision]:
         """Return all known revisions of a value, oldest first, as :meth:`LogRevisions.values` does."""
         revisions = self.chronicle.values(family, keys, removal) if self.chronicle else []
-        entry = entry_at(self.image, family, keys)
+        entry = self.image.entry(family, keys)
         value = None if entry is None else entry.value
         if value is not None and (not revisions or revisions[-1].value != value):
             revisions = [*revisions, self._state(value)]

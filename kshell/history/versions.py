@@ -134,9 +134,7 @@ def states_of(past: RecordedPast, family: str) -> Iterator[tuple[Keys, list[Vers
     else:
         keys |= {(key,) for key in base}
     for key in sorted(keys, key=_order):
-        first = base.get(key[0])
-        if len(key) == 2 and first is not None:
-            first = first.get(key[1])
+        first = history.base.entry(family, key)
         states: list[Version] = [] if first is None else [(past.start, first)]
         states += reversed(list(history.versions(family, key, until)))
         yield key, states

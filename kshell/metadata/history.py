@@ -157,9 +157,7 @@ class History:
 
     def timeline(self, family: str, keys: Keys, until: int) -> list[Version]:
         """Return all versions of a value up to an offset, oldest first; one from before the log is at :attr:`first`."""
-        base: Any = self.base[family]
-        for key in keys:
-            base = None if base is None else base.get(key)
+        base = self.base.entry(family, keys)
         versions = [] if base is None else [(self.first, base)]
         return versions + list(self.versions(family, keys, until))[::-1]
 

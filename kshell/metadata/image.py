@@ -70,6 +70,13 @@ class Image:
     def __getitem__(self, name: str) -> Table:
         return self.tables.get(name, {})
 
+    def entry(self, family: str, keys: Keys) -> Any:
+        """Return what a family has at some keys; ``None`` for nothing."""
+        entry: Any = self[family]
+        for key in keys:
+            entry = None if entry is None else entry.get(key)
+        return entry
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Image):
             return NotImplemented
