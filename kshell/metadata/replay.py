@@ -24,7 +24,7 @@ from kshell.metadata.deferred import (
 )
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.quorum import control
-from kshell.metadata.families.topics import NAMES, REMOVE_TOPIC, TOPIC, TOPICS, create, writable
+from kshell.metadata.families.topics import NAMES, REMOVE_TOPIC, TOPIC, TOPICS, create, topics_to_clear, writable
 from kshell.metadata.image import EMPTY, Image
 from kshell.metadata.partition_changes import (
     CLEAR_ELR,
@@ -488,10 +488,7 @@ class Replayer:
 
     def _file_clear(self, data: Message, address: int) -> None:
         """File a ClearElrRecord with each partition of its topic, or of all topics, that has an ELR to clear."""
-        names = self._delta.peek(NAMES)
-        if data["topicName"] and data["topicName"] not in names:
-            raise ReplayError(f"there is no topic named {data['topicName']!r}")
-        for topic_id in [names[data["topicName"]]] if data["topicName"] else list(self._delta.peek(TOPICS)):
+        for topic_id in topics_to_clear(self._delta, data):
             for partition_id, value in self._topic(topic_id).scan():
                 if isinstance(value, Partition) and (value.elr or value.last_known_elr):
                     number = partition_id.to_bytes(4, "big", signed=True)

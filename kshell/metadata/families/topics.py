@@ -140,16 +140,20 @@ REMOVE_TOPIC = remove_topic
 @record(28, "ClearElrRecord", "0", "  topicName  string")
 def clear_elr(delta: Delta, data: Message, origin: Origin) -> None:
     """Empty the ELR of a topic's partitions, or of all topics' if the name is empty; skip partitions without an ELR."""
-    names = delta.peek(NAMES)
-    if data["topicName"] and data["topicName"] not in names:
-        raise ReplayError(f"there is no topic named {data['topicName']!r}")
-    ids = [names[data["topicName"]]] if data["topicName"] else list(delta.peek(TOPICS))
-    for topic_id in ids:
+    for topic_id in topics_to_clear(delta, data):
         for number, entry in delta.peek(TOPICS)[topic_id].partitions():
             value = entry.value
             if isinstance(value, Partition) and (value.elr or value.last_known_elr):
                 cleared = merge(value, {"eligibleLeaderReplicas": [], "lastKnownElr": []})
                 _put(delta, writable(delta, topic_id), number, Entry(cleared, origin))
+
+
+def topics_to_clear(delta: Delta, data: Message) -> list[Uuid]:
+    """Return the ids of the topics that a ClearElrRecord means. Raises ReplayError if there is none of its name."""
+    names, name = delta.peek(NAMES), data["topicName"]
+    if name and name not in names:
+        raise ReplayError(f"there is no topic named {name!r}")
+    return [names[name]] if name else list(delta.peek(TOPICS))
 
 
 def _put(delta: Delta, owner: Topic, number: int, entry: Entry[Partition]) -> None:
