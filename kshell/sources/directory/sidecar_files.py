@@ -212,12 +212,11 @@ def _beside(
     """
     if listing.sidecar_texts is not None:
         return name, listing.sidecar_texts.get(name, "")
-    path = os.path.join(listing.directory or _folder_of_file(listing), name)
+    path = path_beside(listing, name)
     if is_remote(path):
         from kshell.sources import remote
 
         return path, remote.text(path, _SMALL)
-    path = os.path.normpath(path)
     try:
         text = read_small(path, _SMALL).decode("utf-8", errors)
         if not text.strip() and not may_be_empty:
@@ -234,11 +233,13 @@ def _beside(
     return path, ""
 
 
+def path_beside(listing: Listing, name: str) -> str:
+    """The path of a sidecar file, whether it exists or not."""
+    lone: tuple[Segment | SnapshotFile, ...] = listing.segments + listing.snapshots
+    path = os.path.join(listing.directory or os.path.dirname(lone[0].path) or os.curdir, name)
+    return path if is_remote(path) else os.path.normpath(path)
+
+
 def _note(notes: Notes, sentence: str) -> None:
     if notes is not None and sentence not in notes:
         notes.append(sentence)
-
-
-def _folder_of_file(listing: Listing) -> str:
-    lone: tuple[Segment | SnapshotFile, ...] = listing.segments + listing.snapshots
-    return os.path.dirname(lone[0].path) or os.curdir

@@ -372,7 +372,8 @@ def _text_file(
     listing: Listing, name: str, notes: list[str], certainty: str, witness: str, reason: str | None
 ) -> Iterator[FileCheck]:
     """The check of one sidecar file, if it exists."""
-    path, size = _size_beside(listing, name)
+    path = sidecar_files.path_beside(listing, name)
+    size = _size_of(path)
     if size is None:
         return
     file_name = os.path.basename(name)
@@ -397,18 +398,12 @@ def _refusal(path: str) -> SourcePermissionError | None:
     return None
 
 
-def _size_beside(listing: Listing, name: str) -> tuple[str, int | None]:
-    """(path, size in bytes) of a sidecar file; the size is ``None`` if there is no such file."""
-    lone: tuple[Segment | SnapshotFile, ...] = listing.segments + listing.snapshots
-    folder = listing.directory or os.path.dirname(lone[0].path) or os.curdir
-    path = os.path.join(folder, name)
-    if is_remote(path):
-        return path, None
-    path = os.path.normpath(path)
+def _size_of(path: str) -> int | None:
+    """The size in bytes of a sidecar file; ``None`` if there is no such file, or if it is in an object store."""
     try:
-        return path, os.path.getsize(path)
+        return None if is_remote(path) else os.path.getsize(path)
     except OSError:
-        return path, None
+        return None
 
 
 # --- the rest --------------------------------------------------------------------------------------------------------
@@ -430,7 +425,7 @@ def _other_files(listing: Listing, checked: set[str]) -> Iterator[FileCheck]:
     for name in names:
         if name in checked:
             continue
-        size = _size_beside(listing, name)[1]
+        size = _size_of(os.path.join(listing.directory, name))
         yield FileCheck(name, OTHER, NOT_CHECKED, None, size, "", "", reason=_why_not(name))
 
 
