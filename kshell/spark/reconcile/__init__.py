@@ -29,13 +29,14 @@ from kshell.spark.reconcile.cluster import ReconciledLog, reconcile
 from kshell.spark.reconcile.copy_report import copy_row
 from kshell.spark.reconcile.inventory import Checkpoint, by_cluster, cluster_of
 from kshell.spark.reconcile.logs import BadBatches
-from kshell.spark.reconcile.plan import ReplayRange
+from kshell.spark.reconcile.plan import ReplayRange, Request
 
 __all__ = [
     "BadBatches",
     "Checkpoint",
     "ReconciledLog",
     "ReplayRange",
+    "Request",
     "by_cluster",
     "cluster_of",
     "copy_row",

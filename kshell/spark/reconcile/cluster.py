@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from kshell.errors import SourceError
 from kshell.sources.directory.files import VANISHES
-from kshell.sources.points import Point
 from kshell.spark.files.pack import Slice
 from kshell.spark.files.plan import FilePlan
 from kshell.spark.files.scan import LogCopy, read_stable
@@ -24,7 +23,6 @@ from kshell.spark.reconcile.copy_report import (
     segment_sums,
 )
 from kshell.spark.reconcile.inventory import Checkpoint, Position, StateRange, take_inventory
-from kshell.spark.reconcile.logs import BadBatches
 from kshell.spark.reconcile.plan import (
     ReadPlan,
     ReplayRange,
@@ -36,8 +34,6 @@ from kshell.spark.reconcile.plan import (
 )
 from kshell.spark.reconcile.plan import slices as slices_of
 from kshell.spark.schemas import Row
-
-_NOW = Point()
 
 
 class ReconciledLog(NamedTuple):
@@ -64,17 +60,7 @@ class ReconciledLog(NamedTuple):
     """The cluster's row of the table ``clusters``."""
 
 
-def reconcile(
-    cluster_id: str,
-    copies: Sequence[LogCopy],
-    checkpoint: Checkpoint | None = None,
-    *,
-    since: Point = _NOW,
-    until: int | None = None,
-    piece_bytes: int,
-    bad: BadBatches = (),
-    from_scratch: bool = False,
-) -> ReconciledLog:
+def reconcile(copies: Sequence[LogCopy], request: Request, *, from_scratch: bool = False) -> ReconciledLog:
     """Reconcile the copies of one cluster's log. The same files give the same result.
 
     Of a lone copy only the batch headers are read. Several copies are read completely and compared: from the checkpoint
@@ -82,21 +68,15 @@ def reconcile(
     files did not change while they were read.
 
     Args:
-        cluster_id: the cluster.
         copies: at least one.
-        checkpoint: how far the cluster's tables are; ``None`` if they have nothing of it.
-        since: without a checkpoint: begin at the newest snapshot at or before this point that the log continues.
-        until: read no log record at or after this offset.
-        piece_bytes: the approximate size of a slice.
-        bad: batches that an earlier read found to be damaged; they count as missing.
+        request: the cluster, how far its tables are, and how much to read.
         from_scratch: plan everything again, without the checkpoint, at least up to where the tables are (even beyond
-            ``until``).
+            ``until`` of the request).
 
     Raises:
         SourceError: files cannot be read, or vanish again and again.
     """
-    request = Request(cluster_id, checkpoint, since, until, piece_bytes, bad)
-    restarts = from_scratch and checkpoint is not None
+    restarts = from_scratch and request.checkpoint is not None
     if restarts:
         request = request.from_scratch()
     try:

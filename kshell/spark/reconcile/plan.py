@@ -38,14 +38,23 @@ class ReplayRange(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What to reconcile: the arguments of :func:`kshell.spark.reconcile.reconcile`, which documents them."""
+    """What to reconcile.
+
+    Args:
+        cluster_id: the cluster.
+        piece_bytes: the approximate size of a slice.
+        checkpoint: how far the cluster's tables are; ``None`` if they have nothing of it.
+        since: without a checkpoint: begin at the newest snapshot at or before this point that the log continues.
+        until: read no log record at or after this offset.
+        bad: batches that an earlier read found to be damaged; they count as missing.
+    """
 
     cluster_id: str
-    checkpoint: Checkpoint | None
-    since: Point
-    until: int | None
     piece_bytes: int
-    bad: BadBatches
+    checkpoint: Checkpoint | None = None
+    since: Point = _NOW
+    until: int | None = None
+    bad: BadBatches = ()
 
     def from_scratch(self) -> Request:
         """Return the request without a checkpoint, and with ``until`` raised to where the tables were."""

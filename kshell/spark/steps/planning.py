@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kshell.errors import DataError, KshellError, SourceError, UnreadError
 from kshell.sources.points import Point
 from kshell.spark.files.scan import LogCopy, Unread, files_of, find, spelled
-from kshell.spark.reconcile import Checkpoint, ReconciledLog, by_cluster, reconcile
+from kshell.spark.reconcile import Checkpoint, ReconciledLog, Request, by_cluster, reconcile
 from kshell.spark.steps.sizing import bytes_to_plan
 from kshell.spark.steps.unread import UnreadErrors, add_unplanned, add_unread, first
 from kshell.spark.tables.steps import WarehouseState
@@ -70,14 +70,17 @@ def reconcile_all(
         spark: returns a session; without it the driver plans everything.
         failed: gets the clusters that cannot be planned, which are left out; if it is ``None``, their error is raised.
     """
-    tasks = [_task(name, cluster_copies, state, since, until) for name, cluster_copies in copies.items()]
-    much = _much(tasks) if spark is not None else set()
-    logs = _spread(spark, [task for task in tasks if task[0] in much], progress) if spark is not None and much else {}
-    for number, task in enumerate(tasks):
-        if task[0] not in logs:
+    tasks = {
+        name: (tuple(cluster_copies), _request(name, cluster_copies, state, since, until))
+        for name, cluster_copies in copies.items()
+    }
+    much = _much(tasks.values()) if spark is not None else set()
+    logs = _spread(spark, [tasks[name] for name in tasks if name in much], progress) if spark and much else {}
+    for number, (name, task) in enumerate(tasks.items()):
+        if name not in logs:
             if progress is not None:
-                progress(0, 0, f"planning: {task[0]}, {number + 1} of {len(tasks)}")
-            logs[task[0]] = _tried(task)
+                progress(0, 0, f"planning: {name}, {number + 1} of {len(tasks)}")
+            logs[name] = _tried(task)
     reconciled = []
     for name, log in ((name, logs[name]) for name in copies):
         if not isinstance(log, KshellError):
@@ -91,7 +94,7 @@ def reconcile_all(
 
 def _much(tasks: Iterable[_Task]) -> set[str]:
     """Return the clusters that executors plan because much of them is new; none if all clusters together are small."""
-    weights = {name: bytes_to_plan(copies, checkpoint) for name, copies, checkpoint, *_ in tasks}
+    weights = {request.cluster_id: bytes_to_plan(copies, request.checkpoint) for copies, request in tasks}
     return {name for name, size in weights.items() if size > _LITTLE} if sum(weights.values()) > _FEW else set()
 
 
@@ -104,7 +107,7 @@ def _spread(
     from kshell.spark.steps.executor_work import gathered  # late: only many need it
 
     logs = gathered(spark(), [pickle.dumps(task) for task in tasks], planned)
-    return {task[0]: log for task, log in zip(tasks, logs, strict=True)}
+    return {request.cluster_id: log for (_, request), log in zip(tasks, logs, strict=True)}
 
 
 def replanner(
@@ -122,7 +125,8 @@ def replanner(
 
     def make(name: str, bad: BadBatches, from_scratch: bool) -> ReconciledLog:
         try:
-            return _reconcile(*_task(name, copies[name], state, since, until), _listed(copies[name], bad), from_scratch)
+            request = _request(name, copies[name], state, since, until)._replace(bad=_listed(copies[name], bad))
+            return reconcile(copies[name], request, from_scratch=from_scratch)
         except _OF_ONE as error:
             raise UnreadError(error.message, hint=error.hint, clusters={name: error.message}) from error
 
@@ -134,51 +138,31 @@ def _listed(copies: Sequence[LogCopy], bad: BadBatches) -> BadBatches:
     paths: dict[str, list[str]] = defaultdict(list)
     for path in (segment.path for copy in copies for segment in copy.listing.segments):
         paths[spelled(path)].append(path)
-    return [(path, at, reason) for file, at, reason in bad for path in paths.get(file, [file])]
+    return tuple((path, at, reason) for file, at, reason in bad for path in paths.get(file, [file]))
 
 
-_Task = tuple[str, tuple[LogCopy, ...], Checkpoint | None, Point, int | None]
-"""The arguments for reconciling one cluster (name, copies, checkpoint, since, until), pickled for a task."""
+_Task = tuple[tuple[LogCopy, ...], Request]
+"""The arguments for reconciling one cluster, pickled for a task."""
 _Planned = ReconciledLog | KshellError
 """The result of such a task."""
 _OF_ONE = (SourceError, DataError)
 """Errors that concern the files of one cluster, so that other clusters can go on."""
 
 
-def _task(
+def _request(
     name: str, copies: Sequence[LogCopy], state: WarehouseState, since: Point, until: Mapping[str, int | None] | None
-) -> _Task:
+) -> Request:
     cluster_state = state.clusters.get(name)
     checkpoint = None if cluster_state is None else Checkpoint.from_json(cluster_state.reached)
-    return name, tuple(copies), checkpoint, since, None if until is None else until.get(name, 0)
+    end = None if until is None else until.get(name, 0)
+    return Request(name, piece_bytes_of(copies), checkpoint, since, end)
 
 
 def _tried(task: _Task) -> _Planned:
     try:
-        return _reconcile(*task)
+        return reconcile(*task)
     except _OF_ONE as error:  # the end of --timeout is none of them
         return error
-
-
-def _reconcile(
-    name: str,
-    copies: Sequence[LogCopy],
-    checkpoint: Checkpoint | None,
-    since: Point,
-    until: int | None,
-    bad: BadBatches = (),
-    from_scratch: bool = False,
-) -> ReconciledLog:
-    return reconcile(
-        name,
-        copies,
-        checkpoint,
-        since=since,
-        until=until,
-        piece_bytes=piece_bytes_of(copies),
-        bad=tuple(bad),
-        from_scratch=from_scratch,
-    )
 
 
 def piece_bytes_of(copies: Sequence[LogCopy]) -> int:
@@ -190,6 +174,6 @@ def piece_bytes_of(copies: Sequence[LogCopy]) -> int:
 def planned(task: bytes) -> _Planned:
     """Reconcile one cluster on an executor; return its log, or the error instead of raising it."""
     try:
-        return _reconcile(*pickle.loads(task))
+        return reconcile(*pickle.loads(task))
     except KshellError as error:
         return error

@@ -21,7 +21,7 @@ from kshell.spark.files.plan import FileFinding
 from kshell.spark.files.read import read
 from kshell.spark.files.scan import LogCopy, find
 from kshell.spark.options import Narrowing
-from kshell.spark.reconcile import Checkpoint, ReconciledLog, ReplayRange, by_cluster, reconcile
+from kshell.spark.reconcile import Checkpoint, ReconciledLog, ReplayRange, Request, by_cluster, reconcile
 from kshell.spark.schemas import QUARANTINE, RECORDS, fields_of
 
 CUT = 4000
@@ -53,15 +53,14 @@ class Tables:
     ) -> ReconciledLog:
         """Brings them up to date. Batches that turn out to be damaged when they are read are told to another truth."""
         ((cluster, copies),) = by_cluster(find(map(str, paths)), given).items()
-        made = reconcile(cluster, copies, self.checkpoint, since=since, until=until, piece_bytes=cut)
+        request = Request(cluster, cut, self.checkpoint, since, until)
+        made = reconcile(copies, request)
         bad: set[tuple[str, int, str]] = set()
         while more := _damaged(made):
             assert not more & bad, "it is read though it is known to be damaged"
             bad |= more
             anew = made.restart
-            made = reconcile(
-                cluster, copies, self.checkpoint, since=since, until=until, piece_bytes=cut, bad=bad, from_scratch=anew
-            )
+            made = reconcile(copies, request._replace(bad=bad), from_scratch=anew)
         self.take(made)
         return made
 

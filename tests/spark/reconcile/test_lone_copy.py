@@ -19,7 +19,7 @@ from kshell.spark import reconcile as package
 from kshell.spark.files import scan as listing
 from kshell.spark.files.read import CRC
 from kshell.spark.files.scan import find
-from kshell.spark.reconcile import Checkpoint, ReplayRange, by_cluster, reconcile
+from kshell.spark.reconcile import Checkpoint, ReplayRange, Request, by_cluster, reconcile
 from kshell.spark.schemas import CLUSTER_FIELDS, COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
 from kshell.spark.stream.directory_walk import ResumedBoundaries
 from tests.builders import (
@@ -248,10 +248,10 @@ def test_a_batch_that_its_reader_finds_damaged(tmp_path: Path) -> None:
     """Only then it is known where states end; a second truth that is told of it has the same records."""
     segment = logs_of(tmp_path, bad=5)
     ((name, copies),) = by_cluster(find([str(tmp_path)])).items()
-    first = reconcile(name, copies, piece_bytes=1 << 20)
+    first = reconcile(copies, Request(name, 1 << 20))
     assert first.ranges == (ReplayRange(None, 0, 121),) and first.findings == ()
     position = batches(segment.read_bytes())[5].position
-    told = reconcile(name, copies, piece_bytes=1 << 20, bad={(str(segment), position, CRC)})
+    told = reconcile(copies, Request(name, 1 << 20, bad={(str(segment), position, CRC)}))
     assert told.ranges == (ReplayRange(None, 0, 41),)
     assert rows(told) == rows(first)
     assert [row["reason"] for row in told.findings] == [CRC, "offsets 41 to 50 are missing in every copy"]
@@ -412,16 +412,16 @@ def test_a_directory_that_changes_meanwhile(tmp_path: Path, monkeypatch: pytest.
     first = sorted(twin.glob("*.log"))[0]
     ((name, copies),) = by_cluster(find([str(twin)])).items()
     first.unlink()  # after it was listed
-    made = reconcile(name, copies, piece_bytes=4000)
+    made = reconcile(copies, Request(name, 4000))
     assert made.slices and str(first) not in {piece.file.path for piece in made.slices}
     for file in twin.iterdir():
         file.unlink()
     with pytest.raises(SourceError):
-        reconcile(name, copies, piece_bytes=4000)
+        reconcile(copies, Request(name, 4000))
 
 
 def test_the_public_names() -> None:
-    values = {"BadBatches", "Checkpoint", "ReconciledLog", "ReplayRange"}
+    values = {"BadBatches", "Checkpoint", "ReconciledLog", "ReplayRange", "Request"}
     assert set(package.__all__) == values | {"by_cluster", "cluster_of", "copy_row", "reconcile"}
     assert LOG  # the first segment of a log from offset 0
 

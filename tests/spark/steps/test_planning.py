@@ -10,7 +10,7 @@ import pytest
 
 from kshell.errors import DataError, DeadlineError, KshellError, SourceError, UnreadError
 from kshell.spark.files.scan import LogCopy
-from kshell.spark.reconcile import ReconciledLog
+from kshell.spark.reconcile import ReconciledLog, Request
 from kshell.spark.steps import planning
 from kshell.spark.steps.planning import clusters, reconcile_all
 from kshell.spark.steps.unread import UnreadErrors, after, exit_code, reasons_of
@@ -50,11 +50,11 @@ def spread(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     seen: list[str] = []
 
     def spread(spark: Any, tasks: Any, told: Any) -> dict[str, Any]:
-        seen.extend(task[0] for task in tasks)
-        return {task[0]: task[0] for task in tasks}
+        seen.extend(request.cluster_id for _, request in tasks)
+        return {request.cluster_id: request.cluster_id for _, request in tasks}
 
     monkeypatch.setattr(planning, "_spread", spread)
-    monkeypatch.setattr(planning, "_reconcile", lambda name, *more: name)
+    monkeypatch.setattr(planning, "reconcile", lambda copies, request: request.cluster_id)
     yield seen
 
 
@@ -80,8 +80,9 @@ def test_what_is_new_of_known_clusters_counts_and_nothing_else(tmp_path: Path, m
     copies = clusters([f"{tmp_path}/*/*"])
 
     def much(copies: dict[str, list[LogCopy]], state: WarehouseState = state) -> set[str]:
-        tasks = [planning._task(name, held, state, planning.NOW, None) for name, held in copies.items()]
-        return planning._much(tasks)
+        return planning._much(
+            (tuple(held), planning._request(name, held, state, planning.NOW, None)) for name, held in copies.items()
+        )
 
     assert much(copies) == set(), "nothing is new, in however many clusters"
     assert much(copies, WarehouseState()) == set(copies), "all of all copies is compared where no tables are"
@@ -95,13 +96,13 @@ def test_what_is_new_of_known_clusters_counts_and_nothing_else(tmp_path: Path, m
 def failing(patch: pytest.MonkeyPatch, error: KshellError, *names: str) -> None:
     """Clusters that cannot be planned."""
 
-    def plan(name: str, *more: Any) -> Any:
-        if name in names:
+    def plan(copies: Any, request: Request, **more: Any) -> Any:
+        if request.cluster_id in names:
             raise error
-        return real(name, *more)
+        return real(copies, request, **more)
 
-    real = planning._reconcile
-    patch.setattr(planning, "_reconcile", plan)
+    real = planning.reconcile
+    patch.setattr(planning, "reconcile", plan)
 
 
 def test_clusters_that_cannot_be_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,10 +125,10 @@ def test_clusters_that_cannot_be_planned(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_one_that_cannot_be_planned_once_more_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def plan(*given: Any) -> ReconciledLog:
+    def plan(*given: Any, **more: Any) -> ReconciledLog:
         raise SourceError("a.log: vanishes")
 
-    monkeypatch.setattr(planning, "_reconcile", plan)
+    monkeypatch.setattr(planning, "reconcile", plan)
     with pytest.raises(UnreadError, match="vanishes") as raised:
         planning.replanner({"x": []}, WarehouseState())("x", (), False)
     assert raised.value.clusters == {"x": "a.log: vanishes"}

@@ -14,7 +14,7 @@ from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.spark import gold
 from kshell.spark.files.scan import find
 from kshell.spark.options import SLICE_BYTES
-from kshell.spark.reconcile import Checkpoint, ReconciledLog, reconcile
+from kshell.spark.reconcile import Checkpoint, ReconciledLog, Request, reconcile
 from kshell.spark.steps.step import advance
 from kshell.spark.tables.catalog import CLOSED
 from kshell.spark.tables.gold_table import GoldTable
@@ -55,7 +55,7 @@ def one_truth(warehouse: Warehouse, name: str, node: Path, until: int) -> Reconc
     """A log up to an offset."""
     known = warehouse.state.clusters.get(name)
     reached = None if known is None else Checkpoint.from_json(known.reached)
-    return reconcile(name, find([str(node)]), reached, until=until, piece_bytes=SLICE_BYTES)
+    return reconcile(find([str(node)]), Request(name, SLICE_BYTES, reached, until=until))
 
 
 def held(warehouse: Warehouse, names: list[str]) -> None:

@@ -21,7 +21,7 @@ from kshell.sources.directory.source import DirectorySource
 from kshell.sources.points import Point, offset_at
 from kshell.spark.files.scan import find, spelled
 from kshell.spark.options import SLICE_BYTES
-from kshell.spark.reconcile import Checkpoint, ReconciledLog, reconcile
+from kshell.spark.reconcile import Checkpoint, ReconciledLog, Request, reconcile
 from kshell.spark.steps import ingest, planning, tasks
 from kshell.spark.steps.planning import NOW, clusters, reconcile_all, replanner
 from kshell.spark.steps.step import Summary, advance
@@ -50,7 +50,7 @@ def one_truth(warehouse: Warehouse, name: str, node: Path, until: int | None = N
     """Of a directory as a cluster of its own."""
     known = warehouse.state.clusters.get(name)
     reached = None if known is None else Checkpoint.from_json(known.reached)
-    return reconcile(name, find([str(node)]), reached, until=until, piece_bytes=SLICE_BYTES)
+    return reconcile(find([str(node)]), Request(name, SLICE_BYTES, reached, until=until))
 
 
 def _config(said: int) -> bytes:
@@ -246,14 +246,14 @@ def broken(patch: pytest.MonkeyPatch, unlisted: set[str], unplanned: set[str]) -
             raise SourcePermissionError(f"{path}: permission denied")
         return scan_of_files(path)
 
-    def plan(name: str, *more: Any) -> ReconciledLog:
-        if name in unplanned:
-            raise SourceError(f"{name}: no")
-        return real_plan(name, *more)
+    def plan(copies: Any, request: Request, **more: Any) -> ReconciledLog:
+        if request.cluster_id in unplanned:
+            raise SourceError(f"{request.cluster_id}: no")
+        return real_plan(copies, request, **more)
 
-    real_plan = planning._reconcile
+    real_plan = planning.reconcile
     patch.setattr("kshell.spark.files.scan.scan", scan)
-    patch.setattr(planning, "_reconcile", plan)
+    patch.setattr(planning, "reconcile", plan)
 
 
 @pytest.mark.parametrize("is_all", [False, pytest.param(True, marks=pytest.mark.soak)])

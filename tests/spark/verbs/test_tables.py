@@ -148,7 +148,7 @@ def test_where_nothing_can_be_read_that_is_the_error(
     def plan(*given: object) -> object:
         raise SourceError("cannot be planned")
 
-    monkeypatch.setattr("kshell.spark.steps.planning._reconcile", plan)
+    monkeypatch.setattr("kshell.spark.steps.planning.reconcile", plan)
     assert call(capsys, *words) == (3, "", "kshell-pipeline: cannot be planned\n")
 
 
