@@ -13,7 +13,7 @@ import pytest
 
 from kshell.engine.result import Report, Row
 from kshell.errors import CommandError, UsageError
-from kshell.spark import doctor, java, session, session_checks
+from kshell.spark import doctor, java, session
 from kshell.spark.tables.delta import DeltaTable
 from tests.spark.here import ROOT, need_spark, packaged_path, process
 
@@ -91,11 +91,11 @@ def test_options_that_make_no_sense() -> None:
     ],
 )
 def test_what_is_said_of_an_exception(message: str, said: str) -> None:
-    assert session_checks.error_summary(ValueError(message)) == said
+    assert doctor.error_summary(ValueError(message)) == said
 
 
 def test_checks_go_on_after_a_failure() -> None:
-    checks = session_checks.SessionChecks()
+    checks = doctor.SessionChecks()
 
     def fails() -> str:
         raise ValueError("no")
@@ -128,7 +128,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
         yield Pretended()
 
     monkeypatch.setattr(session, "running", running)
-    monkeypatch.setattr(session_checks, "basics", lambda checks, spark, folder: None)
+    monkeypatch.setattr(doctor, "basics", lambda checks, spark, folder: None)
     return found
 
 
