@@ -304,6 +304,20 @@ def _shared_by_majority(verdicts: Sequence[CopyVerdict]) -> int:
     return shared if shared and reference.epoch_at(shared - 1) == latest else 0
 
 
+def majority_with(copies: Sequence[Copy], pairs: Pairs, index: int, offset: int, peers: Iterable[int]) -> list[int]:
+    """The voters that have a copy's records from an offset on; empty unless they are most of the voters it knows.
+
+    Only records of its last epoch count as proof, since a majority can lose those of earlier epochs (figure 8 of the
+    Raft paper). ``index`` is that of the copy, ``peers`` are those of the copies that count, perhaps with its own.
+    """
+    copy = copies[index]
+    epoch_start = next((first for epoch, first in reversed(copy.epochs) if epoch == copy.last_epoch), offset)
+    reach = max(epoch_start, offset)
+    nodes = {copies[peer].node_id for peer in peers if peer == index or (pairs.of(index, peer).to or 0) > reach}
+    voters = [voter for voter in copy.voters if voter in nodes]
+    return sorted(voters) if len(voters) > len(copy.voters) // 2 else []
+
+
 def startable_majority(comparison: CopyComparison) -> list[int]:
     """The ids of the voters that can elect a leader from their copies and lose no record; empty if no majority can.
 

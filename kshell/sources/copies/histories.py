@@ -21,6 +21,7 @@ from kshell.sources.copies.agreement import (
     CopyVerdict,
     contradiction,
     latest_epoch,
+    majority_with,
     majority_without,
     rank,
     snapshot_differences,
@@ -132,17 +133,10 @@ class _Histories:
         None of them knows a later epoch: a later leader may still replace records of an epoch before it that most
         voters have (figure 8 of the Raft paper).
         """
-        copy = self._copies[index]
-        since = next((first for epoch, first in reversed(copy.epochs) if epoch == copy.last_epoch), offset)
-        reach = max(since, offset)
-        nodes = {
-            member.copy.node_id
-            for peer, member in self._members.items()
-            if peer == index or (self._pairs.of(index, peer).to or 0) > reach
-            if member.copy.stated_epoch is not None and member.copy.stated_epoch <= copy.last_epoch
-        }
-        voters = [voter for voter in copy.voters if voter in nodes]
-        return sorted(voters) if len(voters) > len(copy.voters) // 2 else []
+        last_epoch = self._copies[index].last_epoch
+        stated = {peer: member.copy.stated_epoch for peer, member in self._members.items()}
+        peers = [peer for peer, epoch in stated.items() if epoch is not None and epoch <= last_epoch]
+        return majority_with(self._copies, self._pairs, index, offset, peers)
 
     def _snapshot_conflict(self, verdict: CopyVerdict) -> str | None:
         """A snapshot of one copy that the log of another contradicts, and that node does not only lag behind."""

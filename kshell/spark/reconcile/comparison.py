@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from kshell.protocol.primitives import Uuid
-from kshell.sources.copies.agreement import CopyComparison, compare_copies, contradiction, rank
+from kshell.sources.copies.agreement import CopyComparison, compare_copies, contradiction, majority_with, rank
 from kshell.sources.copies.agreement import cluster_of as most_common_cluster
 from kshell.sources.copies.ids import cluster_specific_ids
 from kshell.sources.copies.logs import Pair, Pairs, read_together
@@ -187,23 +187,8 @@ class _History:
         behind, ahead = sorted((place, peer), key=lambda index: rank(copies[index]))
         if contradiction(copies[behind], copies[ahead], pair.parting.offset) is not None:
             return False
-        return not self._most_voters_have(behind, pair.parting.offset)
-
-    def _most_voters_have(self, place: int, offset: int) -> bool:
-        """Whether a majority of the voters has the copy's records from an offset on: no election truncates those.
-
-        Only records of the copy's last epoch count as proof, since a majority can lose records of earlier epochs
-        (figure 8 of the Raft paper).
-        """
-        copy = self._copies[place]
-        epoch_start = next((first for epoch, first in reversed(copy.epochs) if epoch == copy.last_epoch), offset)
-        reach = max(epoch_start, offset)
-        nodes = {
-            peer.node_id
-            for index, peer in enumerate(self._copies)
-            if index == place or (self._pairs.of(place, index).to or 0) > reach
-        }
-        return bool(copy.voters) and len(nodes & copy.voters.keys()) > len(copy.voters) // 2
+        # No election truncates what most voters have.
+        return not majority_with(copies, self._pairs, behind, pair.parting.offset, range(len(copies)))
 
 
 def _begins_at_end_of(later: PlannedCopy, earlier: PlannedCopy) -> bool:
