@@ -10,7 +10,7 @@ import pytest
 
 from kshell.errors import DataError, DeadlineError, KshellError, SourceError, UnreadError
 from kshell.spark.files.scan import LogCopy
-from kshell.spark.reconcile import ReconciledLog, Request
+from kshell.spark.reconcile import ReconciledLog, Request, reconcile
 from kshell.spark.steps import planning
 from kshell.spark.steps.planning import clusters, reconcile_all
 from kshell.spark.steps.unread import UnreadErrors, after, exit_code, reasons_of
@@ -101,7 +101,7 @@ def failing(patch: pytest.MonkeyPatch, error: KshellError, *names: str) -> None:
             raise error
         return real(copies, request, **more)
 
-    real = planning.reconcile
+    real = reconcile
     patch.setattr(planning, "reconcile", plan)
 
 

@@ -251,7 +251,7 @@ def broken(patch: pytest.MonkeyPatch, unlisted: set[str], unplanned: set[str]) -
             raise SourceError(f"{request.cluster_id}: no")
         return real_plan(copies, request, **more)
 
-    real_plan = planning.reconcile
+    real_plan = reconcile
     patch.setattr("kshell.spark.files.scan.scan", scan)
     patch.setattr(planning, "reconcile", plan)
 
