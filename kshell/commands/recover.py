@@ -402,7 +402,7 @@ COMMAND = Command(
             "the directory for controller 3000, with an id of its own",
         ),
         Example(
-            "recover node-1 node-2 --to first --voters 3000@controller-1:9093,3001@controller-2:9093",
+            "recover node-1 node-2 --to first --voters 3000@a:9093:pN3mHcFZSNKvbLXk1qjEVw,3001@b:9093",
             "the directory for 3000, and the steps with which 3001 joins it",
         ),
     ),
