@@ -400,7 +400,7 @@ class Checker:
                 f"{self.source_of(node.left)} is {left.description}, and {self.source_of(node.right)} is"
                 f" {right.description}: they cannot be compared",
                 node.right,
-                self._quotes(node.right, left) or self._quotes(node.left, right),
+                self._quotes(node.right, left) or self._quotes(node.left, right) or self._element(node, left),
             )
         if node.operator in ("==", "!="):
             return
@@ -408,6 +408,12 @@ class Checker:
             if not kind.may_be("number", "string"):
                 hint = f"len({self.source_of(part)}) counts" if kind.name == "list" else "== and != compare such values"
                 raise self.fault(f"{self.source_of(part)} is {kind.description}, which has no order", part, hint)
+
+    def _element(self, node: Binary, left: Kind) -> str | None:
+        """Return a hint for a list that is compared with what may be one of its elements."""
+        if left.name != "list" or node.operator != "==":
+            return None
+        return f"`{self.source_of(node.right)} in {self.source_of(node.left)}` looks for an element"
 
     def _quotes(self, node: Node, wanted: Kind) -> str | None:
         """Return a hint if quotes make the difference: versions and config values look like numbers, but are text."""
@@ -552,7 +558,8 @@ class Checker:
 
     def _as_text(self, node: Path, beside: Kind | None) -> str | None:
         """Return a field's single word as text without quotes, where text is expected; else ``None``."""
-        if len(node.steps) > 1 or beside is None or not beside.may_be("string"):
+        expected = beside.element if beside is not None and beside.name == "list" else beside
+        if len(node.steps) > 1 or expected is None or not expected.may_be("string"):
             return None
         return str(node.steps[0])
 

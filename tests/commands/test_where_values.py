@@ -382,3 +382,16 @@ def test_a_name_that_nothing_has_is_a_note_and_no_error(line: str, note: str | N
     result = call.run()
     assert result.exit_code == (1 if line.startswith(("drain", "what")) else 0)
     assert call.session.remarks == ([] if note is None else [note])
+
+
+@pytest.mark.parametrize(
+    ("condition", "hint"),
+    [
+        ("problems == underMinIsr", "`underMinIsr in problems` looks for an element"),
+        ("problems == 'under-min-isr'", "`'under-min-isr' in problems` looks for an element"),
+        ("isr == 3", "`3 in isr` looks for an element"),
+    ],
+)
+def test_a_list_that_is_compared_with_an_element(condition: str, hint: str) -> None:
+    error = refuse(f'partitions --where "{condition}"')
+    assert "is a list" in error.message and error.hint == hint
