@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.engine.result import Row, StyledText
-from kshell.engine.zones import text_in_zone
 from kshell.history.plot import Parts, clip_label
 from kshell.history.records import TypeNames
 from kshell.metadata.families.configs import TOPIC_CONFIG
@@ -213,7 +212,12 @@ def _by_time(weight: LogWeight, timezone: str) -> tuple[list[_Bar], int]:
         records, size = sums.get(at, (0, 0))
         sums[at] = records + one.records, size + one.bytes
     starts = range(min(sums), max(sums) + 1, length)
-    labels = (text_in_zone(iso(at) or str(at), timezone)[:16].replace("T", " ") for at in starts)
+    labels = [iso(at) or str(at) for at in starts]
+    if timezone != "UTC":
+        from kshell.engine.zones import text_in_zone  # late: zones take as long to import as all of log
+
+        labels = [text_in_zone(label, timezone) for label in labels]
+    labels = [label[:16].replace("T", " ") for label in labels]
     return [_Bar(label, *sums.get(at, (0, 0))) for label, at in zip(labels, starts, strict=True)], step
 
 
