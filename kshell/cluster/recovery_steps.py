@@ -142,10 +142,14 @@ class RecoverySteps(NamedTuple):
         return self.cluster_id or "CLUSTER_ID"
 
     def _unless_broker(self) -> str:
-        """What to do instead of formatting a controller that is a broker, too; empty if the first one is not."""
-        if not self.own_copy:
+        """What to do instead of formatting a controller that is a broker, too; empty if surely none is."""
+        others = {voter.id for voter in self.joining} or self.kept.voters.keys()
+        brokers = sorted(self.broker_ids.intersection(others))
+        if not brokers and not self.own_copy:
             return ""
+        names = f"{', '.join(map(str, brokers))}, a broker, too,"
+        named = names if self.joining and brokers else "one that is a broker, too,"
         return (
-            f" (of one that is a broker, too, and still has its disk: only move {METADATA_DIRECTORY} away, and do not"
-            " format it)"
+            f" (of {named} if the disk is still there: only move {METADATA_DIRECTORY} away, and do not"
+            " format it: the rest are partitions of topics)"
         )

@@ -19,9 +19,8 @@ from kshell.history.records import changed_parts
 from kshell.sources.directory.records import LogRecord, log_records
 from kshell.tables.declaration import columns
 from kshell.tables.selection import where_flag
-from kshell.tree.globs import is_glob, unescape
 from kshell.tree.image import iso
-from kshell.tree.paths import below_home, join, split
+from kshell.tree.paths import below_home, join
 
 if TYPE_CHECKING:
     from kshell.json_text import JsonObject
@@ -42,9 +41,10 @@ class BlameArguments(Arguments):
 
 def run(session: Session, args: BlameArguments) -> Result:
     """Return one row per field if the path is a leaf, else one row per leaf below it and per removed entry."""
-    if is_glob(args.path):
+    place = session.place(args.path)
+    if place is None:
         raise UsageError(f"{args.path}: blame takes one path, without a glob", hint="blame the directory around it")
-    place = below_home(session.root, split(unescape(args.path), session.cwd), "blame")
+    place = below_home(session.root, place, "blame")
     history, until = recorded_past(session, "blame")
     blame = Blame(history, until, session.redaction)
     leaf = blame.leaf(place)

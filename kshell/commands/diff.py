@@ -33,8 +33,7 @@ from kshell.sources.directory.source import DirectorySource
 from kshell.sources.points import is_duration_before, oldest_before_now
 from kshell.tables.declaration import columns
 from kshell.tables.selection import where_flag
-from kshell.tree.globs import is_glob, unescape
-from kshell.tree.paths import HOME, TOPICS_BY_ID, Segments, below_home, join, resolve, split
+from kshell.tree.paths import HOME, TOPICS_BY_ID, Segments, below_home, join, resolve
 
 if TYPE_CHECKING:
     from kshell.tables.where import Predicate
@@ -186,9 +185,10 @@ _PAGE = PageLayout(tuple(Column(name) for name in ("change", "path", "type", "va
 def _place(session: Session, path: str | None) -> Segments:
     if path is None:
         return HOME
-    if is_glob(path):
+    place = session.place(path)
+    if place is None:
         raise UsageError(f"{path}: diff takes one path, without a glob", hint="compare the directory around it")
-    return split(unescape(path), session.cwd) or HOME
+    return place or HOME
 
 
 def _operand(session: Session, operand: str, *, clamp_to_log_start: bool = True) -> Session:
@@ -254,7 +254,8 @@ def _remark(session: Session, old: Session, new: Session, place: Segments) -> No
     """Add remarks on problems of either side, parts that were not compared, and slips of snapshots between the two."""
     remarks: list[str] = []
     for side in dict.fromkeys((old, new)):
-        messages = [*side.problems(), *side.loaded.notes, *(side.unwritten() or side.state_notes())]
+        states = side.unwritten() or side.state_notes("`now` is" if side.until is None else "answers are")
+        messages = [*side.problems(), *side.loaded.notes, *states]
         is_own_source = side.source is session.source
         remarks += [
             text if is_own_source or side.source.name in text else f"{side.source.name}: {text}" for text in messages

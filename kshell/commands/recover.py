@@ -161,6 +161,11 @@ def _voters(text: str) -> list[Voter]:
         raise UsageError("recover: --voters names no voter", hint="--voters 3000@controller-1:9093")
     if len({voter.id for voter in chosen}) < len(chosen):
         raise UsageError("recover: --voters names a node twice")
+    if len({voter.address for voter in chosen}) < len(chosen):
+        raise UsageError("recover: --voters names an address twice")
+    if any(voter.directory_id is not None for voter in chosen[1:]):
+        hint = "the others get theirs when they are formatted"
+        raise UsageError("recover: only the first of --voters can have a directory id", hint=hint)
     return chosen
 
 
@@ -390,8 +395,8 @@ COMMAND = Command(
         Flag(("--to",), "write the new directory there", metavar="NEWDIR"),
         Flag(
             ("--voters",),
-            "the controllers, ID@HOST:PORT[:DIRECTORY_ID],…: the first starts from it, and the steps say how the others"
-            " join it",
+            "the controllers, ID@HOST:PORT[:DIRECTORY_ID],ID@HOST:PORT,…: the first starts from it, and the steps say"
+            " how the others join it",
             metavar="VOTERS",
         ),
     ),

@@ -11,7 +11,7 @@ from kshell.engine.local_files import complete_file
 from kshell.engine.result import Report, Result, Section
 from kshell.engine.staging import new_directory, require_new_directory
 from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, DataError, UsageError
-from kshell.sources.directory.files import METADATA_DIRECTORY, STOP, Listing
+from kshell.sources.directory.files import BOOTSTRAP, METADATA_DIRECTORY, STOP, Listing
 from kshell.sources.directory.sidecar_files import cluster_id, meta_properties
 from kshell.sources.directory.source import DirectorySource
 from kshell.sources.directory.writer import MetadataWriter
@@ -53,12 +53,12 @@ def run(session: Session, args: SaveArguments) -> Result:
             for name in os.listdir(place):  # left by an earlier attempt, whose files a running server has removed
                 shutil.rmtree(os.path.join(place, name))
             listing = listing._replace(on_corruption=STOP)  # what is skipped would be a gap, which nothing can load
-            unnamed = next((file for file in listing.snapshots if file.end_offset is None), None)
+            unnamed = next((file.path for file in listing.snapshots if file.end_offset is None), None)
             if unnamed is not None:
-                raise DataError(
-                    f"{unnamed.path}: its name does not say at which offset of the log it ends",
-                    hint="call it END_OFFSET-EPOCH.checkpoint, with 20 and 10 digits, as Kafka does, and save it again",
-                )
+                hint = "call it END_OFFSET-EPOCH.checkpoint, with 20 and 10 digits, as Kafka does, and save it again"
+                if os.path.basename(unnamed) == BOOTSTRAP:
+                    hint = "it is no part of the log, and belongs into the log directory: copy it as it is"
+                raise DataError(f"{unnamed}: its name does not say at which offset of the log it ends", hint=hint)
             writer = MetadataWriter(place)
             notes = writer.snapshots(listing, session.until, session.progress)
             damage = writer.log(listing, session.until, session.progress)

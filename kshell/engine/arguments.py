@@ -22,7 +22,7 @@ _LONGEST = 1e8
 _DIGITS = 18
 """The most digits of a number, so that it fits into 64 bits."""
 _DATE = re.compile(r"(?:--[\w-]+=)?\d{4}-\d\d-\d\d", re.ASCII)
-_TIME_OF_DAY = re.compile(r"\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?Z?", re.ASCII)
+_TIME_OF_DAY = re.compile(r"\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?", re.ASCII)
 
 
 def seconds(text: str) -> float:

@@ -6,7 +6,6 @@ first command that needs the image waits for all of it.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -33,7 +32,7 @@ from kshell.sources.directory.files import META, METADATA_DIRECTORY
 from kshell.sources.directory.log import Progress
 from kshell.sources.source import Loaded, Source, SourceFacts
 from kshell.sources.view import SourceView
-from kshell.tree.globs import expand, is_glob, unescape
+from kshell.tree.globs import SPECIAL, expand, is_glob, unescape
 from kshell.tree.image import iso
 from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join, resolve, split, walk
@@ -277,20 +276,25 @@ class Session(SourceView):
         return segments, resolve(self.root, segments)
 
     def find(self, pattern: str) -> list[tuple[Segments, Node]]:
-        """The nodes that a path pattern stands for. Raises NoSuchPathError when there is none.
-
-        A pattern that stands for nothing may be a name: a path that kshell printed, with ``\\`` or ``[`` in it.
-        """
-        try:
-            if not is_glob(pattern):
-                return [self.node(unescape(pattern))]
-            if matches := list(expand(self.root, self.cwd, pattern)):
-                return matches
+        """The nodes that a path pattern stands for. Raises NoSuchPathError when there is none."""
+        segments = self.place(pattern)
+        if segments is not None:
+            return [(segments, resolve(self.root, segments))]
+        matches = list(expand(self.root, self.cwd, pattern))
+        if not matches:
             raise NoSuchPathError(f"{pattern}: nothing matches")
-        except NoSuchPathError:
-            with contextlib.suppress(NoSuchPathError):
-                return [self.node(pattern)]
-            raise
+        return matches
+
+    def place(self, pattern: str) -> Segments | None:
+        """The one place, maybe without a node, that a path pattern names; ``None`` for a glob.
+
+        A name may have ``\\`` or ``[`` in it: a path that kshell has printed stands for itself.
+        """
+        if SPECIAL.search(pattern):
+            segments = split(pattern, self.cwd)
+            if walk(self.root, segments) is not None:
+                return segments
+        return None if is_glob(pattern) else split(unescape(pattern), self.cwd)
 
     def change_directory(self, segments: Segments) -> None:
         """Make ``segments`` the working directory, also of the front end's session if this one is for a single answer.
@@ -352,12 +356,12 @@ class Session(SourceView):
             notes.append(f"last record {ago(age)}")
         return notes
 
-    def state_notes(self) -> list[str]:
+    def state_notes(self, subject: str = "answers are") -> list[str]:
         """Name the offset that the answers show where it is not the requested one: damage, or not written yet."""
         offset = self.image.provenance.offset
         if self.loaded.damage:
             return [
-                f"answers are the state at offset {offset} ({iso(self.image.provenance.timestamp) or 'no time known'})"
+                f"{subject} the state at offset {offset} ({iso(self.image.provenance.timestamp) or 'no time known'})"
             ]
         return self.unwritten()
 

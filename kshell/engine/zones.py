@@ -32,9 +32,10 @@ from kshell.errors import UsageError
 from kshell.sources.points import parse_point
 
 LOCAL = "local"
-_TIME = re.compile(r"(?<![\w/:.-])\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z(?![\w/-]|[:.]\w)", re.ASCII)
-"""A time as :func:`kshell.tree.image.iso` writes it, where it is a word of its own: one inside a path, a principal or
-another name is not kshell's, and must stay what it is.
+_LENGTH = len("2026-11-21T15:11:22.345Z")
+_TIME = re.compile(r"(?<![\w/:.-])\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(?:\d{3})?Z(?![\w/-]|[:.]\w)", re.ASCII)
+"""A time as kshell writes it (``sql`` with microseconds), where it is a word of its own: one inside a path, a principal
+or another name is not kshell's, and must stay what it is.
 """
 _ENDS_OF_AXIS = re.compile(f"( *)({_TIME.pattern})( +)({_TIME.pattern})", re.ASCII)
 """A line of a drawing with the times at both ends of its axis."""
@@ -163,6 +164,7 @@ def _value(value: object, here: tzinfo) -> Any:
 def _in_words(time: str, here: tzinfo) -> str:
     """Convert an ISO 8601 time to the zone; return it unchanged if that is impossible."""
     try:
-        return datetime.fromisoformat(time).astimezone(here).isoformat(timespec="milliseconds")
+        unit = "milliseconds" if len(time) == _LENGTH else "microseconds"
+        return datetime.fromisoformat(time).astimezone(here).isoformat(timespec=unit)
     except (ValueError, OverflowError):
         return time

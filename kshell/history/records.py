@@ -37,9 +37,8 @@ from kshell.sources.directory.records import DecodedRecords, LogRecord, log_reco
 from kshell.sources.directory.source import ATTEMPTS, snapshot_named
 from kshell.tables.declaration import Field, columns
 from kshell.tables.enumeration import Enumeration
-from kshell.tree.globs import is_glob, unescape
 from kshell.tree.image import iso
-from kshell.tree.paths import Segments, is_under, join, paths, split
+from kshell.tree.paths import Segments, is_under, join, paths
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -368,9 +367,10 @@ def place_of(session: Session, path: str | None, command: str, hint: str) -> Seg
     """Return the one path that a command was asked about. Raises UsageError with ``hint`` for a glob."""
     if path is None:
         return None
-    if is_glob(path):
+    place = session.place(path)
+    if place is None:
         raise UsageError(f"{path}: {command} takes one path, without a glob", hint=hint)
-    return split(unescape(path), session.cwd)
+    return place
 
 
 Found = Iterator[tuple[LogRecord, list[Touched]]]

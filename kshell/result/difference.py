@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from kshell.commands.diff import diff_rows
@@ -19,17 +18,21 @@ if TYPE_CHECKING:
 
 
 Key = tuple[str, ...]
-_IDENTITY = ("partition", "name", "id", "path", "resourceName", "feature", "key")
+_IDENTITY = (
+    *("topic", "partition", "resourceType", "resourceName", "kind", "id", "user", "clientId", "ip", "key", "feature"),
+    *("finding", "path", "name"),
+)
 """Columns that identify a row. The key includes them, even if fewer columns happen to tell the present rows apart."""
-_MOST_BEFORE = 3
-"""Columns before the first of these that may be part of the key; where there are more, they describe the row."""
+_NAMED_BY = ("key", "feature")
+"""Columns beside which ``name`` describes the row: the release of a level, what a quota is called."""
 
 
 def changes(old: Sequence[Row], new: Sequence[Row], names: Sequence[str]) -> Iterator[Row]:
     """Yield the changes as rows of ``diff``: path (the key), type ``row``, change, fields, old, new.
 
-    The key is the shortest sequence of leading ``names`` that is unique among the rows of each side. If there is none
-    (equal rows), rows are only counted: additional equal rows are added, missing ones are removed.
+    The key is the columns that identify a row and as many others, in the order of ``names``, as make it unique among
+    the rows of each side. If none is (equal rows), rows are only counted: additional equal rows are added, missing ones
+    are removed.
     """
     columns = _key_columns(old, new, names)
     if columns is None:
@@ -49,13 +52,12 @@ def changes(old: Sequence[Row], new: Sequence[Row], names: Sequence[str]) -> Ite
 
 def _key_columns(old: Sequence[Row], new: Sequence[Row], names: Sequence[str]) -> Sequence[str] | None:
     """Return the columns that make a unique key; ``None`` if not even all of them do."""
-    first = next((place for place, name in enumerate(names) if name in _IDENTITY), 0)
-    if first > _MOST_BEFORE:
-        first, names = 0, sorted(names, key=lambda name: name not in _IDENTITY)
-    identity = takewhile(lambda name: name in _IDENTITY, names[first:])
-    for width in range(max(first + len(list(identity)), 1), len(names) + 1):
-        if all(len({_key(row, names[:width]) for row in rows}) == len(rows) for rows in (old, new)):
-            return names[:width]
+    is_described = any(name in names for name in _NAMED_BY)
+    identity = [name for name in names if name in _IDENTITY and not (is_described and name == "name")]
+    ordered = [*identity, *(name for name in names if name not in identity)]
+    for width in range(max(len(identity), 1), len(ordered) + 1):
+        if all(len({_key(row, ordered[:width]) for row in rows}) == len(rows) for rows in (old, new)):
+            return ordered[:width]
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kshell.errors import UsageError
+from kshell.errors import KshellError, UsageError
 
 if TYPE_CHECKING:
     from kshell.sources.directory.files import Listing
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ChangeDetector:
-    """Watches a view's source: :meth:`changed` is called from time to time, and reloads the view after a change.
+    """Watches a view's source: :meth:`changed` is called from time to time, and renews the view after a change.
 
     A live source has changed when more records are committed, a directory when files came, went or have other sizes.
     """
@@ -20,9 +20,20 @@ class ChangeDetector:
     def __init__(self, view: SourceView) -> None:
         self._view = view
         self._seen: Listing | None = None
+        self._has_failed = False
+        """Whether the source could not be looked at the last time."""
 
     def changed(self) -> bool:
-        """Whether the source has changed since the last call; reloads the view then. Raises KshellError."""
+        """Whether the source has changed since the last call; renews the view then. Raises KshellError."""
+        try:
+            has_changed = self._looked()
+        except KshellError:
+            self._has_failed = True
+            raise
+        is_back, self._has_failed = self._has_failed, False
+        return has_changed or is_back
+
+    def _looked(self) -> bool:
         view = self._view
         if view.refresh():
             return True
@@ -36,5 +47,5 @@ class ChangeDetector:
         is_same = shown is None or listing in (shown, self._seen)
         self._seen = listing
         if not is_same:
-            view.reload()
+            view.renew()
         return not is_same

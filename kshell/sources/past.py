@@ -50,8 +50,8 @@ class Past:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._recorded: _Recorded | None = None
-        self._earlier: tuple[int, _Recorded] | None = None
-        """The last offset before damage that was asked about, and the log up to that damage."""
+        self._earlier: _Recorded | None = None
+        """The log up to some damage, if an offset before that damage was asked about."""
         self._spared: int | None = None
         """The offset for which :meth:`skips_log_for` said that the log need not be replayed."""
 
@@ -121,10 +121,10 @@ class Past:
         """Record the log without the snapshots after ``until``, so that the replay does not go on behind damage."""
         snapshots = tuple(file for file in listing.snapshots if (file.end_offset or 0) <= until + 1)
         reduced = listing._replace(snapshots=snapshots)
-        if self._earlier is None or self._earlier[0] != until or self._earlier[1].listing != reduced:
+        if self._earlier is None or self._earlier.listing != reduced:
             self._earlier = None  # released first, as in recorded()
-            self._earlier = until, _Recorded(reduced, progress)
-        return self._earlier[1]
+            self._earlier = _Recorded(reduced, progress)
+        return self._earlier
 
     def offset_by(self, time_ms: int, progress: Progress | None = None) -> int | None:
         """The offset of the last record written at or before ``time_ms``; ``None`` if the log's times do not ascend."""

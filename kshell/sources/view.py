@@ -128,6 +128,11 @@ class SourceView:
             self.past = None
             self.travels()
 
+    def renew(self) -> None:
+        """Discard the image, whose next use reads the source again; of the recorded history only the news are read."""
+        self._forget()
+        self._present = None
+
     def _forget(self) -> None:
         for name in ("loaded", "root", "_from_oldest"):  # the latter two are cached properties of the class Session
             self.__dict__.pop(name, None)

@@ -270,15 +270,12 @@ def _rows(
 
 
 def _values(name: str, column: Any) -> list[Any]:
-    """Return a column's values as :func:`plain` gives them; decimals with a scale are all floats, whole ones too."""
+    """Return a column's values as :func:`plain` gives them. Raises CommandError for one that JSON does not have."""
     try:
-        values = column.to_pylist(maps_as_pydicts="lossy")
+        return [*map(plain, column.to_pylist(maps_as_pydicts="lossy"))]
     except (OverflowError, TypeError, ValueError):  # infinity, a year that Python does not have, a list as a map's key
         hint = "cast it to text in the query: (…)::VARCHAR"
         raise CommandError(f"sql: the column {name} has a value that JSON cannot express", hint=hint) from None
-    if getattr(column.type, "scale", 0):
-        return [None if value is None else float(value) for value in values]
-    return [*map(plain, values)]
 
 
 def _waited(connection: DuckDBPyConnection, work: Callable[[], Any]) -> Any:
@@ -368,14 +365,20 @@ def unique(names: list[str]) -> tuple[str, ...]:
 
 
 def plain(value: object) -> Any:
-    """Convert a value of DuckDB's to one that JSON has: whole decimals are exact integers, times ISO-8601 in UTC."""
+    """Convert a value of DuckDB's to one that JSON has: times are ISO-8601 in UTC.
+
+    A decimal with places after the point is a float, unless that would lose digits of a whole number; one without is an
+    exact integer.
+    """
     import datetime
     import decimal
 
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, decimal.Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
+        is_whole = value == value.to_integral_value()
+        has_places = value.as_tuple().exponent < 0
+        return int(value) if is_whole and not (has_places and float(value) == value) else float(value)
     if isinstance(value, datetime.datetime):
         moment = value if value.tzinfo is None else value.astimezone(datetime.UTC).replace(tzinfo=None)
         unit = "microseconds" if moment.microsecond % 1000 else "milliseconds"

@@ -62,6 +62,8 @@ class PanelRows:
         note: str = "",
     ) -> None:
         self.columns = columns
+        self.is_failure = False
+        """Whether this is an error instead of what was asked for."""
         self.note = note
         self._rows = rows
         self._cells = cells
@@ -98,7 +100,9 @@ def lines(text: Iterable[str], tone: str = "") -> PanelRows:
 
 def failure(error: KshellError) -> PanelRows:
     """Make a text page of an error: its message and its hint."""
-    return lines([cell(error.message), *([cell(error.hint)] if error.hint else [])], "error")
+    page = lines([cell(error.message), *([cell(error.hint)] if error.hint else [])], "error")
+    page.is_failure = True
+    return page
 
 
 def _answer(session: Session, *tokens: str) -> Result:

@@ -232,7 +232,7 @@ class TopApp(App[None]):
         return text
 
     def _status(self) -> str:
-        if self._message or self._trouble:
+        if self._message or (self._trouble and self.point is None):
             return self._message or self._trouble
         place = self._place
         if self._is_reading:
@@ -344,9 +344,10 @@ class TopApp(App[None]):
         if is_new:
             self.bounds = None
         # The panel of the quorum changes without new records: lags, and the replicas that fetch.
-        # A text page is not replaced, because the user may be reading it.
-        is_table = self._place.listing is not None and bool(self._place.listing.columns)
-        if (is_new or PANELS[self._panel].title == "Quorum") and self.point is None and is_table:
+        # A text page is not replaced, because the user may be reading it; an error that may be over is.
+        page = self._place.listing
+        is_replaced = page is not None and (bool(page.columns) or page.is_failure)
+        if (is_new or PANELS[self._panel].title == "Quorum") and self.point is None and is_replaced:
             self._remember()
             self._read()
 

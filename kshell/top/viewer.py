@@ -49,7 +49,7 @@ class Viewer:
         self._newest = self._running = 0
         """The numbers of the newest request for a page, and of the one that is being answered (0 for none)."""
         self.reading_took = 0.0
-        """Seconds that the newest page took, with the loading of what it shows."""
+        """Seconds that the last page took for which the source was read."""
         self._now = session if session.until is None else session.reshape(point="now")
         self._now = self._quiet(self._now.reshape())
         self._then: tuple[int | None, Session] = (None, self._now)
@@ -79,23 +79,26 @@ class Viewer:
             Superseded: there is a newer request than ``number``.
         """
         moment = None
-        begin = time.monotonic()
+        begin, was_loaded = time.monotonic(), True
         self._running = number
         try:
             self._progress(0, 0, "")
             session = self._at(point)
+            was_loaded = session.is_loaded
             if session.source.has_log:
                 loaded = session.loaded
                 offset = loaded.image.provenance.offset if point is None else point
                 if point is None and loaded.log_end_offset is not None:
                     offset = loaded.log_end_offset - 1
                 moment = LogMoment(offset, self._time(session, offset))
-            return PanelView(opening.make(session, width), moment)
+            page = opening.make(session, width)
         except KshellError as error:
-            return PanelView(failure(error), moment)
+            page = failure(error)
         finally:
             self._running = 0
+        if not was_loaded:
             self.reading_took = time.monotonic() - begin
+        return PanelView(page, moment)
 
     def _time(self, session: Session, offset: int) -> str | None:
         """Return the time of the record at the offset if the log was read, else that of the image's newest record."""

@@ -137,6 +137,7 @@ def test_bad(line: str, message: str, hint: str | None) -> None:
         ("log --since 2026-11-21 15:11:20.5", "log --since '2026-11-21 15:11:20.5'"),
         ("log --since=2026-11-21 15:11:20 --until now", "log --since='2026-11-21 15:11:20' --until now"),
         ("topics --as-of 2026-11-21 15:12", "topics --as-of '2026-11-21 15:12'"),
+        ("log --since 2026-11-21 16:11:20+01:00", "log --since '2026-11-21 16:11:20+01:00'"),
         ("timeline orders --until 2026-11-21 15:11:10Z", "timeline orders --until '2026-11-21 15:11:10Z'"),
     ],
 )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kshell.engine import plain
 from kshell.engine.execution import prepare
 from kshell.errors import EXIT_DATA, EXIT_OK
+from kshell.sources import past
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from tests.builders import FIXTURES, LOG, batches, copy_of, flip
 from tests.commands.shell import opened, rows, run
@@ -61,6 +63,22 @@ def test_within_the_damage_nothing_of_later_snapshots_is_said(tmp_path: Path) ->
     found = plain.value(call.run())
     assert found and all(row["fromOffset"] < 340 for row in found)
     assert call.session.exit_code() == EXIT_DATA
+
+
+def test_the_log_before_damage_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = opened(damaged(tmp_path, 340))
+    session.travels()
+    made: list[int] = []
+    begin = past._Recorded.__init__
+
+    def counted(self: past._Recorded, *args: Any) -> None:
+        made.append(1)
+        begin(self, *args)
+
+    monkeypatch.setattr(past._Recorded, "__init__", counted)
+    for point in (300, 301, 312):
+        rows(session, f"timeline orders-s10-0 --as-of {point}")
+    assert len(made) == 2, "the log as a whole, and the part before the damage"
 
 
 def test_tables_of_the_past_say_that_they_begin_after_damage(tmp_path: Path) -> None:

@@ -306,6 +306,15 @@ def test_the_other_voters_that_are_named_are_in_the_steps(cluster: Path, tmp_pat
     assert (servers if cluster == DYNAMIC else f"(with the last one {voters})") in steps
 
 
+def test_no_broker_that_joins_is_to_empty_its_directory(tmp_path: Path) -> None:
+    """It has partitions of topics there, whether or not the first controller is a broker."""
+    copy = str(DYNAMIC / "broker-0")
+    for voters, is_broker in (("3000@a:1,0@c:1", True), ("3000@a:1,3001@c:1", False)):
+        plan = recover(copy, "--to", str(tmp_path / voters.replace(":", "-")), "--voters", voters)
+        [step] = [step for step in plan["steps"].values() if "kafka-storage.sh format" in step]
+        assert ("of 0, a broker, too, if the disk is still there: only move __cluster_metadata-0" in step) == is_broker
+
+
 def test_the_epoch_is_the_highest_that_any_node_knows(tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(BEHIND, other)
@@ -413,6 +422,12 @@ def test_a_controller_that_is_a_broker_too_keeps_its_partitions_and_the_id_of_it
         (["--to", "new", "--voters", "a:1"], UsageError, "before the @ must be the id of a node"),
         (["--to", "new", "--voters", "1@a"], UsageError, "the port is missing"),
         (["--to", "new", "--voters", "1@a:1,1@b:1"], UsageError, "names a node twice"),
+        (["--to", "new", "--voters", "1@a:1,2@a:1"], UsageError, "names an address twice"),
+        (
+            ["--to", "new", "--voters", "1@a:1,2@b:1:pN3mHcFZSNKvbLXk1qjEVw"],
+            UsageError,
+            "only the first of --voters can have a directory id",
+        ),
         (["--to", "new", "--voters", "1@a:1:xyz"], UsageError, "xyz is not the id of a directory"),
     ],
 )

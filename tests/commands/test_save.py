@@ -94,6 +94,14 @@ def test_a_snapshot_whose_name_says_no_offset_is_refused(tmp_path: Path) -> None
     assert any("so its own 3 records are counted" in note for note in session.notes())
 
 
+def test_a_bootstrap_file_is_to_be_copied(tmp_path: Path) -> None:
+    bootstrap = tmp_path / "bootstrap.checkpoint"
+    bootstrap.write_bytes(builders.snapshot([builders.value("TOPIC", name="t", topicId=builders.uuid(1))], epoch=0))
+    with pytest.raises(DataError) as raised:
+        run(opened(bootstrap), f"save {tmp_path / 'saved'}")
+    assert "copy it as it is" in (raised.value.hint or "")
+
+
 def test_nothing_is_left_where_the_disk_is_full(tmp_path: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))

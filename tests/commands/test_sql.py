@@ -98,6 +98,11 @@ class TestAnswers:
             "i": {"months": 2, "days": 0, "nanoseconds": 0},
         }  # fmt: skip
 
+    def test_decimals_lose_no_digits_of_whole_numbers(self, sample: Session) -> None:
+        query = "SELECT 9007199254740993 * 1.0 AS x, [1.5, 2.0] AS l, {'a': 2.0::DECIMAL(5, 1)} AS s"
+        [row] = ask(sample, query)
+        assert (row["x"], repr(row["l"]), repr(row["s"]["a"])) == (9007199254740993, "[1.5, 2.0]", "2.0")
+
     def test_decimals_with_a_scale_are_all_of_one_type(self, sample: Session) -> None:
         found = ask(sample, "SELECT partitions * 1.5 AS x, 3::DECIMAL(9, 2) AS whole, 4::HUGEINT AS n FROM topics")
         assert {type(row[name]) for row in found for name in ("x", "whole")} == {float}

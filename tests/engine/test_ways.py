@@ -189,6 +189,14 @@ def test_a_time_inside_a_name_stays(sample: Session, text: str) -> None:
     assert text_in_zone("since 2026-01-01T00:00:00.000Z.", "Asia/Kolkata") == "since 2026-01-01T05:30:00.000+05:30."
 
 
+def test_microseconds_of_sql_stay(sample: Session) -> None:
+    query = "SELECT TIMESTAMP '2026-01-02 03:04:05.678901' AS t, TIMESTAMP '2026-01-02 03:04:05' AS s"
+    assert shown(sample, f'sql "{query}"').split()[2:] == [
+        "2026-01-02T08:34:05.678901+05:30",
+        "2026-01-02T08:34:05.000+05:30",
+    ]
+
+
 def test_one_time_is_right() -> None:
     assert shown(opened(demo_directory()), "stat /image/topics/byName/orders/0").count("2026-11-21T20:41:") > 0
 

@@ -106,6 +106,8 @@ def test_what_describes_a_row_is_no_part_of_its_key(session: kshell.api.Session)
     listed = "ls -l /image/topics/byName"
     found = {(row["change"], row["path"]) for row in session.at(100).run(listed).diff(session.run(listed))}
     assert ("removed", "tmp-backfill") in found and ("added", "__transaction_state") in found
+    before, after = (at.run("partitions --columns leader,topic,partition") for at in (session.at(100), session))
+    assert {row["change"] for row in before.diff(after) if row["path"].startswith("clicks ")} == {"changed"}
     old = [{"feature": "metadata.version", "level": 14, "name": "3.6-IV2"}]
     new = [{"feature": "metadata.version", "level": 19, "name": "3.7-IV4"}]
     [(path, fields)] = [(row["path"], row["fields"]) for row in changes(old, new, ["feature", "level", "name"])]

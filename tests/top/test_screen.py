@@ -9,6 +9,7 @@ import re
 import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from kshell.engine.result import Report
 from kshell.engine.session import Session
 from kshell.errors import KshellError, SourceError
 from kshell.render import render
+from kshell.sources import past
 from kshell.sources.choose import demo_directory
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.sources.directory.source import DirectorySource
@@ -334,13 +336,19 @@ def test_the_directory_of_a_running_server_is_looked_at_again_and_read_when_it_h
     (directory / LAST).write_bytes(b"")
     session = Session(DirectorySource(str(directory)))
     reads: list[int] = []
-    reload = Session.reload
+    replays: list[int] = []
+    renew, begin = Session.renew, past._Recorded.__init__
 
     def counted(session: Session) -> None:
         reads.append(1)
-        reload(session)
+        renew(session)
 
-    monkeypatch.setattr(Session, "reload", counted)
+    def replayed(recorded: past._Recorded, *args: Any) -> None:
+        replays.append(1)
+        begin(recorded, *args)
+
+    monkeypatch.setattr(Session, "renew", counted)
+    monkeypatch.setattr(past._Recorded, "__init__", replayed)
 
     async def until(screen: Screen, text: str) -> None:
         for _ in range(100):
@@ -356,7 +364,9 @@ def test_the_directory_of_a_running_server_is_looked_at_again_and_read_when_it_h
         (directory / LAST).write_bytes(whole[: len(whole) // 2])
         await until(screen, "now offset 165")
         (directory / LAST).write_bytes(whole)
+        await screen.press("home", "end")
         await until(screen, "now offset 206")
+        assert replays == [1], "what was read once is not read again"
         await screen.press("home", "end")  # the log was read as a whole now, for every point in time
         grown = len(reads)
         assert grown >= 2
@@ -369,6 +379,36 @@ def test_the_directory_of_a_running_server_is_looked_at_again_and_read_when_it_h
         assert "now offset 205" in screen.text
 
     drive(session, steps)
+
+
+def test_an_error_goes_away_when_the_directory_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kshell.top.screen._EVERY", 0.05)
+    monkeypatch.setattr("kshell.top.screen._PAUSES", 0)
+    directory = tmp_path / METADATA_DIRECTORY
+    directory.mkdir()
+
+    async def steps(screen: Screen) -> None:
+        assert "holds no metadata log" in screen.text
+        shutil.copytree(Path(demo_directory(), METADATA_DIRECTORY), directory, dirs_exist_ok=True)
+        for _ in range(100):
+            await asyncio.sleep(0.05)
+            await screen.settle()
+            if "legacy-import/0" in screen.text:
+                return
+        raise AssertionError(screen.text)
+
+    drive(Session(DirectorySource(str(directory))), steps, size=(250, 24))
+
+
+def test_a_key_does_not_shorten_the_pause_after_a_long_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def steps(screen: Screen) -> None:
+        viewer = screen.app._viewer
+        assert viewer.reading_took > 0
+        viewer.reading_took = 1e6
+        await screen.press("2", "3", "1")
+        assert viewer.reading_took == 1e6
+
+    drive(sample_session(), steps)
 
 
 def test_a_large_log_is_looked_at_less_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

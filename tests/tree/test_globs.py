@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kshell.engine import plain
+from kshell.engine.execution import prepare_words
 from kshell.engine.session import Session
 from kshell.errors import NoSuchPathError, UsageError
 from kshell.sources.choose import demo_directory
@@ -122,15 +124,21 @@ def test_many_levels_of_two_stars_come_to_each_directory_once(session: Session) 
 
 
 def test_a_name_is_found_as_it_is_printed(tmp_path: Path) -> None:
-    names = ["a\\b", "a[b", "[", "c\\"]
+    names = ["a\\b", "ab", "a[b", "a[b]", "[", "c\\"]
     quotas = [
         value("CLIENT_QUOTA", entity=[{"entityType": "user", "entityName": name}], key="k", value=1.0, remove=False)
         for name in names
     ]
-    write_log(tmp_path, batch(quotas))
+    write_log(tmp_path, batch([value("NO_OP")]), batch(quotas, 1))
     session = opened(tmp_path)
-    printed = [row["path"] for row in rows(session, "find /image/clientQuotas -type directory")]
-    assert len(printed) == 1 + len(names)
-    assert [join(session.find(path)[0][0]) for path in printed] == printed
+    printed = [row["path"] for row in rows(session, "find /image/clientQuotas -type directory")][1:]
+    assert len(printed) == len(names)
+    for path in printed:
+        assert [join(segments) for segments, _ in session.find(path)] == [path]
+        for command in ("blame", "log"):
+            call = prepare_words(session, [command, path])
+            assert len(list(call.run())) == 1, (command, path)  # type: ignore[call-overload]
+        changes = prepare_words(session, ["diff", "0", "now", path]).run()
+        assert {row["path"] for row in plain.objects(changes)} == {f"{path}/k"}  # type: ignore[arg-type]
     with pytest.raises(NoSuchPathError, match="nothing matches"):
         session.find("/image/clientQuotas/nosuch[a")
