@@ -264,8 +264,8 @@ def _events_shown(events: Rows) -> Section:
     return Section("events", "Events", Rows(columns, rows))
 
 
-def _topic(session: Session, story: Story, target: PartitionTarget, first: Since | None) -> Report:
-    name, topic_id = target.topic, story.id_of(target)
+def _topic(session: Session, story: Story, asked: PartitionTarget, first: Since | None) -> Report:
+    name, topic_id = asked.topic, story.id_of(asked)
     if topic_id is None:
         raise CommandError(f"{name}: no such topic")  # not reached: target() has found it
     found = topic_story(story, name, topic_id)

@@ -1,4 +1,4 @@
-"""Declare an API of Kafka, and encode and decode its requests and responses with their headers.
+"""Declare an API of Kafka, encode its requests and decode its responses, with their headers.
 
 Each API is declared once, in :mod:`kshell.protocol.messages`; the client, the test server, the dialects (KIP drafts)
 and the test against Kafka's own definitions use that declaration. Frames are without the four bytes of their length.

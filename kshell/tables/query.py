@@ -377,7 +377,7 @@ def plain(value: object) -> Any:
         return value
     if isinstance(value, decimal.Decimal):
         is_whole = value == value.to_integral_value()
-        has_places = value.as_tuple().exponent < 0
+        has_places = not value.same_quantum(decimal.Decimal(1))
         return int(value) if is_whole and not (has_places and float(value) == value) else float(value)
     if isinstance(value, datetime.datetime):
         moment = value if value.tzinfo is None else value.astimezone(datetime.UTC).replace(tzinfo=None)

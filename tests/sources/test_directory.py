@@ -20,6 +20,7 @@ from kshell.errors import (
 from kshell.metadata.image import EMPTY
 from kshell.protocol.batches import pack, write_batch
 from kshell.sources.directory import source as module
+from kshell.sources.directory.sidecar_files import meta_properties
 from kshell.sources.directory.source import DirectorySource
 from kshell.sources.source import Loaded
 from tests.builders import (
@@ -191,6 +192,22 @@ def test_a_log_that_was_emptied_is_not_called_new(inner: Path) -> None:
     notes = load(inner).notes
     assert any("knows of epoch 4, from offset 303 on: the log's records are gone" in note for note in notes)
     assert not any("no server has written" in note for note in notes)
+
+
+@pytest.mark.parametrize("typed", ["link", "node/../__cluster_metadata-0"])
+def test_what_is_above_a_directory_behind_a_link_is_above_the_directory_itself(
+    tmp_path: Path, typed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And ``node/..`` is where the system goes, which follows the link first."""
+    folder = tmp_path / "real" / "__cluster_metadata-0"
+    write_log(folder, batch(configs(0, 2)))
+    (tmp_path / "real/inside").mkdir()
+    (tmp_path / "real/meta.properties").write_text("version=1\nnode.id=7\n")
+    (tmp_path / "meta.properties").write_text("version=1\nnode.id=8\n")
+    (tmp_path / "link").symlink_to(folder)
+    (tmp_path / "node").symlink_to(tmp_path / "real/inside")
+    monkeypatch.chdir(tmp_path)
+    assert meta_properties(load(Path(typed)).listing)["node.id"] == "7"
 
 
 def test_something_else_with_a_files_name_is_passed_over(inner: Path) -> None:

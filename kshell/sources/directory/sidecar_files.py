@@ -199,7 +199,7 @@ def bootstrap_file(listing: Listing) -> str | None:
 
         path = f"{listing.directory.rstrip('/').rpartition('/')[0]}/{BOOTSTRAP}"
         return path if remote.infos([path])[0].is_file else None
-    path = os.path.normpath(os.path.join(listing.directory, os.pardir, BOOTSTRAP))
+    path = path_beside(listing, f"{os.pardir}/{BOOTSTRAP}")
     return path if os.path.exists(path) else None
 
 
@@ -236,8 +236,12 @@ def _beside(
 def path_beside(listing: Listing, name: str) -> str:
     """The path of a sidecar file, whether it exists or not."""
     lone: tuple[Segment | SnapshotFile, ...] = listing.segments + listing.snapshots
-    path = os.path.join(listing.directory or os.path.dirname(lone[0].path) or os.curdir, name)
-    return path if is_remote(path) else os.path.normpath(path)
+    folder = listing.directory or os.path.dirname(lone[0].path) or os.curdir
+    if is_remote(folder) or not name.startswith(os.pardir):
+        return os.path.join(folder, name)
+    # Above a directory that a link leads to is what is above the directory itself, not what is beside the link.
+    real = os.path.realpath(folder)
+    return os.path.normpath(os.path.join(folder if real == os.path.abspath(folder) else real, name))
 
 
 def _note(notes: Notes, sentence: str) -> None:

@@ -187,7 +187,7 @@ class _History:
         behind, ahead = sorted((place, peer), key=lambda index: rank(copies[index]))
         if contradiction(copies[behind], copies[ahead], pair.parting.offset) is not None:
             return False
-        # No election truncates what most voters have.
+        # No election truncates records of its last epoch that most voters have.
         return not majority_with(copies, self._pairs, behind, pair.parting.offset, range(len(copies)))
 
 

@@ -40,7 +40,7 @@ class ReplayRange(NamedTuple):
 class Request(NamedTuple):
     """What to reconcile.
 
-    Args:
+    Attributes:
         cluster_id: the cluster.
         piece_bytes: the approximate size of a slice.
         checkpoint: how far the cluster's tables are; ``None`` if they have nothing of it.

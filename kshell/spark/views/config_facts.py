@@ -17,8 +17,8 @@ _FACTS = (
     Field("_kind", "string", "the type of resources that have the key"),
     Field("_key", "string", "its name"),
     Field("type", "string", "the type of its values"),
+    Field("isSensitive", "boolean", "whether they are secrets"),
 )
-_SECRET = "PASSWORD"
 
 
 def with_facts(rows: DataFrame) -> DataFrame:
@@ -26,16 +26,17 @@ def with_facts(rows: DataFrame) -> DataFrame:
     a key that no release knows. Keys are looked up as in :func:`kshell.metadata.config_types.known_key`.
     """
     listed = (
-        {"_kind": kind, "_key": name, "type": key_type.type}
+        {"_kind": kind, "_key": name, "type": key_type.type, "isSensitive": key_type.is_password}
         for kind in TABLE
         for name, key_type in known_types(kind).items()
     )
     facts = frame_of(rows.sparkSession, _FACTS, listed)
     exact = rows.join(fn.broadcast(facts), _is(fn.col("name")), "left").drop("_kind", "_key")
-    listeners = facts.where("_kind = 'BROKER'").withColumnRenamed("type", "_type")
+    listeners = facts.where("_kind = 'BROKER'").withColumnsRenamed({"type": "_type", "isSensitive": "_isSensitive"})
     joined = exact.join(fn.broadcast(listeners), fn.col("type").isNull() & _is(_base(fn.col("name"))), "left")
-    kind = fn.coalesce("type", "_type")
-    return joined.withColumns({"type": kind, "isSensitive": kind == _SECRET}).drop("_kind", "_key", "_type")
+    names = ("type", "isSensitive")
+    known = {name: fn.coalesce(name, f"_{name}") for name in names}
+    return joined.withColumns(known).drop("_kind", "_key", *(f"_{name}" for name in names))
 
 
 def _is(name: Column) -> Column:

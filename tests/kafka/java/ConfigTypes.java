@@ -72,7 +72,9 @@ public class ConfigTypes {
             Object value = key.hasDefault() ? key.defaultValue : null;
             String shown = value == null ? "-" : ConfigDef.convertToString(value, key.type);
             shown = value == null ? "-" : URLEncoder.encode(shown, StandardCharsets.UTF_8).replace("+", "%20");
-            FOUND.putIfAbsent(type + "\t" + key.name, key.type.name() + "\t" + valid(key.validator) + "\t" + shown);
+            String facts = key.type.name() + "\t" + valid(key.validator) + "\t" + shown;
+            // The first definition counts, unless another one says that the value is a secret.
+            FOUND.merge(type + "\t" + key.name, facts, (old, other) -> other.startsWith("PASSWORD\t") ? other : old);
         }
     }
 
