@@ -40,11 +40,15 @@ class RecoverySteps(NamedTuple):
         Its directory also holds partitions of topics, and the directory id with which the metadata refers to them, so
         both must stay. If no voter is chosen yet, the node of the kept copy counts, provided that it is a controller.
         """
-        kept = self.kept.node_id if self.kept.node_id in self.kept.voters else None
-        node_id = self.voter.id if self.voter else kept
-        if node_id not in self.broker_ids:
+        if self._first not in self.broker_ids:
             return None
-        return next((copy for copy in self.copies if copy.node_id == node_id), None)
+        return next((copy for copy in self.copies if copy.node_id == self._first), None)
+
+    @property
+    def _first(self) -> int | None:
+        """The node that starts first."""
+        kept = self.kept.node_id if self.kept.node_id in self.kept.voters else None
+        return self.voter.id if self.voter else kept
 
     def steps(self) -> list[str]:
         """The instructions in order, one text per step; commands are in backticks."""
@@ -72,9 +76,16 @@ class RecoverySteps(NamedTuple):
                 f" log.dirs) move only {METADATA_DIRECTORY} away, put {directory}/{METADATA_DIRECTORY} in its place,"
                 f" and {owner}. All else in it stays, meta.properties and the partitions of topics above all."
             )
-        return (
+        move = (
             f"Move the metadata directory of controller {node} (metadata.log.dir, else the first of log.dirs) away, put"
             f" {directory} in its place, and {owner}"
+        )
+        if self._first not in self.broker_ids:
+            return move
+        return (
+            f"Controller {node} is a broker, too, and its copy was not given. If its disk is still there, run recover"
+            " again with that copy, too: its metadata directory may hold partitions of topics, and has an id that must"
+            f" stay. Only if the disk is lost: {move}"
         )
 
     def _brokers(self) -> list[str]:
@@ -142,14 +153,16 @@ class RecoverySteps(NamedTuple):
         return self.cluster_id or "CLUSTER_ID"
 
     def _unless_broker(self) -> str:
-        """What to do instead of formatting a controller that is a broker, too; empty if surely none is."""
-        others = {voter.id for voter in self.joining} or self.kept.voters.keys()
+        """What to do instead of formatting a controller that is a broker, too; empty if none is, or may be."""
+        others = {voter.id for voter in self.joining} or {*self.kept.voters, self._first}
         brokers = sorted(self.broker_ids.intersection(others))
-        if not brokers and not self.own_copy:
+        if not brokers:
             return ""
-        names = f"{', '.join(map(str, brokers))}, a broker, too,"
-        named = names if self.joining and brokers else "one that is a broker, too,"
+        which = "one that is a broker, too,"
+        if self.joining:
+            listed = " and ".join(map(str, brokers))
+            which = f"{listed}, which {'is a broker' if len(brokers) == 1 else 'are brokers'}, too,"
         return (
-            f" (of {named} if the disk is still there: only move {METADATA_DIRECTORY} away, and do not"
-            " format it: the rest are partitions of topics)"
+            f" (of {which} if the disk is still there: only move {METADATA_DIRECTORY} away, and do not format it: the"
+            " rest are partitions of topics)"
         )

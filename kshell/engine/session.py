@@ -32,7 +32,7 @@ from kshell.sources.directory.files import META, METADATA_DIRECTORY
 from kshell.sources.directory.log import Progress
 from kshell.sources.source import Loaded, Source, SourceFacts
 from kshell.sources.view import SourceView
-from kshell.tree.globs import SPECIAL, expand, is_glob, unescape
+from kshell.tree.globs import escape, expand, is_glob, unescape
 from kshell.tree.image import iso
 from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join, resolve, split, walk
@@ -288,13 +288,19 @@ class Session(SourceView):
     def place(self, pattern: str) -> Segments | None:
         """The one place, maybe without a node, that a path pattern names; ``None`` for a glob.
 
-        A name may have ``\\`` or ``[`` in it: a path that kshell has printed stands for itself.
+        Names may have brackets and backslashes, and kshell prints them as they are: so brackets stand for themselves
+        where there is such a name, and a backslash that escapes nothing does, unless only the other reading is there.
         """
-        if SPECIAL.search(pattern):
-            segments = split(pattern, self.cwd)
-            if walk(self.root, segments) is not None:
-                return segments
-        return None if is_glob(pattern) else split(unescape(pattern), self.cwd)
+        if is_glob(pattern):
+            literal = () if "*" in pattern or "?" in pattern else split(pattern, self.cwd)
+            return literal if literal and walk(self.root, literal) is not None else None
+        plain = unescape(pattern)
+        readings = [split(text, self.cwd) for text in dict.fromkeys((plain, pattern))]
+        if escape(plain) != pattern:
+            readings.reverse()
+        if len(readings) > 1 and walk(self.root, readings[0]) is None and walk(self.root, readings[1]) is not None:
+            return readings[1]
+        return readings[0]
 
     def change_directory(self, segments: Segments) -> None:
         """Make ``segments`` the working directory, also of the front end's session if this one is for a single answer.

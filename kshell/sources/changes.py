@@ -26,14 +26,14 @@ class ChangeDetector:
     def changed(self) -> bool:
         """Whether the source has changed since the last call; renews the view then. Raises KshellError."""
         try:
-            has_changed = self._looked()
+            has_changed = self._has_news()
         except KshellError:
             self._has_failed = True
             raise
         is_back, self._has_failed = self._has_failed, False
         return has_changed or is_back
 
-    def _looked(self) -> bool:
+    def _has_news(self) -> bool:
         view = self._view
         if view.refresh():
             return True

@@ -140,9 +140,9 @@ class Past:
             if listing.on_corruption == SKIP:
                 return None  # batches are left out: each state is loaded by itself
             try:
-                recorded = self._recorded
+                recorded, self._recorded = self._recorded, None  # a reading that is interrupted leaves half of it
                 if recorded is None or not recorded.extend(listing, progress):
-                    self._recorded = None  # released first: two of them would need twice the memory
+                    recorded = None  # released first: two of them would need twice the memory
                     recorded = _Recorded(listing, progress)
                 if not recorded.damage or attempt == ATTEMPTS - 1 or self._source.listing(full_log=True) == listing:
                     self._recorded = recorded

@@ -346,8 +346,9 @@ class TopApp(App[None]):
         # The panel of the quorum changes without new records: lags, and the replicas that fetch.
         # A text page is not replaced, because the user may be reading it; an error that may be over is.
         page = self._place.listing
-        is_replaced = page is not None and (bool(page.columns) or page.is_failure)
-        if (is_new or PANELS[self._panel].title == "Quorum") and self.point is None and is_replaced:
+        has_failed = page is not None and page.is_failure
+        may_have_changed = is_new or has_failed or PANELS[self._panel].title == "Quorum"
+        if may_have_changed and self.point is None and page is not None and (page.columns or has_failed):
             self._remember()
             self._read()
 

@@ -10,8 +10,6 @@ from kshell.errors import UsageError
 from kshell.tree.node import Directory, Node
 from kshell.tree.paths import Segments, split
 
-SPECIAL = re.compile(r"[\\*?\[{]")
-"""A character with a meaning in patterns, escaped or not."""
 _MAGIC = re.compile(r"(?<!\\)(?:\\\\)*[*?\[{]")
 _MAX_BRACES = 10_000
 

@@ -378,7 +378,7 @@ def test_an_offset_that_cannot_be_read_is_not_called_unwritten(tmp_path: Path) -
     assert "offset 12 cannot be read: answers are the state at offset 4" in session.remarks
     session.remarks.clear()
     rows(session, "diff 2 now")
-    assert any(remark.startswith("answers are the state at offset 4 (") for remark in session.remarks)
+    assert any(remark.startswith("`now` is the state at offset 4 (") for remark in session.remarks)
 
 
 @pytest.mark.parametrize("command", ["diff 160 now", "blame"])

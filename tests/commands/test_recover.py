@@ -312,7 +312,13 @@ def test_no_broker_that_joins_is_to_empty_its_directory(tmp_path: Path) -> None:
     for voters, is_broker in (("3000@a:1,0@c:1", True), ("3000@a:1,3001@c:1", False)):
         plan = recover(copy, "--to", str(tmp_path / voters.replace(":", "-")), "--voters", voters)
         [step] = [step for step in plan["steps"].values() if "kafka-storage.sh format" in step]
-        assert ("of 0, a broker, too, if the disk is still there: only move __cluster_metadata-0" in step) == is_broker
+        assert ("of 0, which is a broker, too, if the disk is still there: only move __clus" in step) == is_broker
+
+
+def test_the_first_may_be_a_broker_whose_copy_was_not_given(tmp_path: Path) -> None:
+    plan = recover(str(DYNAMIC / "controller-3000"), "--to", str(tmp_path / "new"), "--voters", "0@a:1")
+    assert "Controller 0 is a broker, too, and its copy was not given. If its disk" in plan["steps"]["2"]
+    assert "Only if the disk is lost: Move the metadata directory of controller 0" in plan["steps"]["2"]
 
 
 def test_the_epoch_is_the_highest_that_any_node_knows(tmp_path: Path) -> None:

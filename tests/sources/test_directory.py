@@ -210,6 +210,17 @@ def test_what_is_above_a_directory_behind_a_link_is_above_the_directory_itself(
     assert meta_properties(load(Path(typed)).listing)["node.id"] == "7"
 
 
+def test_metadata_on_another_disk_belongs_to_the_log_directory_with_the_link(tmp_path: Path) -> None:
+    write_log(tmp_path / "ssd/__cluster_metadata-0", batch(configs(0, 2)))
+    (tmp_path / "ssd/meta.properties").write_text("version=1\nnode.id=8\n")
+    (tmp_path / "kafka").mkdir()
+    (tmp_path / "kafka/meta.properties").write_text("version=1\nnode.id=7\n")
+    (tmp_path / "kafka/__cluster_metadata-0").symlink_to(tmp_path / "ssd/__cluster_metadata-0")
+    for typed in ("kafka", "kafka/__cluster_metadata-0", "kafka/__cluster_metadata-0/"):
+        assert meta_properties(load(tmp_path / typed).listing)["node.id"] == "7"
+    assert meta_properties(load(Path(f"{tmp_path}/kafka/__cluster_metadata-0/")).listing)["node.id"] == "7"
+
+
 def test_something_else_with_a_files_name_is_passed_over(inner: Path) -> None:
     write_log(inner, batch(configs(0, 2)))
     (inner / "00000000000000000009.log").mkdir()

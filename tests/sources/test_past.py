@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,7 @@ from kshell.engine.session import Session
 from kshell.errors import DataError
 from kshell.history.story import story_of
 from kshell.metadata.families.topics import TOPICS
+from kshell.metadata.history import Recorder
 from kshell.metadata.image import Image
 from kshell.metadata.partitions import Topic
 from kshell.metadata.values import Origin
@@ -20,8 +23,11 @@ from kshell.sources.past import Past
 from kshell.sources.quorum.source import QuorumSource
 from kshell.sources.source import Loaded
 from tests.builders import (
+    FIXTURES,
+    LOG,
     TIME,
     batch,
+    batches,
     control_batch,
     copy_of,
     leader_change,
@@ -96,6 +102,37 @@ def test_the_newest_state_is_what_loading_gives_or_left_to_it(node: Path) -> Non
     for name in theirs._fields:
         if name not in ("image", "problems", "listing"):
             assert getattr(ours, name) == getattr(theirs, name), name
+
+
+@pytest.mark.parametrize("at", range(4))
+@pytest.mark.parametrize("is_before", [True, False], ids=["before the batch", "after it"])
+def test_a_reading_of_what_came_that_is_interrupted_leaves_nothing_behind(
+    tmp_path: Path, at: int, is_before: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By Ctrl-C, a deadline, a key in ``top``, a cancelled call: the next answer is whole."""
+    node = FIXTURES / "4.3.1/controller-3001" / METADATA_DIRECTORY
+    whole = (node / LOG).read_bytes()
+    ends = [part.end for part in batches(whole)]
+    (tmp_path / LOG).write_bytes(whole[: ends[len(ends) // 2]])
+    past = Past(DirectorySource(str(tmp_path)))
+    assert past.newest() is not None
+    (tmp_path / LOG).write_bytes(whole)
+    log_batch, calls = Recorder.log_batch, itertools.count()
+
+    def interrupted(recorder: Recorder, *args: Any) -> None:
+        is_now = next(calls) == at * 5
+        if is_now and is_before:
+            raise KeyboardInterrupt
+        log_batch(recorder, *args)
+        if is_now:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Recorder, "log_batch", interrupted)
+        past.newest()
+    ours, theirs = past.newest(), DirectorySource(str(tmp_path)).load()
+    assert ours is not None and metadata(ours.image) == metadata(theirs.image)
+    assert ours.log_end_offset == theirs.log_end_offset
 
 
 def test_the_newest_state_stays_as_it_was_when_the_log_grows(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from kshell.sources import past
 from kshell.sources.choose import demo_directory
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.sources.directory.source import DirectorySource
+from kshell.sources.source import Loaded
 from kshell.tree.image import iso
 from tests import builders
 from tests.commands.shell import opened, rows, run
@@ -398,6 +399,34 @@ def test_an_error_goes_away_when_the_directory_can_be_read(tmp_path: Path, monke
         raise AssertionError(screen.text)
 
     drive(Session(DirectorySource(str(directory))), steps, size=(250, 24))
+
+
+def test_an_error_of_a_live_source_goes_away_when_it_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the source has nothing new to say when it is asked: only the reading failed."""
+    monkeypatch.setattr("kshell.top.screen._EVERY", 0.05)
+    monkeypatch.setattr("kshell.top.screen._PAUSES", 0)
+    directory = Path(shutil.copytree(Path(demo_directory(), METADATA_DIRECTORY), tmp_path / METADATA_DIRECTORY))
+    source = Growing(str(directory))
+    load, away = source.load, [SourceError("the cluster is away")]
+
+    def failing(**more: Any) -> Loaded:
+        if away:
+            raise away[0]
+        return load(**more)
+
+    monkeypatch.setattr(source, "load", failing)
+
+    async def steps(screen: Screen) -> None:
+        assert "the cluster is away" in screen.text
+        away.clear()
+        for _ in range(100):
+            await asyncio.sleep(0.05)
+            await screen.settle()
+            if "legacy-import/0" in screen.text:
+                return
+        raise AssertionError(screen.text)
+
+    drive(Session(source), steps)
 
 
 def test_a_key_does_not_shorten_the_pause_after_a_long_reading(monkeypatch: pytest.MonkeyPatch) -> None:

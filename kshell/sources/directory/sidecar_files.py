@@ -239,9 +239,15 @@ def path_beside(listing: Listing, name: str) -> str:
     folder = listing.directory or os.path.dirname(lone[0].path) or os.curdir
     if is_remote(folder) or not name.startswith(os.pardir):
         return os.path.join(folder, name)
-    # Above a directory that a link leads to is what is above the directory itself, not what is beside the link.
-    real = os.path.realpath(folder)
-    return os.path.normpath(os.path.join(folder if real == os.path.abspath(folder) else real, name))
+    link = folder.rstrip(os.sep)
+    if os.path.islink(link) and os.path.basename(link) == METADATA_DIRECTORY:
+        # The metadata is on another disk: Kafka reads what belongs to it in the log directory, which has the link.
+        path = os.path.join(os.path.dirname(link) or os.curdir, os.path.relpath(name, os.pardir))
+    else:
+        path = os.path.join(folder, name)  # of any other link, ".." is above the directory that it leads to
+    plain = os.path.normpath(path)
+    is_same = os.path.realpath(os.path.dirname(plain)) == os.path.realpath(os.path.dirname(path))
+    return plain if is_same else path
 
 
 def _note(notes: Notes, sentence: str) -> None:
