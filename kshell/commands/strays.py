@@ -35,6 +35,8 @@ DELETED, MOVED, STRAY = "delete", "future", "stray"
 _DIRECTORY = re.compile(
     r"(?P<topic>[A-Za-z0-9._-]+)-(?P<partition>\d{1,9})(\.[0-9a-f]{32}-(?P<state>delete|future|stray))?"
 )
+_OF_LOG_DIRECTORY = re.compile(r"meta\.properties|(?!leader-epoch-).+-checkpoint|\.lock|\.kafka_cleanshutdown")
+"""The names of the files in a log directory, beside the directories of partitions."""
 _TOPIC_ID = re.compile(r"(?P<path>.+)/partition\.metadata:\s*topic_id:\s*(?P<id>[\w-]{22})\s*")
 _LONG = re.compile(r"[-dlbcps][-rwxsStT]{9}[.+@]?\s")
 """The beginning of a line of ``ls -l``."""
@@ -146,6 +148,8 @@ def _of_tool(broker: int, log_dir: str, item: JsonObject) -> LogDirReplica:
 def _listed(lines: Iterable[str], broker: int) -> Iterator[LogDirReplica]:
     """Parse lines as ``ls``, ``ls -l``, ``ls -R``, ``find`` or ``grep -r topic_id`` print them; skip all others."""
     below = None
+    found: dict[str, LogDirReplica] = {}
+    around: set[str] = set()
     for raw_line in lines:
         line = raw_line.strip()
         match = _TOPIC_ID.fullmatch(line)
@@ -155,21 +159,23 @@ def _listed(lines: Iterable[str], broker: int) -> Iterator[LogDirReplica]:
             below = path[:-1]
             continue
         if _LONG.match(path):
-            path = path.rsplit(None, 1)[-1]
+            path = path.partition(" -> ")[0].rsplit(None, 1)[-1]
+        if below is not None and "/" not in path:
+            path = f"{below}/{path}"
         *above, name = path.rstrip("/").split("/")
-        while (directory := _DIRECTORY.fullmatch(name)) is None and above:
-            *above, name = above
+        if above and not (_DIRECTORY.fullmatch(name) or _OF_LOG_DIRECTORY.fullmatch(name)):
+            *above, name = above  # a file of a partition
+        around.update("/".join(above[:depth]) for depth in range(1, len(above) + 1))
+        directory = _DIRECTORY.fullmatch(name)
         if directory is not None and directory["topic"] != METADATA_TOPIC:
-            log_dir = "/".join(above) or below
-            yield LogDirReplica(
-                broker,
-                log_dir,
-                directory["topic"],
-                int(directory["partition"]),
-                topic_id,
-                directory["state"] or "",
-                None,
+            log_dir, number = "/".join(above) or None, int(directory["partition"])
+            state, known = directory["state"] or "", found.get("/".join([*above, name]))
+            topic_id = topic_id or (known.topic_id if known is not None else None)
+            found["/".join([*above, name])] = LogDirReplica(
+                broker, log_dir, directory["topic"], number, topic_id, state, None
             )
+    # What has directories in it is no partition, whatever its name: log directories may be below `data-0`.
+    yield from (replica for path, replica in found.items() if path not in around)
 
 
 def _directory(file: str, path: str, broker: int | None) -> LogDirContents:

@@ -43,6 +43,13 @@ class Placement:
         free = len(self._ready) - len(self._ready.intersection({*replicas, *leaving}))
         return free >= sum(replica in leaving for replica in replicas)
 
+    def waits_for(self, partition: Partition, leaving: Collection[int] = ()) -> list[int]:
+        """Return the replicas that would stay and whose brokers do not run.
+
+        kafka-reassign-partitions.sh refuses a plan that names one: it knows the brokers that DescribeCluster lists.
+        """
+        return [replica for replica in target_replicas(partition) if replica not in {*leaving, *self.active}]
+
     def replace(self, partition: Partition, leaving: Collection[int], number: int) -> tuple[int, ...] | None:
         """Return the replicas with each leaving broker replaced by another one; ``None``: there are too few brokers."""
         replicas = list(target_replicas(partition))

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -17,6 +18,7 @@ from kshell.engine.result import Report, Rows, Section, StyledText, Text
 from kshell.engine.session import Session
 from kshell.errors import EXIT_SOURCE, NoLeaderError, UsageError
 from kshell.metadata.health.check import LEVELS, checks
+from kshell.metadata.health.nodes import even_voters
 from kshell.metadata.next_steps import next_step
 from kshell.metadata.partition_state import LOST, UNASSIGNED
 from kshell.protocol.batches import write_batch
@@ -301,6 +303,45 @@ class TestDirectories:
         }  # fmt: skip
 
 
+class TestMoves:
+    """The commands of next steps against what kafka-reassign-partitions.sh takes, and what would lose data."""
+
+    def test_no_plan_names_a_broker_that_does_not_run(self, tmp_path: Path) -> None:
+        gone = [value("UNREGISTER_BROKER", brokerId=3, brokerEpoch=3), value("FENCE_BROKER", id=2, epoch=2)]
+        told = found(opened(write(tmp_path, broker(4), *gone, changed(isr=[1]))))
+        [row] = [row for row in told["unregisteredReplica"] if row["path"] == ORDERS_0]
+        assert row["commands"] == [] and row["nextStep"].endswith("once broker 2 runs again")
+        [row] = [row for row in told["underMinIsr"] if row["path"] == ORDERS_0]
+        assert row["commands"] == [], "there is one broker for two places"
+
+    def test_a_lone_replica_whose_move_is_stuck_gets_no_more(self, tmp_path: Path) -> None:
+        moved = partition(2, replicas=(3, 1), isr=[1], leader=1, addingReplicas=[3], removingReplicas=[1])
+        told = found(opened(write(tmp_path, moved, value("FENCE_BROKER", id=3, epoch=3))))
+        [row] = told["singleReplica"]
+        assert row["commands"] == []
+
+    @pytest.mark.parametrize("name", ["offlineDirectory", "rackViolation"])
+    def test_a_partition_without_a_leader_is_not_moved(self, name: str, tmp_path: Path) -> None:
+        away = changed(isr=[3], leader=-1, directories=[uuid(7), uuid(7), LOST])
+        same = [broker(number, rack="a") for number in (1, 2, 3)] + [broker(4, rack="b")]
+        told = found(opened(write(tmp_path, *same, away)))
+        [row] = [row for row in told[name] if row["path"] == ORDERS_0]
+        assert row["commands"] == [] and row["nextStep"].startswith("the partition needs a leader first")
+
+
+@pytest.mark.parametrize(("registered", "spare"), [((11, 12, 14), 13), ((11, 12, 13, 14), 14), ((), 14)])
+def test_the_voter_that_is_away_is_the_one_to_spare(registered: tuple[int, ...], spare: int) -> None:
+    """To remove another one would leave three voters of which one is away. Before 3.7 none registers."""
+    state: Any = SimpleNamespace(
+        voters=(11, 12, 13, 14),
+        features=SimpleNamespace(leader_id=11),
+        image={"controllers": dict.fromkeys(registered)},
+        voter_directories={},
+    )
+    [observation] = even_voters(state)
+    assert observation.placeholders is not None and observation.placeholders["id"] == spare
+
+
 class TestReassignment:
     def test_is_stuck_when_nothing_happens(self, tmp_path: Path) -> None:
         """Its last change is two hours older than the last record."""
@@ -336,6 +377,19 @@ class TestReassignment:
     def test_replicas_that_are_added_are_not_missing(self, tmp_path: Path) -> None:
         told = found(opened(write(tmp_path, broker(4), moving(to=4))))
         assert set(told) == {"reassignment"}
+
+    def test_a_replica_that_is_removed_need_not_come_back(self, tmp_path: Path) -> None:
+        """As after health's own advice: the dead broker is being replaced already."""
+        gone = value("FENCE_BROKER", id=3, epoch=3)
+        away = changed(isr=[1], replicas=[4, 1, 3], addingReplicas=[4], removingReplicas=[3])
+        told = found(opened(write(tmp_path, broker(4), gone, away)))
+        [row] = [row for row in told["underMinIsr"] if row["path"] == ORDERS_0]
+        assert (row["nextStep"], row["commands"]) == ("wait for the reassignment to end", [])
+
+    def test_a_throttle_of_what_is_gone_is_no_finding_with_a_command_that_fails(self, tmp_path: Path) -> None:
+        throttle = [config(4, name, "leader.replication.throttled.rate", "1") for name in ("7", "11")]
+        gone = config(2, "gone", "leader.replication.throttled.replicas", "*")
+        assert "leftOverThrottle" not in found(opened(write(tmp_path, *throttle, gone)))
 
     def test_a_throttle_is_in_use_while_something_moves(self, tmp_path: Path) -> None:
         throttle = config(4, "1", "leader.replication.throttled.rate", "1")

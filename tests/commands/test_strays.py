@@ -125,6 +125,23 @@ class TestListings:
         file.write_text(LISTINGS[kind])
         assert findings(session, file, "--broker 1") == [(1, "orders", 1, "not-a-replica")]
 
+    @pytest.mark.parametrize(
+        "listing",
+        [
+            "/var/data-0\n/var/data-0/logs\n/var/data-0/logs/meta.properties\n/var/data-0/logs/ghost-3\n",
+            "/mnt/kafka-1\n/mnt/kafka-1/meta.properties\n/mnt/kafka-1/ghost-3/odd.file\n",
+            "/mnt/kafka-1\n/mnt/kafka-1/recovery-point-offset-checkpoint\n/mnt/kafka-1/ghost-3\n",
+            "/mnt:\nkafka-1\n\n/mnt/kafka-1:\nghost-3\n__cluster_metadata-0\n\n/mnt/kafka-1/ghost-3:\nodd.file\n",
+            "lrwxrwxrwx 1 k k 40 Nov  1 10:00 ghost-3 -> /elsewhere/other-9\n",
+        ],
+    )
+    def test_what_has_directories_in_it_is_no_partition(self, session: Session, tmp_path: Path, listing: str) -> None:
+        """Somebody deletes what is called a stray: the log directory itself must never be."""
+        file = tmp_path / "listing"
+        file.write_text(listing)
+        found = findings(session, file, "--broker 1 --where 'finding != missing'")
+        assert found == [(1, "ghost", 3, "unknown-topic")]
+
     def test_states_of_directories(self, session: Session, tmp_path: Path) -> None:
         file = tmp_path / "listing"
         file.write_text(f"orders-0.{ID}-delete\norders-1.{ID}-delete\norders-3.{ID}-stray\na-1-b.2-0.{ID}-future\n")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kshell.metadata.authorizer import EVERYONE, WILDCARD, covers
 from kshell.metadata.families.acls import Acl
-from kshell.metadata.families.configs import resource_segment
+from kshell.metadata.families.configs import Resource, resource_segment
 from kshell.metadata.families.quotas import Entity, entity_segment
 from kshell.metadata.families.topics import NAMES
 from kshell.metadata.health.check import INFO, WARNING, CheckedState, Observation, check
@@ -112,9 +112,18 @@ def left_over_throttle(state: CheckedState) -> Iterator[Observation]:
     ]
     if throttled and not state.is_moving:
         for resource, names in throttled:
+            if not _is_there(state, resource):
+                continue  # no tool can change the configs of what is gone: see the findings on orphaned ones
             evidence = ", ".join(f"{name} is set" for name in names)
             places = {"entity": entity_words(resource) or [], "keys": ",".join(names)}
             yield Observation(_config_path(resource), evidence, places)
+
+
+def _is_there(state: CheckedState, resource: Resource) -> bool:
+    kind, name = resource
+    if kind == "TOPIC":
+        return name in state.image[NAMES]
+    return not name or (name.isdigit() and int(name) in state.image["brokers"])
 
 
 _REMOVE_ACL = "kafka-acls.sh --remove --force {entry}"

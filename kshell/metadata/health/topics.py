@@ -62,11 +62,18 @@ def _missing(state: CheckedState, partition_state: PartitionState, evidence: str
     if OFFLINE in partition_state.problems:
         return PartitionObservation(evidence, _NEEDS_LEADER)
     value = partition_state.partition
-    missing = tuple(replica for replica in staying_replicas(value) if replica not in value.isr)
+    missing = tuple(
+        replica for replica in staying_replicas(value) if replica not in value.isr and not _leaves(value, replica)
+    )
     if not missing:
         is_moving = bool(value.adding_replicas or value.removing_replicas)
         return PartitionObservation(evidence, _WAIT if is_moving else _TOO_FEW)
     return _moving_away(state, value, evidence, missing, _return_of(state, missing))
+
+
+def _leaves(value: Partition, replica: int) -> bool:
+    """Whether a reassignment that is in progress removes a replica: it need not come back."""
+    return is_reported(value.removing_replicas) and replica in value.removing_replicas
 
 
 def _moving_away(
@@ -76,6 +83,10 @@ def _moving_away(
     placement = state.placement
     if not is_reported(value.replicas) or not placement.can_replace(value, leaving):
         return PartitionObservation(evidence, NextStep(f"{first}, {_NO_ROOM}"))
+    if waits := placement.waits_for(value, leaving):
+        verb = "runs" if len(waits) == 1 else "run"
+        once = f"move the replicas to brokers that run, once {name_brokers(waits)} {verb} again"
+        return PartitionObservation(evidence, NextStep(f"{first}, {once}"))
 
     def moves(topic: str, number: int) -> tuple[str, ...]:
         replicas = placement.replace(value, leaving, number)
@@ -169,6 +180,8 @@ def offline_directory(state: CheckedState, partition_state: PartitionState) -> P
         for number in partition_state.lost
     ]
     evidence = f"{', '.join(sentences)}; {_replicas(partition_state)}"
+    if OFFLINE in partition_state.problems:
+        return PartitionObservation(evidence, _NEEDS_LEADER)
     lost = partition_state.lost
     repair = (
         f"see the server.log of {name_brokers(lost)} for the directory; repair or replace the disk and restart the"
@@ -302,7 +315,9 @@ def unregistered_replica(state: CheckedState, partition_state: PartitionState) -
     evidence = f"broker {ids(unregistered)} is not registered, {_replicas(partition_state)}"
     if OFFLINE in partition_state.problems:
         return _missing(state, partition_state, evidence)
-    leaving = tuple(unregistered)
+    leaving = tuple(replica for replica in unregistered if not _leaves(partition_state.partition, replica))
+    if not leaving:
+        return PartitionObservation(evidence, _WAIT)
     return _moving_away(state, partition_state.partition, evidence, leaving, _return_of(state, leaving))
 
 
@@ -318,6 +333,10 @@ def rack_violation(state: CheckedState, partition_state: PartitionState) -> Part
     value = partition_state.partition
     racks = [f"{node_id} in {state.image['brokers'][node_id].value.rack}" for node_id in value.replicas]
     evidence = f"replicas {', '.join(racks)}"
+    if OFFLINE in partition_state.problems:
+        return PartitionObservation(evidence, _NEEDS_LEADER)
+    if waits := state.placement.waits_for(value):
+        return PartitionObservation(evidence, NextStep(f"start {name_brokers(waits)} first, then move a replica"))
     if state.placement.spread(value, 0) is None:  # the number chooses among brokers: if there are none, for no number
         step = NextStep("no broker that runs is in another rack: start one there, then move a replica to it")
         return PartitionObservation(evidence, step)
@@ -358,7 +377,10 @@ def _widened(state: CheckedState, topic_state: TopicState) -> tuple[str, ...]:
     moves = [
         (topic.name, number, state.placement.widen(value, _ENOUGH, number))
         for number, value in topic.scan()
-        if isinstance(value, Partition) and replication_factor(value) == 1 and value.leader != -1
+        if isinstance(value, Partition)
+        and replication_factor(value) == 1
+        and value.leader != -1
+        and not state.placement.waits_for(value)
     ]
     return tuple(move_command(state.tools, moves[start : start + MOST]) for start in range(0, len(moves), MOST))
 
