@@ -69,7 +69,11 @@ def requirements(cluster: ClusterFeatures, quorum: JsonObject | None, tools: Kaf
 
 
 def _needed(cluster: ClusterFeatures, quorum: JsonObject | None) -> Iterator[QuorumRequirement]:
-    if handles_kraft_version(cluster):
+    if cluster.leader_supports is None:
+        yield QuorumRequirement(
+            "software", None, "which release the active controller runs is not known: it must be Kafka 4.1 or later"
+        )
+    elif handles_kraft_version(cluster):
         yield QuorumRequirement(
             "software", True, "the active controller changes kraft.version: it runs Kafka 4.1 or later"
         )

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.cluster.broker_arguments import broker_id, complete_brokers, refuse_unknown
+from kshell.cluster.features import cluster_features
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrRowArguments, min_isr_of
 from kshell.engine.declaration import Command, Example, Flag, Task
@@ -163,6 +164,7 @@ class _Crash:
         self._dying = dying
         self._least = least
         self._is_partial = not session.source.has_log
+        self._controller = cluster_features(session).leader_id
         self.counts: Counter[str] = Counter()
         self.offline_already = 0
 
@@ -179,7 +181,9 @@ class _Crash:
                     self._count(NO_WORSE, value)
                     continue
                 if rules is None:
-                    rules = leaderless(self._image, topic.name, value, is_partial=self._is_partial)
+                    rules = leaderless(
+                        self._image, topic.name, value, controller=self._controller, is_partial=self._is_partial
+                    )
                 case = rules._replace(partition=value, statuses=statuses(value, self._registration))
                 row = _Case(topic, number, case, self._least).row(after_crashes(case, self._dying, smallest))
                 self._count(row["what"], value)
@@ -240,7 +244,8 @@ def _unclean(session: Session, args: WhatIfArguments, text: str) -> Result:
     if not isinstance(value, Partition):
         raise CommandError(f"{name}-{number}: the partition's record cannot be read", hint="`cat` shows its bytes")
     least = min_isr_of(session, image, args)
-    before = leaderless(image, name, value, is_partial=not session.source.has_log)
+    controller = cluster_features(session).leader_id
+    before = leaderless(image, name, value, controller=controller, is_partial=not session.source.has_log)
     case = _Case(topic, number, before, least)
     if value.leader != -1:
         row = case.row(Outcome(value))

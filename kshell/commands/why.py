@@ -52,6 +52,7 @@ from kshell.history.topic_story import (
 )
 from kshell.metadata.election import leaderless, steps
 from kshell.metadata.families.cluster import BROKERS, CONTROLLERS, Broker
+from kshell.metadata.feature_levels import CONTROLLERS_REGISTER, METADATA_VERSION
 from kshell.metadata.names import encode_name
 from kshell.metadata.partition_state import MinIsr, effective_min_isr, problems, state
 from kshell.metadata.partitions import Partition
@@ -196,8 +197,10 @@ def _controller(session: Session, story: Story, node_id: int, first: Since | Non
     about = {"controller": node_id, "path": join(("image", "cluster", "controllers", str(node_id)))}
     present = found.registrations[-1].value if found.registrations else None
     is_stale = present is not None and found.voter_ids is not None and node_id not in found.voter_ids
+    level = story.image["features"].get(METADATA_VERSION)
+    registers = level is not None and level.value >= CONTROLLERS_REGISTER
     closing = {
-        "sentence": controller_sentence(found, node_id),
+        "sentence": controller_sentence(found, node_id, registers=registers),
         **_node_steps(session, "staleController" if is_stale else None, id=node_id),
         "history": story.reach,
     }
@@ -363,8 +366,9 @@ def _next_steps(session: Session, story: Story, topic: str, number: int, held: P
     present = held[-1].value
     if present is None or present.leader != -1:
         return {}
-    case = leaderless(story.image, topic, present, is_partial=not session.source.has_log)
-    tools = kafka_tools(session, cluster_features(session))
+    cluster = cluster_features(session)
+    case = leaderless(story.image, topic, present, controller=cluster.leader_id, is_partial=not session.source.has_log)
+    tools = kafka_tools(session, cluster)
     first, fallback, if_never = steps(case, topic, number, tools)
     found: JsonObject = {"nextStep": first.text, "commands": list(first.commands)}
     if fallback is not None:

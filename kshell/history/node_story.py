@@ -266,8 +266,11 @@ def _voter_ids(change: Message) -> list[int]:
     return [voter["voterId"] for voter in change["voters"]]
 
 
-def controller_sentence(found: ControllerStory, node_id: int) -> str:
-    """Summarize a controller: whether it is active, a voter and registered, and since when."""
+def controller_sentence(found: ControllerStory, node_id: int, *, registers: bool) -> str:
+    """Summarize a controller: whether it is active, a voter and registered, and since when.
+
+    ``registers``: whether controllers register at the cluster's metadata.version (KIP-919).
+    """
     sentences = []
     last = found.leaders[-1] if found.leaders else None
     if last is None:
@@ -286,7 +289,12 @@ def controller_sentence(found: ControllerStory, node_id: int) -> str:
         sentences.append(f"It is {place if is_voter else 'no voter'}.")
     registered = found.registrations[-1] if found.registrations else None
     if registered is None:
-        sentences.append("It is not registered: controllers register from metadata.version 3.7 on.")
+        because = "it has not run since then, or does not reach the active controller: `health` has what to do"
+        sentences.append(
+            f"It is not registered, as controllers are from metadata.version 3.7 on: {because}."
+            if registers
+            else "It is not registered: controllers register from metadata.version 3.7 on."
+        )
     elif registered.value is None:
         sentences.append(f"It is unregistered {since(registered)}.")
     else:

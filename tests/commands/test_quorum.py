@@ -15,9 +15,9 @@ from kshell.render import render
 from kshell.sources.brokers.source import BrokerSource
 from kshell.sources.quorum.source import QuorumSource
 from tests import builders
-from tests.builders import value
+from tests.builders import FIXTURES, value
 from tests.commands.healthy import FEATURES, broker, controller, records, write
-from tests.commands.shell import lines, opened, run, sections
+from tests.commands.shell import lines, opened, rows, run, sections
 from tests.server import Quorum, faults, settings
 
 KEYS = {"id", "directoryId", "logEndOffset", "lag", "lastFetchTimestamp", "lastCaughtUpTimestamp", "endpoints"}
@@ -208,3 +208,11 @@ class TestWatch:
     def test_the_interval_is_for_watching(self, sample: Session) -> None:
         with pytest.raises(UsageError):
             run(sample, "quorum -n 1")
+
+
+def test_a_release_that_nobody_told_is_not_taken_for_a_new_one() -> None:
+    """Controllers register from 3.7 on: of a 3.3 cluster's, the log does not say what runs."""
+    found = {
+        row["requirement"]: row for row in rows(opened(FIXTURES / "3.3.2/controller-3000"), "quorum --can-upgrade")
+    }
+    assert found["software"]["fulfilled"] is None and "is not known" in found["software"]["evidence"]

@@ -78,6 +78,23 @@ class TestCrashes:
         }
         assert rows(plain, "what-if --kill 1 --where 'topic == two' --limit 1")[0]["stateAfter"] == "under-min-isr"
 
+    def test_the_active_controllers_own_config_counts(self, plain: Session, tmp_path: Path) -> None:
+        """Kafka reads the topic's, then that of the node that is the active controller, then the default of all."""
+        found = {
+            node: outcomes(
+                cluster.cluster(
+                    tmp_path / f"node-{node}",
+                    *brokers(),
+                    *topics(),
+                    cluster.config(cluster.BROKER, node, "unclean.leader.election.enable", "true"),
+                ),
+                "what-if --kill 2,1 --all",
+            )
+            for node in ("1", "2", "")
+        }
+        without = outcomes(plain, "what-if --kill 2,1 --all")
+        assert found["1"] == found[""] != without == found["2"]
+
     def test_the_last_of_the_isr_stays_in_it_without_the_elr(self, plain: Session) -> None:
         found = outcomes(plain, "what-if --kill 1,2")
         assert found["two-1"] == (-1, [2], [], "offline")

@@ -192,6 +192,11 @@ class TestController:
         assert "is not active: controller 3001 is, since" in sentence
         assert "It is no voter. It is unregistered since" in sentence
 
+    def test_one_that_has_not_registered_is_away(self, tmp_path: Path) -> None:
+        level = value("FEATURE_LEVEL", name="metadata.version", featureLevel=27)
+        sentence = said(made(tmp_path, level), "why controller-3001")
+        assert "It is not registered, as controllers are from metadata.version 3.7 on: it has not run" in sentence
+
     def test_releases_that_register_no_controllers(self, tmp_path: Path) -> None:
         session = made(tmp_path, value("NO_OP"))
         assert "controllers register from metadata.version 3.7 on" in said(session, "why controller-3001")

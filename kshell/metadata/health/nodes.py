@@ -189,7 +189,7 @@ def even_voters(state: CheckedState) -> Iterator[Observation]:
     number = len(state.voters)
     if number and number % 2 == 0:
         bears = (number - 1) // 2
-        # Do not propose to remove the leader, if it is known: that would cost an election. One that is away costs least.
+        # Not the leader, if it is known: that would cost an election. One that is away costs least.
         others = [voter for voter in state.voters if voter != state.features.leader_id]
         registered = state.image["controllers"]
         spare = max(others, key=lambda voter: (bool(registered) and voter not in registered, voter))
