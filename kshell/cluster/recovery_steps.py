@@ -154,7 +154,8 @@ class RecoverySteps(NamedTuple):
 
     def _unless_broker(self) -> str:
         """What to do instead of formatting a controller that is a broker, too; empty if none is, or may be."""
-        others = {voter.id for voter in self.joining} or {*self.kept.voters, self._first}
+        first = () if self._first is None else (self._first,)
+        others = {voter.id for voter in self.joining} or {*self.kept.voters, *first}
         brokers = sorted(self.broker_ids.intersection(others))
         if not brokers:
             return ""

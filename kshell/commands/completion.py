@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kshell.engine.arguments import SHAPING, parse_options
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.language import quote, scan
+from kshell.engine.local_files import complete_file
 from kshell.engine.result import Result, Rows, Text, typed
 from kshell.engine.session import Session as EngineSession
 from kshell.engine.source_flags import NAMING, given_sources
@@ -98,6 +99,9 @@ def _candidates(session: Session, words: list[str]) -> Iterable[str]:
 
     *before, last = map(_unquoted, words or [""])
     names, options, command = _split(before)
+    if (flag := _awaiting(before)) is not None:
+        files = complete_file(session, last) if flag.metavar in ("DIR", "FILE") else flag.choices
+        return [text for text in files if text.startswith(last)]
     if not command and last.startswith("-"):
         return [name for name in names if name.startswith(last)]
     if command and not last.startswith("-"):
@@ -147,6 +151,17 @@ def _split(words: list[str]) -> tuple[list[str], list[str], list[str]]:
     while at < len(words) and words[at].startswith("-"):
         at += 2 if takes_value.get(words[at], False) else 1
     return sorted([*takes_value, "--help", "--version"]), words[:at], words[at:]
+
+
+def _awaiting(words: list[str]) -> Flag | None:
+    """The option of kshell's own whose value comes next, if the words before the command end with one."""
+    flags = {name: flag for flag in (*NAMING, *SHAPING) for name in flag.names if flag.metavar is not None}
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        if words[at] in flags and at == len(words) - 1:
+            return flags[words[at]]
+        at += 2 if words[at] in flags else 1
+    return None
 
 
 def _complete_shell(session: Session, typed_word: str) -> Iterable[str]:

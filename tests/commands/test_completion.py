@@ -51,6 +51,18 @@ def test_commands_options_and_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     assert offered("cat", "/image/acl") == ["/image/acls/"]
 
 
+def test_values_of_kshells_own_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "stats").write_text("")
+    monkeypatch.chdir(tmp_path)
+    for option in ("-d", "--directory", "-s", "--config"):
+        assert offered(option, "") == ["logs/", "stats"], option
+        assert offered("--no-header", option, "lo") == ["logs/"], option
+    assert offered("-o", "js") == ["json", "jsonl"]
+    assert offered("-q", "lo") == []
+    assert offered("-d", "logs", "stat") == ["stat", "status"]
+
+
 def test_words_come_as_they_were_typed_and_go_plain() -> None:
     assert offered("--demo", "cat", "/image/clientQuotas/user(<") == ["/image/clientQuotas/user(<default>)/"]
     for typed in ("'name ~ x and part", '"name ~ x and part', "name\\ ~\\ x\\ and\\ part"):
