@@ -27,7 +27,7 @@ _CHECKED = typed(
 _CHECK = "check"
 _TELLS_TYPES = 3
 """The first version of DescribeConfigs whose response has types and documentation (KIP-569)."""
-_BY_TABLES = "judged by what Kafka 3.3 to 4.4 define"
+_BY_TABLES = "each is judged alone by what Kafka 3.3 to 4.4 define, not whether it fits the others or needs a restart"
 
 
 class ConfigsArguments(RowArguments):

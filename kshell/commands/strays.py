@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kshell.cluster.broker_arguments import complete_broker
 from kshell.engine.arguments import count
 from kshell.engine.declaration import Command, Example, Flag, Task
+from kshell.engine.local_files import complete_file
 from kshell.engine.result import Result, Row
 from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, SourceError, UsageError
 from kshell.metadata.election import name_brokers
@@ -348,6 +349,7 @@ COMMAND = Command(
             "what kafka-log-dirs.sh --describe printed; a listing of a log directory (with --broker); a log directory;"
             " - for standard input",
             metavar="FILE",
+            complete=complete_file,
         ),
         Flag(
             ("--broker",),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kshell.engine import plain, registry
 from kshell.engine.arguments import parse
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
+from kshell.engine.local_files import complete_file
 from kshell.engine.result import Result, Row, Rows, typed
 from kshell.engine.staging import require_new_file
 from kshell.errors import KshellError, UsageError
@@ -197,7 +198,7 @@ COMMAND = Command(
     summary="what the person who helps you needs to know, in one ZIP file, without secrets",
     run=run,
     arguments=SupportBundleArguments,
-    args=(Arg("file", "where the ZIP file goes"),),
+    args=(Arg("file", "where the ZIP file goes", complete=complete_file),),
     flags=(Flag(("--force",), "replace the file if it exists"),),
     examples=(
         Example("support-bundle bundle.zip", "everything about this source, to attach to a ticket"),
