@@ -198,7 +198,7 @@ def _controller(session: Session, story: Story, node_id: int, first: Since | Non
     present = found.registrations[-1].value if found.registrations else None
     is_stale = present is not None and found.voter_ids is not None and node_id not in found.voter_ids
     level = story.image["features"].get(METADATA_VERSION)
-    registers = level is not None and level.value >= CONTROLLERS_REGISTER
+    registers = level is not None and isinstance(level.value, int) and level.value >= CONTROLLERS_REGISTER
     closing = {
         "sentence": controller_sentence(found, node_id, registers=registers),
         **_node_steps(session, "staleController" if is_stale else None, id=node_id),

@@ -30,13 +30,11 @@ class PastUpTo(NamedTuple):
 
     Attributes:
         history: every state up to that offset, and maybe of later ones.
-        facts: the snapshot that the history begins with, if any.
         damage: the damaged or missing parts of the log up to that offset.
         begins_after_damage: whether it begins with a snapshot because the log before it is damaged or incomplete.
     """
 
     history: History
-    facts: SnapshotFacts | None
     damage: list[DataError]
     begins_after_damage: bool
 
@@ -115,7 +113,7 @@ class Past:
             return None
         met = recorded.damage if until is None or until >= recorded.history.log.end else []
         damage = recorded.bridged + recorded.stepped_over + met
-        return PastUpTo(recorded.history, recorded.facts, damage, bool(recorded.bridged))
+        return PastUpTo(recorded.history, damage, bool(recorded.bridged))
 
     def _before(self, until: int, listing: Listing, progress: Progress | None) -> _Recorded:
         """Record the log without the snapshots after ``until``, so that the replay does not go on behind damage."""
