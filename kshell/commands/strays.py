@@ -38,6 +38,8 @@ _DIRECTORY = re.compile(
 )
 _OF_LOG_DIRECTORY = re.compile(r"meta\.properties|(?!leader-epoch-).+-checkpoint|\.lock|\.kafka_cleanshutdown")
 """The names of the files in a log directory, beside the directories of partitions."""
+_OF_PARTITION = re.compile(r"\d{20}(-\d+)?\..+|partition\.metadata|leader-epoch-checkpoint")
+"""The names of the files in a partition's directory."""
 _TOPIC_ID = re.compile(r"(?P<path>.+)/partition\.metadata:\s*topic_id:\s*(?P<id>[\w-]{22})\s*")
 _LONG = re.compile(r"[-dlbcps][-rwxsStT]{9}[.+@]?\s")
 """The beginning of a line of ``ls -l``."""
@@ -149,8 +151,9 @@ def _of_tool(broker: int, log_dir: str, item: JsonObject) -> LogDirReplica:
 def _listed(lines: Iterable[str], broker: int) -> Iterator[LogDirReplica]:
     """Parse lines as ``ls``, ``ls -l``, ``ls -R``, ``find`` or ``grep -r topic_id`` print them; skip all others."""
     below = None
-    found: dict[str, LogDirReplica] = {}
-    around: set[str] = set()
+    found: list[tuple[tuple[str, ...], LogDirReplica]] = []
+    log_dirs: set[tuple[str, ...]] = set()
+    partitions: set[tuple[str, ...]] = set()
     for raw_line in lines:
         line = raw_line.strip()
         match = _TOPIC_ID.fullmatch(line)
@@ -161,22 +164,34 @@ def _listed(lines: Iterable[str], broker: int) -> Iterator[LogDirReplica]:
             continue
         if _LONG.match(path):
             path = path.partition(" -> ")[0].rsplit(None, 1)[-1]
-        if below is not None and "/" not in path:
-            path = f"{below}/{path}"
         *above, name = path.rstrip("/").split("/")
-        if above and not (_DIRECTORY.fullmatch(name) or _OF_LOG_DIRECTORY.fullmatch(name)):
-            *above, name = above  # a file of a partition
-        around.update("/".join(above[:depth]) for depth in range(1, len(above) + 1))
-        directory = _DIRECTORY.fullmatch(name)
+        here = _components(*above) if above else _components(below or "")
+        if _OF_LOG_DIRECTORY.fullmatch(name) or _DIRECTORY.fullmatch(name):
+            log_dirs.update(here[:depth] for depth in range(1, len(here) + 1))
+        elif _OF_PARTITION.fullmatch(name):
+            partitions.add(here)
+        while (directory := _DIRECTORY.fullmatch(name)) is None and above:
+            *above, name = above
         if directory is not None and directory["topic"] != METADATA_TOPIC:
-            log_dir, number = "/".join(above) or None, int(directory["partition"])
-            state, known = directory["state"] or "", found.get("/".join([*above, name]))
-            topic_id = topic_id or (known.topic_id if known is not None else None)
-            found["/".join([*above, name])] = LogDirReplica(
-                broker, log_dir, directory["topic"], number, topic_id, state, None
+            log_dir = "/".join(above) or below
+            replica = LogDirReplica(
+                broker,
+                log_dir,
+                directory["topic"],
+                int(directory["partition"]),
+                topic_id,
+                directory["state"] or "",
+                None,
             )
-    # What has directories in it is no partition, whatever its name: log directories may be below `data-0`.
-    yield from (replica for path, replica in found.items() if path not in around)
+            found.append((_components(log_dir or "", name), replica))
+    # What has partitions in it is no partition, whatever its name: a log directory may be below one called `data-0`.
+    for place, replica in found:
+        if place not in log_dirs or place in partitions:
+            yield replica
+
+
+def _components(*parts: str) -> tuple[str, ...]:
+    return tuple(name for part in parts for name in part.split("/") if name not in ("", "."))
 
 
 def _directory(file: str, path: str, broker: int | None) -> LogDirContents:

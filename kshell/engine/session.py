@@ -32,7 +32,7 @@ from kshell.sources.directory.files import META, METADATA_DIRECTORY
 from kshell.sources.directory.log import Progress
 from kshell.sources.source import Loaded, Source, SourceFacts
 from kshell.sources.view import SourceView
-from kshell.tree.globs import escape, expand, is_glob, unescape
+from kshell.tree.globs import ESCAPED, expand, is_glob, unescape
 from kshell.tree.image import iso
 from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join, resolve, split, walk
@@ -296,7 +296,7 @@ class Session(SourceView):
             return literal if literal and walk(self.root, literal) is not None else None
         plain = unescape(pattern)
         readings = [split(text, self.cwd) for text in dict.fromkeys((plain, pattern))]
-        if escape(plain) != pattern:
+        if not ESCAPED.fullmatch(pattern):
             readings.reverse()
         if len(readings) > 1 and walk(self.root, readings[0]) is None and walk(self.root, readings[1]) is not None:
             return readings[1]

@@ -292,6 +292,8 @@ def controller_sentence(found: ControllerStory, node_id: int, *, registers: bool
         because = "it has not run since then, or does not reach the active controller: `health` has what to do"
         sentences.append(
             f"It is not registered, as controllers are from metadata.version 3.7 on: {because}."
+            if registers and voters is not None and node_id in voters
+            else "It is not registered."
             if registers
             else "It is not registered: controllers register from metadata.version 3.7 on."
         )

@@ -11,6 +11,8 @@ from kshell.tree.node import Directory, Node
 from kshell.tree.paths import Segments, split
 
 _MAGIC = re.compile(r"(?<!\\)(?:\\\\)*[*?\[{]")
+ESCAPED = re.compile(r"(?:[^\\]|\\[\\*?\[\]{},])*", re.DOTALL)
+"""A pattern in which every backslash makes a character literal that would not be."""
 _MAX_BRACES = 10_000
 
 

@@ -18,7 +18,6 @@ from kshell.engine.result import Report, Rows, Section, StyledText, Text
 from kshell.engine.session import Session
 from kshell.errors import EXIT_SOURCE, NoLeaderError, UsageError
 from kshell.metadata.health.check import LEVELS, checks
-from kshell.metadata.health.nodes import even_voters
 from kshell.metadata.next_steps import next_step
 from kshell.metadata.partition_state import LOST, UNASSIGNED
 from kshell.protocol.batches import write_batch
@@ -310,7 +309,7 @@ class TestMoves:
         gone = [value("UNREGISTER_BROKER", brokerId=3, brokerEpoch=3), value("FENCE_BROKER", id=2, epoch=2)]
         told = found(opened(write(tmp_path, broker(4), *gone, changed(isr=[1]))))
         [row] = [row for row in told["unregisteredReplica"] if row["path"] == ORDERS_0]
-        assert row["commands"] == [] and row["nextStep"].endswith("once broker 2 runs again")
+        assert row["commands"] == [] and row["nextStep"].endswith("once broker 2 serves again")
         [row] = [row for row in told["underMinIsr"] if row["path"] == ORDERS_0]
         assert row["commands"] == [], "there is one broker for two places"
 
@@ -318,7 +317,13 @@ class TestMoves:
         moved = partition(2, replicas=(3, 1), isr=[1], leader=1, addingReplicas=[3], removingReplicas=[1])
         told = found(opened(write(tmp_path, moved, value("FENCE_BROKER", id=3, epoch=3))))
         [row] = told["singleReplica"]
-        assert row["commands"] == []
+        assert row["commands"] == [] and row["nextStep"].startswith("all its brokers must serve first")
+
+    def test_a_move_that_is_under_way_is_not_proposed_again(self, tmp_path: Path) -> None:
+        away = changed(isr=[1, 3], directories=[uuid(7), LOST, uuid(7)], addingReplicas=[3], removingReplicas=[2])
+        told = found(opened(write(tmp_path, away)))
+        [row] = [row for row in told["offlineDirectory"] if row["path"] == ORDERS_0]
+        assert (row["nextStep"], row["commands"]) == ("wait for the reassignment to end", [])
 
     @pytest.mark.parametrize("name", ["offlineDirectory", "rackViolation"])
     def test_a_partition_without_a_leader_is_not_moved(self, name: str, tmp_path: Path) -> None:
@@ -338,7 +343,9 @@ def test_the_voter_that_is_away_is_the_one_to_spare(registered: tuple[int, ...],
         image={"controllers": dict.fromkeys(registered)},
         voter_directories={},
     )
-    [observation] = even_voters(state)
+    find = next(one for one in checks() if one.name == "evenVoters").of_state
+    assert find is not None
+    [observation] = find(state)
     assert observation.placeholders is not None and observation.placeholders["id"] == spare
 
 

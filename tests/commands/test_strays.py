@@ -133,6 +133,8 @@ class TestListings:
             "/mnt/kafka-1\n/mnt/kafka-1/recovery-point-offset-checkpoint\n/mnt/kafka-1/ghost-3\n",
             "/mnt:\nkafka-1\n\n/mnt/kafka-1:\nghost-3\n__cluster_metadata-0\n\n/mnt/kafka-1/ghost-3:\nodd.file\n",
             "lrwxrwxrwx 1 k k 40 Nov  1 10:00 ghost-3 -> /elsewhere/other-9\n",
+            "/mnt/d/:\nghost-3/\nmeta.properties\n\n/mnt/d//ghost-3:\n00000000000000000000.log\n",
+            "/mnt/disk-4:\nlost+found\n\n/mnt/disk-5:\ntotal 0\n\n/mnt/d:\nghost-3\n",
         ],
     )
     def test_what_has_directories_in_it_is_no_partition(self, session: Session, tmp_path: Path, listing: str) -> None:

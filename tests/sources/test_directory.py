@@ -221,6 +221,15 @@ def test_metadata_on_another_disk_belongs_to_the_log_directory_with_the_link(tmp
     assert meta_properties(load(Path(f"{tmp_path}/kafka/__cluster_metadata-0/")).listing)["node.id"] == "7"
 
 
+def test_a_link_for_convenience_leads_to_what_belongs_to_the_metadata(tmp_path: Path) -> None:
+    write_log(tmp_path / "real/__cluster_metadata-0", batch(configs(0, 2)))
+    (tmp_path / "real/meta.properties").write_text("version=1\nnode.id=7\n")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/__cluster_metadata-0").symlink_to(tmp_path / "real/__cluster_metadata-0")
+    for typed in ("home", "home/__cluster_metadata-0"):
+        assert meta_properties(load(tmp_path / typed).listing)["node.id"] == "7"
+
+
 def test_something_else_with_a_files_name_is_passed_over(inner: Path) -> None:
     write_log(inner, batch(configs(0, 2)))
     (inner / "00000000000000000009.log").mkdir()

@@ -140,5 +140,7 @@ def test_a_name_is_found_as_it_is_printed(tmp_path: Path) -> None:
             assert len(list(call.run())) == 1, (command, path)  # type: ignore[call-overload]
         changes = prepare_words(session, ["diff", "0", "now", path]).run()
         assert {row["path"] for row in plain.objects(changes)} == {f"{path}/k"}  # type: ignore[arg-type]
+    assert session.place("/image/clientQuotas/user(gone\\[1])") == ("image", "clientQuotas", "user(gone[1])")
+    assert session.place("/image/clientQuotas/user(gone\\b)") == ("image", "clientQuotas", "user(gone\\b)")
     with pytest.raises(NoSuchPathError, match="nothing matches"):
         session.find("/image/clientQuotas/nosuch[a")

@@ -84,7 +84,7 @@ def _moving_away(
     if not is_reported(value.replicas) or not placement.can_replace(value, leaving):
         return PartitionObservation(evidence, NextStep(f"{first}, {_NO_ROOM}"))
     if waits := placement.waits_for(value, leaving):
-        verb = "runs" if len(waits) == 1 else "run"
+        verb = "serves" if len(waits) == 1 else "serve"
         once = f"move the replicas to brokers that run, once {name_brokers(waits)} {verb} again"
         return PartitionObservation(evidence, NextStep(f"{first}, {once}"))
 
@@ -182,7 +182,9 @@ def offline_directory(state: CheckedState, partition_state: PartitionState) -> P
     evidence = f"{', '.join(sentences)}; {_replicas(partition_state)}"
     if OFFLINE in partition_state.problems:
         return PartitionObservation(evidence, _NEEDS_LEADER)
-    lost = partition_state.lost
+    lost = tuple(number for number in partition_state.lost if not _leaves(partition_state.partition, number))
+    if not lost:
+        return PartitionObservation(evidence, _WAIT)
     repair = (
         f"see the server.log of {name_brokers(lost)} for the directory; repair or replace the disk and restart the"
         " broker; if that cannot be done"
@@ -336,7 +338,8 @@ def rack_violation(state: CheckedState, partition_state: PartitionState) -> Part
     if OFFLINE in partition_state.problems:
         return PartitionObservation(evidence, _NEEDS_LEADER)
     if waits := state.placement.waits_for(value):
-        return PartitionObservation(evidence, NextStep(f"start {name_brokers(waits)} first, then move a replica"))
+        step = NextStep(f"first {name_brokers(waits)} must serve again, then move a replica to another rack")
+        return PartitionObservation(evidence, step)
     if state.placement.spread(value, 0) is None:  # the number chooses among brokers: if there are none, for no number
         step = NextStep("no broker that runs is in another rack: start one there, then move a replica to it")
         return PartitionObservation(evidence, step)
@@ -365,6 +368,11 @@ def single_replica(state: CheckedState, topic_state: TopicState) -> Observation 
         return Observation(topic_state.path, evidence, next_step=_NEEDS_LEADER)
     if len(state.placement.ready) < 2:
         return Observation(topic_state.path, evidence, next_step=NextStep(_NO_ROOM))
+    if not _to_widen(state, topic_state):
+        waits = (
+            "all its brokers must serve first, and a reassignment must end (see stuckReassignment); then add replicas"
+        )
+        return Observation(topic_state.path, evidence, next_step=NextStep(waits))
     return Observation(topic_state.path, evidence, moves=lambda: _widened(state, topic_state))
 
 
@@ -373,16 +381,23 @@ def _widened(state: CheckedState, topic_state: TopicState) -> tuple[str, ...]:
 
     A replica that is added copies from the leader, so partitions without one are left out.
     """
-    topic = topic_state.topic
     moves = [
-        (topic.name, number, state.placement.widen(value, _ENOUGH, number))
-        for number, value in topic.scan()
+        (topic_state.topic.name, number, state.placement.widen(value, _ENOUGH, number))
+        for number, value in _to_widen(state, topic_state)
+    ]
+    return tuple(move_command(state.tools, moves[start : start + MOST]) for start in range(0, len(moves), MOST))
+
+
+def _to_widen(state: CheckedState, topic_state: TopicState) -> list[tuple[int, Partition]]:
+    """The partitions with one replica that has a leader to copy from, and with brokers that the tool knows."""
+    return [
+        (number, value)
+        for number, value in topic_state.topic.scan()
         if isinstance(value, Partition)
         and replication_factor(value) == 1
         and value.leader != -1
         and not state.placement.waits_for(value)
     ]
-    return tuple(move_command(state.tools, moves[start : start + MOST]) for start in range(0, len(moves), MOST))
 
 
 _ENOUGH = 3

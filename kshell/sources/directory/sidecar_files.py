@@ -240,9 +240,11 @@ def path_beside(listing: Listing, name: str) -> str:
     if is_remote(folder) or not name.startswith(os.pardir):
         return os.path.join(folder, name)
     link = folder.rstrip(os.sep)
-    if os.path.islink(link) and os.path.basename(link) == METADATA_DIRECTORY:
+    around = os.path.dirname(link) or os.curdir
+    is_kafkas = os.path.islink(link) and os.path.basename(link) == METADATA_DIRECTORY
+    if is_kafkas and os.path.exists(os.path.join(around, META)):
         # The metadata is on another disk: Kafka reads what belongs to it in the log directory, which has the link.
-        path = os.path.join(os.path.dirname(link) or os.curdir, os.path.relpath(name, os.pardir))
+        path = os.path.join(around, os.path.relpath(name, os.pardir))
     else:
         path = os.path.join(folder, name)  # of any other link, ".." is above the directory that it leads to
     plain = os.path.normpath(path)
