@@ -13,7 +13,6 @@ from kshell.engine.arguments import option_words
 from kshell.engine.execution import Call, PatternWord, commands, deadline, prepare, prepare_words
 from kshell.engine.language import Word
 from kshell.engine.result import Exit, Frames, LineResult, Many, Row, Rows
-from kshell.engine.result import Result as Answer
 from kshell.engine.session import Session as Shell
 from kshell.errors import DeadlineError, UsageError
 from kshell.metadata.image import Image
@@ -133,7 +132,7 @@ def _result(call: Call) -> Result:
         if isinstance(answer, Rows) and answer.live:
             _collect(answer)
         if not isinstance(answer, Many):
-            return _with_notes(call, answer)
+            return Result.of(call, answer)
         if isinstance(answer, Frames) and not answer.has_end and limit is None:
             raise UsageError(f"{call.command.name}: would never end", hint="give times, until or timeout")
         results = [_part(part) for part in answer.parts]
@@ -159,12 +158,7 @@ def _part(part: LineResult) -> Result:
     if part.error is not None:
         raise part.error
     assert part.call is not None and part.result is not None
-    return _with_notes(part.call, part.result)
-
-
-def _with_notes(call: Call, answer: Answer) -> Result:
-    """Return an answer with all problems and notes of its session."""
-    return Result.of(call, answer, lambda session: (*session.problems(), *session.notes()))
+    return Result.of(part.call, part.result)
 
 
 def open(

@@ -98,8 +98,8 @@ def _candidates(session: Session, words: list[str]) -> Iterable[str]:
     from kshell.engine.completion import complete
 
     *before, last = map(_unquoted, words or [""])
-    names, options, command = _split(before)
-    if (flag := _awaiting(before)) is not None:
+    names, options, command, flag = _split(before)
+    if flag is not None:
         files = complete_file(session, last) if flag.metavar in ("DIR", "FILE") else flag.choices
         return [text for text in files if text.startswith(last)]
     if not command and last.startswith("-"):
@@ -143,25 +143,20 @@ def _with_source(session: Session, options: list[str]) -> Session:
     return session
 
 
-def _split(words: list[str]) -> tuple[list[str], list[str], list[str]]:
-    """(all names of kshell's own options, the words before the command, the command and the words after it)."""
-    flags = [*NAMING, *SHAPING]
-    takes_value = {name: flag.metavar is not None for flag in flags for name in flag.names}
+def _split(words: list[str]) -> tuple[list[str], list[str], list[str], Flag | None]:
+    """Split the words before the one that is typed.
+
+    Returns:
+        All names of kshell's own options; the words before the command; the command and the words after it; the option
+        whose value comes next, if the words end with one.
+    """
+    flags = {name: flag for flag in (*NAMING, *SHAPING) for name in flag.names}
     at = 0
     while at < len(words) and words[at].startswith("-"):
-        at += 2 if takes_value.get(words[at], False) else 1
-    return sorted([*takes_value, "--help", "--version"]), words[:at], words[at:]
-
-
-def _awaiting(words: list[str]) -> Flag | None:
-    """The option of kshell's own whose value comes next, if the words before the command end with one."""
-    flags = {name: flag for flag in (*NAMING, *SHAPING) for name in flag.names if flag.metavar is not None}
-    at = 0
-    while at < len(words) and words[at].startswith("-"):
-        if words[at] in flags and at == len(words) - 1:
-            return flags[words[at]]
-        at += 2 if words[at] in flags else 1
-    return None
+        flag = flags.get(words[at])
+        at += 2 if flag is not None and flag.metavar is not None else 1
+    is_value_next = at > len(words)
+    return sorted([*flags, "--help", "--version"]), words[:at], words[at:], flags[words[-1]] if is_value_next else None
 
 
 def _complete_shell(session: Session, typed_word: str) -> Iterable[str]:

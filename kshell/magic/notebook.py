@@ -218,7 +218,7 @@ class Notebook:
             raise UsageError(
                 "secrets do not go through a program into a cell, which is saved", hint="> FILE takes them"
             )
-        result = Result.of(call, answer, lambda session: [*session.problems(), *session.notes()])
+        result = Result.of(call, answer)
         result.told_before = self._told_before(name, session)
         result.as_widget = as_widget or self.as_widgets
         line = call.line

@@ -48,7 +48,9 @@ class Placement:
 
         kafka-reassign-partitions.sh refuses a plan that names one: it knows the brokers that DescribeCluster lists.
         """
-        return [replica for replica in target_replicas(partition) if replica not in {*leaving, *self.active}]
+        return [
+            replica for replica in target_replicas(partition) if replica not in self.active and replica not in leaving
+        ]
 
     def replace(self, partition: Partition, leaving: Collection[int], number: int) -> tuple[int, ...] | None:
         """Return the replicas with each leaving broker replaced by another one; ``None``: there are too few brokers."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from kshell.engine import plain
@@ -20,7 +20,6 @@ from kshell.result.materialized import materialized
 
 if TYPE_CHECKING:
     from kshell.engine.execution import Call
-    from kshell.engine.session import Session
     from kshell.plots import Plot
     from kshell.result.widget import TableWidget
     from kshell.tables.declaration import Field
@@ -60,14 +59,14 @@ class Result:
         self.parts = tuple(parts)
 
     @classmethod
-    def of(cls, call: Call, answer: Answer, said: Callable[[Session], Sequence[str]]) -> Result:
-        """Make the result of a call. ``said`` returns the notes of a session.
+    def of(cls, call: Call, answer: Answer) -> Result:
+        """Make the result of a call, with all problems and notes of its session.
 
         The rows are read first, because only after that all notes and the exit code are known.
         """
         session = call.session
         result = cls(answer, output=call.shape.output or "", secret=session.redaction.show_secrets)
-        result.notes = tuple(dict.fromkeys(said(session)))
+        result.notes = tuple(dict.fromkeys((*session.problems(), *session.notes())))
         if not answer.overrides_exit_code:
             result.exit_code = max(result.exit_code, session.exit_code())
         return result

@@ -62,6 +62,15 @@ class Screen:
         await self._pilot.pause()
         assert self.app.fault is None
 
+    async def until(self, text: str) -> None:
+        """Until a text is to be seen."""
+        for _ in range(100):
+            await asyncio.sleep(0.05)
+            await self.settle()
+            if text in self.text:
+                return
+        raise AssertionError(self.text)
+
     async def resize(self, columns: int, lines: int) -> None:
         """Another size of the terminal."""
         await self._pilot.resize_terminal(columns, lines)
@@ -301,22 +310,14 @@ def test_a_live_source_is_asked_again_and_its_errors_do_not_end_the_screen(
     (directory / LAST).write_bytes(b"")
     source = Growing(str(directory))
 
-    async def until(screen: Screen, text: str) -> None:
-        for _ in range(100):
-            await asyncio.sleep(0.05)
-            await screen.settle()
-            if text in screen.text:
-                return
-        raise AssertionError(screen.text)
-
     async def steps(screen: Screen) -> None:
         await screen.press("5")
         assert screen.column()[:1] != ["205"]
         source.news = SourceError("the [b]cluster[/] is away")
-        await until(screen, "the [b]cluster[/] is away")
+        await screen.until("the [b]cluster[/] is away")
         (directory / LAST).write_bytes(whole)
         source.news = True
-        await until(screen, "   205  2026-")
+        await screen.until("   205  2026-")
         # A moment of the past stays as it is.
         await screen.press("home")
         shown = screen.text
@@ -351,22 +352,14 @@ def test_the_directory_of_a_running_server_is_looked_at_again_and_read_when_it_h
     monkeypatch.setattr(Session, "renew", counted)
     monkeypatch.setattr(past._Recorded, "__init__", replayed)
 
-    async def until(screen: Screen, text: str) -> None:
-        for _ in range(100):
-            await asyncio.sleep(0.05)
-            await screen.settle()
-            if text in screen.text:
-                return
-        raise AssertionError(screen.text)
-
     async def steps(screen: Screen) -> None:
         await screen.press("5")
         assert screen.column()[:1] != ["205"]
         (directory / LAST).write_bytes(whole[: len(whole) // 2])
-        await until(screen, "now offset 165")
+        await screen.until("now offset 165")
         (directory / LAST).write_bytes(whole)
         await screen.press("home", "end")
-        await until(screen, "now offset 206")
+        await screen.until("now offset 206")
         assert replays == [1], "what was read once is not read again"
         await screen.press("home", "end")  # the log was read as a whole now, for every point in time
         grown = len(reads)
@@ -375,7 +368,7 @@ def test_the_directory_of_a_running_server_is_looked_at_again_and_read_when_it_h
         await screen.settle()
         assert len(reads) == grown, "nothing has changed"
         (directory / LAST).write_bytes(whole[:-1])  # as a follower that truncates its log
-        await until(screen, "now offset 205")
+        await screen.until("now offset 205")
         await screen.press("home", "end")
         assert "now offset 205" in screen.text
 
@@ -391,12 +384,7 @@ def test_an_error_goes_away_when_the_directory_can_be_read(tmp_path: Path, monke
     async def steps(screen: Screen) -> None:
         assert "holds no metadata log" in screen.text
         shutil.copytree(Path(demo_directory(), METADATA_DIRECTORY), directory, dirs_exist_ok=True)
-        for _ in range(100):
-            await asyncio.sleep(0.05)
-            await screen.settle()
-            if "legacy-import/0" in screen.text:
-                return
-        raise AssertionError(screen.text)
+        await screen.until("legacy-import/0")
 
     drive(Session(DirectorySource(str(directory))), steps, size=(250, 24))
 
@@ -419,12 +407,7 @@ def test_an_error_of_a_live_source_goes_away_when_it_answers(tmp_path: Path, mon
     async def steps(screen: Screen) -> None:
         assert "the cluster is away" in screen.text
         away.clear()
-        for _ in range(100):
-            await asyncio.sleep(0.05)
-            await screen.settle()
-            if "legacy-import/0" in screen.text:
-                return
-        raise AssertionError(screen.text)
+        await screen.until("legacy-import/0")
 
     drive(Session(source), steps)
 

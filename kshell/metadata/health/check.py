@@ -96,6 +96,8 @@ class TopicState(NamedTuple):
     """Replication factors that partitions have, not counting replicas that are being added."""
     factors_with_leader: frozenset[int]
     """Replication factors that partitions with a leader have."""
+    factors_served: frozenset[int]
+    """Replication factors that partitions have which have a leader, and of whose replicas all brokers run."""
     min_isr: int | None
 
     @property

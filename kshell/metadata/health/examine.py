@@ -83,10 +83,18 @@ _Observed = tuple[CheckFindings, ObservedValue]
 """The findings of a check, and what to add to them for each partition."""
 
 
-class _Verdict(NamedTuple):
-    """What equal partitions share: replication factor and whether there is a leader, and their problems if any."""
+class _Standing(NamedTuple):
+    """What the checks of a topic need of a partition: whether it has a leader, and its replicas brokers that run."""
 
-    factor_and_led: tuple[int, bool]
+    factor: int
+    is_led: bool
+    is_served: bool
+
+
+class _Verdict(NamedTuple):
+    """What equal partitions share: their standing, and their problems if any."""
+
+    standing: _Standing
     """One object for all that are equal."""
     problems: _Problems | None
 
@@ -119,7 +127,7 @@ class _Walk:
         for health_check, find in of_kind(all_checks, "of_partition"):
             self._of_problem[health_check.problem].append((health_check, find))
         self._verdicts = Verdicts(self._verdict, state.min_isr)
-        self._factors_and_led: dict[tuple[int, bool], tuple[int, bool]] = {}
+        self._standings: dict[_Standing, _Standing] = {}
         self._placed: dict[tuple[int, ...], tuple[str, ...]] = {}
         brokers = {number: entry.value for number, entry in state.image["brokers"].items()}
         self._racks = {number: broker.rack for number, broker in brokers.items()}
@@ -136,25 +144,26 @@ class _Walk:
         partitions = topic.scan()
         name = topic.name
         verdicts = self._verdicts.of_topic(name)
-        factors_and_led: set[tuple[int, bool]] = set()
-        last: tuple[int, bool] | None = None
+        standings: set[_Standing] = set()
+        last: _Standing | None = None
         for number, value in partitions:
             cached = verdicts.get(id(value))
             if cached is None:
                 if not isinstance(value, Partition):
                     continue
                 cached = self._verdicts.add(name, value)
-            factor_and_led, value_problems = cached[0]
-            if factor_and_led is not last:  # they rarely change from one partition to the next
-                last = factor_and_led
-                factors_and_led.add(factor_and_led)
+            standing, value_problems = cached[0]
+            if standing is not last:  # it rarely changes from one partition to the next
+                last = standing
+                standings.add(standing)
             if value_problems is not None:
                 self._with_problems(topic, number, value_problems)
-        factors = frozenset(factor for factor, _ in factors_and_led)
-        led = frozenset(factor for factor, is_led in factors_and_led if is_led)
+        factors = frozenset(standing.factor for standing in standings)
+        led = frozenset(standing.factor for standing in standings if standing.is_led)
+        served = frozenset(standing.factor for standing in standings if standing.is_led and standing.is_served)
         self.partitions += len(partitions)
         least = self._state.min_isr.of(name)
-        topic_state = TopicState(topic, len(partitions), factors, led, least)
+        topic_state = TopicState(topic, len(partitions), factors, led, served, least)
         for health_check, find in self._of_topic:
             observation = find(self._state, topic_state)
             if observation is not None:
@@ -175,15 +184,15 @@ class _Walk:
         lost = self._lost(value)
         if lost:
             present.append(LOST_DIRECTORY)
-        factor_and_led = factor, OFFLINE not in present
-        factor_and_led = self._factors_and_led.setdefault(factor_and_led, factor_and_led)
+        standing = _Standing(factor, OFFLINE not in present, not self._state.placement.waits_for(value))
+        standing = self._standings.setdefault(standing, standing)
         if not present:
-            return _Verdict(factor_and_led, None)
+            return _Verdict(standing, None)
         partition_state = PartitionState(value, tuple(present), least, lost)
         observed = (self._observed(partition_state, problem) for problem in present if problem != REASSIGNING)
         reassignments: dict[int, tuple[_Observed, ...]] | None = {} if REASSIGNING in present else None
         value_problems = _Problems(tuple(counted), tuple(chain.from_iterable(observed)), partition_state, reassignments)
-        return _Verdict(factor_and_led, value_problems)
+        return _Verdict(standing, value_problems)
 
     def _with_problems(self, topic: Topic, number: int, value_problems: _Problems) -> None:
         """Count the problems of a partition, and add what was observed in its value."""

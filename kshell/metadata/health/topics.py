@@ -368,7 +368,7 @@ def single_replica(state: CheckedState, topic_state: TopicState) -> Observation 
         return Observation(topic_state.path, evidence, next_step=_NEEDS_LEADER)
     if len(state.placement.ready) < 2:
         return Observation(topic_state.path, evidence, next_step=NextStep(_NO_ROOM))
-    if not _to_widen(state, topic_state):
+    if 1 not in topic_state.factors_served:
         waits = (
             "all its brokers must serve first, and a reassignment must end (see stuckReassignment); then add replicas"
         )
@@ -379,25 +379,19 @@ def single_replica(state: CheckedState, topic_state: TopicState) -> Observation 
 def _widened(state: CheckedState, topic_state: TopicState) -> tuple[str, ...]:
     """Return the commands that give each partition with one replica up to three, for many partitions per command.
 
-    A replica that is added copies from the leader, so partitions without one are left out.
+    A replica that is added copies from the leader, and the tool knows only brokers that run: partitions without one, or
+    on others, are left out.
     """
+    topic = topic_state.topic
     moves = [
-        (topic_state.topic.name, number, state.placement.widen(value, _ENOUGH, number))
-        for number, value in _to_widen(state, topic_state)
-    ]
-    return tuple(move_command(state.tools, moves[start : start + MOST]) for start in range(0, len(moves), MOST))
-
-
-def _to_widen(state: CheckedState, topic_state: TopicState) -> list[tuple[int, Partition]]:
-    """The partitions with one replica that has a leader to copy from, and with brokers that the tool knows."""
-    return [
-        (number, value)
-        for number, value in topic_state.topic.scan()
+        (topic.name, number, state.placement.widen(value, _ENOUGH, number))
+        for number, value in topic.scan()
         if isinstance(value, Partition)
         and replication_factor(value) == 1
         and value.leader != -1
         and not state.placement.waits_for(value)
     ]
+    return tuple(move_command(state.tools, moves[start : start + MOST]) for start in range(0, len(moves), MOST))
 
 
 _ENOUGH = 3
