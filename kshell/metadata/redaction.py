@@ -88,6 +88,12 @@ class Redaction:
         raw, reason = (undecoded.raw, undecoded.reason) if undecoded else (b"", "")
         return self.undecoded(raw, reason, hide=decoded.type is not None and bool(decoded.type.schema.secrets))
 
+    def raw(self, decoded: Decoded) -> bytes | None:
+        """Return the bytes of a record that was not decoded; ``None`` if it was, or if they are redacted."""
+        if decoded.undecoded is None or self._undecoded(decoded)["undecoded"] == REDACTED:
+            return None
+        return decoded.undecoded.raw
+
     def undecoded(self, raw: bytes, reason: str, *, hide: bool = False) -> dict[str, str]:
         """Return the JSON object of an undecoded record; ``hide``: its type has secrets, so its bytes are redacted."""
         hide = hide or self.hides_undecoded

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 BATCH = 20_000
 """Rows per record batch: some megabytes."""
+INT16 = range(-(1 << 15), 1 << 15)
+INT64 = range(-(1 << 63), 1 << 63)
+"""The ranges of the columns for versions, and for offsets and timestamps; only damage has numbers beyond them."""
 _DOC = b"doc"
 
 
@@ -117,10 +121,21 @@ def _value(value: Any, declared: Type) -> Any:
 
 def json_text(value: object) -> str:
     """Return a plain value as compact JSON text; if it has a lone surrogate, everything outside ASCII is escaped."""
+    exact, escaped = _encoders()
+    text = exact(value)
+    return text if text.isascii() or _is_utf8(text) else escaped(value)
+
+
+@cache
+def _encoders() -> tuple[Callable[[object], str], Callable[[object], str]]:
+    """Return a function that encodes as compact JSON, and one that escapes everything outside ASCII."""
     import json
 
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)
-    return text if _is_utf8(text) else json.dumps(value, separators=(",", ":"), default=dict)
+    exact, escaped = (
+        json.JSONEncoder(ensure_ascii=is_escaped, separators=(",", ":"), default=dict).encode
+        for is_escaped in (False, True)
+    )
+    return exact, escaped
 
 
 def _is_utf8(text: str) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator, Sequence
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from kshell.errors import MissingCodecError, UnreadError
@@ -17,7 +16,7 @@ from kshell.metadata.records import Decoded
 from kshell.metadata.redaction import Redaction
 from kshell.protocol.batches import RawRecord
 from kshell.protocol.primitives import DecodeError
-from kshell.spark.decoding.single_records import INT16, INT64, raw_bytes, records
+from kshell.spark.decoding.single_records import records
 from kshell.spark.files.pack import Slice
 from kshell.spark.files.plan import UNREAD, FileFinding, FilePlan
 from kshell.spark.files.read import PositionedBatch, file_row, read
@@ -25,6 +24,7 @@ from kshell.spark.files.scan import CopyOrigin, spelled
 from kshell.spark.options import Narrowing
 from kshell.spark.schemas import FILES, QUARANTINE, RECORDS, Row, column_name
 from kshell.tables import arrow as arrow_tables
+from kshell.tables.arrow import INT16, INT64
 from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class View:
         """Return the rows of slices as ``pyarrow.RecordBatch`` objects of some ten thousand rows each."""
         pyarrow = importlib.import_module("pyarrow")
         if self.name == RECORDS:
-            yield from self._records(pyarrow, slices)
+            yield from self._records(slices)
             return
         rows = {FILES: self._files, QUARANTINE: self._quarantine}.get(self.name, self._typed)
         columns = (row for piece in slices for row in rows(piece))
@@ -89,11 +89,10 @@ class View:
             except MissingCodecError as error:
                 yield FileFinding(placed.position, UNREAD, error.message)
 
-    def _records(self, arrow: ModuleType, slices: Iterable[Slice]) -> Iterator[pa.RecordBatch]:
+    def _records(self, slices: Iterable[Slice]) -> Iterator[pa.RecordBatch]:
         from kshell.spark.decoding.bronze import Records  # late: it needs numpy
 
         collected = Records(
-            arrow,
             self.fields,
             self.narrowing,
             Redaction(show_secrets=self.show_secrets),
@@ -108,10 +107,10 @@ class View:
                     self._demand(piece.file, [placed])
                     self.finding_count += 1
                 elif not placed.repeats:
-                    collected.add((*source, placed.position, placed.batch.epoch), placed.batch)
+                    collected.place((*source, placed.position, placed.batch.epoch), placed.batch)
                 if collected.is_full:
-                    yield from collected.take()
-        yield from collected.take()
+                    yield from collected.rows()
+        yield from collected.rows()
         self.finding_count += collected.broken
 
     def _demand(self, file: FilePlan, findings: Iterable[FileFinding]) -> None:
@@ -146,7 +145,7 @@ class View:
                 placed, raw, decoded = event
                 row = source | _context(placed, raw, decoded)
                 reason = decoded.undecoded.reason if decoded.undecoded else ""
-                yield row | {"kind": "record", "reason": reason, "raw": raw_bytes(decoded, redaction.record(decoded))}
+                yield row | {"kind": "record", "reason": reason, "raw": redaction.raw(decoded)}
 
     def _files(self, piece: Slice) -> Iterator[Row]:
         yield _source(piece.origin, piece.file) | file_row(piece.file)

@@ -18,7 +18,7 @@ pytest.importorskip("numpy")
 
 
 def test_batches_of_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kshell.spark.decoding.bronze.ROWS", 3)
+    monkeypatch.setattr("kshell.columnar.records.ROWS", 3)
     write_log(tmp_path, *(batch([value("NO_OP")] * 2, 2 * at, epoch=1) for at in range(5)))
     asked = parse({"path": str(tmp_path)})
     (slices,) = partitions(asked)

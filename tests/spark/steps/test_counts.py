@@ -49,7 +49,7 @@ def test_recorded_logs(node: Path, tmp_path: Path) -> None:
 
 
 def test_clusters_of_one_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kshell.spark.decoding.bronze.ROWS", 3)
+    monkeypatch.setattr("kshell.columnar.records.ROWS", 3)
     beyond = 1 << 60  # milliseconds: later than any date
     logs = {
         "a": [

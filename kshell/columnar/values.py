@@ -12,16 +12,17 @@ from kshell.metadata.records import FRAME_VERSION, Decoded, RecordType, record_t
 from kshell.metadata.redaction import REDACTED, Redaction
 from kshell.metadata.values import enum_name
 from kshell.protocol.batches import RawRecord
-from kshell.spark.columns.framing import Framed
-from kshell.spark.columns.shapes import Secrets, Steps, Unshaped, steps
-from kshell.spark.columns.texts import Texts
-from kshell.spark.columns.walk import LEAST, Walk
-from kshell.spark.decoding.single_records import Wanted, json_text
+from kshell.tables.arrow import json_text
+from kshell.columnar.framing import Framed
+from kshell.columnar.shapes import Secrets, Steps, Unshaped, steps
+from kshell.columnar.texts import Texts
+from kshell.columnar.walk import LEAST, Walk
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kshell.spark.columns.framing import Bytes, Ints
+    from kshell.columnar.framing import Bytes, Ints
+    from kshell.sources.directory.records import Wanted
 
 np: ModuleType = importlib.import_module("numpy")
 

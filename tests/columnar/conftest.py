@@ -12,5 +12,5 @@ def every_shape(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A shape that a single value has is decoded by columns, too: else small tests would not get there."""
     pytest.importorskip("numpy")
     for module in ("walk", "values"):
-        monkeypatch.setattr(f"kshell.spark.columns.{module}.LEAST", 1)
+        monkeypatch.setattr(f"kshell.columnar.{module}.LEAST", 1)
     yield

@@ -18,7 +18,7 @@ from kshell.spark.files import scan
 from kshell.spark.options import Narrowing
 from tests.builders import TIME, batch, encode_value, parsed, recorded, uuid, value
 from tests.protocol.strategies import messages
-from tests.spark.columns.alone import same, together
+from tests.columnar.alone import same, together
 from tests.spark.damaging import damaged_copy
 from tests.spark.reading import dumped, records
 
@@ -71,8 +71,8 @@ def _plain(field: Field, version: int, rng: random.Random) -> object:
 
 @pytest.mark.parametrize(("key", "version"), VERSIONS)
 def test_what_clusters_write_is_decoded_together(key: int, version: int) -> None:
-    from kshell.spark.columns.framing import frame
-    from kshell.spark.columns.values import Values
+    from kshell.columnar.framing import frame
+    from kshell.columnar.values import Values
 
     made, rng = record_types()[key], random.Random(key)
     raw = batch([encode_value(made, version, plain_message(made.schema.fields, version, rng)) for _ in range(60)])
@@ -260,7 +260,7 @@ def test_damaged_directories(seed: int, tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_the_fewest_values_that_are_decoded_together(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("walk", "values"):
-        monkeypatch.setattr(f"kshell.spark.columns.{module}.LEAST", 24)
+        monkeypatch.setattr(f"kshell.columnar.{module}.LEAST", 24)
     rng, made = random.Random(1), []
     for index in range(300):
         isr = [1, 2, 3][: 1 + (index % 20 != 0) + (index % 7 != 0)]

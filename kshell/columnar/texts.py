@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from kshell.spark.columns.shapes import FIXED
-from kshell.spark.columns.walk import FixedSlot, TextSlot, ValueShape
+from kshell.columnar.shapes import FIXED
+from kshell.columnar.walk import FixedSlot, TextSlot, ValueShape
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from kshell.spark.columns.framing import Bytes, Ints, Mask
+    from kshell.columnar.framing import Bytes, Ints, Mask
 
     FixedColumn = NDArray[Any]
     """Values of one fixed size, of any type."""

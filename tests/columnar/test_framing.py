@@ -11,7 +11,7 @@ from kshell.protocol.batches import APPEND_TIME_BIT, iter_records, read_header, 
 from kshell.protocol.checksum import crc32c
 from kshell.protocol.primitives import write_varint
 from tests.builders import TIME, batch, batches, control_batch, leader_change, parsed, value
-from tests.spark.columns.alone import same
+from tests.columnar.alone import same
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("numpy")
@@ -77,7 +77,7 @@ OTHER = {
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_plain_batches(name: str) -> None:
-    from kshell.spark.columns.framing import frame
+    from kshell.columnar.framing import frame
 
     same(PLAIN[name])
     made = parsed(PLAIN[name])
@@ -91,7 +91,7 @@ def test_plain_batches(name: str) -> None:
 
 @pytest.mark.parametrize("name", OTHER)
 def test_other_batches(name: str) -> None:
-    from kshell.spark.columns.framing import frame
+    from kshell.columnar.framing import frame
 
     assert frame([parsed(OTHER[name])])[1] == [0]
     same(OTHER[name])

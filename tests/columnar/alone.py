@@ -25,15 +25,14 @@ def together(
 ) -> list[Row]:
     """As the pipeline decodes them, all at once."""
     bronze = importlib.import_module("kshell.spark.decoding.bronze")
-    arrow = importlib.import_module("pyarrow")
-    records = bronze.Records(arrow, RECORD_FIELDS, narrowing or Narrowing(), Redaction(show_secrets=show_secrets))
+    records = bronze.Records(RECORD_FIELDS, narrowing or Narrowing(), Redaction(show_secrets=show_secrets))
     for number, batch in enumerate(made):
-        records.add(("c", 1, "f", snapshot, number, batch.epoch), batch)
+        records.place(("c", 1, "f", snapshot, number, batch.epoch), batch)
     found = []
-    for part in records.take():
+    for part in records.rows():
         part.validate(full=True)
         found += [tuple(row[name] for name in NAMES) for row in part.to_pylist()]
-    assert list(records.take()) == []
+    assert list(records.rows()) == []
     return found
 
 

@@ -12,8 +12,8 @@ from kshell.metadata.records import _HEADS, _TYPES, record
 from kshell.protocol.decoder import Message
 from tests.builders import batch, encode_value
 from tests.protocol.strategies import messages
-from tests.spark.columns.alone import same
-from tests.spark.columns.test_values import plain_message
+from tests.columnar.alone import same
+from tests.columnar.test_values import plain_message
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("numpy")
@@ -48,7 +48,7 @@ EVERYTHING = """
 def test_a_new_type_takes_one_declaration() -> None:
     try:
         made = record(99, "WeatherRecord", "0", EVERYTHING)(lambda delta, data, origin: None)
-        from kshell.spark.columns.shapes import steps
+        from kshell.columnar.shapes import steps
 
         assert steps(made.schema, 0)
 

@@ -1,7 +1,7 @@
 """Turn the declaration of a record type into the steps by which many of its values are decoded together.
 
 Values of the same *shape* have the same fields, one after another: their arrays have the same lengths, the same tagged
-fields were written, the same fields are null. :mod:`~kshell.spark.columns.walk` takes all values through the steps at
+fields were written, the same fields are null. :mod:`~kshell.columnar.walk` takes all values through the steps at
 once and splits them where their shapes differ. Rare shapes and unusual values (unknown tags, long texts, left-over
 bytes) drop out there, and the caller decodes them one by one. So no step decides what is wrong with a value.
 """

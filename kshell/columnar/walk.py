@@ -1,6 +1,6 @@
 """Take many values through the steps of their declaration together, and split them where their shapes differ.
 
-Steps are from :mod:`~kshell.spark.columns.shapes`. The result, :class:`ValueShape`, says where fields are in the bytes.
+Steps are from :mod:`~kshell.columnar.shapes`. The result, :class:`ValueShape`, says where fields are in the bytes.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.spark.columns.shapes import FIXED, Array, Chars, Fixed, Maybe, Step, Steps, Tag, Tags, Until
+from kshell.columnar.shapes import FIXED, Array, Chars, Fixed, Maybe, Step, Steps, Tag, Tags, Until
 
 if TYPE_CHECKING:
-    from kshell.spark.columns.framing import Bytes, Ints, Mask
+    from kshell.columnar.framing import Bytes, Ints, Mask
 
 np: ModuleType = importlib.import_module("numpy")
 

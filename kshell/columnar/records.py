@@ -1,0 +1,213 @@
+"""Make columns of records: collect batches, then decode all their records together.
+
+Records of the usual form are decoded by columns, all others one by one. Both ways give the same rows, in the order of
+the batches.
+"""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from kshell.columnar.framing import Framed, frame
+from kshell.columnar.values import Group, Values
+from kshell.metadata.records import Decoded, decode_record
+from kshell.metadata.redaction import Redaction
+from kshell.protocol.batches import Batch, RawRecord
+from kshell.tables.arrow import INT16, INT64, json_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kshell.columnar.framing import Ints
+
+arrow: ModuleType = importlib.import_module("pyarrow")
+np: ModuleType = importlib.import_module("numpy")
+
+ROWS = 1 << 16
+SIZE = 4 << 20
+"""Records, and bytes of batches, after which collected batches are decoded; the columns have ten times the bytes."""
+_DATA_COLUMNS = frozenset(("data", "reason", "raw"))
+"""Columns that need the values decoded completely, not only their types."""
+
+
+class RecordsByColumn(ABC):
+    """Collects batches and decodes them: :meth:`add` batches, and :meth:`take` the rows once it :attr:`is_full`.
+
+    Args:
+        redaction: hides secrets before they get into a column.
+        names: the columns that will be asked for.
+    """
+
+    def __init__(self, redaction: Redaction, names: Iterable[str]) -> None:
+        self._redaction = redaction
+        self._values = Values(redaction, with_data=not _DATA_COLUMNS.isdisjoint(names))
+        self._batches: list[Batch] = []
+        self._rows = self._size = 0
+
+    def add(self, batch: Batch) -> None:
+        """Add a batch whose CRC is good."""
+        self._batches.append(batch)
+        self._rows += batch.records
+        self._size += batch.size
+
+    @property
+    def is_full(self) -> bool:
+        """Whether enough batches were added to take their rows."""
+        return self._rows >= ROWS or self._size >= SIZE
+
+    def take(self) -> RecordColumns:
+        """Decode all collected batches and forget them."""
+        framed, unframed = frame(self._batches)
+        framed = self.selected(framed)
+        groups, alone = self._values.decode(framed)
+        # In the order of the log: of several faults, the first is the one to tell.
+        first = [(int(framed.batch[row]), int(row)) for row in alone]
+        made: dict[int, list[_Single]] = {}
+        single: dict[int, _Single] = {}
+        for index, row in sorted([*first, *((index, -1) for index in unframed)]):
+            if row < 0:
+                made[index] = list(self.one_by_one(index))
+            else:
+                raw = RawRecord(int(framed.offset[row]), int(framed.timestamp[row]), None, framed.value(row))
+                single[row] = raw, self.alone(index, raw)
+        columns = RecordColumns(self._redaction, len(self._batches), framed, made)
+        for group in groups:
+            columns.put_group(group)
+        for row, record in single.items():
+            columns.put_single(int(columns.places[row]), record)
+        self._batches = []
+        self._rows = self._size = 0
+        return columns
+
+    @abstractmethod
+    def one_by_one(self, index: int) -> Iterator[_Single]:
+        """Decode the wanted records of a batch of another form, up to its first fault, which must not be raised."""
+
+    def alone(self, index: int, raw: RawRecord) -> Decoded:
+        """Decode a record of a batch of the usual form whose value is of a rare or broken form."""
+        return decode_record(raw, control=False)
+
+    def selected(self, framed: Framed) -> Framed:
+        """Select the wanted records."""
+        return framed
+
+
+_Single = tuple[RawRecord, Decoded]
+"""A record that was decoded one by one."""
+
+
+class RecordColumns:
+    """The rows of records decoded by columns and of records decoded one by one, from which columns are made.
+
+    ``count``: how many rows there are. ``batch``: the index of the batch of each row. ``place``, below, is the number
+    of a row; ``places``: that of each framed record.
+    """
+
+    def __init__(self, redaction: Redaction, batches: int, framed: Framed, made: dict[int, list[_Single]]) -> None:
+        added = np.zeros(batches, np.int64)
+        for index, singles in made.items():
+            added[index] = len(singles)
+        counts = np.bincount(framed.batch, minlength=batches) + added
+        self._redaction = redaction
+        self._framed = framed
+        self.count = int(counts.sum())
+        self.batch: Ints = np.repeat(np.arange(batches, dtype=np.int32), counts)
+        self.places: Ints = np.arange(len(framed.offset)) + (np.cumsum(added) - added)[framed.batch]
+        self._numbers = {
+            "offset": np.zeros(self.count, np.int64),
+            "timestampMs": np.zeros(self.count, np.int64),
+            "version": np.zeros(self.count, np.int16),
+        }
+        self._missing: dict[str, list[int]] = {name: [] for name in self._numbers}
+        self._types: dict[str, int] = {}
+        self._type = np.zeros(self.count, np.int32)
+        self._texts: list[pa.StringArray] = []
+        self._text_places: list[Ints] = []
+        self._singles: dict[int, _Single] = {}
+        self._numbers["offset"][self.places] = framed.offset
+        self._numbers["timestampMs"][self.places] = framed.timestamp
+        first = np.cumsum(counts) - counts
+        for index, singles in made.items():
+            for place, single in enumerate(singles, int(first[index])):
+                self.put_single(place, single)
+
+    def put_group(self, group: Group) -> None:
+        """Set type, version and JSON text of records of one type and version."""
+        places = self.places[group.rows]
+        self._numbers["version"][places] = group.version
+        self._type[places] = self._types.setdefault(group.name, len(self._types))
+        self._texts.append(group.texts)
+        self._text_places.append(places)
+
+    def put_single(self, place: int, single: _Single) -> None:
+        """Set all values of a record that was decoded one by one; a number out of its column's range becomes null."""
+        raw, decoded = single
+        for name, value, range_ in (
+            ("offset", raw.offset, INT64),
+            ("timestampMs", raw.timestamp, INT64),
+            ("version", decoded.version, INT16),
+        ):
+            if value in range_:
+                self._numbers[name][place] = value
+            else:
+                self._missing[name].append(place)
+        self._type[place] = self._types.setdefault(decoded.name, len(self._types))
+        self._singles[place] = single
+
+    def in_order(self) -> Iterator[tuple[int, int, bytes | Decoded]]:
+        """Yield (offset, timestamp, value) of every record; in place of a value a record that was decoded one by one.
+
+        Both numbers are as the record has them, also out of the range of a column.
+        """
+        framed, singles = self._framed, self._singles
+        rows = iter(zip(*(column.tolist() for column in framed[2:]), strict=True))
+        framed_places = iter(self.places.tolist())
+        next_framed = next(framed_places, -1)
+        for place in range(self.count):
+            single = singles.get(place)
+            if place == next_framed:
+                offset, timestamp, start, end = next(rows)
+                next_framed = next(framed_places, -1)
+                if single is None:
+                    yield offset, timestamp, framed.data[start:end]
+                    continue
+            assert single is not None
+            yield single[0].offset, single[0].timestamp, single[1]
+
+    def column(self, name: str, kind: pa.DataType) -> pa.Array:
+        """Return a column as an Arrow array of type ``kind``."""
+        if name in self._numbers:
+            mask = None
+            if self._missing[name]:
+                mask = np.zeros(self.count, bool)
+                mask[self._missing[name]] = True
+            return arrow.array(self._numbers[name], type=kind, mask=mask)
+        if name == "type":
+            return repeated(list(self._types), self._type, kind)
+        if name == "data":
+            return self._data(kind)
+        value_of = {"reason": _reason, "raw": self._redaction.raw}[name]
+        values = {place: value_of(decoded) for place, (_, decoded) in self._singles.items() if decoded.undecoded}
+        if not values:
+            return arrow.nulls(self.count, kind)
+        return arrow.array([values.get(place) for place in range(self.count)], kind)
+
+    def _data(self, kind: pa.DataType) -> pa.Array:
+        texts = (json_text(self._redaction.record(decoded)) for _, decoded in self._singles.values())
+        places = np.concatenate([*self._text_places, np.array(list(self._singles), np.int64)])
+        order = np.empty(self.count, np.int64)
+        order[places] = np.arange(self.count)
+        return arrow.concat_arrays([*self._texts, arrow.array(texts, type=kind)]).take(arrow.array(order))
+
+
+def _reason(decoded: Decoded) -> str | None:
+    return None if decoded.undecoded is None else decoded.undecoded.reason
+
+
+def repeated(values: Sequence[Any], places: Ints, kind: pa.DataType) -> pa.Array:
+    """Return ``values[place]`` for each of ``places`` as an Arrow array of type ``kind``, dictionary-encoded or not."""
+    return arrow.array(values, type=kind).take(arrow.array(places))
