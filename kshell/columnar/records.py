@@ -10,13 +10,13 @@ import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.columnar.framing import Framed, frame
 from kshell.columnar.values import Group, Values
-from kshell.metadata.records import Decoded, decode_record
+from kshell.metadata.records import Decoded, decode_value
 from kshell.metadata.redaction import Redaction
-from kshell.protocol.batches import Batch, RawRecord
+from kshell.protocol.batches import Batch
 from kshell.tables.arrow import INT16, INT64, json_text
 
 if TYPE_CHECKING:
@@ -32,6 +32,14 @@ SIZE = 4 << 20
 """Records, and bytes of batches, after which collected batches are decoded; the columns have ten times the bytes."""
 _DATA_COLUMNS = frozenset(("data", "reason", "raw"))
 """Columns that need the values decoded completely, not only their types."""
+
+
+class Single(NamedTuple):
+    """A record that was decoded one by one."""
+
+    offset: int
+    timestamp: int
+    decoded: Decoded
 
 
 class RecordsByColumn(ABC):
@@ -66,14 +74,14 @@ class RecordsByColumn(ABC):
         groups, alone = self._values.decode(framed)
         # In the order of the log: of several faults, the first is the one to tell.
         first = [(int(framed.batch[row]), int(row)) for row in alone]
-        made: dict[int, list[_Single]] = {}
-        single: dict[int, _Single] = {}
+        made: dict[int, list[Single]] = {}
+        single: dict[int, Single] = {}
         for index, row in sorted([*first, *((index, -1) for index in unframed)]):
             if row < 0:
                 made[index] = list(self.one_by_one(index))
             else:
-                raw = RawRecord(int(framed.offset[row]), int(framed.timestamp[row]), None, framed.value(row))
-                single[row] = raw, self.alone(index, raw)
+                offset, timestamp = int(framed.offset[row]), int(framed.timestamp[row])
+                single[row] = Single(offset, timestamp, self.alone(index, offset, framed.value(row)))
         columns = RecordColumns(self._redaction, len(self._batches), framed, made)
         for group in groups:
             columns.put_group(group)
@@ -84,20 +92,16 @@ class RecordsByColumn(ABC):
         return columns
 
     @abstractmethod
-    def one_by_one(self, index: int) -> Iterator[_Single]:
+    def one_by_one(self, index: int) -> Iterator[Single]:
         """Decode the wanted records of a batch of another form, up to its first fault, which must not be raised."""
 
-    def alone(self, index: int, raw: RawRecord) -> Decoded:
-        """Decode a record of a batch of the usual form whose value is of a rare or broken form."""
-        return decode_record(raw, control=False)
+    def alone(self, index: int, offset: int, value: bytes) -> Decoded:
+        """Decode a value of a rare or broken form; the batch with that index has the usual form."""
+        return decode_value(value)
 
     def selected(self, framed: Framed) -> Framed:
         """Select the wanted records."""
         return framed
-
-
-_Single = tuple[RawRecord, Decoded]
-"""A record that was decoded one by one."""
 
 
 class RecordColumns:
@@ -107,7 +111,7 @@ class RecordColumns:
     of a row; ``places``: that of each framed record.
     """
 
-    def __init__(self, redaction: Redaction, batches: int, framed: Framed, made: dict[int, list[_Single]]) -> None:
+    def __init__(self, redaction: Redaction, batches: int, framed: Framed, made: dict[int, list[Single]]) -> None:
         added = np.zeros(batches, np.int64)
         for index, singles in made.items():
             added[index] = len(singles)
@@ -127,7 +131,7 @@ class RecordColumns:
         self._type = np.zeros(self.count, np.int32)
         self._texts: list[pa.StringArray] = []
         self._text_places: list[Ints] = []
-        self._singles: dict[int, _Single] = {}
+        self._singles: dict[int, Single] = {}
         self._numbers["offset"][self.places] = framed.offset
         self._numbers["timestampMs"][self.places] = framed.timestamp
         first = np.cumsum(counts) - counts
@@ -143,40 +147,33 @@ class RecordColumns:
         self._texts.append(group.texts)
         self._text_places.append(places)
 
-    def put_single(self, place: int, single: _Single) -> None:
+    def put_single(self, place: int, single: Single) -> None:
         """Set all values of a record that was decoded one by one; a number out of its column's range becomes null."""
-        raw, decoded = single
         for name, value, range_ in (
-            ("offset", raw.offset, INT64),
-            ("timestampMs", raw.timestamp, INT64),
-            ("version", decoded.version, INT16),
+            ("offset", single.offset, INT64),
+            ("timestampMs", single.timestamp, INT64),
+            ("version", single.decoded.version, INT16),
         ):
             if value in range_:
                 self._numbers[name][place] = value
             else:
                 self._missing[name].append(place)
-        self._type[place] = self._types.setdefault(decoded.name, len(self._types))
+        self._type[place] = self._types.setdefault(single.decoded.name, len(self._types))
         self._singles[place] = single
 
-    def in_order(self) -> Iterator[tuple[int, int, bytes | Decoded]]:
-        """Yield (offset, timestamp, value) of every record; in place of a value a record that was decoded one by one.
+    def in_order(self) -> list[Single | tuple[int, int, bytes]]:
+        """Return every record: (offset, timestamp, value), or, if it was decoded one by one, a :class:`Single`.
 
-        Both numbers are as the record has them, also out of the range of a column.
+        Call it before :meth:`column`, which replaces values in the decoded records by their printed form.
         """
-        framed, singles = self._framed, self._singles
-        rows = iter(zip(*(column.tolist() for column in framed[2:]), strict=True))
-        framed_places = iter(self.places.tolist())
-        next_framed = next(framed_places, -1)
-        for place in range(self.count):
-            single = singles.get(place)
-            if place == next_framed:
-                offset, timestamp, start, end = next(rows)
-                next_framed = next(framed_places, -1)
-                if single is None:
-                    yield offset, timestamp, framed.data[start:end]
-                    continue
-            assert single is not None
-            yield single[0].offset, single[0].timestamp, single[1]
+        data, _, *columns = self._framed
+        framed = zip(*(column.tolist() for column in columns), strict=True)
+        records: list[Any] = [None] * self.count
+        for place, (offset, timestamp, start, end) in zip(self.places.tolist(), framed, strict=True):
+            records[place] = offset, timestamp, data[start:end]
+        for place, single in self._singles.items():
+            records[place] = single
+        return records
 
     def column(self, name: str, kind: pa.DataType) -> pa.Array:
         """Return a column as an Arrow array of type ``kind``."""
@@ -191,13 +188,13 @@ class RecordColumns:
         if name == "data":
             return self._data(kind)
         value_of = {"reason": _reason, "raw": self._redaction.raw}[name]
-        values = {place: value_of(decoded) for place, (_, decoded) in self._singles.items() if decoded.undecoded}
+        values = {place: value_of(one.decoded) for place, one in self._singles.items() if one.decoded.undecoded}
         if not values:
             return arrow.nulls(self.count, kind)
         return arrow.array([values.get(place) for place in range(self.count)], kind)
 
     def _data(self, kind: pa.DataType) -> pa.Array:
-        texts = (json_text(self._redaction.record(decoded)) for _, decoded in self._singles.values())
+        texts = (json_text(self._redaction.record(one.decoded)) for one in self._singles.values())
         places = np.concatenate([*self._text_places, np.array(list(self._singles), np.int64)])
         order = np.empty(self.count, np.int64)
         order[places] = np.arange(self.count)

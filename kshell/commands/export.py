@@ -12,8 +12,8 @@ from kshell.engine.result import Result, Row, Rows, typed
 from kshell.engine.staging import new_directory, require_new_directory, require_new_file
 from kshell.errors import SourceError, UsageError, did_you_mean
 from kshell.history.catalog import past_tables
-from kshell.tables.declaration import Table, ask_brokers_once, image_for, tables, with_progress
-from kshell.tables.export import DATABASE, WRITERS, Writer, counted
+from kshell.tables.declaration import ColumnarRows, Table, ask_brokers_once, image_for, tables, with_progress
+from kshell.tables.export import DATABASE, WRITERS, Counted, Writer
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -66,15 +66,21 @@ def _written(session: Session, writer: Writer, chosen: Iterable[Table]) -> Itera
     """Write the tables, and yield a row for each; a remark names tables that the source cannot give."""
     for table in chosen:
         try:
-            table_rows = iter(table.rows(session, image_for(session, table.name, table.parts), None))
-            first = list(islice(table_rows, 1))
+            table_rows = _begun(table.rows(session, image_for(session, table.name, table.parts), None))
         except SourceError as error:
             session.remarks.append(f"{error.message}: left out")
             continue
-        count = [0]
-        rows = with_progress(session, table, chain(first, table_rows))
-        file = writer.write(table, counted(rows, count))
-        yield {"table": table.name, "rows": count[0], "file": file}
+        rows = Counted(with_progress(session, table, table_rows))
+        file = writer.write(table, rows)
+        yield {"table": table.name, "rows": rows.count, "file": file}
+
+
+def _begun(rows: Iterable[Row]) -> Iterable[Row]:
+    """Return the rows after making the first: a source that cannot give them says so before a file is begun."""
+    if isinstance(rows, ColumnarRows):
+        return rows
+    waiting = iter(rows)
+    return chain(list(islice(waiting, 1)), waiting)
 
 
 def _chosen(names: list[str] | None, *, with_past: bool) -> list[Table]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.result import Row
+from kshell.extras import require
 from kshell.history.diff import ADDED, CHANGE, CHANGED, REMOVED
 from kshell.history.recorded import recorded_past
 from kshell.history.records import (
@@ -23,11 +24,13 @@ from kshell.metadata.families.configs import Resource
 from kshell.metadata.image import Image
 from kshell.metadata.redaction import config_is_secret
 from kshell.sources.directory.records import log_records
-from kshell.tables.declaration import Field, Table, Wanted, tables
+from kshell.tables.declaration import ColumnarRows, Field, Table, Wanted, tables
 from kshell.tree.image import iso
 from kshell.tree.paths import join
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from kshell.engine.session import Session
 
 _PATH = Field("path", "string", "where the tree shows what the record touches; null for nothing")
@@ -55,31 +58,51 @@ _CONFIG_CHANGE_FIELDS = (
 )
 
 
-def event_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
-    """Yield one row per record of the log, oldest first, control records and NoOps included.
+class _EventRows(ColumnarRows):
+    """One row per record of the log, oldest first, control records and NoOps included.
 
-    Records that cannot be read are left out and noted as damage. ``image`` is not used: the rows come from the log.
+    Records that cannot be read are left out and noted as damage.
     """
-    _say_without_log(session)
-    records = log_records(session.source, until=session.until, progress=session.progress)
-    found: Found = ((record, []) for record in records)
-    if wanted is None or "path" in wanted:
-        found = with_paths(session, records, 0)
-    with_data = wanted is None or "data" in wanted
-    for record, touched in found:
-        row = {
-            "offset": record.offset,
-            "epoch": record.epoch,
-            "timestampMs": record.timestamp,
-            "time": iso(record.timestamp),
-            "type": record.decoded.name,
-            "version": record.decoded.version,
-            "path": join(touched[0].path) if touched else None,
-        }
-        yield {**row, **record_row(session, record)} if with_data else row
-    malformed = malformed_records(records)
-    session.note_damage(records.damage if malformed is None else [malformed, *records.damage])
-    session.remarks += end_notes(records)
+
+    def __init__(self, session: Session, image: Image, wanted: Wanted) -> None:
+        """Begin to read the log; ``image`` is not used."""
+        _say_without_log(session)
+        self._session = session
+        self._wanted = wanted
+        self._records = log_records(session.source, until=session.until, progress=session.progress)
+
+    def __iter__(self) -> Iterator[Row]:
+        session, wanted = self._session, self._wanted
+        found: Found = ((record, []) for record in self._records)
+        if wanted is None or "path" in wanted:
+            found = with_paths(session, self._records, 0)
+        with_data = wanted is None or "data" in wanted
+        for record, touched in found:
+            row = {
+                "offset": record.offset,
+                "epoch": record.epoch,
+                "timestampMs": record.timestamp,
+                "time": iso(record.timestamp),
+                "type": record.decoded.name,
+                "version": record.decoded.version,
+                "path": join(touched[0].path) if touched else None,
+            }
+            yield {**row, **record_row(session, record)} if with_data else row
+        self._conclude()
+
+    def record_batches(self, arrow: ModuleType, fields: Sequence[Field]) -> Iterator[Any]:
+        """Yield the rows as record batches, most of whose records are decoded together."""
+        require("the table events", "sql", "numpy")
+        from kshell.history.event_columns import event_batches  # late: it needs numpy
+
+        yield from event_batches(self._session, self._records, fields)
+        self._conclude()
+
+    def _conclude(self) -> None:
+        malformed = malformed_records(self._records)
+        damage = self._records.damage
+        self._session.note_damage(damage if malformed is None else [malformed, *damage])
+        self._session.remarks += end_notes(self._records)
 
 
 def _say_without_log(session: Session) -> None:
@@ -128,7 +151,7 @@ def config_change_rows(session: Session, image: Image, wanted: Wanted) -> Iterat
         }
 
 
-EVENTS_TABLE = Table("events", "the records of the log, and what each touches", _EVENT_FIELDS, event_rows, ())
+EVENTS_TABLE = Table("events", "the records of the log, and what each touches", _EVENT_FIELDS, _EventRows, ())
 CONFIG_CHANGES_TABLE = Table(
     "config_changes", "the changes of configs: before and after", _CONFIG_CHANGE_FIELDS, config_change_rows, ()
 )

@@ -393,20 +393,32 @@ def with_paths(
     Raises DataError where the image before ``start`` is not known; without a ``concern``, paths that need it are left
     out.
     """
-    try:
-        tracker, restart_offset = _tracker(session, start, values=values)
-    except DataError:
-        if record_filter is not None:
-            raise
-        tracker, restart_offset = Tracker(EMPTY, keeps_old=values), None
+    tracker, restart_offset = first_tracker(session, start, values=values, is_needed=record_filter is not None)
     if record_filter is not None:
         record_filter.tracker = tracker if restart_offset is None else None
     for record in records:
         if restart_offset is not None and record.offset >= restart_offset:
-            tracker, restart_offset = _tracker(session, restart_offset, values=values)[0], None
+            tracker = first_tracker(session, restart_offset, values=values, is_needed=True)[0]
+            restart_offset = None
             if record_filter is not None:
                 record_filter.tracker = tracker
         yield record, touched_paths(tracker, record)
+
+
+def first_tracker(
+    session: Session, start: int, *, values: bool = False, is_needed: bool = False
+) -> tuple[Tracker, int | None]:
+    """Return a tracker for records from ``start`` on, and the offset at which a new one must replace it, if any.
+
+    Where the image before ``start`` is not known, the tracker starts from nothing; if it ``is_needed``, that raises
+    DataError.
+    """
+    try:
+        return with_listing(session, lambda listing: _tracker_of(session, listing, start, values=values))
+    except DataError:
+        if is_needed:
+            raise
+        return Tracker(EMPTY, keeps_old=values), None
 
 
 def touched_paths(tracker: Tracker, record: LogRecord) -> list[Touched]:
@@ -438,11 +450,6 @@ def first_snapshot_end(listing: Listing) -> int | None:
     """The end offset of the oldest snapshot inside the log, or at its start; ``None`` if there is none."""
     start = log_start(listing)
     return next((file.end_offset for file in listing.snapshots if file.end_offset and file.end_offset >= start), None)
-
-
-def _tracker(session: Session, start: int, *, values: bool) -> tuple[Tracker, int | None]:
-    """Return a tracker for records from ``start`` on, and the offset at which a new one must replace it, if any."""
-    return with_listing(session, lambda listing: _tracker_of(session, listing, start, values=values))
 
 
 def _tracker_of(session: Session, listing: Listing, start: int, *, values: bool) -> tuple[Tracker, int | None]:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from kshell.engine.result import Row
-from kshell.tables.declaration import OTHER_FIELDS, Field, Table, Type, Wanted
+from kshell.tables.declaration import OTHER_FIELDS, ColumnarRows, Field, Table, Type, Wanted
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -46,6 +46,9 @@ def arrow_type(arrow: ModuleType, declared: Type) -> Any:
 
 def batches(arrow: ModuleType, fields: Sequence[Field], rows: Iterable[Row]) -> Iterator[Any]:
     """Yield the rows as record batches with the schema of the fields."""
+    if isinstance(rows, ColumnarRows):
+        yield from rows.record_batches(arrow, fields)
+        return
     arrow_schema, waiting = schema(arrow, fields), iter(rows)
     while part := list(islice(waiting, BATCH)):
         columns = [_array(arrow, [row.get(field.name) for row in part], field.type) for field in fields]

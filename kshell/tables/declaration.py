@@ -8,8 +8,9 @@ DuckDB and SQLite, and the reference. Schemas only grow: a field keeps its name 
 from __future__ import annotations
 
 import importlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from kshell.discovery import module_names
 from kshell.engine.result import Column, Row
@@ -20,6 +21,8 @@ from kshell.tables.enumeration import Enumeration
 from kshell.tables.existing import NameOf
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from kshell.engine.session import Session
     from kshell.tables.row_counts import Counts
     from kshell.tables.where_kinds import FieldType
@@ -47,6 +50,18 @@ class Field(NamedTuple):
     prose: bool = False
     tone: Callable[[object], str] | None = None
     usual: str | None = None
+
+
+class ColumnarRows(ABC):
+    """Rows that can also be made as columns of Arrow, which is faster by far where there are many."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Row]:
+        """Yield the rows one by one."""
+
+    @abstractmethod
+    def record_batches(self, arrow: ModuleType, fields: Sequence[Field]) -> Iterator[Any]:
+        """Yield the same rows as ``pyarrow.RecordBatch`` objects with the schema of the fields; ``arrow`` is pyarrow."""
 
 
 Wanted = frozenset[str] | None
@@ -130,12 +145,21 @@ def ask_brokers_once(session: Session, wanted: Sequence[Table]) -> None:
         session.loaded  # noqa: B018  # reading the property asks the brokers
 
 
-def with_progress(session: Session, table: Table, rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield the rows and report progress: those of a large cluster take a while."""
+def with_progress(session: Session, table: Table, rows: Iterable[Row]) -> Iterable[Row]:
+    """Return the rows, to report progress as they pass: those of a large cluster take a while.
+
+    Rows that may be made as columns are of a log, the reading of which reports its own progress.
+    """
     progress = session.progress
+    if progress is None or isinstance(rows, ColumnarRows):
+        return rows
+    return _told(rows, lambda number: progress(0, 0, f"{table.name}: {number:,} rows"))
+
+
+def _told(rows: Iterable[Row], tell: Callable[[int], None]) -> Iterator[Row]:
     for number, row in enumerate(rows, 1):
-        if progress is not None and number % _TOLD_EVERY == 0:
-            progress(0, 0, f"{table.name}: {number:,} rows")
+        if number % _TOLD_EVERY == 0:
+            tell(number)
         yield row
 
 

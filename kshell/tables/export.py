@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 from kshell.engine.result import Row
@@ -19,7 +20,7 @@ from kshell.extras import require
 from kshell.json_text import to_json
 from kshell.separated_values import csv_line
 from kshell.tables.arrow import batches, create_table, literal, schema
-from kshell.tables.declaration import Table
+from kshell.tables.declaration import ColumnarRows, Field, Table
 
 DATABASE = "kraft"
 """The name, without its ending, of the single file of a database format."""
@@ -167,8 +168,20 @@ def _sqlite(value: object) -> Any:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def counted(rows: Iterable[Row], count: list[int]) -> Iterator[Row]:
-    """Yield the rows, and add their number to ``count[0]`` as they pass."""
-    for row in rows:
-        count[0] += 1
-        yield row
+class Counted(ColumnarRows):
+    """Rows whose number is known, as :attr:`count`, after they have passed."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._rows = rows
+        self.count = 0
+
+    def __iter__(self) -> Iterator[Row]:
+        for row in self._rows:
+            self.count += 1
+            yield row
+
+    def record_batches(self, arrow: ModuleType, fields: Sequence[Field]) -> Iterator[Any]:
+        """Yield the rows as record batches, in the fastest way that they can be made."""
+        for batch in batches(arrow, fields, self._rows):
+            self.count += batch.num_rows
+            yield batch

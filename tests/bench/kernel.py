@@ -201,12 +201,18 @@ def _of_every_partition(rounds: int) -> list[_Row]:
     return rows
 
 
-def _dump(rounds: int) -> _Row:
+def _dump(rounds: int) -> list[_Row]:
     file = big_log()
     kafka, ours = _median(
         rounds, lambda: measured(dump_command(file)), lambda: kshell("-d", str(file), "dump", "-o", "jsonl")
     )
-    return _row("6  dump -o jsonl | kafka-dump-log", ours, kafka, 0.8, 0.4)
+    rows = [_row("6  dump -o jsonl | kafka-dump-log", ours, kafka, 0.8, 0.4)]
+    with tempfile.TemporaryDirectory() as folder:
+        export = ("export", folder, "--force", "--format", "parquet", "--table", "events")
+        kafka, ours = _median(
+            rounds, lambda: measured(dump_command(file)), lambda: kshell("-d", str(file), *export)
+        )
+    return [*rows, _row("6  export of the records to Parquet | kafka-dump-log", ours, kafka, 0.5, 0.15)]
 
 
 def _of_checkpoints(rounds: int) -> list[_Row]:
@@ -263,7 +269,7 @@ def _curve() -> list[str]:
 def run(rounds: int) -> Comparison:
     """All rows; the comparison is that of the first."""
     rows, notes = _of_one_log(min(rounds, 3))
-    rows += _of_kinds(min(rounds, 3)) + _of_every_partition(min(rounds, 3)) + [_dump(min(rounds, 3))]
+    rows += _of_kinds(min(rounds, 3)) + _of_every_partition(min(rounds, 3)) + _dump(min(rounds, 3))
     rows += _of_checkpoints(min(rounds, 3)) + _hot_keys()
     notes = [*map(str, rows), *notes, *_curve()]
     return Comparison("CPU seconds, ours | what they are held against", [rows[0].ours], [rows[0].theirs], 0.6, notes)

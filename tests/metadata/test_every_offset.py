@@ -147,8 +147,8 @@ def _base(seed: int) -> Image:
     return replayer.image()
 
 
-def _log(seed: int) -> list[Batch]:
-    """Batches of one record to eighty, some with times of their own, some control batches between them.
+def nonsense(seed: int) -> bytes:
+    """The bytes of a log: batches of one record to eighty, some with times of their own, some control batches between them.
 
     In every other log most records are of partitions, in the others most are not.
     """
@@ -169,7 +169,7 @@ def _log(seed: int) -> list[Batch]:
         else:
             raw.append(batch_of(values, offset))
         offset += len(values)
-    return batches(b"".join(raw))
+    return b"".join(raw)
 
 
 class _State(NamedTuple):
@@ -257,7 +257,7 @@ def _origins(tables: Any) -> dict[Any, Origin]:
 
 @pytest.mark.parametrize("seed", range(_LOGS))
 def test_images_and_problems_at_every_offset(seed: int) -> None:
-    log = _log(seed)
+    log = batches(nonsense(seed))
     base = _base(seed)
     recorder, growing, seldom = Recorder(base), Replayer(base), Replayer(base)
     for found in log:
@@ -300,7 +300,7 @@ def test_images_and_problems_at_every_offset(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(_LOGS))
 def test_every_version_of_every_partition(seed: int) -> None:
-    log = _log(seed)
+    log = batches(nonsense(seed))
     base = _base(seed)
     recorder = Recorder(base)
     for found in log:

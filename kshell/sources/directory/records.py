@@ -146,13 +146,24 @@ class DecodedRecords:
 
     def each(self, read: Callable[[Batch, str], Iterator[T]]) -> Iterator[T]:
         """Yield what ``read`` yields for each batch and the path of its file; its DecodeErrors go to ``damage``."""
-        for file, batch in self._in_files():
-            try:
-                yield from read(batch, file)
-            except DecodeError as error:
-                self.damage.append(CorruptDataError(file, batch.position, error.reason))
-            except MissingCodecError as error:
-                self.damage.append(error.at(file, batch.position))
+        for file, batch in self.batches():
+            yield from self._readable(read(batch, file), batch, file)
+        self.finish()
+
+    def records_of(self, batch: Batch, file: str) -> Iterator[LogRecord]:
+        """Decode the records of one of the :meth:`batches`, as the iteration does; a DecodeError goes to ``damage``."""
+        return self._readable(self._batch(batch, file), batch, file)
+
+    def _readable(self, read: Iterator[T], batch: Batch, file: str) -> Iterator[T]:
+        try:
+            yield from read
+        except DecodeError as error:
+            self.damage.append(CorruptDataError(file, batch.position, error.reason))
+        except MissingCodecError as error:
+            self.damage.append(error.at(file, batch.position))
+
+    def finish(self) -> None:
+        """Complete ``damage``, ``torn`` and ``notes``, after the last of the :meth:`batches`."""
         if isinstance(self._batches, BatchWalk):
             self.damage += self._batches.damage
             self.torn, self.notes = self._batches.torn, self._batches.notes
@@ -165,8 +176,11 @@ class DecodedRecords:
         last = self._batches.read_up_to
         return last if last is not None and last < self._start else None
 
-    def _in_files(self) -> Iterator[tuple[str, Batch]]:
-        """Yield (path of its file, batch); damage ends a snapshot and is collected."""
+    def batches(self) -> Iterator[tuple[str, Batch]]:
+        """Yield (path of its file, batch) to read the batches in another way; damage ends a snapshot and is collected.
+
+        Call :meth:`finish` after the last one.
+        """
         if isinstance(self._batches, BatchWalk):
             yield from self._batches
             return
@@ -176,10 +190,14 @@ class DecodedRecords:
         except CorruptDataError as error:
             self.damage.append(error.with_traceback(None))
 
-    def _note_malformed(self, where: str, decoded: Decoded) -> None:
-        self.malformed += 1
-        if self.first_malformed is None and decoded.undecoded is not None:
-            self.first_malformed = f"{where}: {decoded.undecoded.reason}"
+    def note(self, decoded: Decoded, offset: int, file: str) -> None:
+        """Count a record if it is malformed."""
+        undecoded = decoded.undecoded
+        if undecoded is not None and undecoded.malformed:
+            self.malformed += 1
+            if self.first_malformed is None:
+                record = f"{decoded.name} v{decoded.version}"
+                self.first_malformed = f"{file}: offset {offset}: {record}: {undecoded.reason}"
 
     def _batch(self, batch: Batch, file: str) -> Iterator[LogRecord]:
         """Decode the records of one batch that are wanted and in the range of offsets."""
@@ -194,8 +212,8 @@ class DecodedRecords:
                 return
             if wanted is None or wanted(raw, control):
                 decoded = decode_record(raw, control=control)
-                if decoded.undecoded is not None and decoded.undecoded.malformed:
-                    self._note_malformed(f"{file}: offset {offset}: {decoded.name} v{decoded.version}", decoded)
+                if decoded.undecoded is not None:
+                    self.note(decoded, offset, file)
                 yield LogRecord(offset, epoch, raw.timestamp, decoded, name, position)
 
     def _batch_lines(

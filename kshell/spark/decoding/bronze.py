@@ -11,12 +11,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from kshell.columnar.framing import Framed
-from kshell.columnar.records import RecordsByColumn, repeated
+from kshell.columnar.records import RecordsByColumn, Single, repeated
 from kshell.errors import MissingCodecError
 from kshell.history.records import only
-from kshell.metadata.records import Decoded
 from kshell.metadata.redaction import Redaction
-from kshell.protocol.batches import Batch, RawRecord
+from kshell.protocol.batches import Batch
 from kshell.protocol.primitives import DecodeError
 from kshell.spark.decoding.single_records import records
 from kshell.spark.options import Narrowing
@@ -97,11 +96,12 @@ class Records(RecordsByColumn):
             mask &= self._values.are_wanted(framed, self._wanted)
         return framed if mask.all() else framed.only(mask)
 
-    def one_by_one(self, index: int) -> Iterator[tuple[RawRecord, Decoded]]:
+    def one_by_one(self, index: int) -> Iterator[Single]:
         """Decode the records of a batch of another form as far as possible; the view ``quarantine`` has the reason."""
         log = not self._shared[index][_SNAPSHOT]
         try:
-            yield from records(self._batches[index], self._narrowing, self._wanted, log=log)
+            for raw, decoded in records(self._batches[index], self._narrowing, self._wanted, log=log):
+                yield Single(raw.offset, raw.timestamp, decoded)
         except MissingCodecError as error:
             if self._raises:
                 _, _, file, _, position, _ = self._shared[index]

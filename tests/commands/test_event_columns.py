@@ -1,0 +1,200 @@
+"""The table ``events`` made by columns is what it is made record by record: sensible logs, random ones, damaged ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kshell.engine.session import Session
+from kshell.errors import KshellError
+from kshell.history.events import EVENTS_TABLE
+from kshell.metadata.image import EMPTY
+from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.tables.arrow import batches, schema
+from kshell.tables.declaration import ColumnarRows
+from tests.builders import (
+    batch,
+    control_batch,
+    leader_change,
+    node_name,
+    recorded,
+    snapshot,
+    timed_batch,
+    uuid,
+    value,
+    write_log,
+    write_snapshot,
+)
+from tests.commands.shell import opened
+from tests.metadata.test_every_offset import nonsense
+
+arrow = pytest.importorskip("pyarrow")
+pytest.importorskip("numpy")
+
+FIELDS = EVENTS_TABLE.fields
+LOGS = 24
+
+
+@pytest.fixture(params=[1, 24], ids=["every shape by columns", "common shapes by columns"])
+def least(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("walk", "values"):
+        monkeypatch.setattr(f"kshell.columnar.{module}.LEAST", request.param)
+
+
+@pytest.fixture(params=[7, 1 << 16], ids=["few at a time", "all at once"])
+def rows_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kshell.columnar.records.ROWS", request.param)
+
+
+class Answer:
+    """A table of Arrow, and what the session has to say of it; or the error instead."""
+
+    def __init__(self, session: Session, rows: Iterable[Mapping[str, Any]]) -> None:
+        self.error: str | None = None
+        try:
+            self.table = arrow.Table.from_batches(list(batches(arrow, FIELDS, rows)), schema(arrow, FIELDS))
+        except KshellError as error:
+            self.table, self.error = schema(arrow, FIELDS).empty_table(), f"{error.message}\n{error.hint}"
+        self.said = (session.problems(), session.notes(), [error.message for error in session.found_damage])
+
+
+def same(directory: Path, until: int | None = None) -> Any:
+    """The rows of a directory's log, made in both ways."""
+    made = []
+    for is_by_column in (True, False):
+        session = opened(directory)
+        if until is not None:
+            session = session.reshape(point=str(until))
+        rows = EVENTS_TABLE.rows(session, EMPTY, None)
+        assert isinstance(rows, ColumnarRows)
+        made.append(Answer(session, rows if is_by_column else list(rows)))
+    together, alone = made
+    assert together.table.to_pylist() == alone.table.to_pylist()
+    assert together.error == alone.error
+    assert together.said == alone.said
+    return together.table
+
+
+@pytest.mark.usefixtures("rows_at_once", "least")
+@pytest.mark.parametrize("node", recorded(), ids=node_name)
+def test_recorded_logs(node: Path) -> None:
+    assert same(node / METADATA_DIRECTORY).num_rows > 0
+
+
+@pytest.mark.usefixtures("rows_at_once", "least")
+@pytest.mark.parametrize("seed", range(LOGS))
+def test_nonsensical_logs(tmp_path: Path, seed: int) -> None:
+    write_log(tmp_path, nonsense(seed))
+    every = same(tmp_path)["offset"].to_pylist()
+    assert len(every) > 250
+    until = 12 * seed + 1
+    assert same(tmp_path, until)["offset"].to_pylist() == [offset for offset in every if offset <= until]
+
+
+def test_damage_is_told_in_the_same_words(tmp_path: Path) -> None:
+    odd = batch([value("NO_OP"), b"\x01\x05\x00", value("NO_OP")[:2], *[value("NO_OP")] * 30], 20)
+    broken = bytearray(batch([value("NO_OP")] * 5, 60))
+    broken[-1] ^= 1
+    write_log(tmp_path, batch([value("NO_OP"), b"\x01"] * 10), odd, bytes(broken), batch([value("NO_OP")], 65)[:-3])
+    assert same(tmp_path).num_rows == 20 + 33
+
+
+def test_times_that_are_none(tmp_path: Path) -> None:
+    times = [-1, 0, 1, 253_402_300_799_999, 253_402_300_800_000, 1 << 60]
+    write_log(tmp_path, timed_batch([value("NO_OP")] * len(times), times))
+    assert same(tmp_path)["time"].to_pylist() == [
+        None, "1970-01-01T00:00:00.000Z", "1970-01-01T00:00:00.001Z", "9999-12-31T23:59:59.999Z", None, None,
+    ]  # fmt: skip
+
+
+def _partition(number: int, *replicas: int, elr: tuple[int, ...] = ()) -> bytes:
+    return value(
+        "PARTITION", 2, topicId=uuid(1), partitionId=number, replicas=list(replicas), isr=[1], removingReplicas=[],
+        addingReplicas=[], leader=1, leaderEpoch=0, partitionEpoch=0, directories=[uuid(7)] * len(replicas),
+        eligibleLeaderReplicas=list(elr),
+    )  # fmt: skip
+
+
+def _change(number: int, **fields: Any) -> bytes:
+    return value("PARTITION_CHANGE", 2, topicId=uuid(1), partitionId=number, **fields)
+
+
+_TOPIC, _REMOVE = value("TOPIC", name="t", topicId=uuid(1)), value("REMOVE_TOPIC", topicId=uuid(1))
+_CLEAR = value("CLEAR_ELR", topicName="t")
+_BEGIN, _END, _ABORT = (value(f"{verb}_TRANSACTION") for verb in ("BEGIN", "END", "ABORT"))
+_MOVE = {"replicas": [1, 2, 3], "directories": [uuid(9)] * 3}
+_LED, _ASSIGNED = {"leader": 2}, {"directories": [uuid(9)] * 3}
+
+
+@pytest.mark.usefixtures("least")
+@pytest.mark.parametrize(
+    ("values", "touched"),
+    [
+        pytest.param(
+            [_partition(0, 1), _partition(1, 1), _change(0, **_LED), _change(1, **_LED), _change(2, **_LED)], "0101-",
+            id="exists",
+        ),
+        pytest.param(
+            [_partition(0, 1, 2, 3), _partition(1, 1, 2, 3), _partition(1, 1), _change(1, **_ASSIGNED)], "011-",
+            id="written again with fewer replicas",
+        ),
+        pytest.param(
+            [_partition(0, 1), _partition(1, 1), _change(0, **_MOVE), _change(1, **_MOVE), _change(1, **_ASSIGNED)],
+            "01011",
+            id="moved",
+        ),
+        pytest.param(
+            [_partition(0, 1), _partition(1, 1), _change(0, **_MOVE), _partition(1, 1), _change(1, **_ASSIGNED)],
+            "0101-",
+            id="moved is another",
+        ),
+        pytest.param([_partition(0, 1, elr=(1,)), _partition(1, 1, elr=(1,)), _CLEAR, _CLEAR], "010-", id="elr"),
+        pytest.param(
+            [
+                _partition(0, 1), _partition(1, 1), _change(0, eligibleLeaderReplicas=[1]), _CLEAR,
+                _change(1, eligibleLeaderReplicas=[1]), _CLEAR, _CLEAR,
+            ],
+            "010011-",
+            id="elr changes",
+        ),
+        pytest.param(
+            [_partition(0, 1), _BEGIN, _partition(1, 1), _change(0, **_LED), _change(1, **_LED), _ABORT,
+             _change(1, **_LED), _change(0, **_LED)],
+            "0-101--0",
+            id="aborted",
+        ),
+        pytest.param(
+            [_partition(0, 1), _partition(1, 1), _BEGIN, _REMOVE, _change(0, **_LED), _ABORT, _change(1, **_LED)],
+            "01-t--1",
+            id="a removal is aborted",
+        ),
+        pytest.param(
+            [_partition(0, 1), _BEGIN, _partition(1, 1), _END, _change(1, **_LED)], "0-1-1", id="committed",
+        ),
+        pytest.param(
+            [_partition(0, 1), _REMOVE, _change(0, **_LED), _TOPIC, _change(0, **_LED), _partition(0, 1)], "0t-t-0",
+            id="removed",
+        ),
+        pytest.param([_partition(0, 1), _TOPIC, _change(0, **_LED)], "0t-", id="created again"),
+    ],
+)  # fmt: skip
+def test_what_decides_about_later_records(tmp_path: Path, values: list[bytes], touched: str) -> None:
+    """``touched`` names, for each record after the topic's creation, the partition, the topic (t), or nothing (-)."""
+    learning = [_partition(7, 1), _change(7, **_LED)]
+    write_log(tmp_path, control_batch([leader_change()]), batch([_TOPIC, *learning, *values], 1))
+    topic = "/image/topics/byName/t"
+    expected = [None if one == "-" else topic if one == "t" else f"{topic}/{one}" for one in touched]
+    assert same(tmp_path)["path"].to_pylist()[4:] == expected
+
+
+@pytest.mark.usefixtures("least")
+def test_a_snapshot_inside_a_log_without_a_beginning(tmp_path: Path) -> None:
+    """It names what comes before it, too; what the records before it do to it is not what it says."""
+    before = [_change(0, **_LED), _REMOVE, _change(0, **_LED)]
+    write_log(tmp_path, batch(before, 100), batch([_change(0, **_LED)] * 2, 103), base_offset=100)
+    write_snapshot(tmp_path, snapshot([_TOPIC, _partition(0, 1)]), 103)
+    partition = "/image/topics/byName/t/0"
+    assert same(tmp_path)["path"].to_pylist() == [partition, "/image/topics/byName/t", None, partition, partition]
