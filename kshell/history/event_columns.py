@@ -16,12 +16,11 @@ from kshell.tables.arrow import schema
 from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
-    from kshell.columnar.framing import Ints
     from kshell.engine.session import Session
     from kshell.sources.directory.records import DecodedRecords
 
 arrow: ModuleType = importlib.import_module("pyarrow")
-np: ModuleType = importlib.import_module("numpy")
+compute: ModuleType = importlib.import_module("pyarrow.compute")
 
 _LAST_TIME = 253_402_300_799_999
 """The end of the year 9999, the last that ISO-8601 has without further agreement."""
@@ -100,7 +99,6 @@ class _Events(RecordsByColumn):
 
 def _times(timestamps: Any) -> Any:
     """Return the texts of epoch milliseconds, as :func:`kshell.tree.image.iso` makes each of them."""
-    numbers: Ints = timestamps.fill_null(-1).to_numpy()
-    is_time = (numbers >= 0) & (numbers <= _LAST_TIME)
-    texts = np.datetime_as_string(np.where(is_time, numbers, 0).astype("datetime64[ms]"), timezone="UTC")
-    return arrow.array(texts, arrow.string(), mask=~is_time)
+    is_time = compute.and_(compute.greater_equal(timestamps, 0), compute.less_equal(timestamps, _LAST_TIME))
+    times = compute.if_else(is_time, timestamps, None).cast(arrow.timestamp("ms")).cast(arrow.string())
+    return compute.binary_join_element_wise(compute.binary_replace_slice(times, 10, 11, "T"), "Z", "")

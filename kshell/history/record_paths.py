@@ -59,19 +59,18 @@ class RecordPaths:
         Args:
             records: offset, timestamp, and the value of each record, decoded or not.
         """
-        usual, paths = self._usual, self._paths
+        usual, path_of = self._usual, self._paths.get
         for offset, timestamp, value in records:
             if self._restart is not None and offset >= self._restart:
                 self._tracker, self._restart = first_tracker(self._session, self._restart, is_needed=True)[0], None
                 self._forget(*self._topics)
-            if isinstance(value, bytes) and value[:3] + value[REST:] in usual:
+            path = None
+            # As essence() does it, and without isinstance(): this is done for every record.
+            if type(value) is bytes and value[:3] + value[REST:] in usual:
                 if value[1] == PARTITION:
                     self._file(offset, timestamp, value)
-                path = paths.get(value[_PARTITION])
-                if path is not None:
-                    yield path
-                    continue
-            yield self._replayed(offset, timestamp, value if isinstance(value, Decoded) else decode_value(value), value)
+                path = path_of(value[_PARTITION])
+            yield path or self._replayed(offset, timestamp, value)
 
     def _file(self, offset: int, timestamp: int, value: bytes) -> None:
         """Let a PartitionRecord wait, if its topic is known."""
@@ -82,8 +81,9 @@ class RecordPaths:
                 topic.partitions.add(key)
                 self._paths[key] = f"{topic.path}/{int.from_bytes(value[NUMBER], 'big', signed=True)}"
 
-    def _replayed(self, offset: int, timestamp: int, decoded: Decoded, value: bytes | Decoded) -> str | None:
+    def _replayed(self, offset: int, timestamp: int, value: bytes | Decoded) -> str | None:
         """Replay a record whose effect is not known, and return its path."""
+        decoded = value if isinstance(value, Decoded) else decode_value(value)
         topic_id = decoded.data["topicId"] if decoded.data is not None and decoded.name in _OF_TOPICS else None
         if decoded.name in (*_MARKERS, clear_elr.name):
             self._replay_waiting(*self._topics)
@@ -94,6 +94,8 @@ class RecordPaths:
             self._forget(*self._topics)
         elif topic_id is not None and decoded.name in (TOPIC.name, REMOVE_TOPIC.name):
             self._forget(topic_id)
+            if touched and decoded.name == TOPIC.name:
+                self._topics[topic_id] = _KnownTopic(join(touched[0].path), set(), {})
         elif topic_id is not None and touched and isinstance(value, bytes):
             self._learn(value, decoded, touched[0].path)
         return join(touched[0].path) if touched else None

@@ -209,9 +209,7 @@ def _dump(rounds: int) -> list[_Row]:
     rows = [_row("6  dump -o jsonl | kafka-dump-log", ours, kafka, 0.8, 0.4)]
     with tempfile.TemporaryDirectory() as folder:
         export = ("export", folder, "--force", "--format", "parquet", "--table", "events")
-        kafka, ours = _median(
-            rounds, lambda: measured(dump_command(file)), lambda: kshell("-d", str(file), *export)
-        )
+        kafka, ours = _median(rounds, lambda: measured(dump_command(file)), lambda: kshell("-d", str(file), *export))
     return [*rows, _row("6  export of the records to Parquet | kafka-dump-log", ours, kafka, 0.5, 0.15)]
 
 
