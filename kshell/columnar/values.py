@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kshell.columnar.framing import Framed
+from kshell.columnar.shapes import Secrets, Steps, Unshaped, steps
+from kshell.columnar.texts import Texts
+from kshell.columnar.walk import LEAST, Walk
 from kshell.metadata.families.configs import RESOURCE_TYPES
 from kshell.metadata.records import FRAME_VERSION, Decoded, RecordType, record_types
 from kshell.metadata.redaction import REDACTED, Redaction
 from kshell.metadata.values import enum_name
 from kshell.protocol.batches import RawRecord
 from kshell.tables.arrow import json_text
-from kshell.columnar.framing import Framed
-from kshell.columnar.shapes import Secrets, Steps, Unshaped, steps
-from kshell.columnar.texts import Texts
-from kshell.columnar.walk import LEAST, Walk
 
 if TYPE_CHECKING:
     import pyarrow as pa

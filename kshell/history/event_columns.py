@@ -1,4 +1,4 @@
-"""The table ``events`` by columns: record batches, most of whose records are decoded together. Needs numpy and pyarrow."""
+"""The table ``events`` by columns: most of its records are decoded together. Needs numpy and pyarrow."""
 
 from __future__ import annotations
 

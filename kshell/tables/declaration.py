@@ -61,7 +61,7 @@ class ColumnarRows(ABC):
 
     @abstractmethod
     def record_batches(self, arrow: ModuleType, fields: Sequence[Field]) -> Iterator[Any]:
-        """Yield the same rows as ``pyarrow.RecordBatch`` objects with the schema of the fields; ``arrow`` is pyarrow."""
+        """Yield the same rows as ``pyarrow.RecordBatch`` objects; ``arrow`` is the module ``pyarrow``."""
 
 
 Wanted = frozenset[str] | None

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from kshell.metadata.records import _HEADS, _TYPES, record
 from kshell.protocol.decoder import Message
 from tests.builders import batch, encode_value
-from tests.protocol.strategies import messages
 from tests.columnar.alone import same
 from tests.columnar.test_values import plain_message
+from tests.protocol.strategies import messages
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("numpy")

@@ -17,8 +17,8 @@ from kshell.sources.points import Point
 from kshell.spark.files import scan
 from kshell.spark.options import Narrowing
 from tests.builders import TIME, batch, encode_value, parsed, recorded, uuid, value
-from tests.protocol.strategies import messages
 from tests.columnar.alone import same, together
+from tests.protocol.strategies import messages
 from tests.spark.damaging import damaged_copy
 from tests.spark.reading import dumped, records
 

@@ -1,4 +1,4 @@
-"""The table ``events`` made by columns is what it is made record by record: sensible logs, random ones, damaged ones."""
+"""The table ``events`` made by columns is what it is made record by record."""
 
 from __future__ import annotations
 

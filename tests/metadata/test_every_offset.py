@@ -148,7 +148,7 @@ def _base(seed: int) -> Image:
 
 
 def nonsense(seed: int) -> bytes:
-    """The bytes of a log: batches of one record to eighty, some with times of their own, some control batches between them.
+    """The bytes of a log: batches of one record to eighty, some with times of their own, control batches between them.
 
     In every other log most records are of partitions, in the others most are not.
     """
