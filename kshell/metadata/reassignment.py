@@ -52,6 +52,11 @@ class Placement:
             replica for replica in target_replicas(partition) if replica not in self.active and replica not in leaving
         ]
 
+    def missing_targets(self, partition: Partition) -> list[int]:
+        """Return the brokers that a reassignment adds and that do not run: it does not end without them."""
+        adding = partition.adding_replicas
+        return [] if is_unreported(adding) else [replica for replica in adding if replica not in self.active]
+
     def replace(self, partition: Partition, leaving: Collection[int], number: int) -> tuple[int, ...] | None:
         """Return the replicas with each leaving broker replaced by another one; ``None``: there are too few brokers."""
         replicas = list(target_replicas(partition))
@@ -106,6 +111,12 @@ class Placement:
         return broker.fenced is not True and broker.in_controlled_shutdown is not True and not is_cordoned
 
 
-def cancel_command(tools: KafkaTools, topic: str, number: int, partition: Partition) -> str:
-    """Return the command that cancels a partition's reassignment."""
-    return tools.fill(_CANCEL, {"moves": assignment([(topic, number, staying_replicas(partition))])})
+def can_cancel(partition: Partition) -> bool:
+    """Whether Kafka would cancel a reassignment: a replica in sync stays (``PartitionReassignmentRevert``)."""
+    return not set(partition.isr).isdisjoint(staying_replicas(partition))
+
+
+def cancel_command(tools: KafkaTools, partitions: Iterable[tuple[str, int, Partition]]) -> str:
+    """Return the command that cancels the reassignments of partitions, each with its topic and number."""
+    moves = [(topic, number, staying_replicas(partition)) for topic, number, partition in partitions]
+    return tools.fill(_CANCEL, {"moves": assignment(moves)})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -172,6 +173,14 @@ def found(session: Session, line: str = "health") -> dict[str, list[dict[str, An
     return told
 
 
+def cancelled(row: dict[str, Any]) -> list[int]:
+    """The replicas to which the only command of a finding goes back."""
+    (command,) = row["commands"]
+    assert command.endswith(" --cancel")
+    (moved,) = json.loads(shlex.split(command)[1])["partitions"]
+    return list(moved["replicas"])
+
+
 def test_nothing_where_nothing_is_wrong(tmp_path: Path) -> None:
     session = opened(write(tmp_path))
     result = run(session, "health --fail-on info")
@@ -317,7 +326,8 @@ class TestMoves:
         moved = partition(2, replicas=(3, 1), isr=[1], leader=1, addingReplicas=[3], removingReplicas=[1])
         told = found(opened(write(tmp_path, moved, value("FENCE_BROKER", id=3, epoch=3))))
         [row] = told["singleReplica"]
-        assert row["commands"] == [] and row["nextStep"].startswith("all its brokers must serve first")
+        assert row["nextStep"] == "start broker 3, or cancel the reassignment, and then add replicas"
+        assert cancelled(row) == [1]
 
     def test_a_move_that_is_under_way_is_not_proposed_again(self, tmp_path: Path) -> None:
         away = changed(isr=[1, 3], directories=[uuid(7), LOST, uuid(7)], addingReplicas=[3], removingReplicas=[2])
@@ -377,9 +387,38 @@ class TestReassignment:
         told = found(opened(tmp_path))
         assert "offlinePartition" in told
         (stuck,) = told["stuckReassignment"]
-        assert stuck["nextStep"] == (
-            "the partition needs a leader first: see offlinePartition, or cancel the reassignment"
-        )
+        assert (stuck["nextStep"], stuck["commands"]) == (
+            "the partition needs a leader first: see offlinePartition", [],
+        ), "Kafka cancels no reassignment after which no replica in sync would be left"  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("name", "more", "step"),
+        [
+            (
+                "underMinIsr",
+                {"isr": [1], "replicas": [9, 1, 3], "addingReplicas": [9], "removingReplicas": [3]},
+                "start broker 9, or cancel the reassignment",
+            ),
+            (
+                "underReplicated",
+                {"isr": [1, 3], "replicas": [1, 2, 3, 9], "addingReplicas": [9]},
+                "see the server.log of broker 2, which runs and is not in sync; if it is gone for good, start broker 9, or"
+                " cancel the reassignment, and then move the replicas to brokers that run",
+            ),
+            (
+                "unregisteredReplica",
+                {"replicas": [1, 2, 3, 9], "addingReplicas": [9]},
+                "start broker 9, or cancel the reassignment",
+            ),
+        ],
+    )  # fmt: skip
+    def test_one_that_waits_for_a_dead_broker_can_be_cancelled(
+        self, name: str, more: dict[str, Any], step: str, tmp_path: Path
+    ) -> None:
+        told = found(opened(write(tmp_path, broker(4), changed(directories=[uuid(7)] * len(more["replicas"]), **more))))
+        [row] = [row for row in told[name] if row["path"] == ORDERS_0]
+        assert row["nextStep"] == step
+        assert cancelled(row) == [replica for replica in more["replicas"] if replica != 9]
 
     def test_replicas_that_are_added_are_not_missing(self, tmp_path: Path) -> None:
         told = found(opened(write(tmp_path, broker(4), moving(to=4))))

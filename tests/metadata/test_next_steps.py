@@ -190,7 +190,7 @@ def test_what_a_reassignment_removes_does_not_come_back() -> None:
     moving = partition(0, 1, 2, 5, removing_replicas=(5,))
     assert placement(*SIX).replace(moving, (1,), 0) == (0, 4, 2)
     tools = KafkaTools("b:1")
-    line = cancel_command(tools, "a", 3, partition(0, 1, 5, adding_replicas=(5,)))
+    line = cancel_command(tools, [("a", 3, partition(0, 1, 5, adding_replicas=(5,)))])
     assert json.loads(shlex.split(line)[1])["partitions"] == [{"topic": "a", "partition": 3, "replicas": [0, 1]}]
     assert line.endswith("--cancel")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kshell.metadata.election import ACTIVE, leaderless, name_brokers, steps
+from kshell.metadata.election import leaderless, name_brokers, steps
 from kshell.metadata.health.check import (
     CRITICAL,
     ERROR,
@@ -37,7 +37,7 @@ from kshell.metadata.partition_state import (
     staying_replicas,
 )
 from kshell.metadata.partitions import Partition
-from kshell.metadata.reassignment import MOST, cancel_command
+from kshell.metadata.reassignment import MOST, can_cancel, cancel_command
 
 STUCK_AFTER = 3600_000
 """Milliseconds without a change after which a reassignment is called stuck."""
@@ -67,13 +67,43 @@ def _missing(state: CheckedState, partition_state: PartitionState, evidence: str
     )
     if not missing:
         is_moving = bool(value.adding_replicas or value.removing_replicas)
-        return PartitionObservation(evidence, _WAIT if is_moving else _TOO_FEW)
+        return _ending(state, value, evidence) if is_moving else PartitionObservation(evidence, _TOO_FEW)
     return _moving_away(state, value, evidence, missing, _return_of(state, missing))
 
 
 def _leaves(value: Partition, replica: int) -> bool:
     """Whether a reassignment that is in progress removes a replica: it need not come back."""
     return is_reported(value.removing_replicas) and replica in value.removing_replicas
+
+
+def _ending(state: CheckedState, value: Partition, evidence: str) -> PartitionObservation:
+    """Return an observation that calls for the end of a reassignment, which may need brokers that do not run."""
+    targets = state.placement.missing_targets(value)
+    return _or_cancel(state, value, evidence, f"start {name_brokers(targets)}") if targets else PartitionObservation(evidence, _WAIT)
+
+
+def _or_cancel(
+    state: CheckedState, value: Partition, evidence: str, first: str, then: str = ""
+) -> PartitionObservation:
+    """Return an observation whose next step is ``first``, or to cancel the reassignment if Kafka would do it."""
+    if not can_cancel(value):
+        return PartitionObservation(evidence, NextStep(f"{first}{then}"))
+    return PartitionObservation(
+        evidence,
+        NextStep(f"{first}, or cancel the reassignment{then}"),
+        lambda topic, number: (cancel_command(state.tools, [(topic, number, value)]),),
+    )
+
+
+def _once_served(
+    state: CheckedState, value: Partition, evidence: str, waits: list[int], first: str, then: str
+) -> PartitionObservation:
+    """Return an observation whose next step is ``then``, but needs brokers, or the end of the reassignment to them."""
+    targets = [target for target in state.placement.missing_targets(value) if target in waits]
+    if targets:
+        return _or_cancel(state, value, evidence, f"{first}start {name_brokers(targets)}", f", and then {then}")
+    verb = "serves" if len(waits) == 1 else "serve"
+    return PartitionObservation(evidence, NextStep(f"{first}{then}, once {name_brokers(waits)} {verb} again"))
 
 
 def _moving_away(
@@ -84,9 +114,7 @@ def _moving_away(
     if not is_reported(value.replicas) or not placement.can_replace(value, leaving):
         return PartitionObservation(evidence, NextStep(f"{first}, {_NO_ROOM}"))
     if waits := placement.waits_for(value, leaving):
-        verb = "serves" if len(waits) == 1 else "serve"
-        once = f"move the replicas to brokers that run, once {name_brokers(waits)} {verb} again"
-        return PartitionObservation(evidence, NextStep(f"{first}, {once}"))
+        return _once_served(state, value, evidence, waits, f"{first}, ", "move the replicas to brokers that run")
 
     def moves(topic: str, number: int) -> tuple[str, ...]:
         replicas = placement.replace(value, leaving, number)
@@ -184,7 +212,7 @@ def offline_directory(state: CheckedState, partition_state: PartitionState) -> P
         return PartitionObservation(evidence, _NEEDS_LEADER)
     lost = tuple(number for number in partition_state.lost if not _leaves(partition_state.partition, number))
     if not lost:
-        return PartitionObservation(evidence, _WAIT)
+        return _ending(state, partition_state.partition, evidence)
     repair = (
         f"see the server.log of {name_brokers(lost)} for the directory; repair or replace the disk and restart the"
         " broker; if that cannot be done"
@@ -276,18 +304,13 @@ def stuck_reassignment(state: CheckedState, partition_state: PartitionState) -> 
     if why is None:
         return None
     value = partition_state.partition
-    absent = [broker for broker in value.adding_replicas if state.placement.status(broker) != ACTIVE]
-    if absent:
-        first = f"start {name_brokers(absent)}"
+    if targets := state.placement.missing_targets(value):
+        first = f"start {name_brokers(targets)}"
     elif watched := value.adding_replicas or value.isr:
         first = f"see the server.log of {name_brokers(watched)}"
     else:  # no replica is in sync, and none is added
         first = _NEEDS_LEADER.text
-    return PartitionObservation(
-        f"{why}; {_moving(partition_state)}",
-        NextStep(f"{first}, or cancel the reassignment"),
-        lambda topic, number: (cancel_command(state.tools, topic, number, value),),
-    )
+    return _or_cancel(state, value, f"{why}; {_moving(partition_state)}", first)
 
 
 @partition_check(
@@ -317,10 +340,13 @@ def unregistered_replica(state: CheckedState, partition_state: PartitionState) -
     evidence = f"broker {ids(unregistered)} is not registered, {_replicas(partition_state)}"
     if OFFLINE in partition_state.problems:
         return _missing(state, partition_state, evidence)
-    leaving = tuple(replica for replica in unregistered if not _leaves(partition_state.partition, replica))
+    value = partition_state.partition
+    leaving = tuple(
+        replica for replica in staying_replicas(value) if replica in unregistered and not _leaves(value, replica)
+    )
     if not leaving:
-        return PartitionObservation(evidence, _WAIT)
-    return _moving_away(state, partition_state.partition, evidence, leaving, _return_of(state, leaving))
+        return _ending(state, value, evidence)
+    return _moving_away(state, value, evidence, leaving, _return_of(state, leaving))
 
 
 @partition_check(
@@ -338,8 +364,7 @@ def rack_violation(state: CheckedState, partition_state: PartitionState) -> Part
     if OFFLINE in partition_state.problems:
         return PartitionObservation(evidence, _NEEDS_LEADER)
     if waits := state.placement.waits_for(value):
-        step = NextStep(f"first {name_brokers(waits)} must serve again, then move a replica to another rack")
-        return PartitionObservation(evidence, step)
+        return _once_served(state, value, evidence, waits, "", "move a replica to another rack")
     if state.placement.spread(value, 0) is None:  # the number chooses among brokers: if there are none, for no number
         step = NextStep("no broker that runs is in another rack: start one there, then move a replica to it")
         return PartitionObservation(evidence, step)
@@ -369,11 +394,34 @@ def single_replica(state: CheckedState, topic_state: TopicState) -> Observation 
     if len(state.placement.ready) < 2:
         return Observation(topic_state.path, evidence, next_step=NextStep(_NO_ROOM))
     if 1 not in topic_state.factors_served:
-        waits = (
-            "all its brokers must serve first, and a reassignment must end (see stuckReassignment); then add replicas"
-        )
-        return Observation(topic_state.path, evidence, next_step=NextStep(waits))
+        return _widened_later(state, topic_state, evidence)
     return Observation(topic_state.path, evidence, moves=lambda: _widened(state, topic_state))
+
+
+def _widened_later(state: CheckedState, topic_state: TopicState, evidence: str) -> Observation:
+    """Return the observation of single replicas that get no further ones before all their brokers serve."""
+    topic, placement = topic_state.topic, state.placement
+    stuck = [
+        (topic.name, number, value)
+        for number, value in topic.scan()
+        if isinstance(value, Partition)
+        and replication_factor(value) == 1
+        and placement.missing_targets(value)
+        and can_cancel(value)
+    ]
+    if not stuck:
+        step = "all its brokers must serve first, and a reassignment must end (see stuckReassignment); then add replicas"
+        return Observation(topic_state.path, evidence, next_step=NextStep(step))
+    targets = sorted({target for _, _, value in stuck for target in placement.missing_targets(value)})
+    step = f"start {name_brokers(targets)}, or cancel the reassignment, and then add replicas"
+    return Observation(
+        topic_state.path,
+        evidence,
+        next_step=NextStep(step),
+        moves=lambda: tuple(
+            cancel_command(state.tools, stuck[start : start + MOST]) for start in range(0, len(stuck), MOST)
+        ),
+    )
 
 
 def _widened(state: CheckedState, topic_state: TopicState) -> tuple[str, ...]:
