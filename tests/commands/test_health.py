@@ -359,6 +359,29 @@ def test_the_voter_that_is_away_is_the_one_to_spare(registered: tuple[int, ...],
     assert observation.placeholders is not None and observation.placeholders["id"] == spare
 
 
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ((changed(leader=2, directories=[LOST, uuid(7), uuid(7)]),), "see offlineDirectory"),
+        ((changed(leader=2, isr=[2, 3], directories=[LOST, uuid(7), uuid(7)]),), "see offlineDirectory"),
+        ((changed(leader=2, isr=[2, 3]),), "see underReplicated"),
+        (
+            (broker(4), changed(leader=2, replicas=[4, 1, 2, 3], addingReplicas=[4], directories=[uuid(7)] * 4)),
+            "see the reassignment that adds it",
+        ),
+        (
+            (value("BROKER_REGISTRATION_CHANGE", 1, brokerId=1, brokerEpoch=1, inControlledShutdown=1), changed(leader=2)),
+            "it is in controlled shutdown",
+        ),
+    ],
+)
+def test_no_election_is_proposed_that_would_fail(more: tuple[bytes, ...], reason: str, tmp_path: Path) -> None:
+    """Kafka elects a replica that is in sync, on a broker that serves and has the replica's log directory."""
+    told = found(opened(write(tmp_path, *more)))
+    [row] = [row for row in told["nonPreferredLeader"] if row["path"] == ORDERS_0]
+    assert (row["commands"], row["nextStep"].endswith(reason)) == ([], True), row["nextStep"]
+
+
 class TestReassignment:
     def test_is_stuck_when_nothing_happens(self, tmp_path: Path) -> None:
         """Its last change is two hours older than the last record."""

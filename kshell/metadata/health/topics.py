@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kshell.metadata.election import leaderless, name_brokers, steps
+from kshell.metadata.election import ACTIVE, leaderless, name_brokers, steps
 from kshell.metadata.health.check import (
     CRITICAL,
     ERROR,
@@ -260,14 +260,21 @@ def elr_in_use(state: CheckedState, partition_state: PartitionState) -> Partitio
     problem=NON_PREFERRED,
 )
 def non_preferred(state: CheckedState, partition_state: PartitionState) -> PartitionObservation | None:
-    """The leader is not the first replica. Kafka elects the first one only while it is in sync."""
+    """The leader is not the first replica. Kafka elects that one only if it is in sync, and its broker and disk serve."""
     value = partition_state.partition
     evidence = f"leader {value.leader}, replicas {ids(value.replicas)}"
     preferred = value.replicas[0]
-    if preferred not in value.isr:
-        step = f"broker {preferred} must be in sync before it can lead: see underReplicated"
-        return PartitionObservation(evidence, NextStep(step))
-    return PartitionObservation(evidence)
+    status = state.placement.status(preferred)
+    if preferred in partition_state.lost:
+        step = f"broker {preferred} needs the log directory of its replica before it can lead: see offlineDirectory"
+    elif preferred not in value.isr:
+        see = "underReplicated" if preferred in staying_replicas(value) else "the reassignment that adds it"
+        step = f"broker {preferred} must be in sync before it can lead: see {see}"
+    elif status != ACTIVE:
+        step = f"broker {preferred} must serve before it can lead: it is {status}"
+    else:
+        return PartitionObservation(evidence)
+    return PartitionObservation(evidence, NextStep(step))
 
 
 def _moving(partition_state: PartitionState) -> str:
