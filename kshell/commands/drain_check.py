@@ -105,9 +105,10 @@ def _candidates(value: Partition) -> tuple[int, ...]:
 def at_risk(image: Image, leaving: frozenset[int], least: MinIsr) -> Iterator[Row]:
     """Rows of the partitions that would have no in-sync replica, or too few for acks=all, without these brokers."""
     fenced = {broker_id for broker_id, entry in image["brokers"].items() if entry.value.fenced}
+    stopping = leaving - fenced
     for topic in by_name(image):
         for number, value in topic.scan():
-            if not isinstance(value, Partition) or leaving.isdisjoint(value.isr):
+            if not isinstance(value, Partition) or stopping.isdisjoint(value.isr):
                 continue
             after = [broker for broker in value.isr if broker not in leaving]
             enough = least.of(topic.name, value.leader)
@@ -148,8 +149,8 @@ COMMAND = Command(
         "Lists the partitions that would suffer. last-in-sync: no in-sync replica would be left that is not fenced,"
         " so the partition goes offline, unless one of its elr (-o wide) runs; under-min-isr: producers with acks=all"
         " would be refused. `what-if --kill` tells who would lead instead."
-        f" {MIN_ISR} A partition that has no replica in sync on these brokers loses nothing, and is not listed, however"
-        " bad it is."
+        f" {MIN_ISR} A partition that has no replica in sync on these brokers, or only on those that are fenced already,"
+        " loses nothing, and is not listed, however bad it is."
     ),
     needs_records=True,
     exit_1_when="a partition would suffer, whether the options show it or not",

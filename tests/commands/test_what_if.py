@@ -252,3 +252,15 @@ def test_drain_check_says_who_still_waits_for_a_broker_that_is_down(sample: Sess
     ]
     run(sample, "drain-check 1")
     assert sample.remarks == []
+
+
+def test_drain_check_lists_nothing_that_a_broker_which_is_down_cannot_change(tmp_path: Path) -> None:
+    """The last of the ISR stays in it when it dies (without the ELR), and its partition is offline already."""
+    partitions = [
+        cluster.partition(1, 0, [4, 1], [4], -1, **NO_ELR),
+        cluster.partition(1, 1, [1, 4], [1, 4], 1, **NO_ELR),
+    ]
+    session = cluster.cluster(tmp_path, NEW, *brokers(), cluster.topic(1, "t"), *partitions)
+    assert rows(session, "drain-check 4") == [] and run(session, "drain-check 4").exit_code == 0
+    (row,) = rows(session, "drain-check 1,4")
+    assert (row["partition"], row["risk"], row["isrAfter"]) == (1, "last-in-sync", [])
