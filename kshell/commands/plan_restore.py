@@ -188,9 +188,9 @@ def _quota_step(entity: Entity, limits: Mapping[str, float], tools: KafkaTools) 
 
 def _acl_step(acl: Acl, tools: KafkaTools) -> Step:
     subject = f"{acl.permission_type} {acl.principal} {acl.operation} {acl.resource_type}:{acl.resource_name}"
-    arguments = acl_words(acl)
+    arguments = acl_words(acl, tools.release)
     if arguments is None:
-        return Step("acl", subject, None, "kafka-acls.sh cannot say this entry")
+        return Step("acl", subject, None, "kafka-acls.sh does not take this entry: use an Admin client")
     return Step("acl", subject, tools.line("kafka-acls.sh", "--add", *arguments))
 
 

@@ -36,6 +36,23 @@ _RESOURCE_FLAGS = {
     "TOPIC": "--topic", "GROUP": "--group", "TRANSACTIONAL_ID": "--transactional-id",
     "DELEGATION_TOKEN": "--delegation-token", "USER": "--user-principal",
 }  # fmt: skip
+_ACL_OPERATIONS = {
+    "TOPIC": "READ WRITE CREATE DESCRIBE DELETE ALTER DESCRIBE_CONFIGS ALTER_CONFIGS",
+    "GROUP": "READ DESCRIBE DELETE DESCRIBE_CONFIGS ALTER_CONFIGS",
+    "CLUSTER": "CREATE CLUSTER_ACTION DESCRIBE_CONFIGS ALTER_CONFIGS IDEMPOTENT_WRITE ALTER DESCRIBE",
+    "TRANSACTIONAL_ID": "DESCRIBE WRITE TWO_PHASE_COMMIT",
+    "DELEGATION_TOKEN": "DESCRIBE",
+    "USER": "CREATE_TOKENS DESCRIBE_TOKENS",
+}
+"""Resource type -> the operations besides ALL that kafka-acls.sh takes for it (``AclEntry.supportedOperations``).
+
+Kafka itself takes any operation for any type, from other clients."""
+_ACL_OPERATIONS_SINCE: dict[tuple[str, str], Release] = {
+    ("GROUP", "DESCRIBE_CONFIGS"): (4, 0),
+    ("GROUP", "ALTER_CONFIGS"): (4, 0),
+    ("TRANSACTIONAL_ID", "TWO_PHASE_COMMIT"): (4, 1),
+}
+"""Operations of a resource type that only the tools of later releases take."""
 _CLUSTER = "kafka-cluster"
 _PATTERNS = ("LITERAL", "PREFIXED")
 _ENTITY_TYPES = {
@@ -131,8 +148,8 @@ def move_command(tools: KafkaTools, moves: Iterable[Move]) -> str:
     return tools.fill(_EXECUTE, {"moves": assignment(moves)})
 
 
-def acl_words(acl: Acl) -> list[str] | None:
-    """Return the arguments of kafka-acls.sh that describe an ACL; ``None`` if the tool cannot describe it."""
+def acl_words(acl: Acl, release: Release | None = None) -> list[str] | None:
+    """Return the arguments of kafka-acls.sh that describe an ACL; ``None`` if that release's tool does not take it."""
     verb = acl.permission_type.lower()
     words = [*option(f"--{verb}-principal", acl.principal), *option(f"--{verb}-host", acl.host)]
     words += ["--operation", _pascal(acl.operation)]
@@ -143,9 +160,17 @@ def acl_words(acl: Acl) -> list[str] | None:
         words += ["--resource-pattern-type", acl.pattern_type.lower()]
     else:
         return None
-    known = acl.pattern_type in _PATTERNS and acl.permission_type in ("ALLOW", "DENY") and "(" not in acl.operation
+    known = acl.pattern_type in _PATTERNS and acl.permission_type in ("ALLOW", "DENY") and ":" in acl.principal
     names = (acl.principal, acl.host, acl.resource_name)
-    return words if known and all(name == name.strip() for name in names) else None
+    takes = _takes_operation(acl, release or NEWEST)
+    return words if known and takes and all(name == name.strip() for name in names) else None
+
+
+def _takes_operation(acl: Acl, release: Release) -> bool:
+    """Whether kafka-acls.sh of a release takes the operation for the type of resource."""
+    kind, operation = acl.resource_type, acl.operation
+    since = _ACL_OPERATIONS_SINCE.get((kind, operation), release)
+    return operation == "ALL" or (operation in _ACL_OPERATIONS[kind].split() and release >= since)
 
 
 def _pascal(name: str) -> str:

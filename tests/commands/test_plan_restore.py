@@ -67,6 +67,7 @@ def hostile(tmp_path: Path) -> Session:
         value("ACCESS_CONTROL_ENTRY", id=uuid(1), resourceName=HOSTILE, principal=f"User:{HOSTILE}", **acl),
         value("ACCESS_CONTROL_ENTRY", id=uuid(2), resourceName=" edge", principal="User:x", **acl),
         value("ACCESS_CONTROL_ENTRY", id=uuid(3), resourceName="u", principal="User:x", **(acl | {"resourceType": 9})),
+        value("ACCESS_CONTROL_ENTRY", id=uuid(4), resourceName="t", principal="User:x", **(acl | {"operation": 9})),
     )
 
 
@@ -109,7 +110,8 @@ class TestPlan:
         }
         assert {kind for kind, _ in notes} == {"config", "quota", "acl"}
         assert "ssl.key.password" in notes["config", "BROKER"]
-        assert len(notes) == 4
+        assert len(notes) == 5
+        assert notes["acl", "DENY User:x CLUSTER_ACTION TOPIC:t"].startswith("kafka-acls.sh does not take this entry")
 
     @pytest.mark.parametrize("words", ["", "--show-secrets", "-o json --show-secrets"])
     def test_secrets_are_never_printed(self, hostile: Session, words: str) -> None:

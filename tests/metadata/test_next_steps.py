@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kshell.metadata.families.acls import Acl
 from kshell.metadata.families.cluster import Broker
 from kshell.metadata.health.check import checks, step_of
 from kshell.metadata.image import Image
-from kshell.metadata.kafka_tools import KafkaTools, move_command, release_of
+from kshell.metadata.kafka_tools import KafkaTools, acl_words, move_command, release_of
 from kshell.metadata.next_steps import Cure, next_step
 from kshell.metadata.partitions import Partition
 from kshell.metadata.reassignment import Placement, cancel_command
@@ -131,6 +132,33 @@ def test_every_command_is_in_its_sentence() -> None:
         for cure in check.cures:
             assert all(f"{{{number}}}" in cure.text for number in range(len(cure.commands))), check.name
             assert "kafka-" not in cure.text or not cure.commands or "add-controller" in cure.text, check.name
+
+
+@pytest.mark.parametrize(
+    ("kind", "operation", "since"),
+    [
+        ("TOPIC", "READ", (3, 3)),
+        ("TOPIC", "ALL", (3, 3)),
+        ("TOPIC", "CLUSTER_ACTION", None),
+        ("GROUP", "WRITE", None),
+        ("GROUP", "ALTER_CONFIGS", (4, 0)),
+        ("CLUSTER", "DELETE", None),
+        ("TRANSACTIONAL_ID", "TWO_PHASE_COMMIT", (4, 1)),
+        ("DELEGATION_TOKEN", "READ", None),
+        ("USER", "DESCRIBE_TOKENS", (3, 3)),
+        ("USER", "(99)", None),
+        ("(9)", "ALL", None),
+    ],
+)
+def test_an_acl_is_written_only_where_the_tool_takes_its_operation(
+    kind: str, operation: str, since: tuple[int, int] | None
+) -> None:
+    """``AclEntry.supportedOperations`` of each release; Kafka itself has no such rule."""
+    acl = Acl(kind, "kafka-cluster", "LITERAL", "User:a", "*", operation, "ALLOW")
+    for release in ((3, 3), (3, 9), (4, 0), (4, 1), (4, 4)):
+        assert (acl_words(acl, release) is not None) == (since is not None and release >= since), release
+    assert (acl_words(acl) is not None) == (since is not None)
+    assert acl_words(acl._replace(principal="a")) is None
 
 
 # --- where replicas go -----------------------------------------------------------------------------------------------

@@ -147,7 +147,7 @@ def wide_open_acl(state: CheckedState) -> Iterator[Observation]:
             continue
         is_all = acl.resource_name in (WILDCARD, "") or acl.resource_type == "CLUSTER"
         if acl.operation == "ALL" or (is_all and acl.operation not in _HARMLESS):
-            yield _of_acl(_acl_path(acl_id), acl)
+            yield _of_acl(state, _acl_path(acl_id), acl)
 
 
 @check(
@@ -164,14 +164,14 @@ def orphaned_acl(state: CheckedState) -> Iterator[Observation]:
         if acl.resource_type != "TOPIC" or acl.resource_name == WILDCARD or acl.resource_name in topics:
             continue
         if acl.pattern_type == "LITERAL" or not any(covers(acl, "TOPIC", name) for name in topics):
-            yield _of_acl(_acl_path(acl_id), acl)
+            yield _of_acl(state, _acl_path(acl_id), acl)
 
 
-def _of_acl(path: str, acl: Acl) -> Observation:
-    words = acl_words(acl)
+def _of_acl(state: CheckedState, path: str, acl: Acl) -> Observation:
+    words = acl_words(acl, state.tools.release)
     if words is None:
         return Observation(
-            path, _acl_text(acl), next_step=NextStep("kafka-acls.sh cannot name this entry: use an Admin")
+            path, _acl_text(acl), next_step=NextStep("kafka-acls.sh does not take this entry: use an Admin client")
         )
     return Observation(path, _acl_text(acl), {"entry": words})
 
