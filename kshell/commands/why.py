@@ -59,7 +59,7 @@ from kshell.metadata.partitions import Partition
 from kshell.metadata.values import plain
 from kshell.sources.points import Since
 from kshell.tree.image import iso
-from kshell.tree.paths import TOPICS_BY_NAME, join
+from kshell.tree.paths import NODE_PLACES, TOPICS_BY_NAME, join, split
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -102,7 +102,7 @@ def run(session: Session, args: WhyArguments) -> Result:
     then = until(session, args.until)
     story = story_of(then, "why")
     first = since(session, story, args.since)
-    node = _NODE.fullmatch(args.target) if args.number is None else None
+    node = _NODE.fullmatch(_node_word(session, args.target)) if args.number is None else None
     if node is not None:
         tell = _broker if node[1] == "broker" else _controller
         result = tell(then, story, int(node[2]), first)
@@ -117,6 +117,13 @@ def run(session: Session, args: WhyArguments) -> Result:
         session.remarks += then.problems()
         result.exit_code = then.exit_code() if then.is_loaded else EXIT_OK
     return result
+
+
+def _node_word(session: Session, text: str) -> str:
+    """Return ``broker-3`` for the path of a broker or controller in the tree, any other text unchanged."""
+    path = split(text, session.cwd)
+    kind = next((kind for kind, place in NODE_PLACES.items() if place == path[:-1]), None)
+    return text if kind is None else f"{kind}-{path[-1]}"
 
 
 def _refuse_node_in_two_words(story: Story, args: WhyArguments) -> None:
@@ -173,7 +180,7 @@ def _broker(session: Session, story: Story, broker_id: int, first: Since | None)
     if not revisions:
         is_named = loads(story.image)[broker_id].replicas > 0
         raise _no_node(session, story, "broker", broker_id, story.image[BROKERS.name], is_replica=is_named)
-    about = {"broker": broker_id, "path": join(("image", "cluster", "brokers", str(broker_id)))}
+    about = {"broker": broker_id, "path": join((*NODE_PLACES["broker"], str(broker_id)))}
     present = revisions[-1].value
     finding = None
     if present is not None and present.fenced is True:
@@ -194,7 +201,7 @@ def _controller(session: Session, story: Story, node_id: int, first: Since | Non
     found = controller_story(story, node_id)
     if not found.is_known(node_id):
         raise _no_node(session, story, "controller", node_id, story.image[CONTROLLERS.name])
-    about = {"controller": node_id, "path": join(("image", "cluster", "controllers", str(node_id)))}
+    about = {"controller": node_id, "path": join((*NODE_PLACES["controller"], str(node_id)))}
     present = found.registrations[-1].value if found.registrations else None
     is_stale = present is not None and found.voter_ids is not None and node_id not in found.voter_ids
     level = story.image["features"].get(METADATA_VERSION)
@@ -462,7 +469,7 @@ COMMAND = Command(
     args=(
         Arg(
             "target",
-            "TOPIC-PARTITION (orders-3, orders/3, or a path), TOPIC, broker-N, controller-N",
+            "TOPIC-PARTITION (orders-3, orders/3), TOPIC, broker-N, controller-N, or the path of one in the tree",
             complete=_complete,
         ),
         Arg("number", "the partition's number, where the topic stands alone (orders 3)", arity="?"),

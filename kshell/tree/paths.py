@@ -77,15 +77,17 @@ _PLACES: tuple[tuple[Segments, str], ...] = (
     (("image", "scram", "SCRAM-SHA-512"), ""),
 )
 """Directories of names that users know, each with the prefix that the names have there."""
-_NODES = {"broker-": ("image", "cluster", "brokers"), "controller-": ("image", "cluster", "controllers")}
-"""The prefix with which other commands write a node's id -> the directory of these nodes."""
+NODE_PLACES = {"broker": ("image", "cluster", "brokers"), "controller": ("image", "cluster", "controllers")}
+"""The word before a node's id, as in ``broker-3`` -> the directory of these nodes."""
 
 
 def _elsewhere(root: Directory, rest: Segments) -> list[Segments]:
     """The paths at which the first name of ``rest`` exists elsewhere, with the names after it if they exist, too."""
     name, below = rest[0], rest[1:]
     places = [(*place, f"{before}{name}") for place, before in _PLACES]
-    places += [(*place, name.removeprefix(word)) for word, place in _NODES.items() if name.startswith(word)]
+    places += [
+        (*place, name.removeprefix(f"{kind}-")) for kind, place in NODE_PLACES.items() if name.startswith(f"{kind}-")
+    ]
     found = [place for place in places if walk(root, place) is not None]
     return [(*place, *below) for place in found if walk(root, (*place, *below)) is not None] or found
 

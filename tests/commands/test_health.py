@@ -370,7 +370,10 @@ def test_the_voter_that_is_away_is_the_one_to_spare(registered: tuple[int, ...],
             "see the reassignment that adds it",
         ),
         (
-            (value("BROKER_REGISTRATION_CHANGE", 1, brokerId=1, brokerEpoch=1, inControlledShutdown=1), changed(leader=2)),
+            (
+                value("BROKER_REGISTRATION_CHANGE", 1, brokerId=1, brokerEpoch=1, inControlledShutdown=1),
+                changed(leader=2),
+            ),
             "it is in controlled shutdown",
         ),
     ],

@@ -565,3 +565,26 @@ def test_a_node_in_two_words_is_pointed_to_its_own_name(sample: Session) -> None
         run(sample, "why broker 3")
     assert raised.value.hint == "write `why broker-3` for the broker"
     assert run(sample, "why broker-3").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("place", "path", "word"),
+    [
+        ("/", "/image/cluster/brokers/3", "broker-3"),
+        ("/", "image/cluster/brokers/3/", "broker-3"),
+        ("/image/cluster", "controllers/3000", "controller-3000"),
+        ("/image/cluster/brokers", "3", "broker-3"),
+        ("/", "/image/topics/byName/orders", "orders"),
+        ("/image/topics", "byName/orders/0", "orders-0"),
+    ],
+)
+def test_a_path_is_what_it_names(sample: Session, place: str, path: str, word: str) -> None:
+    told = sections(sample, f"why {word}")
+    run(sample, f"cd {place}")
+    assert sections(sample, f"why {path}") == told
+
+
+def test_a_path_of_no_node_proposes_those_that_are_there(sample: Session) -> None:
+    with pytest.raises(CommandError, match="no such broker") as raised:
+        run(sample, "why /image/cluster/brokers/77")
+    assert raised.value.hint == "registered: broker-1, broker-2, broker-3"

@@ -79,7 +79,11 @@ def _leaves(value: Partition, replica: int) -> bool:
 def _ending(state: CheckedState, value: Partition, evidence: str) -> PartitionObservation:
     """Return an observation that calls for the end of a reassignment, which may need brokers that do not run."""
     targets = state.placement.missing_targets(value)
-    return _or_cancel(state, value, evidence, f"start {name_brokers(targets)}") if targets else PartitionObservation(evidence, _WAIT)
+    return (
+        _or_cancel(state, value, evidence, f"start {name_brokers(targets)}")
+        if targets
+        else PartitionObservation(evidence, _WAIT)
+    )
 
 
 def _or_cancel(
@@ -417,7 +421,9 @@ def _widened_later(state: CheckedState, topic_state: TopicState, evidence: str) 
         and can_cancel(value)
     ]
     if not stuck:
-        step = "all its brokers must serve first, and a reassignment must end (see stuckReassignment); then add replicas"
+        step = (
+            "all its brokers must serve first, and a reassignment must end (see stuckReassignment); then add replicas"
+        )
         return Observation(topic_state.path, evidence, next_step=NextStep(step))
     targets = sorted({target for _, _, value in stuck for target in placement.missing_targets(value)})
     step = f"start {name_brokers(targets)}, or cancel the reassignment, and then add replicas"
