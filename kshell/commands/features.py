@@ -122,7 +122,8 @@ def _sentence(code: int, verdicts: Sequence[LevelVerdict], found: ClusterFeature
         known = sum(node.supported is not None for node in found.nodes)
         rest = "" if known == len(found.nodes) else ", and whether the others do is not known"
         support = f"; {known} of {len(found.nodes)} nodes support it{rest}" if found.nodes else ""
-        return f"{target}: {answer}{support}"
+        notes = [f"; {verdict.feature}: {verdict.reason}" for verdict in verdicts if verdict.reason is not None]
+        return f"{target}: {answer}{support}{''.join(notes)}"
     if code != EXIT_FINDING:
         return f"{target}: not known"
     refused = [verdict for verdict in verdicts if verdict.possible is False]

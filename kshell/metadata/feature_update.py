@@ -117,7 +117,7 @@ def _check(
     if doubt := _beyond_the_tables(cluster, name, current, target):
         return LevelVerdict(name, current, target, None, (), doubt)
     note = None
-    if name == KRAFT_VERSION and target > current and not handles_kraft_version(cluster):
+    if name == KRAFT_VERSION and target != current and not handles_kraft_version(cluster):
         note = "accepted, but controllers before 4.1 do not act on it: the quorum stays as it is"
     return LevelVerdict(name, current, target, True, (), note)
 
@@ -211,16 +211,18 @@ def _not_allowed(
 ) -> list[str]:
     """Return the reasons that prevent the change no matter what the nodes support."""
     current = cluster.finalized.get(name, 0)
-    if name == KRAFT_VERSION and not handles_kraft_version(cluster):
-        current = 0  # these controllers see it as a feature that was never finalized
+    is_finalized = f"{level_title(name, current)} is finalized"
+    if name == KRAFT_VERSION and current and not handles_kraft_version(cluster):
+        current = 0
+        is_finalized = "controllers before 4.1 take kraft.version for a feature at level 0, whatever it is"
     if upgrade and target < 1:
         return ["an upgrade goes to level 1 or above: level 0, which turns a feature off, is a downgrade"]
     if upgrade and target < current:
-        return [f"{level_title(name, current)} is finalized: this would be a downgrade"]
+        return [f"{is_finalized}: this would be a downgrade"]
     if _is_unheard_of(cluster, name):
         return ["the active controller knows no feature of that name"]
     if not upgrade and target > current:
-        return [f"{level_title(name, current)} is finalized: this would be an upgrade"]
+        return [f"{is_finalized}: this would be an upgrade"]
     if name == METADATA_VERSION:
         return _metadata_version(cluster, current, target)
     if name == KRAFT_VERSION and target < current:

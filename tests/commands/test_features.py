@@ -165,6 +165,21 @@ def test_kraft_version_by_who_leads() -> None:
         assert (verdict.possible, verdict.reason is None) == (raised, top == 30)
 
 
+def test_kraft_version_is_not_said_to_be_another_than_it_is() -> None:
+    """It was finalized by controllers of 4.0, which accept a lower level, but as one of a feature without any effect."""
+    session = opened(FIXTURES / "4.0.0" / "controller-3001")
+    same, lower = (rows(session, f"features --can-downgrade kraft.version={level}")[0] for level in (1, 0))
+    assert (same["level"], same["possible"]) == (1, False)
+    assert same["reason"] == (
+        "controllers before 4.1 take kraft.version for a feature at level 0, whatever it is: this would be an upgrade"
+    )
+    note = "accepted, but controllers before 4.1 do not act on it: the quorum stays as it is"
+    assert (lower["level"], lower["possible"], lower["reason"], lower["command"]) == (1, True, note, None)
+    assert lines(session, "features --can-downgrade kraft.version=0", width=300)[0] == (
+        f"kraft.version=0: possible; 7 of 7 nodes support it; kraft.version: {note}"
+    )
+
+
 @pytest.mark.parametrize(("top", "lowered"), [(21, True), (25, False)])
 def test_a_feature_that_nobody_knows_by_who_leads(top: int, lowered: bool) -> None:
     """Level 0 of it is nothing to 3.9; 4.0 and later look it up, and do not find it."""
