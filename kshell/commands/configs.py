@@ -12,6 +12,7 @@ from kshell.errors import EXIT_FINDING, EXIT_OK, KshellError, NodeError, UsageEr
 from kshell.metadata.families.configs import Resource, resource_segment
 from kshell.metadata.redaction import REDACTED, config_is_secret
 from kshell.sources.brokers.config_entries import UNKNOWN, ConfigEntry
+from kshell.tables.config_conflicts import conflicts
 from kshell.tables.configs import BROKER_LOGGER, check, readable, rows_of_log, rows_of_node
 from kshell.tables.selection import RowArguments, has_row_options, row_flags, select
 from kshell.tables.state.cluster import CONFIG_FIELDS
@@ -27,7 +28,10 @@ _CHECKED = typed(
 _CHECK = "check"
 _TELLS_TYPES = 3
 """The first version of DescribeConfigs whose response has types and documentation (KIP-569)."""
-_BY_TABLES = "each is judged alone by what Kafka 3.3 to 4.4 define, not whether it fits the others or needs a restart"
+_BY_TABLES = (
+    "judged by what Kafka 3.3 to 4.4 define, each alone and beside the others that are given, not beside what is set"
+    " already, nor whether it needs a restart"
+)
 
 
 class ConfigsArguments(RowArguments):
@@ -110,12 +114,22 @@ def _check(session: Session, arguments: list[str]) -> Rows:
         )
     kind, name = resource = parse_entity(arguments[0])
     reported_entry = _reported_entries(session, resource)
-    rows = []
+    judged = []
     for assignment in arguments[1:]:
         key, equals, value = assignment.partition("=")
         if not equals or not key:
             raise UsageError(f"{key or '='}: not KEY=VALUE")
-        verdict = check(kind, key, value, reported_entry(key))
+        judged.append((key, value, check(kind, key, value, reported_entry(key))))
+
+    def present(key: str) -> str | None:
+        entry = reported_entry(key)
+        return None if entry is None else entry.value
+
+    reasons = conflicts(kind, {key: value for key, value, verdict in judged if verdict.valid}, present)
+    rows = []
+    for key, value, verdict in judged:
+        if verdict.valid and key in reasons:
+            verdict = verdict._replace(valid=False, reason=reasons[key])
         hidden = kind != BROKER_LOGGER and not session.redaction.show_secrets and config_is_secret(kind, key)
         facts = {"resourceType": kind, "resourceName": name, "name": key, "value": REDACTED if hidden else value}
         rows.append(facts | verdict._asdict())
@@ -183,8 +197,9 @@ COMMAND = Command(
         " the value may come from), what is sensitive or read-only, documentation. A broker is asked about itself;"
         " controllers answer from Kafka 3.7 on, and before that types are UNKNOWN. Sensitive values, and those of keys"
         " that no Kafka from 3.3 to 4.4 defines, are redacted. The ACL that is needed is DESCRIBE_CONFIGS on the topic"
-        " or group, else on CLUSTER:kafka-cluster. configs check changes nothing and asks no node to: it judges by type"
-        " and by the valid values that are known."
+        " or group, else on CLUSTER:kafka-cluster. configs check changes nothing and asks no node to: it judges by type,"
+        " by the valid values that are known, and by what Kafka refuses beside other values, such as a"
+        " local.retention.ms above retention.ms: beside those on the line and, at a running cluster, those in force."
     ),
     exit_1_when="with check: a value would not be taken",
 )

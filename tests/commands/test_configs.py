@@ -402,6 +402,70 @@ class TestCheck:
         assert (row["valid"], row["value"]) == (valid, assignment.partition(" ")[2].partition("=")[2])
         assert (row["reason"] is None) == valid and row["expected"]
 
+    @pytest.mark.parametrize(
+        ("line", "refused"),
+        [
+            (
+                "min.compaction.lag.ms=5 max.compaction.lag.ms=3 segment.ms=1",
+                "min.compaction.lag.ms max.compaction.lag.ms",
+            ),
+            ("min.compaction.lag.ms=5 max.compaction.lag.ms=5", ""),
+            ("min.compaction.lag.ms=5", ""),
+            ("min.compaction.lag.ms=5 max.compaction.lag.ms=0", "max.compaction.lag.ms"),
+            ("local.retention.ms=5 retention.ms=3", ""),
+            (
+                "remote.storage.enable=true local.retention.ms=5 retention.ms=3",
+                "remote.storage.enable local.retention.ms retention.ms",
+            ),
+            (
+                "remote.storage.enable=TRUE local.retention.ms=-1 retention.ms=3",
+                "remote.storage.enable local.retention.ms retention.ms",
+            ),
+            ("remote.storage.enable=true local.retention.ms=-2 retention.ms=3", ""),
+            ("remote.storage.enable=true local.retention.ms=5 retention.ms=-1", ""),
+            (
+                "remote.storage.enable=true local.retention.bytes=5 retention.bytes=3",
+                "remote.storage.enable local.retention.bytes retention.bytes",
+            ),
+            ("remote.storage.enable=true cleanup.policy=delete,compact", "remote.storage.enable cleanup.policy"),
+            ("remote.storage.enable=true cleanup.policy=delete", ""),
+            (
+                "remote.storage.enable=true remote.log.copy.disable=true local.retention.ms=3 retention.ms=5",
+                "remote.storage.enable remote.log.copy.disable local.retention.ms retention.ms",
+            ),
+            ("remote.storage.enable=true remote.log.copy.disable=true local.retention.ms=-2 retention.ms=5", ""),
+            ("remote.storage.enable=true remote.log.copy.disable=true local.retention.bytes=-1 retention.bytes=-1", ""),
+            (
+                "remote.storage.enable=true remote.copy.lag.ms=5 local.retention.ms=3",
+                "remote.storage.enable remote.copy.lag.ms local.retention.ms",
+            ),
+            ("remote.storage.enable=true remote.copy.lag.ms=-1 local.retention.ms=3", ""),
+            (
+                "remote.storage.enable=true remote.copy.lag.ms=5 local.retention.ms=-2 retention.ms=3",
+                "remote.storage.enable remote.copy.lag.ms local.retention.ms",
+            ),
+            ("segment.ms=5 retention.ms=1 segment.bytes=2000000 retention.bytes=1 min.insync.replicas=9", ""),
+        ],
+    )
+    def test_values_that_kafka_refuses_beside_each_other(self, sample: Session, line: str, refused: str) -> None:
+        found = rows(sample, f"configs check TOPIC:t {line}")
+        assert [row["name"] for row in found if not row["valid"]] == refused.split()
+        assert all(row["valid"] or row["reason"] for row in found)
+
+    @pytest.mark.parametrize(("heartbeat", "valid"), [("44999", True), ("45000", False)])
+    def test_a_session_is_longer_than_a_heartbeat(self, sample: Session, heartbeat: str, valid: bool) -> None:
+        line = f"configs check GROUP:g share.heartbeat.interval.ms={heartbeat} share.session.timeout.ms=45000"
+        assert [row["valid"] for row in rows(sample, line)] == [valid, valid]
+
+    def test_values_that_are_in_force_count_at_a_node(self, quorum: Quorum) -> None:
+        """retention.ms of orders is 5 there; a value that is given counts instead."""
+        session = at_brokers(quorum)
+        tiered = "configs check TOPIC:orders remote.storage.enable=true local.retention.ms=6"
+        assert {row["reason"] for row in rows(session, tiered)} == {
+            "local.retention.ms (6) must be at most retention.ms (5) while remote.storage.enable is true"
+        }
+        assert all(row["valid"] for row in rows(session, f"{tiered} retention.ms=6"))
+
     def test_nothing_is_changed(self, quorum: Quorum) -> None:
         rows(at_brokers(quorum), "configs check TOPIC:orders retention.ms=1")
         assert not quorum.asked_for("IncrementalAlterConfigs")

@@ -6,6 +6,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from kshell.tables.config_conflicts import conflicts
 from kshell.tables.configs import check
 from tests.kafka import comparison, jars
 
@@ -74,6 +75,42 @@ def test_values_are_taken_that_a_controller_takes(release: str) -> None:
     words = [f"{name} {key}={text}" for name, key, text in tried]
     taken = jars.run(jars.classes(release, "ConfigValues"), "ConfigValues", *words).split()
     mine = [check(name.partition(":")[0], key, text, None).valid for name, key, text in tried]
+    differing = [word for word, theirs, ours in zip(words, taken, mine, strict=True) if theirs != str(ours).lower()]
+    assert differing == []
+    assert {"true", "false"} == set(taken)
+
+
+TIERED = {"remote.storage.enable": "true"}
+NO_COPIES = TIERED | {"remote.log.copy.disable": "true"}
+TOGETHER: list[tuple[str, dict[str, str]]] = [
+    *(("TOPIC:t", {"min.compaction.lag.ms": least, "max.compaction.lag.ms": "5"}) for least in ("4", "5", "6")),
+    *(
+        ("TOPIC:t", switches | {f"local.retention.{unit}": local, f"retention.{unit}": whole})
+        for switches in ({}, TIERED, NO_COPIES)
+        for unit in ("ms", "bytes")
+        for local in ("-2", "-1", "4", "5", "6")
+        for whole in ("-1", "5")
+    ),
+    *(
+        ("TOPIC:t", TIERED | {f"remote.copy.lag.{unit}": lag, f"local.retention.{unit}": local, f"retention.{unit}": "7"})
+        for unit in ("ms", "bytes")
+        for lag in ("-1", "0", "5", "6", "8")
+        for local in ("-2", "5")
+    ),
+    *(("TOPIC:t", TIERED | {"cleanup.policy": policy}) for policy in ("delete", "compact", "compact,delete", "")),
+    *(
+        ("GROUP:g", {f"{kind}.heartbeat.interval.ms": "5000", f"{kind}.session.timeout.ms": "45000"})
+        for kind in ("consumer", "share", "streams")
+    ),
+    ("TOPIC:t", {"segment.bytes": "2000000", "retention.bytes": "1", "min.insync.replicas": "9"}),
+]  # fmt: skip
+
+
+def test_values_are_taken_together_that_a_controller_takes() -> None:
+    jars.require("4.4.0")
+    words = [f"{name} {chr(10).join(map('='.join, configs.items()))}" for name, configs in TOGETHER]
+    taken = jars.run(jars.classes("4.4.0", "ConfigValues"), "ConfigValues", *words).split()
+    mine = [not conflicts(name.partition(":")[0], configs, lambda key: None) for name, configs in TOGETHER]
     differing = [word for word, theirs, ours in zip(words, taken, mine, strict=True) if theirs != str(ours).lower()]
     assert differing == []
     assert {"true", "false"} == set(taken)
