@@ -132,6 +132,8 @@ RANGES_FROM = 32
 The authorizer ignores it: a server of 4.4 applies ranges at every level, an earlier server compares them as text.
 """
 WILDCARD = "*"
+EVERY_NAME = (("LITERAL", WILDCARD), ("PREFIXED", ""))
+"""(pattern type, name) of the patterns that cover every resource of a type: the prefix ``*`` is not one of them."""
 EVERYONE = "User:*"
 IMPLIED = {
     "DESCRIBE": frozenset({"DESCRIBE", "READ", "WRITE", "DELETE", "ALTER"}),

@@ -476,6 +476,9 @@ class TestAccess:
             ({"resourceType": 4, "resourceName": "kafka-cluster", "operation": 7}, True),
             ({"operation": 2}, True),
             ({"resourceName": "*", "operation": 8}, False),
+            ({"resourceName": "*", "patternType": 4, "operation": 4}, False),
+            ({"resourceName": "", "patternType": 4, "operation": 4}, True),
+            ({"resourceName": "", "operation": 4}, False),
             ({"operation": 3}, False),
             ({"resourceName": "*", "operation": 4, "permissionType": 2}, False),
             ({"resourceName": "*", "operation": 4, "principal": "User:alice"}, False),
@@ -490,6 +493,17 @@ class TestAccess:
         gone = acl(62, resourceName="ordinary", patternType=4)
         told = found(opened(write(tmp_path, there, gone)))
         assert [row["path"] for row in told["orphanedAcl"]] == [f"/image/acls/byId/{uuid(62)}"]
+
+    def test_the_prefix_of_every_name_is_not_orphaned_but_an_asterisk_is_no_such_prefix(self, tmp_path: Path) -> None:
+        asterisk, empty = acl(63, resourceName="*", patternType=4), acl(64, resourceName="", patternType=4)
+        told = found(opened(write(tmp_path, asterisk, empty)))
+        assert [row["path"] for row in told["orphanedAcl"]] == [f"/image/acls/byId/{uuid(63)}"]
+
+    def test_iterations_of_an_unknown_mechanism_are_not_judged(self, tmp_path: Path) -> None:
+        """The numbers that are recommended are for SHA-256 and SHA-512, and no tool sets a password for another."""
+        unknown = value("USER_SCRAM_CREDENTIAL", name="bob", mechanism=0, salt=b"s", storedKey=b"k", serverKey=b"v",
+                        iterations=1)  # fmt: skip
+        assert found(opened(write(tmp_path, unknown))) == {}
 
     def test_tokens_are_judged_by_the_time_of_the_state(self, tmp_path: Path) -> None:
         assert "expiredToken" not in found(opened(write(tmp_path, token(builders.TIME + 1))))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kshell.metadata.authorizer import EVERYONE, WILDCARD, covers
+from kshell.metadata.authorizer import EVERY_NAME, EVERYONE, covers
 from kshell.metadata.families.acls import Acl
 from kshell.metadata.families.configs import Resource, resource_segment
 from kshell.metadata.families.quotas import Entity, entity_segment
+from kshell.metadata.families.scram import MECHANISMS
 from kshell.metadata.families.topics import NAMES
 from kshell.metadata.health.check import INFO, WARNING, CheckedState, Observation, check
 from kshell.metadata.kafka_tools import acl_words, entity_words, quota_words
@@ -145,7 +146,7 @@ def wide_open_acl(state: CheckedState) -> Iterator[Observation]:
         acl = entry.value
         if acl.permission_type != "ALLOW" or acl.principal != EVERYONE:
             continue
-        is_all = acl.resource_name in (WILDCARD, "") or acl.resource_type == "CLUSTER"
+        is_all = (acl.pattern_type, acl.resource_name) in EVERY_NAME or acl.resource_type == "CLUSTER"
         if acl.operation == "ALL" or (is_all and acl.operation not in _HARMLESS):
             yield _of_acl(state, _acl_path(acl_id), acl)
 
@@ -161,7 +162,8 @@ def orphaned_acl(state: CheckedState) -> Iterator[Observation]:
     topics = state.image[NAMES]
     for acl_id, entry in _acls(state):
         acl = entry.value
-        if acl.resource_type != "TOPIC" or acl.resource_name == WILDCARD or acl.resource_name in topics:
+        is_all = (acl.pattern_type, acl.resource_name) in EVERY_NAME
+        if acl.resource_type != "TOPIC" or is_all or acl.resource_name in topics:
             continue
         if acl.pattern_type == "LITERAL" or not any(covers(acl, "TOPIC", name) for name in topics):
             yield _of_acl(state, _acl_path(acl_id), acl)
@@ -213,8 +215,8 @@ _SET_AGAIN = (
 
 def _scram(state: CheckedState, least: int, most: int) -> Iterator[Observation]:
     """Find the SCRAM credentials with ``least`` iterations or more, and fewer than ``most``."""
-    for mechanism, table in sorted(state.image["scram"].items()):
-        for user, entry in sorted(table.items()):
+    for mechanism in MECHANISMS.values():  # for others, no number is recommended, and no tool sets a password
+        for user, entry in sorted(state.image["scram"].get(mechanism, {}).items()):
             if isinstance(entry.value.iterations, int) and least <= entry.value.iterations < most:
                 path = f"/image/scram/{mechanism}/{encode_name(user)}"
                 credential = f"{mechanism}=[iterations={FEW_ITERATIONS},password=PASSWORD]"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kshell.metadata.authorizer import EVERYONE, WILDCARD
+from kshell.metadata.authorizer import EVERY_NAME, EVERYONE
 from kshell.spark.gold.timelines.changes import changes, with_found
 from kshell.spark.gold.timelines.durations import day_of
 from kshell.spark.tables.expectations import at_least, not_null
@@ -44,7 +44,7 @@ FIELDS = (
         "isWideOpen",
         "boolean",
         "an ACL that lets everybody (User:*) do more than DESCRIBE and DESCRIBE_CONFIGS on"
-        " everything of a type (the name * or empty, or the cluster), or ALL on anything",
+        " everything of a type (the name *, the empty prefix, or the cluster), or ALL on anything",
     ),
     Field("heldMs", "int64", "of what was changed or removed: how long it had held; else null"),
     Field("isCurrent", "boolean", "whether what it made still holds; false for removed"),
@@ -52,7 +52,8 @@ FIELDS = (
 
 
 _ACL = ("resourceType", "resourceName", "patternType", "principal", "host", "operation", "permissionType")
-_EVERYTHING = f"entry.resourceName IN ('{WILDCARD}', '') OR entry.resourceType = 'CLUSTER'"
+_EVERYTHING = f"(entry.patternType, entry.resourceName) IN {EVERY_NAME} OR entry.resourceType = 'CLUSTER'"
+"""SQL; Python writes pairs of strings as SQL does."""
 _WIDE_OPEN = (
     f"entry.permissionType = 'ALLOW' AND entry.principal = '{EVERYONE}' AND (entry.operation = 'ALL' OR"
     f" (({_EVERYTHING}) AND entry.operation NOT IN ('DESCRIBE', 'DESCRIBE_CONFIGS')))"

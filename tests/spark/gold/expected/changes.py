@@ -91,7 +91,8 @@ def _said(table: str, of: Version, *, is_gone: bool) -> Row:
     if table == "acls":
         words = f"{of['permissionType']} {of['principal']} {of['operation']} on {of['resourceType']}:"
         words += f"{of['resourceName']} ({of['patternType']}) from {of['host']}"
-        everything = of["resourceName"] in ("*", "") or of["resourceType"] == "CLUSTER"
+        pattern = of["patternType"], of["resourceName"]
+        everything = pattern in (("LITERAL", "*"), ("PREFIXED", "")) or of["resourceType"] == "CLUSTER"
         looks = of["operation"] in ("DESCRIBE", "DESCRIBE_CONFIGS")
         is_open = of["permissionType"] == "ALLOW" and of["principal"] == "User:*"
         is_open = is_open and (of["operation"] == "ALL" or (everything and not looks))
