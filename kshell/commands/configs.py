@@ -128,11 +128,10 @@ def _check(session: Session, arguments: list[str]) -> Rows:
     reasons = conflicts(kind, {key: value for key, value, verdict in judged if verdict.valid}, present)
     rows = []
     for key, value, verdict in judged:
-        if verdict.valid and key in reasons:
-            verdict = verdict._replace(valid=False, reason=reasons[key])
         hidden = kind != BROKER_LOGGER and not session.redaction.show_secrets and config_is_secret(kind, key)
         facts = {"resourceType": kind, "resourceName": name, "name": key, "value": REDACTED if hidden else value}
-        rows.append(facts | verdict._asdict())
+        refused = {"valid": False, "reason": reasons[key]} if verdict.valid and key in reasons else {}
+        rows.append(facts | verdict._asdict() | refused)
     return Rows(_CHECKED, rows, exit_code=EXIT_OK if all(row["valid"] for row in rows) else EXIT_FINDING)
 
 
@@ -197,8 +196,8 @@ COMMAND = Command(
         " the value may come from), what is sensitive or read-only, documentation. A broker is asked about itself;"
         " controllers answer from Kafka 3.7 on, and before that types are UNKNOWN. Sensitive values, and those of keys"
         " that no Kafka from 3.3 to 4.4 defines, are redacted. The ACL that is needed is DESCRIBE_CONFIGS on the topic"
-        " or group, else on CLUSTER:kafka-cluster. configs check changes nothing and asks no node to: it judges by type,"
-        " by the valid values that are known, and by what Kafka refuses beside other values, such as a"
+        " or group, else on CLUSTER:kafka-cluster. configs check changes nothing and asks no node to: it judges by"
+        " type, by the valid values that are known, and by what Kafka refuses beside other values, such as a"
         " local.retention.ms above retention.ms: beside those on the line and, at a running cluster, those in force."
     ),
     exit_1_when="with check: a value would not be taken",

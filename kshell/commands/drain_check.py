@@ -149,8 +149,8 @@ COMMAND = Command(
         "Lists the partitions that would suffer. last-in-sync: no in-sync replica would be left that is not fenced,"
         " so the partition goes offline, unless one of its elr (-o wide) runs; under-min-isr: producers with acks=all"
         " would be refused. `what-if --kill` tells who would lead instead."
-        f" {MIN_ISR} A partition that has no replica in sync on these brokers, or only on those that are fenced already,"
-        " loses nothing, and is not listed, however bad it is."
+        f" {MIN_ISR} A partition that has no replica in sync on these brokers, or only on those that are fenced"
+        " already, loses nothing, and is not listed, however bad it is."
     ),
     needs_records=True,
     exit_1_when="a partition would suffer, whether the options show it or not",

@@ -85,7 +85,7 @@ def _violations(resource_type: str, value_of: ValueOf) -> Iterator[tuple[tuple[s
     """Yield the keys of each rule that the values break, and what the rule is."""
     for key, relation, other, switches in _PAIRS.get(resource_type, ()):
         number, limit = _number(key, value_of), _number(other, value_of)
-        if None in (number, limit) or not _all_true(switches, value_of):
+        if number is None or limit is None or not _all_true(switches, value_of):
             continue
         if not _RELATIONS[relation](number, limit):
             rule = f"{key} ({value_of(key)}) must be {relation} {other} ({value_of(other)})"

@@ -166,7 +166,7 @@ def test_kraft_version_by_who_leads() -> None:
 
 
 def test_kraft_version_is_not_said_to_be_another_than_it_is() -> None:
-    """It was finalized by controllers of 4.0, which accept a lower level, but as one of a feature without any effect."""
+    """Controllers of 4.0 finalized it; they accept a lower level, but as one of a feature without any effect."""
     session = opened(FIXTURES / "4.0.0" / "controller-3001")
     same, lower = (rows(session, f"features --can-downgrade kraft.version={level}")[0] for level in (1, 0))
     assert (same["level"], same["possible"]) == (1, False)

@@ -428,8 +428,8 @@ class TestReassignment:
             (
                 "underReplicated",
                 {"isr": [1, 3], "replicas": [1, 2, 3, 9], "addingReplicas": [9]},
-                "see the server.log of broker 2, which runs and is not in sync; if it is gone for good, start broker 9, or"
-                " cancel the reassignment, and then move the replicas to brokers that run",
+                "see the server.log of broker 2, which runs and is not in sync; if it is gone for good, start broker 9,"
+                " or cancel the reassignment, and then move the replicas to brokers that run",
             ),
             (
                 "unregisteredReplica",

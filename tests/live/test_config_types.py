@@ -92,7 +92,10 @@ TOGETHER: list[tuple[str, dict[str, str]]] = [
         for whole in ("-1", "5")
     ),
     *(
-        ("TOPIC:t", TIERED | {f"remote.copy.lag.{unit}": lag, f"local.retention.{unit}": local, f"retention.{unit}": "7"})
+        (
+            "TOPIC:t",
+            TIERED | {f"remote.copy.lag.{unit}": lag, f"local.retention.{unit}": local, f"retention.{unit}": "7"},
+        )
         for unit in ("ms", "bytes")
         for lag in ("-1", "0", "5", "6", "8")
         for local in ("-2", "5")

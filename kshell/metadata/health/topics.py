@@ -264,7 +264,7 @@ def elr_in_use(state: CheckedState, partition_state: PartitionState) -> Partitio
     problem=NON_PREFERRED,
 )
 def non_preferred(state: CheckedState, partition_state: PartitionState) -> PartitionObservation | None:
-    """The leader is not the first replica. Kafka elects that one only if it is in sync, and its broker and disk serve."""
+    """The leader is not the first replica. Kafka elects that one only in sync, on a broker and a disk that serve."""
     value = partition_state.partition
     evidence = f"leader {value.leader}, replicas {ids(value.replicas)}"
     preferred = value.replicas[0]
