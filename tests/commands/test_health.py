@@ -458,6 +458,15 @@ class TestReassignment:
         [row] = [row for row in told["underMinIsr"] if row["path"] == ORDERS_0]
         assert (row["nextStep"], row["commands"]) == ("wait for the reassignment to end", [])
 
+    def test_racks_are_mended_when_a_stuck_move_is_over(self, tmp_path: Path) -> None:
+        stopped = broker(4, rack="rack-1", fenced=True)
+        to_4 = changed(replicas=[1, 2, 4], isr=[1, 2], addingReplicas=[4])
+        [row] = [
+            row for row in found(opened(write(tmp_path, stopped, to_4)))["rackViolation"] if row["path"] == ORDERS_0
+        ]
+        assert row["nextStep"] == "start broker 4, or cancel the reassignment, and then move a replica to another rack"
+        assert cancelled(row) == [1, 2]
+
     def test_a_throttle_of_what_is_gone_is_no_finding_with_a_command_that_fails(self, tmp_path: Path) -> None:
         throttle = [config(4, name, "leader.replication.throttled.rate", "1") for name in ("7", "11")]
         gone = config(2, "gone", "leader.replication.throttled.replicas", "*")

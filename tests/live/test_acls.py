@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from kshell.metadata.families.acls import OPERATIONS, RESOURCE_TYPES, Acl
+from kshell.metadata.kafka_tools import acl_words, release_of
 from tests.kafka import jars
 from tests.kafka.admin import Admin
 from tests.kafka.cluster import Cluster
@@ -162,3 +164,19 @@ def test_each_operation_that_brokers_ask_for(guarded: tuple[Cluster, Admin], tmp
     grant("TOPIC", "orders", "DESCRIBE_CONFIGS", {"topicConfigs"})
     grant("CLUSTER", "kafka-cluster", "DESCRIBE_CONFIGS", {"brokerConfigs", "quotas"})
     grant("CLUSTER", "kafka-cluster", "DESCRIBE", {"scram"})
+
+
+@pytest.mark.parametrize("release", ["3.9.2", "4.0.0", "4.1.1", "4.4.0"])
+def test_operations_that_the_tool_of_a_release_takes(release: str) -> None:
+    """``kafka-acls.sh`` refuses others (``AclCommand.validateOperation``)."""
+    jars.require(release)
+    lines = jars.run(jars.classes(release, "AclOperations"), "AclOperations").splitlines()
+    theirs = {(kind, operation) for kind, operation in map(str.split, lines)}
+    version = release_of(release)
+    mine = {
+        (kind, operation)
+        for kind in RESOURCE_TYPES.values()
+        for operation in OPERATIONS.values()
+        if acl_words(Acl(kind, "kafka-cluster", "LITERAL", "User:a", "*", operation, "ALLOW"), version) is not None
+    }
+    assert mine == theirs | {(kind, "ALL") for kind, _ in theirs}
