@@ -24,7 +24,7 @@ from kshell.history.diff import (
     repeats_by_name,
     unknown_subtrees,
 )
-from kshell.history.diff_by_content import by_content, readable
+from kshell.history.diff_by_content import ContentComparison
 from kshell.history.records import changed_parts, with_listing
 from kshell.sources.choose import choose, open_source
 from kshell.sources.directory.files import Listing, local_path
@@ -43,7 +43,8 @@ _STAT = (Column("type", type="string"), *(Column(name, type="int64") for name in
 _SIGNS = {ADDED: "+", REMOVED: "-", CHANGED: "~"}
 _CONTEXT = "context:"
 _BY_CONTENT, _BY_ID = "content", "id"
-_CONTENT_ONLY = "content is compared; --by id compares ids, epochs, addresses, offsets, salts and keys, too"
+_CONTENT_ONLY = "content is compared; --by id compares ids, epochs, incarnations, log directories and offsets, too"
+_NOT_SHARED = "content is compared; --by id compares ids, epochs, addresses, offsets, salts and keys, too"
 
 
 class DiffArguments(Arguments):
@@ -75,8 +76,8 @@ def run(session: Session, args: DiffArguments) -> Result:
         comparison = TreeComparison(old, new, place, ignore_epochs=args.ignore_epochs)
         if not comparison.exists():
             resolve(new.root, place)  # raises NoSuchPathError, with similar names
-        is_content = _is_content(session, args, old, new, place)
-        result = _result(args, comparison, place, is_content=is_content)
+        content = _content(session, args, old, new, place)
+        result = _result(args, comparison, place, content)
         _remark(session, old, new, place)
         if old.source is not new.source and not args.json_patch:
             session.remarks.append(f"removed (-): only in {args.a}, added (+): only in {args.b}")
@@ -97,26 +98,25 @@ def _close(session: Session, *sides: Session) -> None:
             side.source.close()
 
 
-def _is_content(session: Session, args: DiffArguments, old: Session, new: Session, place: Segments) -> bool:
-    """Whether to leave out ids, epochs and the like: as ``--by`` says, else if the clusters are known to differ."""
+def _content(
+    session: Session, args: DiffArguments, old: Session, new: Session, place: Segments
+) -> ContentComparison | None:
+    """How content is compared: if ``--by`` says so, else if the clusters are known to differ; ``None``: ids are."""
     needs_ids = args.json_patch or place[: len(TOPICS_BY_ID)] == TOPICS_BY_ID
-    if args.by is not None:
-        is_content = bool(args.by == _BY_CONTENT)
-        if is_content and needs_ids:
-            subject = "a patch" if args.json_patch else join(TOPICS_BY_ID)
-            raise UsageError(
-                f"diff: {subject} is about ids, which --by content leaves out", hint="--by id compares them"
-            )
-        if is_content:
-            session.remarks.append(_CONTENT_ONLY)
-        return is_content
-    if needs_ids or old.source is new.source:
-        return False
-    clusters = [_cluster_id(side) for side in (old, new)]
-    if None in clusters or clusters[0] == clusters[1]:
-        return False
-    session.remarks.append(f"two clusters, {clusters[0]} and {clusters[1]}: {_CONTENT_ONLY}")
-    return True
+    if args.by == _BY_CONTENT and needs_ids:
+        subject = "a patch" if args.json_patch else join(TOPICS_BY_ID)
+        raise UsageError(f"diff: {subject} is about ids, which --by content leaves out", hint="--by id compares them")
+    if args.by == _BY_ID or needs_ids:
+        return None
+    clusters = [] if old.source is new.source else list(map(_cluster_id, (old, new)))
+    two_clusters = None not in clusters and len(set(clusters)) > 1
+    if two_clusters:
+        session.remarks.append(f"two clusters, {clusters[0]} and {clusters[1]}: {_NOT_SHARED}")
+    elif args.by == _BY_CONTENT:
+        session.remarks.append(_CONTENT_ONLY)
+    else:
+        return None
+    return ContentComparison(two_clusters=two_clusters)
 
 
 def _cluster_id(session: Session) -> str | None:
@@ -124,7 +124,9 @@ def _cluster_id(session: Session) -> str | None:
     return cluster_id(session.source.listing()) if nodes is None else nodes.cluster_id
 
 
-def _result(args: DiffArguments, comparison: TreeComparison, place: Segments, *, is_content: bool) -> Result:
+def _result(
+    args: DiffArguments, comparison: TreeComparison, place: Segments, content: ContentComparison | None
+) -> Result:
     if args.json_patch:
         import json
 
@@ -133,7 +135,7 @@ def _result(args: DiffArguments, comparison: TreeComparison, place: Segments, *,
         result.readable = Text(json.dumps(patch, indent=2, ensure_ascii=False), exit_code=result.exit_code)
         return result
     every = comparison.changes()
-    every = by_content(every) if is_content else every
+    every = every if content is None else content.changes(every)
     marked_changes = [(change, args.where is None or bool(args.where(change.row()))) for change in every]
     changes = [change for change, is_chosen in marked_changes if is_chosen]
     code = EXIT_FINDING if marked_changes else EXIT_OK
@@ -145,7 +147,11 @@ def _result(args: DiffArguments, comparison: TreeComparison, place: Segments, *,
     without_repeats = [
         (change, is_chosen) for change, is_chosen in marked_changes if not repeats_by_name(change.path, place)
     ]
-    shown = readable(without_repeats) if is_content else (change for change, is_chosen in without_repeats if is_chosen)
+    shown = (
+        (change for change, is_chosen in without_repeats if is_chosen)
+        if content is None
+        else content.readable(without_repeats)
+    )
     result.readable = diff_rows((change.row() for change in shown), code)
     return result
 
@@ -309,7 +315,7 @@ COMMAND = Command(
         Flag(("--stat",), "only how many leaves of each type were added, removed and changed"),
         Flag(
             ("--by",),
-            "content leaves out what two clusters cannot share (ids, epochs, addresses, offsets), id compares all",
+            "content leaves out what Kafka generates or counts (ids, epochs, log directories, offsets), id compares all",
             metavar="WHAT",
             choices=(_BY_CONTENT, _BY_ID),
         ),
@@ -333,9 +339,10 @@ COMMAND = Command(
         " the image of b. So topics come twice, by name and by id, but text shows them by name only. Secrets stay"
         " redacted: a changed secret has a row, without its value.\n\n"
         "Between two clusters (their cluster ids differ), or with --by content, topics are compared by name, and ACLs"
-        " and delegation tokens by what they say. Left out are ids, epochs, incarnations, log directories, hosts and"
-        " ports, times, offsets, producer ids, and salt and keys of SCRAM credentials (another salt each time). Text"
-        " has one line for a topic that only one of them has.\n\n"
+        " and delegation tokens by what they say. Left out are ids (those of topics, ACLs, tokens and producers),"
+        " epochs, incarnations, log directories and offsets; between two clusters also what they cannot share: hosts"
+        " and ports, times of tokens, and salt and keys of SCRAM credentials (another salt each time). Text has one"
+        " line for a topic that only one of them has.\n\n"
         "--json-patch prints a patch for the document that `cat PATH -o json` prints for a (`cat /image -o json`"
         " without a PATH). Applied to that document, it gives the document for b."
     ),
