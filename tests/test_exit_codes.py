@@ -291,7 +291,7 @@ TABLES = [command for command in COMMANDS if any("--columns" in flag.names for f
 
 def test_every_table_has_it() -> None:
     assert len(TABLES) >= 15
-    for command in TABLES:
+    for command in (*TABLES, *(command for command in COMMANDS if command.name in ("log", "blame"))):
         assert FAIL_IF_ANY in command.flags, command.name
 
 
@@ -319,6 +319,17 @@ def test_a_row_that_is_left_ends_with_1_in_every_format(output: str) -> None:
         ("features map --where 'level == 12345'", EXIT_OK),
         ("sql 'SELECT * FROM topics'", EXIT_FINDING),
         ("sql 'SELECT * FROM topics WHERE false'", EXIT_OK),
+        ("log --type TOPIC", EXIT_FINDING),
+        ("log --type TOPIC -o json", EXIT_FINDING),
+        ("log --type TOPIC --newest-first --count 1", EXIT_FINDING),
+        ("log --where 'offset > 99999'", EXIT_OK),
+        ("log --count 0", EXIT_USAGE),
+        ("log --stat", EXIT_USAGE),  # counts, and has rows for every log
+        ("blame /image/configs", EXIT_FINDING),
+        ("blame /image/configs -o json", EXIT_FINDING),
+        ("blame /image/topics/byName/legacy-import/0 --where 'field == leader'", EXIT_FINDING),
+        ("blame /image/configs --where 'offset > 99999'", EXIT_OK),
+        ("blame /image/configs --limit 0", EXIT_USAGE),
         ("watch --times 1 partitions --offline", EXIT_FINDING),
         ("watch --times 1 partitions --where 'leader == 77'", EXIT_OK),
     ],

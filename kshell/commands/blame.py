@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kshell.engine.arguments import count
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
+from kshell.engine.predicates import FAIL_IF_ANY, fail_if_any
 from kshell.engine.result import Column, Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.engine.walk import names_and_values
@@ -37,6 +38,7 @@ class BlameArguments(Arguments):
     path: str
     where: Predicate | None
     limit: int
+    fail_if_any: bool
 
 
 def run(session: Session, args: BlameArguments) -> Result:
@@ -65,6 +67,8 @@ def run(session: Session, args: BlameArguments) -> Result:
         result.readable = Rows(_OF_LEAF, formatted, exit_code=code)
     else:
         result.readable = Rows(_OF_DIRECTORY, formatted, "lines", line=_line, hanging=7, exit_code=code)
+    if args.fail_if_any:
+        fail_if_any(result, args.limit)
     return result
 
 
@@ -130,6 +134,7 @@ COMMAND = Command(
             convert=count,
             default=_LIMIT,
         ),
+        FAIL_IF_ANY,
     ),
     examples=(
         Example("blame /image/topics/byName/legacy-import/0", "when each field of a partition became what it is"),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from kshell.commands.as_of import complete_point
 from kshell.engine.arguments import count, regex
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
+from kshell.engine.predicates import FAIL_IF_ANY, fail_if_any
 from kshell.engine.result import Drawing, Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.engine.walk import names_and_values, one_line
@@ -71,6 +72,7 @@ class LogArguments(Arguments):
     newest_first: bool
     count: int | None
     stat: bool
+    fail_if_any: bool
 
 
 def run(session: Session, args: LogArguments) -> Result:
@@ -83,15 +85,16 @@ def run(session: Session, args: LogArguments) -> Result:
     people = Rows(_COLUMNS, (), "lines", line=_line, hanging=7)
     people.rows = search.rows(people, named=True)
     result.readable = people
+    if args.fail_if_any:
+        fail_if_any(result, args.count, "--count")
     return result
 
 
 def _statistics(session: Session, args: LogArguments) -> Result:
     """Count the records instead of showing them. Raises UsageError for an option that chooses single records."""
-    alone = {"PATH": args.path, "--grep": args.grep, "--where": args.where, "--count": args.count}
-    conflicts = [
-        name for name, value in {**alone, "--newest-first": args.newest_first or None}.items() if value is not None
-    ]
+    alone: dict[str, object] = {"PATH": args.path, "--grep": args.grep, "--where": args.where, "--count": args.count}
+    alone |= {"--newest-first": args.newest_first or None, "--fail-if-any": args.fail_if_any or None}
+    conflicts = [name for name, value in alone.items() if value is not None]
     if conflicts:
         hint = "`--since`, `--until` and `--type` choose what is counted"
         raise UsageError(f"log: --stat counts records and shows none, so it takes no {conflicts[0]}", hint=hint)
@@ -298,6 +301,7 @@ COMMAND = Command(
         Flag(("-r", "--newest-first", "--reverse"), "the newest first"),
         Flag(("--count",), "that many at most", metavar="N", convert=count),
         Flag(("--stat",), "what fills the log: records and bytes by type, by topic and by hour"),
+        FAIL_IF_ANY,
     ),
     examples=(
         Example("log /image/topics/byName/legacy-import", "the story of a topic"),
@@ -306,6 +310,7 @@ COMMAND = Command(
         Example("log --type UNREGISTER_BROKER", "all records of a type"),
         Example("log --where 'data.leader == 3 and offset > 100' --count 3", "by what the records hold"),
         Example("log --grep payments --until 100", "records that mention something"),
+        Example("log --type UNREGISTER_BROKER --since 200 --fail-if-any", "exit code 1 if a broker was removed since"),
         Example("log --stat", "what fills the log"),
     ),
     description=(

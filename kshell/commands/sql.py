@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
-from kshell.engine.predicates import FAIL_IF_ANY, answers_by_rows
+from kshell.engine.predicates import FAIL_IF_ANY, fail_if_any
 from kshell.engine.result import Column, Result, Rows
-from kshell.errors import EXIT_FINDING, EXIT_OK
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -30,7 +29,7 @@ def run(session: Session, args: SqlArguments) -> Result:
     answer = query(session, args.query, catalog())
     result = Rows(tuple(map(Column, answer.columns)), answer.rows, exit_code=answer.exit_code)
     if args.fail_if_any:
-        answers_by_rows(result, some=EXIT_FINDING, none=EXIT_OK)
+        fail_if_any(result)
     return result
 
 

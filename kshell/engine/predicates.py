@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Command, Flag
 from kshell.engine.result import Result, Row, Rows
-from kshell.errors import EXIT_FINDING, EXIT_OK, EXIT_SOURCE
+from kshell.errors import EXIT_FINDING, EXIT_OK, EXIT_SOURCE, UsageError
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -39,9 +39,24 @@ def exit_code_of(result: Result, session: Session) -> int:
 def answers_by_rows(result: Rows, *, some: int, none: int) -> None:
     """Set the result's exit code by its rows, when they are read: ``some`` if there is a row, else ``none``.
 
-    If the result has another code above 1 by then (damage), it stays.
+    If the result has another code above 1 by then (damage), it stays. Rows for users that the result has already count
+    as well, because text output reads only these.
     """
-    result.rows = _Answering(result, result.rows, some, none)
+    for shown in (result, result.readable):
+        if isinstance(shown, Rows):
+            shown.rows = _Answering(result, shown.rows, some, none)
+
+
+def fail_if_any(result: Rows, limit: int | None = None, option: str = "--limit") -> None:
+    """Carry out ``--fail-if-any``: exit code 1 if a row is left, else 0. ``limit`` is the value of ``option``.
+
+    Raises:
+        UsageError: the limit is 0, which leaves no row to decide by.
+    """
+    if limit == 0:
+        hint = f"without {option}; `> /dev/null` keeps it quiet"
+        raise UsageError(f"{option} 0 leaves no row for --fail-if-any to see", hint=hint)
+    answers_by_rows(result, some=EXIT_FINDING, none=EXIT_OK)
 
 
 def answers_unknown_without_rows(result: Rows) -> None:

@@ -1,7 +1,7 @@
 """Rows, columns and order of an answer: ``--where``, ``--sort``, ``--columns``, ``--limit``, ``--fail-if-any``.
 
 A command with rows declares :func:`row_flags` among its flags and passes its rows to :func:`select`; the commands of
-the history take ``--where`` alone (:func:`where_flag`).
+the history take ``--where`` alone (:func:`where_flag`), and ``--fail-if-any`` if they are no predicates.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.arguments import count
 from kshell.engine.declaration import CONDITION, Arguments, Flag
-from kshell.engine.predicates import FAIL_IF_ANY, answers_by_rows
+from kshell.engine.predicates import FAIL_IF_ANY, fail_if_any
 from kshell.engine.result import Row, Rows
-from kshell.errors import EXIT_FINDING, EXIT_OK, UsageError, did_you_mean
+from kshell.errors import UsageError, did_you_mean
 from kshell.tables.declaration import Field, Wanted, columns, where_type
 
 if TYPE_CHECKING:
@@ -154,15 +154,11 @@ def select(
     Raises:
         UsageError: ``--limit 0`` with ``--fail-if-any``, which needs a row to decide.
     """
-    if args.fail_if_any and args.limit == 0:
-        raise UsageError(
-            "--limit 0 leaves no row for --fail-if-any to see", hint="without --limit; `> /dev/null` keeps it quiet"
-        )
     selected = columns(fields if args.columns is None else chosen(fields, args.columns))
     order = tuple((key.name, key.falling) for key in args.sort or ())
     result = Rows(selected, _Chosen(rows, args), tone=tone, order=order, exit_code=exit_code)
     if args.fail_if_any:
-        answers_by_rows(result, some=EXIT_FINDING, none=EXIT_OK)
+        fail_if_any(result, args.limit)
         if isinstance(rows, Sized):
             next(iter(result.rows), None)  # sets the exit code now: a command's own page may never read these rows
     if readable is not None:
