@@ -73,12 +73,15 @@ def run(session: Session, args: BrokersArguments) -> Result:
 
 
 def _page(result: Rows, *, software: bool) -> Result:
-    """The text output: without software columns if no broker was asked, else with the range of versions below."""
+    """The text output: software only with ``wide`` if no broker was asked, else the range of versions below."""
     table = result.readable
     assert isinstance(table, Rows)
-    left_out = {*_OF_CLUSTER} if software else {field.name for field in _SOFTWARE}
-    table.columns = tuple(column for column in table.columns if column.name not in left_out)
-    first: Row | None = next(iter(result), None) if software else None
+    if not software:
+        names = {field.name for field in _SOFTWARE}
+        table.columns = tuple(column._replace(wide=column.wide or column.name in names) for column in table.columns)
+        return table
+    table.columns = tuple(column for column in table.columns if column.name not in _OF_CLUSTER)
+    first: Row | None = next(iter(result), None)
     if first is None:
         return table
     cluster = {name: first[name] for name in _OF_CLUSTER}

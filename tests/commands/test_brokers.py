@@ -68,6 +68,14 @@ def test_text_shows_software_only_where_it_was_asked_for(sample: Session) -> Non
     assert "EXTERNAL://kafka-1.shop.example:9094,PLAINTEXT://127.0.0.1:" in first
 
 
+def test_wide_has_every_column(sample: Session) -> None:
+    result = run(sample, "brokers")
+    head = next(iter(render(result, "wide")))
+    assert sorted(head.split()) == sorted(json.loads("".join(render(result, "json")))[0])
+    narrow = "".join(render(result, "text", width=80)).splitlines()[-1]
+    assert f" of {len(head.split())} columns" in narrow
+
+
 def test_a_directory_cannot_be_asked_for_software(sample: Session) -> None:
     with pytest.raises(SourceError) as raised:
         run(sample, "brokers --software")
