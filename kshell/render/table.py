@@ -154,18 +154,26 @@ def _layout(rows: list[Row], columns: Sequence[Column], options: RenderOptions) 
     layout = whole
     names = {column.name for column in columns if column.spare < 0} or {layout[0].name}
     flexible = {column.name for column in layout if _may_be_cut(column.name, [row.get(column.name) for row in rows])}
+    named = [column for column in layout if column.name in names]
+    # What the rows are about stays whole if it can: other columns go first. Else it is cut, and they stay beside it.
+    whole = {named[0].name}
+    if _least(named, flexible - whole, READABLE, names) > room:
+        whole = set()
     dispensable = [column for column in reversed(columns) if column.name not in (*names, *prose)]
     for column in sorted(dispensable, key=lambda column: column.spare, reverse=True):
         # A column with a spare goes before a value is cut much, or a name at all; any other only if nothing else helps.
         least = (
-            _least(layout, flexible - names, COMFORTABLE) if column.spare else _least(layout, flexible, READABLE, names)
+            _least(layout, flexible - names, COMFORTABLE)
+            if column.spare
+            else _least(layout, flexible - whole, READABLE, names)
         )
         if len(layout) == 1 or least <= room:
             continue
         layout = [rest for rest in layout if rest.name != column.name]
     shown = {column.name for column in layout}
     unusual = {column.name: column.usual for column in columns if column.usual is not None and column.name not in shown}
-    return _Layout(_shrink(layout, flexible, names, room - len(GAP) * (len(layout) - 1)), prose, unusual=unusual)
+    shrunk = _shrink(layout, flexible, names, whole, room - len(GAP) * (len(layout) - 1))
+    return _Layout(shrunk, prose, unusual=unusual)
 
 
 def _title_width(name: str) -> int:
@@ -213,10 +221,12 @@ def _is_exact(value: object) -> bool:
     return not isinstance(value, Mapping | list | tuple)
 
 
-def _shrink(layout: list[_Column], flexible: set[str], names: set[str], room: int) -> list[_Column]:
+def _shrink(
+    layout: list[_Column], flexible: set[str], names: set[str], whole: set[str], room: int
+) -> list[_Column]:
     """Narrow the widest flexible columns, all to the same width, until the table fits ``room`` or none can be narrower.
 
-    Names are narrowed only if narrowing the other columns is not enough.
+    Names are narrowed only if narrowing the other columns is not enough, and then all but the ``whole`` ones.
     """
 
     def cut(cap: int, keep: set[str]) -> list[_Column]:
@@ -228,7 +238,7 @@ def _shrink(layout: list[_Column], flexible: set[str], names: set[str], room: in
             out.append(column._replace(width=width, limit=limit, is_name=column.name in names))
         return out
 
-    for keep in (names, set[str]()):
+    for keep in (names, whole):
         for cap in range(max(room, NARROWEST), NARROWEST - 1, -1):
             narrow = cut(cap, keep)
             if sum(column.width for column in narrow) <= room:

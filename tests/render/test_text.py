@@ -218,6 +218,18 @@ def test_what_a_row_is_about_is_cut_last_and_keeps_its_end() -> None:
     ]
 
 
+def test_the_first_name_stays_whole_while_other_columns_can_go() -> None:
+    rows: list[Row] = [{"topic": "a-topic-whose-name-has-40-characters-123", "leader": 1, "state": "under-replicated"}]
+    shown = Rows((Column("topic", spare=-1), Column("leader"), Column("state", spare=-1)), rows)
+    lines = {width: printed(shown, "text", width=width).splitlines() for width in (66, 60, 50)}
+    assert lines[66][0].split() == ["topic", "leader", "state"]
+    assert lines[60][1] == "a-topic-whose-name-has-40-characters-123  under-replicated"
+    assert lines[60][-1] == "1 row, 2 of 3 columns: -o wide shows all"
+    # It cannot be whole any more: then nothing is gained by leaving the leader out.
+    assert lines[50][0].split() == ["topic", "leader", "state"]
+    assert lines[50][1] == "a-topic-whos…racters-123       1  under-replicated"
+
+
 def test_nothing_is_cut_without_a_terminal() -> None:
     assert "…" not in printed(wide_rows(), "text", width=None)
     assert "…" not in printed(wide_rows(), "wide", width=40)

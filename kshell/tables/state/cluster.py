@@ -64,7 +64,7 @@ CONFIG_FIELDS = (
         "TOPIC, BROKER, BROKER_LOGGER, GROUP, CLIENT_METRICS",
         spare=1,
     ),
-    Field("resourceName", "string", "its name; empty for the default of all brokers"),
+    Field("resourceName", "string", "its name; empty for the default of all brokers", spare=-1),
     Field("name", "string", "the config's name", spare=-1),
     Field("value", "string", "its value; [redacted] if it is secret"),
     Field("source", _CONFIG_SOURCE, "where it is set, in Kafka's words: DYNAMIC_TOPIC_CONFIG, …", spare=2),

@@ -52,7 +52,7 @@ _OF_PARTITIONS = frozenset(("replicationFactor", "underReplicated", "offline", "
 _TOPIC_FIELDS = (
     Field("name", TOPIC_NAME, "the topic's name"),
     Field("topicId", "string", "its id, a UUID as Kafka writes it", spare=4),
-    Field("partitions", "int32", "how many partitions it has"),
+    Field("partitions", "int32", "how many partitions it has", spare=1),
     Field("replicationFactor", "int16", "replicas of its first partition, without those that are being added", spare=1),
     Field("underReplicated", "int32", "partitions whose ISR is smaller than their replication factor"),
     Field("offline", "int32", "partitions without a leader", tone=tones.harm),
