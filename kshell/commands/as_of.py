@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
 from kshell.engine.result import Report, Result, Section, Text
 from kshell.engine.session import Session
-from kshell.tree.image import iso
+from kshell.tree.image import iso, provenance
 
 
 class AsOfArguments(Arguments):
@@ -25,7 +25,7 @@ def run(session: Session, args: AsOfArguments) -> Result:
         _ = then.loaded  # load first: if the point cannot be shown, the session stays where it is
         front.travel(then)
     last = then.image.provenance
-    facts = {"offset": last.offset, "epoch": last.epoch, "time": iso(last.timestamp), "timeMs": last.timestamp}
+    facts = provenance(then.image)
     result = Report([Section("", "", {"asOf": "now" if then.until is None else then.until} | facts)])
     point = "now" if then.until is None else f"as of offset {then.until}"
     effect = f"the last record is {last.offset}, of {iso(last.timestamp) or 'no time known'}"

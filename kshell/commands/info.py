@@ -28,7 +28,7 @@ from kshell.sources.directory.node_directories import inconsistencies, read_dire
 from kshell.sources.directory.sidecar_files import bootstrap_file, leader_epochs, meta_properties, node_id, quorum_state
 from kshell.sources.directory.survey import LogSurvey, SegmentSurvey, SnapshotSurvey, Types, survey_log, survey_snapshot
 from kshell.sources.source import Loaded
-from kshell.tree.image import iso, provenance
+from kshell.tree.image import epoch_ms, iso, provenance
 from kshell.tree.paths import join
 
 if TYPE_CHECKING:
@@ -341,8 +341,8 @@ def _segments(listing: Listing, log: LogSurvey) -> Rows:
                 "epochs": survey.epochs,
                 "firstTime": iso(survey.first_timestamp),
                 "lastTime": iso(survey.last_timestamp),
-                "firstTimeMs": survey.first_timestamp if survey.batches else None,
-                "lastTimeMs": survey.last_timestamp if survey.batches else None,
+                "firstTimeMs": epoch_ms(survey.first_timestamp),
+                "lastTimeMs": epoch_ms(survey.last_timestamp),
             }
         )
     return _table(_SEGMENTS, rows, ("lastTimeMs", "firstTime", "firstTimeMs", "file"))
@@ -359,7 +359,7 @@ def _snapshots(snapshots: list[SnapshotSurvey]) -> Rows:
                 "complete": facts is not None,
                 "records": facts.records if facts else None,
                 "lastContainedTime": iso(facts.timestamp) if facts else None,
-                "lastContainedTimeMs": facts.timestamp if facts else None,
+                "lastContainedTimeMs": epoch_ms(facts.timestamp) if facts else None,
                 "damage": survey.damage.message if survey.damage else None,
                 "endOffset": survey.file.end_offset,
                 "epoch": survey.file.epoch,

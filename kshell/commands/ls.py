@@ -11,7 +11,7 @@ from kshell.engine.session import Session
 from kshell.metadata.partial import is_node_reported
 from kshell.metadata.values import Origin
 from kshell.sources.directory.describe import snapshot_named_by
-from kshell.tree.image import iso
+from kshell.tree.image import epoch_ms, iso
 from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join
 
@@ -94,7 +94,7 @@ def _written(origin: Origin | None) -> JsonObject:
     facts: JsonObject = {"record": origin.record_type, "version": origin.version}
     if origin.place.in_snapshot:
         return facts | {"snapshot": snapshot_named_by(origin.place.file)}
-    return facts | {"offset": origin.offset, "time": iso(origin.timestamp), "timeMs": origin.timestamp}
+    return facts | {"offset": origin.offset, "time": iso(origin.timestamp), "timeMs": epoch_ms(origin.timestamp)}
 
 
 COMMAND = Command(

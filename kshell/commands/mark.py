@@ -11,7 +11,7 @@ from kshell.engine.session import Session
 from kshell.errors import CommandError, UsageError
 from kshell.sources.directory.records import log_records
 from kshell.sources.marks import Mark
-from kshell.tree.image import iso
+from kshell.tree.image import epoch_ms, iso
 
 _COLUMNS = typed("name:string offset:int64 time:timestamp timeMs:int64")
 
@@ -61,7 +61,8 @@ def _time(session: Session, offset: int) -> int:
 
 def _rows(marks: list[Mark]) -> Rows:
     rows = [
-        {"name": mark.name, "offset": mark.offset, "time": iso(mark.time_ms), "timeMs": mark.time_ms} for mark in marks
+        {"name": mark.name, "offset": mark.offset, "time": iso(mark.time_ms), "timeMs": epoch_ms(mark.time_ms)}
+        for mark in marks
     ]
     return Rows(_COLUMNS, rows)
 

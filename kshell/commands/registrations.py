@@ -17,7 +17,7 @@ from kshell.sources.directory import describe
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import RowArguments, row_flags, select
-from kshell.tree.image import iso
+from kshell.tree.image import epoch_ms, iso
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -104,7 +104,7 @@ def _changed(entry: Entry[object]) -> JsonObject:
     origin = entry.origin
     if is_node_reported(origin) or origin.place.in_snapshot:
         return {"changed": None, "changedMs": None}
-    return {"changed": iso(origin.timestamp), "changedMs": origin.timestamp}
+    return {"changed": iso(origin.timestamp), "changedMs": epoch_ms(origin.timestamp)}
 
 
 COMMAND = Command(

@@ -11,7 +11,7 @@ from kshell.engine.walk import kind
 from kshell.metadata.partial import is_node_reported
 from kshell.metadata.values import Origin
 from kshell.sources.directory.describe import snapshot_named_by
-from kshell.tree.image import iso
+from kshell.tree.image import epoch_ms, iso
 from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join
 
@@ -62,7 +62,7 @@ def _in_log(origin: Origin) -> JsonObject:
         "offset": origin.offset,
         "epoch": origin.place.epoch,
         "time": iso(origin.timestamp),
-        "timeMs": origin.timestamp,
+        "timeMs": epoch_ms(origin.timestamp),
         "snapshot": None,
         "snapshotOffset": None,
     }

@@ -30,7 +30,7 @@ from kshell.tables.enumeration import Enumeration
 from kshell.tables.existing import BROKER_ID, TOPIC_NAME, note_unknown_names
 from kshell.tables.selection import row_flags, select, worst_first
 from kshell.tables.state.topics import by_name
-from kshell.tree.image import iso
+from kshell.tree.image import epoch_ms, iso
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -284,7 +284,7 @@ def _loss(row: JsonObject, before: ElectionCase, elected: int, revisions: Partit
         )
     if fell is None or fell.since <= IN_SNAPSHOT:
         return f"{holders}; when broker {elected} fell out of sync is not in the log"
-    row |= {"inSyncUntilOffset": fell.offset, "inSyncUntil": iso(fell.time), "inSyncUntilMs": fell.time}
+    row |= {"inSyncUntilOffset": fell.offset, "inSyncUntil": iso(fell.time), "inSyncUntilMs": epoch_ms(fell.time)}
     return (
         f"{holders}; broker {elected} was in sync until {iso(fell.time)} (offset {fell.offset} of the metadata log):"
         " what was written since then may be lost"

@@ -58,7 +58,7 @@ from kshell.metadata.partition_state import MinIsr, effective_min_isr, problems,
 from kshell.metadata.partitions import Partition
 from kshell.metadata.values import plain
 from kshell.sources.points import Since
-from kshell.tree.image import iso
+from kshell.tree.image import epoch_ms, iso
 from kshell.tree.paths import NODE_PLACES, TOPICS_BY_NAME, join, split
 
 if TYPE_CHECKING:
@@ -400,7 +400,7 @@ def _state(story: Story, present: Partition | None, configured: int | None) -> J
 
 def _as_of(story: Story) -> JsonObject:
     offset, time = story.end()
-    return {"asOf": None if offset < 0 else offset, "time": iso(time), "timeMs": None if time < 0 else time}
+    return {"asOf": None if offset < 0 else offset, "time": iso(time), "timeMs": epoch_ms(time)}
 
 
 def _brokers(story: Story, held: Partitions) -> list[Row]:
@@ -420,7 +420,7 @@ def _brokers(story: Story, held: Partitions) -> list[Row]:
                 "status": status,
                 "sinceOffset": at.offset if at else None,
                 "sinceTime": iso(at.time) if at else None,
-                "sinceTimeMs": at.time if at else None,
+                "sinceTimeMs": epoch_ms(at.time) if at else None,
                 "inReplicas": broker in last.replicas,
                 "inIsr": broker in last.isr,
                 "inElr": broker in reported_ids(last.elr),

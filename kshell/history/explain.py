@@ -19,7 +19,7 @@ from kshell.metadata.partitions import Partition
 from kshell.metadata.values import plain
 from kshell.protocol.primitives import Uuid
 from kshell.sources.points import Since
-from kshell.tree.image import iso
+from kshell.tree.image import epoch_ms, iso
 
 if TYPE_CHECKING:
     from kshell.json_text import JsonObject
@@ -235,7 +235,7 @@ def event_row(event: Event) -> JsonObject:
     return {
         "offset": None if at.offset < 0 else at.offset,
         "time": iso(at.time),
-        "timeMs": None if at.time < 0 else at.time,
+        "timeMs": epoch_ms(at.time),
         "type": at.record_type,
         "event": event.event,
         "what": event.description,

@@ -19,7 +19,7 @@ from kshell.metadata.partitions import Partition
 from kshell.metadata.redaction import Redaction
 from kshell.protocol.primitives import Uuid
 from kshell.sources.points import Since
-from kshell.tree.image import iso
+from kshell.tree.image import epoch_ms, iso
 
 EVENT_COLUMNS = typed("offset:int64 time:timestamp timeMs:int64 type:string event:string partition:int32 what:string")
 PARTITION_COLUMNS = typed(
@@ -138,7 +138,7 @@ def partition_states(found: TopicStory, least: MinIsr) -> list[Row]:
                 "state": present,
                 "sinceOffset": None if at is None else at.offset,
                 "sinceTime": None if at is None else iso(at.time),
-                "sinceTimeMs": None if at is None else at.time,
+                "sinceTimeMs": None if at is None else epoch_ms(at.time),
                 "leader": reported_or_none(value.leader),
                 "isr": list(value.isr),
                 "replicas": list(value.replicas),

@@ -24,7 +24,7 @@ from kshell.magic.lines import CellLine, Split, check_name, parse_cell_line, tak
 from kshell.magic.sessions import Sessions
 from kshell.render.output import emit
 from kshell.result import Result
-from kshell.tree.image import iso
+from kshell.tree.image import epoch_ms, iso
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -282,7 +282,7 @@ def _connected(session: Session) -> Answer:
             "kind": session.source.kind,
             "offset": provenance.offset,
             "time": iso(provenance.timestamp),
-            "timeMs": provenance.timestamp,
+            "timeMs": epoch_ms(provenance.timestamp),
         },
     )
 

@@ -221,9 +221,7 @@ def _is_exact(value: object) -> bool:
     return not isinstance(value, Mapping | list | tuple)
 
 
-def _shrink(
-    layout: list[_Column], flexible: set[str], names: set[str], whole: set[str], room: int
-) -> list[_Column]:
+def _shrink(layout: list[_Column], flexible: set[str], names: set[str], whole: set[str], room: int) -> list[_Column]:
     """Narrow the widest flexible columns, all to the same width, until the table fits ``room`` or none can be narrower.
 
     Names are narrowed only if narrowing the other columns is not enough, and then all but the ``whole`` ones.

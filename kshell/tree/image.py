@@ -258,7 +258,12 @@ def _producer_ids(image: Image, redaction: Redaction) -> Directory:
 def provenance(image: Image) -> dict[str, Plain]:
     """The offset, epoch and time of the last record in the image; time in ISO-8601, UTC, and in epoch milliseconds."""
     last = image.provenance
-    return {"offset": last.offset, "epoch": last.epoch, "time": iso(last.timestamp), "timeMs": last.timestamp}
+    return {"offset": last.offset, "epoch": last.epoch, "time": iso(last.timestamp), "timeMs": epoch_ms(last.timestamp)}
+
+
+def epoch_ms(timestamp: int) -> int | None:
+    """Epoch milliseconds as they are; ``None`` for Kafka's -1 ("no timestamp")."""
+    return None if timestamp < 0 else timestamp
 
 
 def iso(timestamp: int) -> str | None:

@@ -14,6 +14,7 @@ import pytest
 from kshell.engine.completion import complete
 from kshell.engine.session import Session
 from kshell.errors import EXIT_DATA, CommandError, DataError, UsageError
+from kshell.render import render
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.sources.directory.source import DirectorySource
 from tests.builders import (
@@ -422,3 +423,10 @@ def test_the_past_is_read_once(monkeypatch: pytest.MonkeyPatch, sample: Session)
     for offset in (3, 50, 120, 205):
         assert sample.reshape(point=str(offset)).image.provenance.offset <= offset
     assert calls == []
+
+
+@pytest.mark.parametrize("line", ["as-of", "cat /image/provenance"])
+def test_a_time_that_nobody_knows_is_null_in_every_form(tmp_path: Path, line: str) -> None:
+    write_log(tmp_path, control_batch([leader_change()]))
+    answer = json.loads("".join(render(run(opened(tmp_path), line), "json")))
+    assert (answer["time"], answer["timeMs"]) == (None, None)

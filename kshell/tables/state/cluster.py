@@ -23,7 +23,7 @@ from kshell.tables.enumeration import Enumeration
 from kshell.tables.existing import BROKER_ID
 from kshell.tables.row_counts import each_key, of_quorum
 from kshell.tables.selection import asked_for
-from kshell.tree.image import iso
+from kshell.tree.image import epoch_ms, iso
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -126,8 +126,8 @@ def provenance_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[
     yield {
         "offset": at.offset if is_known else None,
         "epoch": at.epoch if is_known else None,
-        "time": iso(at.timestamp) if is_known else None,
-        "timeMs": at.timestamp if is_known else None,
+        "time": iso(at.timestamp),
+        "timeMs": epoch_ms(at.timestamp),
         "metadataVersion": version_name(level.value) if level is not None else None,
     }
 
