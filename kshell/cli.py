@@ -189,7 +189,15 @@ class Runner:
 
     def run_tokens(self, tokens: list[str]) -> int:
         """Run one command whose tokens the operating system's shell has split, and return its exit code."""
-        return self._engine.run(prepare_words(self.session, tokens))
+        call, before = prepare_words(self.session, tokens), self._kept()
+        code = self._engine.run(call)
+        if self._kept() != before and call.command.name != "source":  # the lines of a file do keep it for each other
+            _say("note: that is for later commands of the same process, and there are none: give each with -c LINE")
+        return code
+
+    def _kept(self) -> tuple[object, ...]:
+        """What a command changes for the commands after it (``set``, ``alias``, ``cd``)."""
+        return {**self.session.settings}, {**self.session.aliases}, self.session.cwd
 
     def lines(self, lines: Iterable[str], *, live: bool = False) -> int:
         """Run lines of the command language; the first with another exit code than 0 is the last unless told to go on.

@@ -47,6 +47,23 @@ def test_a_positional_command() -> None:
     assert answer("--demo", "cat", "/image/features/metadataVersion") == "4.3-IV0\n"
 
 
+def test_what_ends_with_the_process_is_not_done_in_silence() -> None:
+    for words in (["set", "output", "json"], ["alias", "ll", "ls -l"], ["cd", "/image"]):
+        done = run("--demo", *words)
+        assert (done.returncode, done.stdout) == (0, "")
+        assert done.stderr.count("\n") == 1
+        assert "is for later commands of the same process, and there are none: give each with -c LINE" in done.stderr
+    assert run("--demo", "set", "output").stderr == ""
+    assert run("--demo", "-c", "set output json", "-c", "pwd").stderr == ""
+
+
+def test_what_the_lines_of_a_file_set_is_for_one_another(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("set output json\npwd\n")
+    done = run("--demo", "source", str(script))
+    assert (done.stdout, done.stderr) == ('"/"\n', "")
+
+
 def test_words_are_not_split_again(tmp_path: Path) -> None:
     done = run("--demo", "cat", "/image/no such topic|x")
     assert done.returncode == 2

@@ -269,3 +269,11 @@ def test_what_an_observer_fetched_is_explained_like_a_file() -> None:
         found = rows(session, "explain 1")
         assert bytes.fromhex("".join(row["hex"] for row in found))[:8] == (1).to_bytes(8, "big")
         assert [row["value"] for row in found if row["field"] == "records[1].value.name"] == ["t"]
+
+
+def test_what_is_after_the_point_that_is_shown_is_not_explained(tmp_path: Path) -> None:
+    session = opened(directory(tmp_path))
+    assert rows(session, "explain 3 --as-of 3")
+    with pytest.raises(CommandError, match="3: after offset 1, the point in time that is shown") as caught:
+        run(session, "explain 3 --as-of 1")
+    assert rows(session, caught.value.hint or "")
