@@ -48,9 +48,13 @@ def run(session: Session, args: FollowArguments) -> Result:
         rows = _some(rows, args.count)
     result = Rows(COLUMNS, rows, "lines", line=_line, hanging=7, live=True)
     if not args.noop:
-        people = (row for row in rows if row["type"] != NO_OP)
-        result.readable = Rows(COLUMNS, people, "lines", line=_line, hanging=7, live=True)
+        result.readable = Rows(COLUMNS, _without_noops(result), "lines", line=_line, hanging=7, live=True)
     return result
+
+
+def _without_noops(result: Rows) -> Iterator[Row]:
+    """Read the rows of the result, and yield those for users; a notebook retains them all on their way."""
+    yield from (row for row in result if row["type"] != NO_OP)
 
 
 def _place(session: Session, path: str | None) -> Segments | None:

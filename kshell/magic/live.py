@@ -116,19 +116,27 @@ def _ended_by(stop: BaseException) -> tuple[str, int]:
 
 
 class _NewestRows:
-    """Iterates over the rows of a live answer, retains the newest ones, and counts all."""
+    """Iterates over the rows for users of a live answer, and counts them; retains the newest of these, and of all."""
 
     def __init__(self, call: Call, answer: Rows) -> None:
         self._call = call
         people = answer if call.shape.output or answer.readable is None else answer.readable
         assert isinstance(people, Rows)
         self.answer = people
+        self._every = answer
         self._rows: deque[Row] = deque(maxlen=_MOST_ROWS)
+        self._shown: deque[Row] = deque(maxlen=_MOST_ROWS)
         self._count = 0
+        answer.rows = self._retained(answer.rows)  # those for users are read from these
+
+    def _retained(self, rows: Iterable[Row]) -> Iterator[Row]:
+        for row in rows:
+            self._rows.append(row)
+            yield row
 
     def __iter__(self) -> Iterator[Row]:
         for row in self.answer.rows:
-            self._rows.append(row)
+            self._shown.append(row)
             self._count += 1
             yield row
 
@@ -138,15 +146,16 @@ class _NewestRows:
         return self.answer.line
 
     def result(self, exit_code: int) -> Result:
-        """Return a result with all retained rows."""
-        answer = self.answer
-        rows = Rows(answer.columns, list(self._rows), answer.style, answer.line_column, answer.line)
+        """Return a result with all retained rows, those of the exact formats; a cell shows those for users."""
+        rows = _ended(self._every, self._rows)
+        if self.answer is not self._every:
+            rows.readable = _ended(self.answer, self._shown)
         return Result(rows, output=self._call.shape.output or "", secret=self._is_secret, exit_code=exit_code)
 
     def forms(self, state: str) -> Forms:
         """Return the display of the newest rows, with their number and ``state`` (``following``, ``ended``) below."""
-        first = max(len(self._rows) - _LAST, 0)
-        newest = [self._rows[at] for at in range(first, len(self._rows))]
+        first = max(len(self._shown) - _LAST, 0)
+        newest = [self._shown[at] for at in range(first, len(self._shown))]
         table = Rows(_COLUMNS, [_short(row) for row in newest])
         summary = f"{self._count} record{'' if self._count == 1 else 's'}, {state}"
         if self._count > _LAST:
@@ -156,8 +165,7 @@ class _NewestRows:
             table = Rows(_COLUMNS[:-1], table.rows)
         output = self._call.shape.output or ""
         if output and not self._is_secret:
-            answer = self.answer
-            table = Rows(answer.columns, newest, answer.style, answer.line_column, answer.line)
+            table = _ended(self.answer, newest)
         forms = bundle(Result(table, notes=[summary, *self._call.session.source.notes()], output=output))
         if output:
             forms["text/plain"] = "\n".join(filter(None, (forms.get("text/plain"), summary)))
@@ -167,6 +175,11 @@ class _NewestRows:
     def _is_secret(self) -> bool:
         """Whether values are not redacted; then the contents of records are in the result, but not displayed."""
         return self._call.session.redaction.show_secrets
+
+
+def _ended(answer: Rows, rows: Iterable[Row]) -> Rows:
+    """Return rows of a live answer that come no more."""
+    return Rows(answer.columns, list(rows), answer.style, answer.line_column, answer.line)
 
 
 def _short(row: Row) -> Row:

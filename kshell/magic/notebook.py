@@ -17,7 +17,7 @@ from kshell.engine.execution import Call, prepare_line, time_limit
 from kshell.engine.result import Exit, Frames, Many, Nothing, Rows, Text, Value
 from kshell.engine.result import Result as Answer
 from kshell.engine.session import Session
-from kshell.errors import EXIT_INTERRUPTED, CommandError, Interrupted, UsageError
+from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, Interrupted, KshellError, UsageError
 from kshell.magic import live
 from kshell.magic.display import short, show, tell
 from kshell.magic.lines import CellLine, Split, check_name, parse_cell_line, take_option, typed_line
@@ -238,7 +238,8 @@ class Notebook:
                 )
             finally:
                 sys.stdout.write(output.getvalue())
-            result.exit_code = max(result.exit_code, written)
+            if written != EXIT_OK:
+                raise CommandError(f"the program failed: {line.program}")
             self.silence(result)
         return result
 
@@ -246,13 +247,19 @@ class Notebook:
         """Collect the results of the lines of a file (``source``); show each as it comes, unless ``quiet``."""
         results = []
         for part in many.parts:
-            if part.error is not None:
-                tell(short(part.error))
-                results.append(Result(Nothing(), exit_code=part.error.exit_code))
-            elif part.call is not None and part.result is not None:
-                results.append(self._result(name, part.call, part.result, quiet=quiet, as_widget=as_widget))
-                if not quiet:
-                    self.show(results[-1])
+            error = part.error
+            if part.call is not None and part.result is not None:
+                try:
+                    results.append(self._result(name, part.call, part.result, quiet=quiet, as_widget=as_widget))
+                    if not quiet:
+                        self.show(results[-1])
+                except KshellError as failure:
+                    if not many.keep_going:
+                        raise
+                    error = failure
+            if error is not None:
+                tell(short(error))
+                results.append(Result(Nothing(), exit_code=error.exit_code))
         return self.silence(Result(many, parts=results))
 
     # --- helpers -----------------------------------------------------------------------------------------------------

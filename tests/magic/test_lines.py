@@ -85,6 +85,21 @@ def test_a_pipe_runs_a_program_and_shows_what_it_says(cells: Cells) -> None:
     assert cells.shown == []
 
 
+def test_a_program_that_fails_fails_its_line(cells: Cells) -> None:
+    error = cells.fails("%kafka ls /image | sed p | (grep nothing; exit 1)")
+    assert "the program failed: sed p | (grep nothing; exit 1)" in error.message
+    cells.fails("%%kafka --keep-going\nls /image | false\npwd | cat")
+    assert cells.printed.startswith("/\n"), "the next line ran"
+
+
+def test_a_program_that_fails_ends_a_file_of_lines_unless_told_to_go_on(cells: Cells, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("ls /image | false\npwd | cat\n")
+    assert "the program failed: false" in cells.fails(f"%kafka source {script}").message
+    result = cells.run(f"%kafka source --keep-going {script}")
+    assert [part.exit_code for part in result.parts] == [2, 0]
+
+
 def test_a_value_is_one_word_for_the_program_of_a_pipe_too(cells: Cells) -> None:
     cells.ip.user_ns["pattern"] = "x; echo pwned"
     cells.run("%kafka ls /image | grep -c {{pattern}} || true")

@@ -12,6 +12,7 @@ import pytest
 from kshell.errors import EXIT_INTERRUPTED, SourceError
 from kshell.result import Result
 from kshell.sources.directory.source import DirectorySource
+from tests.builders import FIXTURES
 from tests.magic.shell import Cells
 
 
@@ -22,6 +23,19 @@ def test_follow_draws_one_table(cells: Cells) -> None:
     assert len(cells.shown) == 1
     assert "30 records, ended; the last 20 are shown" in cells.text()
     assert cells.shown[0]["text/html"].count("<tr") == 21
+
+
+def test_follow_has_the_rows_of_the_exact_formats_and_shows_those_for_users(cells: Cells) -> None:
+    cells.run(f"%kafka connect -d {FIXTURES / '4.3.1/controller-3001'};")
+    cells.run("x = %kafka follow --since 0 --count 60")
+    assert "60 records, ended" in cells.text()
+    cells.run("y = %kafka follow --since 0 --count 60 -o json")
+    whole, exact = cells.ip.user_ns["x"], cells.ip.user_ns["y"]
+    assert list(whole) == list(exact)
+    assert "NO_OP_RECORD" in {row["type"] for row in whole}
+    cells.shown.clear()
+    cells.run("x")
+    assert "NO_OP" not in str(cells.shown) and "TOPIC_RECORD" in str(cells.shown)
 
 
 def test_follow_that_is_interrupted_keeps_what_came(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
