@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Task
 from kshell.engine.predicates import FAIL_IF_ANY, fail_if_any
-from kshell.engine.result import Column, Result, Rows
+from kshell.engine.result import Result, Rows
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -27,7 +27,7 @@ def run(session: Session, args: SqlArguments) -> Result:
     from kshell.tables.query import query
 
     answer = query(session, args.query, catalog())
-    result = Rows(tuple(map(Column, answer.columns)), answer.rows, exit_code=answer.exit_code)
+    result = Rows(answer.columns, answer.rows, exit_code=answer.exit_code)
     if args.fail_if_any:
         fail_if_any(result)
     return result

@@ -14,15 +14,15 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.engine.result import Row
+from kshell.engine.result import Column, Row
 from kshell.errors import EXIT_OK, CommandError, KshellError, UsageError, did_you_mean
 from kshell.extras import require
 from kshell.sources.directory.source import without_collector
-from kshell.tables.arrow import create_table
-from kshell.tables.declaration import Table, Wanted, ask_brokers_once, image_for, with_progress
+from kshell.tables.arrow import create_table, literal
+from kshell.tables.declaration import Table, Type, Wanted, ask_brokers_once, image_for, with_progress
 from kshell.tables.macros import Catalog, MacroCall, create_macros, tables_of_calls
 from kshell.tables.where_grammar import ExpressionError
 
@@ -124,9 +124,9 @@ _MOST_BYTES = 256 << 20
 
 
 class QueryResult(NamedTuple):
-    """The answer to a query: column names, rows (made while they are read), and the exit code for damage met."""
+    """The answer to a query: its columns, rows (made while they are read), and the exit code for damage met."""
 
-    columns: tuple[str, ...]
+    columns: tuple[Column, ...]
     rows: Iterator[Row]
     exit_code: int
 
@@ -157,9 +157,11 @@ def query(session: Session, text: str, catalog: Catalog) -> QueryResult:
                 rows = _rows_of(session, table, read)
                 create_table(arrow, connection, table, rows, read.get(table.name))
         create_macros(connection, calls)
-        if session.is_confined and statement.type.name == "SELECT":
-            quoted = text.replace("'", "''")
-            statement = f"SELECT * FROM query('{quoted}') LIMIT {MOST_CONFINED}"
+        if statement.type.name == "SELECT":
+            columns = _waited(connection, lambda: _selected(duckdb, connection, text))
+            limit = f" LIMIT {MOST_CONFINED}" if session.is_confined else ""
+            if limit or columns != "*":
+                statement = f"SELECT {columns} FROM query({literal(text)}){limit}"
         reader = _waited(connection, lambda: _reader(connection, statement))
     except duckdb.Error as error:
         _close(duckdb, connection)
@@ -170,7 +172,49 @@ def query(session: Session, text: str, catalog: Catalog) -> QueryResult:
     for then in sessions.values():
         session.remarks += [remark for remark in (*then.problems(), *then.notes()) if remark not in session.remarks]
     code = max((then.exit_code() for then in sessions.values()), default=EXIT_OK)
-    return QueryResult(unique(reader.schema.names), _rows(duckdb, connection, reader, text, catalog), code)
+    types = [_column_type(arrow.types, field.type) for field in reader.schema]
+    columns = tuple(map(Column, unique(reader.schema.names), repeat(False), types))
+    return QueryResult(columns, _rows(duckdb, connection, reader, text, catalog), code)
+
+
+_WITHOUT_ARROW = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\b(BIT|TIME WITH TIME ZONE)(?=[\[\]),]|$)""")
+"""Matches, in the name of a type, those that Arrow lacks (group 1), and quoted names, which are skipped."""
+
+
+def _selected(duckdb: ModuleType, connection: DuckDBPyConnection, text: str) -> str:
+    """Return what to select from a query: ``*``, or each column, with types that Arrow lacks as text."""
+    try:
+        described = connection.execute(f"DESCRIBE {text}").fetchall()
+    except duckdb.Error:
+        return "*"  # DESCRIBE itself, or a faulty query, which says so when it is run
+    types = [(kind, _WITHOUT_ARROW.sub(lambda hit: "VARCHAR" if hit[1] else hit[0], kind)) for _, kind, *_ in described]
+    if all(kind == shown for kind, shown in types):
+        return "*"
+    names = ['"' + name.replace('"', '""') + '"' for name, *_ in described]
+    casts = (
+        f"CAST(#{number} AS {shown})" if kind != shown else f"#{number}"
+        for number, (kind, shown) in enumerate(types, 1)
+    )
+    return ", ".join(f"{cast} AS {name}" for cast, name in zip(casts, names, strict=True))
+
+
+def _column_type(kinds: ModuleType, kind: Any) -> Type | None:
+    """Return the type of a column's values in JSON (:func:`plain`); ``None`` if only the values can tell.
+
+    Those are whole numbers that may be longer than 64 bits, decimals, and objects. ``kinds`` is ``pyarrow.types``.
+    """
+    if kinds.is_list(kind):
+        below = _column_type(kinds, kind.value_type)
+        return [below] if isinstance(below, str) else None
+    if kinds.is_boolean(kind):
+        return "boolean"
+    if kinds.is_integer(kind) and not kinds.is_uint64(kind):
+        return "int64"
+    if kinds.is_floating(kind):
+        return "float64"
+    if kinds.is_nested(kind) or kinds.is_decimal(kind) or kinds.is_integer(kind) or kinds.is_null(kind):
+        return None
+    return None if kinds.is_interval(kind) else "string"
 
 
 def named(text: str, catalog: Catalog) -> list[Table]:

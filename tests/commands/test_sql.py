@@ -32,6 +32,7 @@ from kshell.extras import install_command
 from kshell.history.catalog import catalog
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.tables import declaration as tables_module
+from kshell.result import Result
 from kshell.tables import query as query_module
 from kshell.tables.declaration import Table, tables
 from kshell.tables.query import columns_of, named, plain
@@ -77,6 +78,29 @@ class TestAnswers:
         result = run(sample, "sql 'SELECT name, topicId FROM topics WHERE false'")
         assert [column.name for column in result.columns] == ["name", "topicId"]  # type: ignore[attr-defined]
         assert list(result) == []  # type: ignore[call-overload]
+
+    @pytest.mark.parametrize("condition", ["true", "false"])
+    def test_columns_have_the_types_of_the_query_also_without_a_row(self, sample: Session, condition: str) -> None:
+        line = (
+            "SELECT name, partitions, offline > 0 AS bad, partitions / 2 AS half, [partitions] AS list, now() AS at,"
+            f" configs FROM topics WHERE {condition}"
+        )
+        result = Result(run(sample, f'sql "{line}"'))
+        assert result.columns == {
+            "name": "string", "partitions": "int64", "bad": "boolean", "half": "float64", "list": "[int64]",
+            "at": "string", "configs": "json",
+        }  # fmt: skip
+
+    @pytest.mark.parametrize("more", ["", ", 1 AS a"])
+    def test_times_keep_their_zone_and_bits_are_bits(self, sample: Session, more: str) -> None:
+        (row,) = ask(
+            sample,
+            "SELECT TIMETZ '10:00:00+02' AS a, '0101'::BIT AS b, ['11'::BIT] AS l, {'BIT': TIMETZ '10:00:00+02'} AS s,"
+            f" TIME '10:00:00' AS t{more}",
+        )
+        row.pop("a_2", None)
+        zoned = "10:00:00+02"
+        assert row == {"a": zoned, "b": "0101", "l": ["11"], "s": {"BIT": zoned}, "t": "10:00:00"}
 
     def test_whole_numbers_are_exact(self, sample: Session) -> None:
         (row,) = ask(
