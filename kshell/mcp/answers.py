@@ -84,7 +84,11 @@ def answer(command: Command, session: Session, result: Result, limit: int) -> An
         if len(notes) > MOST_NOTES:
             reply["notes"].append(f"and {len(notes) - MOST_NOTES} more notes")
     # Through JSON text, so that all mappings, toned texts and special numbers become plain values of JSON.
-    reply = escaped(json.loads(to_json(reply)))
+    reply = json.loads(to_json(reply))
+    if long_texts := _long_texts(reply["result"]):
+        ends = "the end of 1 text" if long_texts == 1 else f"the ends of {long_texts} texts"
+        reply.setdefault("leftOut", []).append(f"{ends}: {LONGEST:,} characters are the most")
+    reply = escaped(reply)
     size = len(to_json(reply))
     if size > LARGEST:
         raise UsageError(
@@ -92,6 +96,14 @@ def answer(command: Command, session: Session, result: Result, limit: int) -> An
             hint="ask for less: a path further down, a condition, fewer columns, a smaller limit",
         )
     return reply
+
+
+def _long_texts(value: object) -> int:
+    """Return how many texts in a plain value are longer than ``LONGEST``."""
+    if isinstance(value, str):
+        return len(value) > LONGEST
+    below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return sum(map(_long_texts, below))
 
 
 def failure(error: KshellError) -> Answer:
@@ -154,7 +166,7 @@ def _rows(rows: Rows, limit: int, left_out: list[str], section: str = "") -> lis
 
     def fits(item: object) -> bool:
         nonlocal size
-        size += len(to_json(item))
+        size += len(to_json(escaped(json.loads(to_json(item)))))  # as in the answer: long texts are cut there
         return size <= LARGEST // 2
 
     taken, number, is_counted = plain.first_rows(

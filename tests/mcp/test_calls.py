@@ -151,6 +151,10 @@ def test_what_does_not_fit_into_memory_is_an_error_and_no_file(
 def test_an_answer_and_each_text_in_it_have_a_size(sample: Calls) -> None:
     answer = asked(sample, "sql", query="SELECT repeat('x', 1000000) AS x")
     assert answer["result"][0]["x"].endswith("x… (980000 more characters)")
+    assert answer["leftOut"] == ["the end of 1 text: 20,000 characters are the most"]
+    answer = asked(sample, "sql", query="SELECT repeat('x', 1000000) AS x FROM range(10)")
+    assert len(answer["result"]) == 10, "what counts is what is sent"
+    assert answer["leftOut"] == ["the ends of 10 texts: 20,000 characters are the most"]
     answer = asked(sample, "sql", query="SELECT repeat('x', 19000) AS x FROM range(150)")
     assert len(json.dumps(answer)) < answers.LARGEST
     assert answer["leftOut"] == [
