@@ -17,7 +17,14 @@ from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import TIMESTAMP, Report, Result, Row, Rows, Section, StyledText
 from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError, did_you_mean
 from kshell.history.story import IN_SNAPSHOT, Partitions, complete_partition, reported_ids, story_of, target
-from kshell.metadata.election import FENCED, UNREGISTERED, ElectionCase, leaderless, statuses
+from kshell.metadata.election import (
+    FENCED,
+    UNREGISTERED,
+    ElectionCase,
+    depends_on_controller,
+    leaderless,
+    statuses,
+)
 from kshell.metadata.failover import Outcome, after_crashes, after_unclean_election
 from kshell.metadata.families.cluster import Broker
 from kshell.metadata.families.topics import NAMES, TOPICS
@@ -105,6 +112,11 @@ def run(session: Session, args: WhatIfArguments) -> Result:
     return _answer(rows, args, {"then": _totals(who, crash.counts, crash.offline_already), **crash.without_effect()})
 
 
+def _controller(session: Session, image: Image) -> int | None:
+    """The id of the active controller, if elections depend on it: brokers are not asked for the quorum in vain."""
+    return cluster_features(session).leader_id if depends_on_controller(image) else None
+
+
 class _Case(NamedTuple):
     """A partition before the scenario, with all that decides who may become its leader."""
 
@@ -164,7 +176,7 @@ class _Crash:
         self._dying = dying
         self._least = least
         self._is_partial = not session.source.has_log
-        self._controller = cluster_features(session).leader_id
+        self._controller = _controller(session, image)
         self.counts: Counter[str] = Counter()
         self.offline_already = 0
 
@@ -244,7 +256,7 @@ def _unclean(session: Session, args: WhatIfArguments, text: str) -> Result:
     if not isinstance(value, Partition):
         raise CommandError(f"{name}-{number}: the partition's record cannot be read", hint="`cat` shows its bytes")
     least = min_isr_of(session, image, args)
-    controller = cluster_features(session).leader_id
+    controller = _controller(session, image)
     before = leaderless(image, name, value, controller=controller, is_partial=not session.source.has_log)
     case = _Case(topic, number, before, least)
     if value.leader != -1:

@@ -185,6 +185,13 @@ def leaderless(
     )
 
 
+def depends_on_controller(image: Image) -> bool:
+    """Whether some node has an ``unclean.leader.election.enable`` of its own: it counts if that is the controller."""
+    return any(
+        kind == "BROKER" and name and UNCLEAN_CONFIG in configs for (kind, name), configs in image["configs"].items()
+    )
+
+
 def is_unclean_enabled(image: Image, topic: str, controller: int | None = None) -> bool:
     """Return ``unclean.leader.election.enable`` of a topic: its own, else the active controller's, else all nodes'.
 

@@ -30,9 +30,9 @@ from kshell.errors import (
 )
 from kshell.extras import install_command
 from kshell.history.catalog import catalog
+from kshell.result import Result
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.tables import declaration as tables_module
-from kshell.result import Result
 from kshell.tables import query as query_module
 from kshell.tables.declaration import Table, tables
 from kshell.tables.query import columns_of, named, plain

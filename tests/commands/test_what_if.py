@@ -12,6 +12,7 @@ import pytest
 
 from kshell.engine.session import Session
 from kshell.errors import CommandError, UsageError
+from kshell.metadata.feature_update import ClusterFeatures
 from tests.builders import uuid, value
 from tests.commands import cluster
 from tests.commands.shell import lines, opened, rows, run
@@ -94,6 +95,24 @@ class TestCrashes:
         }
         without = outcomes(plain, "what-if --kill 2,1 --all")
         assert found["1"] == found[""] != without == found["2"]
+
+    def test_brokers_are_asked_for_the_quorum_only_if_a_nodes_own_config_may_count(
+        self, plain: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Brokers need DESCRIBE on the cluster for it, and a quorum without a leader has no answer."""
+        asked: list[Session] = []
+
+        def features(session: Session) -> ClusterFeatures:
+            asked.append(session)
+            return ClusterFeatures({}, (), 1)
+
+        monkeypatch.setattr("kshell.commands.what_if.cluster_features", features)
+        for line in ("what-if --kill 1", "what-if --unclean one-0"):
+            run(plain, line)
+            assert asked == [], line
+        own = cluster.config(cluster.BROKER, "1", "unclean.leader.election.enable", "true")
+        assert rows(cluster.cluster(tmp_path / "own", *brokers(), *topics(), own), "what-if --kill 2,1")
+        assert len(asked) == 1
 
     def test_the_last_of_the_isr_stays_in_it_without_the_elr(self, plain: Session) -> None:
         found = outcomes(plain, "what-if --kill 1,2")
