@@ -13,7 +13,7 @@ from kshell.engine.language import quote, scan
 from kshell.engine.local_files import complete_file
 from kshell.engine.result import Result, Rows, Text, typed
 from kshell.engine.session import Session as EngineSession
-from kshell.engine.source_flags import NAMING, given_sources
+from kshell.engine.source_flags import NAMING, RUNNING, given_sources
 from kshell.errors import KshellError, UsageError
 from kshell.sources.choose import choose, open_source
 
@@ -68,6 +68,8 @@ complete -c kshell -f -a '(__kshell_complete)'
 """
 _SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 _WORDS = typed("word:string")
+_OPTIONS = (*NAMING, *RUNNING, *SHAPING)
+"""All of kshell's own options."""
 
 
 class CompletionArguments(Arguments):
@@ -135,7 +137,7 @@ def _unquoted(word: str) -> str:
 def _with_source(session: Session, options: list[str]) -> Session:
     """A loaded session if options or environment name a directory, else the given one: Tab must not wait for a node."""
     with contextlib.suppress(KshellError):
-        parsed, _ = parse_options("kshell", (*NAMING, *SHAPING), [*options, "pwd"])
+        parsed, _ = parse_options("kshell", _OPTIONS, [*options, "pwd"])
         choice = choose(given_sources(parsed), os.environ, parsed.config, parsed.X or ())
         if choice.kind in ("directory", "demo"):
             session = EngineSession(open_source(choice))
@@ -150,13 +152,13 @@ def _split(words: list[str]) -> tuple[list[str], list[str], list[str], Flag | No
         All names of kshell's own options; the words before the command; the command and the words after it; the option
         whose value comes next, if the words end with one.
     """
-    flags = {name: flag for flag in (*NAMING, *SHAPING) for name in flag.names}
+    flags = {name: flag for flag in _OPTIONS for name in flag.names}
     at = 0
     while at < len(words) and words[at].startswith("-"):
         flag = flags.get(words[at])
         at += 2 if flag is not None and flag.metavar is not None else 1
     is_value_next = at > len(words)
-    return sorted([*flags, "--help", "--version"]), words[:at], words[at:], flags[words[-1]] if is_value_next else None
+    return sorted(flags), words[:at], words[at:], flags[words[-1]] if is_value_next else None
 
 
 def _complete_shell(session: Session, typed_word: str) -> Iterable[str]:

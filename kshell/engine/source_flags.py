@@ -1,4 +1,7 @@
-"""The options that name a source and say how to read it or connect to it, for the command line and for notebooks."""
+"""The options that name a source and say how to read it or connect to it, for the command line and for notebooks.
+
+The options that only the command line takes are here as well, for its completion.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,17 @@ PROPERTIES = (
     Flag(("-X",), "one client property, key=value", "KEY=VALUE", repeat=True),
 )
 NAMING = (*SOURCES, *PROPERTIES, *READING)
-"""All options of this module together."""
+"""All options about the source together."""
+RUNNING = (
+    Flag(("-c",), "run a command line", "COMMAND", repeat=True),
+    Flag(("-f",), "run a file of command lines; - is standard input", "FILE", repeat=True),
+    Flag(("--keep-going",), "go on after a command that fails"),
+    Flag(("--no-cache",), "use no cached data (this release caches none)"),
+    Flag(("-v", "--verbose"), "say more on standard error"),
+    Flag(("--version",), "print the version"),
+    Flag(("-h", "--help"), "print this help"),
+)
+"""The options that only the command line takes: which commands it runs, and how."""
 
 
 def given_sources(options: SimpleNamespace) -> dict[str, str | None]:

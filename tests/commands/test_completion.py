@@ -55,11 +55,13 @@ def test_values_of_kshells_own_options(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "logs").mkdir()
     (tmp_path / "stats").write_text("")
     monkeypatch.chdir(tmp_path)
-    for option in ("-d", "--directory", "-s", "--config"):
+    for option in ("-d", "--directory", "-s", "--config", "-f"):
         assert offered(option, "") == ["logs/", "stats"], option
         assert offered("--no-header", option, "lo") == ["logs/"], option
     assert offered("-o", "js") == ["json", "jsonl"]
     assert offered("-q", "lo") == []
+    assert offered("-c", "pwd", "-f", "lo") == ["logs/"]
+    assert offered("--keep") == ["--keep-going"]
     assert offered("-d", "logs", "stat") == ["stat", "status"]
 
 
