@@ -18,7 +18,7 @@ from kshell.engine.declaration import Flag
 from kshell.engine.execution import Call, Engine, prepare, prepare_words, run_commands
 from kshell.engine.result import Exit, Text
 from kshell.engine.session import Session
-from kshell.engine.source_flags import NAMING, PROPERTIES, READING, SOURCES, given_sources
+from kshell.engine.source_flags import NAMING, PROPERTIES, READING, RUNNING, SOURCES, given_sources
 from kshell.errors import EXIT_CODES, EXIT_INTERRUPTED, EXIT_OK, CommandError, KshellError, UsageError
 from kshell.render.answer import answer, message_width
 from kshell.render.color import use_color
@@ -33,13 +33,7 @@ if TYPE_CHECKING:
 OPTIONS = (
     *PROPERTIES,
     *READING,
-    Flag(("-c",), "run a command line", "COMMAND", repeat=True),
-    Flag(("-f",), "run a file of command lines; - is standard input", "FILE", repeat=True),
-    Flag(("--keep-going",), "go on after a command that fails"),
-    Flag(("--no-cache",), "use no cached data (this release caches none)"),
-    Flag(("-v", "--verbose"), "say more on standard error"),
-    Flag(("--version",), "print the version"),
-    Flag(("-h", "--help"), "print this help"),
+    *RUNNING,
 )
 """The options that neither name a source nor shape an answer; the manual page lists them, too."""
 _TOLD_AT_MOST = 10
@@ -208,7 +202,7 @@ class Runner:
         rest = iter(lines)
         for line in rest:
             try:
-                code = max(code, self._line(line))
+                code = max(code, run_commands(line, self._command, complain))
             except OutputClosed as closed:
                 closed.exit_code = max(code, closed.exit_code)
                 raise
@@ -217,13 +211,6 @@ class Runner:
                     print("kshell: note: the remaining lines were not run; --keep-going runs them all", file=sys.stderr)
                 break
         return code
-
-    def _line(self, line: str) -> int:
-        try:
-            return run_commands(line, self._command)
-        except KshellError as error:  # the line is no line of commands
-            complain(error, line)
-            return error.exit_code
 
     def _command(self, line: str) -> int:
         try:

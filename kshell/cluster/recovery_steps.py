@@ -136,17 +136,22 @@ class RecoverySteps(NamedTuple):
         return f"the other controllers, {listed}" if listed else "each further controller"
 
     @property
+    def _named(self) -> tuple[Voter, ...]:
+        """All controllers, from the first one on, if the user has named them; else empty."""
+        return () if self.voter is None or not self.joining else (self.voter, *self.joining)
+
+    @property
     def _servers(self) -> str:
-        servers = "controller.quorum.bootstrap.servers"
-        if self.voter is None or not self.joining:
-            return f"list all controllers in {servers} again,"
-        return f"write {servers}={','.join(name_of(*voter.address) for voter in (self.voter, *self.joining))}"
+        servers, listed = (
+            "controller.quorum.bootstrap.servers",
+            ",".join(name_of(*voter.address) for voter in self._named),
+        )
+        return f"write {servers}={listed}" if listed else f"list all controllers in {servers} again,"
 
     @property
     def _last_voters(self) -> str:
-        if self.voter is None or not self.joining:
-            return ""
-        return f" (with the last one {','.join(voter.endpoint for voter in (self.voter, *self.joining))})"
+        listed = ",".join(voter.endpoint for voter in self._named)
+        return f" (with the last one {listed})" if listed else ""
 
     @property
     def _cluster_id(self) -> str:

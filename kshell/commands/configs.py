@@ -99,9 +99,7 @@ def _rows(session: Session, resources: list[Resource], args: ConfigsArguments) -
 def _note_old(session: Session, described: Described) -> None:
     if described.origin.version < _TELLS_TYPES:
         node = described.origin.place.file
-        remark = f"{node}: too old to tell types and documentation (Kafka 2.6 and later do): they are unknown"
-        if remark not in session.remarks:
-            session.remarks.append(remark)
+        session.remark(f"{node}: too old to tell types and documentation (Kafka 2.6 and later do): they are unknown")
 
 
 # --- check -----------------------------------------------------------------------------------------------------------

@@ -315,7 +315,7 @@ COMMAND = Command(
         Flag(("--stat",), "only how many leaves of each type were added, removed and changed"),
         Flag(
             ("--by",),
-            "content leaves out what Kafka generates or counts (ids, epochs, log directories, offsets), id compares all",
+            "content leaves out what Kafka makes up or counts (ids, epochs, log directories, offsets), id compares all",
             metavar="WHAT",
             choices=(_BY_CONTENT, _BY_ID),
         ),

@@ -20,7 +20,7 @@ from kshell.engine.language import Line, LineCommand, Word, parse_line, parts
 from kshell.engine.predicates import FAIL_IF_ANY
 from kshell.engine.result import Result
 from kshell.engine.session import Session
-from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, DeadlineError, UsageError
+from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, DeadlineError, KshellError, UsageError
 
 _ALARM_INTERVAL: Final = 1.0  # seconds
 
@@ -96,14 +96,19 @@ def commands(text: str) -> list[LineCommand]:
     return [part for part in line_commands if part.text.strip()]
 
 
-def run_commands(text: str, run: Callable[[str], int]) -> int:
+def run_commands(text: str, run: Callable[[str], int], complain: Callable[[KshellError, str], None]) -> int:
     """Run the commands of a line, and return the highest exit code. An interrupted command ends the line.
 
     ``a; b`` runs both, ``a && b`` runs ``b`` only if the last command that ran ended with 0. ``run`` runs the text of
-    one command and returns its exit code.
+    one command and returns its exit code. ``complain`` gets the error of a text that is no line of commands.
     """
+    try:
+        line_commands = commands(text)
+    except UsageError as error:
+        complain(error, text)
+        return error.exit_code
     highest = code = EXIT_OK
-    for part in commands(text):
+    for part in line_commands:
         if code == EXIT_INTERRUPTED:
             break
         if not (part.if_done and code):

@@ -397,6 +397,10 @@ class Session(SourceView):
         """Record damage that a command found in the log, for the notes and the exit code; the same damage only once."""
         self.found_damage += [error for error in damage if error not in self.found_damage]
 
+    def remark(self, *sentences: str) -> None:
+        """Add remarks on the answer, each of them only once."""
+        self.remarks += [sentence for sentence in dict.fromkeys(sentences) if sentence not in self.remarks]
+
     def is_empty(self) -> bool:
         """Whether no metadata record of a log that was loaded has taken effect, up to its end."""
         if not self.is_loaded or not self.source.has_log or self.loaded.image.provenance.offset >= 0:

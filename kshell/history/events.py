@@ -107,8 +107,8 @@ class _EventRows(ColumnarRows):
 
 def _say_without_log(session: Session) -> None:
     """Note, once, that a source is a snapshot alone: that there are no rows does not mean that nothing happened."""
-    if (missing := without_log(session)) is not None and missing not in session.remarks:
-        session.remarks.append(missing)
+    if (missing := without_log(session)) is not None:
+        session.remark(missing)
 
 
 class _ConfigChange(NamedTuple):

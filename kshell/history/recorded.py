@@ -70,6 +70,6 @@ def recorded_past(session: Session, name: str) -> RecordedPast:
         _ = session.loaded
         raise CommandError(f"offset {until} is before the log's start: what wrote the values is not known")
     session.note_damage(known.damage)
-    if known.begins_after_damage and (note := begins_after_damage(history.log.start)) not in session.remarks:
-        session.remarks.append(note)
+    if known.begins_after_damage:
+        session.remark(begins_after_damage(history.log.start))
     return RecordedPast(history, until)

@@ -40,11 +40,7 @@ class Lines:
     def run(self, line: str) -> None:
         """Run the commands of a line. Raises Exit after ``exit``, or if standard output was closed; else no error."""
         if line.strip():
-            try:
-                self.status = run_commands(line, self._command)
-            except KshellError as error:  # the line is no line of commands
-                self.complain(error, line)
-                self.status = error.exit_code
+            self.status = run_commands(line, self._command, self.complain)
 
     def _command(self, line: str) -> int:
         try:

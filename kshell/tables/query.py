@@ -170,7 +170,7 @@ def query(session: Session, text: str, catalog: Catalog) -> QueryResult:
         _close(duckdb, connection)
         raise
     for then in sessions.values():
-        session.remarks += [remark for remark in (*then.problems(), *then.notes()) if remark not in session.remarks]
+        session.remark(*then.problems(), *then.notes())
     code = max((then.exit_code() for then in sessions.values()), default=EXIT_OK)
     types = [_column_type(arrow.types, field.type) for field in reader.schema]
     columns = tuple(map(Column, unique(reader.schema.names), repeat(False), types))

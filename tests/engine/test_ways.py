@@ -11,7 +11,7 @@ from kshell.engine.execution import commands, run_commands
 from kshell.engine.language import parts
 from kshell.engine.session import Session
 from kshell.engine.zones import absolute, in_zone, text_in_zone
-from kshell.errors import NoSuchPathError, UsageError
+from kshell.errors import KshellError, NoSuchPathError, UsageError
 from kshell.render import render
 from kshell.render.answer import localized
 from kshell.sources.choose import demo_directory
@@ -64,8 +64,18 @@ def test_what_runs_after_a_failure(line: str, codes: dict[str, int], ran: str, h
         seen.append(text.strip())
         return codes[text.strip()]
 
-    assert run_commands(line, command) == highest
+    assert run_commands(line, command, lambda error, text: pytest.fail(str(error))) == highest
     assert "".join(seen) == ran
+
+
+def test_a_line_that_is_no_line_of_commands_runs_nothing() -> None:
+    complaints: list[tuple[str, str]] = []
+
+    def complain(error: KshellError, text: str) -> None:
+        complaints.append((error.message, text))
+
+    assert run_commands("a; && b", lambda text: pytest.fail(text), complain) == 2
+    assert complaints == [("a command is missing beside &&", "a; && b")]
 
 
 def test_completion_continues_behind_a_semicolon(sample: Session) -> None:
