@@ -41,7 +41,7 @@ _PLAIN = ("json", "binary", "int64")
 _LONGEST = 64
 """Characters of a text column's minimum and maximum in the statistics; longer ones are cut so that they stay bounds."""
 WRITE_HINT = (
-    "tasks write there themselves: --out must be one place for them and the driver (a mount, or a URI), with room"
+    "make room if it is full; tasks write there, too: --out must be one place for them and the driver (a mount, a URI)"
 )
 """The hint of errors about tasks that cannot write."""
 
@@ -97,12 +97,14 @@ class DataFileWriter(NamedTuple):
     expect: Expectations = ()
     """The expectations that rows are checked against while they are written."""
 
-    def write(self, batches: Iterable[pa.RecordBatch]) -> list[DataFile]:
+    def write(self, batches: Iterable[pa.RecordBatch], file_bytes: int | None = None) -> list[DataFile]:
         """Write ``pyarrow.RecordBatch`` objects as new files, and return these; without rows there is no file.
 
-        The batches must have exactly the table's columns, in their order. Strings may be dictionary-encoded.
+        The batches must have exactly the table's columns, in their order. Strings may be dictionary-encoded. A file
+        ends with the row group that reaches ``file_bytes``; ``None``: :data:`FILE_BYTES`.
         Raises CommandError if the table's directory cannot be written to. After any error no file is left.
         """
+        file_bytes = FILE_BYTES if file_bytes is None else file_bytes
         arrow, files, written = importlib.import_module("pyarrow"), dict[str | None, _OpenFile](), list[DataFile]()
         try:
             for rows in _groups(arrow, batches):
@@ -110,7 +112,7 @@ class DataFileWriter(NamedTuple):
                     if partition not in files:
                         files[partition] = _OpenFile(self, partition, part.schema)
                     files[partition].append(part)
-                    if files[partition].size() >= FILE_BYTES:
+                    if files[partition].size() >= file_bytes:
                         written.append(files[partition].close())
                         del files[partition]
             for partition in [*files]:
@@ -152,11 +154,11 @@ class DataFileWriter(NamedTuple):
 
             return self._replace(expect=()).write(remaining_rows())
 
-    def merge(self, files: Sequence[DataFile]) -> list[DataFile]:
-        """Rewrite the rows of several files into as few as possible. Raises DataError, CommandError."""
+    def merge(self, files: Sequence[DataFile], file_bytes: int | None = None) -> list[DataFile]:
+        """Rewrite the rows of several files into as few as :meth:`write` makes. Raises DataError, CommandError."""
 
         rewriting = self._replace(expect=())  # these rows were checked when they were new
-        return rewriting.write(batch for rows in self.read(files) for batch in rows.to_batches())
+        return rewriting.write((batch for rows in self.read(files) for batch in rows.to_batches()), file_bytes)
 
     def read(self, files: Iterable[DataFile]) -> Iterator[pa.Table]:
         """Read files as ``pyarrow.Table`` objects with the declared columns, one per row group. Raises DataError."""
@@ -193,18 +195,6 @@ class DataFileWriter(NamedTuple):
                 return _lost(path)
             if info.size != file.size:
                 return DataError(f"{path}: has {info.size:,} bytes instead of {file.size:,}", hint=_REPAIR)
-        return None
-
-    def damage(self, files: Sequence[DataFile]) -> DataError | None:
-        """As :meth:`loss`, and also for a file that is no Parquet file."""
-        if (loss := self.loss(files)) is not None:
-            return loss
-        for file in files:
-            try:
-                with self._opened(file):
-                    pass
-            except DataError as error:
-                return error
         return None
 
     @contextlib.contextmanager

@@ -30,7 +30,7 @@ from kshell.tables.declaration import Field
 STEP = "kshell.step"
 """The key, in the metadata of a commit, of the pipeline step that made the commit."""
 SAME_ROWS = "kshell.sameRowsAs"
-"""The key, in the metadata of a commit, of an earlier version whose rows the commit has restored."""
+"""The key, in the metadata of a commit, of an earlier version whose rows the commit has restored or put together."""
 NO_TABLE = -1
 """The version number before a table's first version: the table does not exist."""
 RETAINED_HOURS = 48
@@ -160,17 +160,17 @@ class DeltaTable:
     def commit(self, step: int, *, same_rows_as: int | None = None) -> int:
         """Commit ``files`` as the next version, in one transaction; return its number.
 
-        ``same_rows_as`` notes the earlier version whose rows this commit restores. Raises CommandError if somebody else
-        has committed since the version was opened; the table is then unchanged.
+        ``same_rows_as`` notes the version, the open one or an earlier one, whose rows this commit has. Raises
+        CommandError if somebody else has committed since the version was opened; the table is then unchanged.
         """
         lake, transaction = _libraries()
-        now = int(time.time() * 1000)
+        now, changes_rows = int(time.time() * 1000), same_rows_as != self.version
         added = [
-            transaction.AddAction(file.path, file.size, self._values(file), now, True, file.statistics())
+            transaction.AddAction(file.path, file.size, self._values(file), now, changes_rows, file.statistics())
             for file in self._added()
         ]
         removed = [
-            transaction.RemoveAction(file.path, True, now, file.size, self._values(file))
+            transaction.RemoveAction(file.path, changes_rows, now, file.size, self._values(file))
             for path, file in self._base.items()
             if path not in self.files
         ]
@@ -240,20 +240,6 @@ class DeltaTable:
             if self._load(None).version() == newest.version():
                 return [_commit(entry) for entry in entries]
         return []
-
-    def compact(self, step: int, target_bytes: int) -> int:
-        """Combine small files (OPTIMIZE) in a commit of its own; return the new version."""
-        lake, _ = _libraries()
-        try:
-            self._delta.optimize.compact(
-                target_size=target_bytes,
-                writer_properties=lake.WriterProperties(compression="ZSTD"),
-                commit_properties=lake.CommitProperties(custom_metadata={STEP: str(step)}, max_commit_retries=0),
-            )
-        except (lake.exceptions.DeltaError, OSError) as error:
-            raise self._commit_failure(error, self.files.values()) from error
-        self.open()
-        return self.version
 
     def vacuum(
         self, hours: int, retained: Collection[int] = (), *, step: int = 0, dry_run: bool = False
@@ -397,21 +383,19 @@ class DeltaTable:
     def _values(self, file: DataFile) -> dict[str, str | None]:
         return {self.partition_by: file.partition} if self.partition_by else {}
 
-    def _commit_failure(self, error: BaseException, read: Iterable[DataFile] = ()) -> KshellError:
-        """Return the error for a commit that failed; ``read`` are the files that had to be read for it."""
+    def _commit_failure(self, error: BaseException) -> KshellError:
+        """Return the error for a commit that failed."""
         try:
             newest = self._load(None)
         except KshellError:
             newest = None
+        hint = "this step is not committed; run it again"
         if newest is not None and newest.version() > self.version:
-            return CommandError(
-                f"{self.place}: another writer has committed meanwhile",
-                hint="this step is not committed; run it again",
-            )
+            return CommandError(f"{self.place}: another writer has committed meanwhile", hint=hint)
         with contextlib.suppress(OSError):  # nothing can be said of files that cannot be read
             if (damage := log_files.damage(self.place)) is not None:
                 return DataError(damage, hint=log_files.HINT)
-        return self.writer.damage(list(read)) or CommandError(f"{self.place}: {_reason(error)}")
+        return CommandError(f"{self.place}: {_reason(error)}", hint=f"{hint} when the cause is gone")
 
     def _unreadable(self, error: BaseException) -> KshellError:
         return self.damaged(f"not a table that can be read: {_reason(error)}")
@@ -430,14 +414,15 @@ def _reason(error: BaseException) -> str:
     return _RUST_CALLS.sub("", _COLOURS.sub("", remote.reason(error)))
 
 
-def _keep_rows_of(pinned: int, later: Iterable[Commit]) -> bool:
-    """Whether commits after version ``pinned``, newest first, are maintenance, at least since one restored its rows."""
+def _keep_rows_of(pinned: int, later: Sequence[Commit]) -> bool:
+    """Whether the last of the commits after version ``pinned``, newest first, has the same rows as that version."""
+    same = later[0].version if later else pinned
     for commit in later:
-        if commit.details.get(SAME_ROWS) == str(pinned):
-            return True
-        if commit.operation not in _MAINTENANCE:
-            return False
-    return True
+        if commit.version == same and SAME_ROWS in commit.details:
+            same = int(commit.details[SAME_ROWS])
+        elif commit.version == same and commit.operation in _MAINTENANCE:
+            same -= 1
+    return same == pinned
 
 
 def _commit(entry: Mapping[str, Any]) -> Commit:

@@ -387,12 +387,17 @@ class Warehouse:
         """Commit every changed table between the rows ``begin`` and ``done`` of the log of steps."""
         for table in self._tables.values():
             if table.has_changed:
-                _tidy(table)
+                _merge_small_files(table, _SMALL_FILE, _MOST_SMALL_FILES)
         missing = [name for name in catalog.tables() if name not in state.versions]  # created even without rows
         names = dict.fromkeys([*missing, *(name for name, table in self._tables.items() if table.has_changed)])
+
+        def commit(name: str) -> int:
+            table = self.table(name)
+            return table.commit(self.step, same_rows_as=table.version if action == OPTIMIZE else None)
+
         try:
             self.log.begin(self.step, action)
-            self._in_parallel(lambda name: self.table(name).commit(self.step), names)
+            self._in_parallel(commit, names)
             self.state = self.log.complete(self.step, action, self._with_versions(state))
         except BaseException:
             # Some commits may have succeeded, so no file is deleted here; the next writer restores the tables.
@@ -466,21 +471,13 @@ class Warehouse:
 
     def optimize(self, target_bytes: int) -> list[str]:
         """Combine small files, as a step that changes no row; return the names of the tables with changed files."""
-        wanted = [name for name in self.tables() if self._has_several(name, target_bytes)]
-        if not wanted:
-            return []
         self.begin()
-        self.log.begin(self.step, OPTIMIZE)
-        for name in wanted:
-            self.table(name).compact(self.step, target_bytes)
-        self._kept_up(OPTIMIZE)
-        return wanted
-
-    def _has_several(self, name: str, target_bytes: int) -> bool:
-        parts: dict[str | None, int] = {}
-        for file in self.table(name).files.values():
-            parts[file.partition] = parts.get(file.partition, 0) + (file.size < target_bytes)
-        return any(count > 1 for count in parts.values())
+        for name in self.tables():
+            _merge_small_files(self.table(name), target_bytes, most=1)
+        changed = [name for name in self.tables() if self.table(name).has_changed]
+        if changed:
+            self._committed(self.state, OPTIMIZE)
+        return changed
 
     def vacuum(self, hours: int = RETAINED_HOURS, *, dry_run: bool = False) -> dict[str, tuple[int, int]]:
         """Delete, as a step, files that neither the last completed step nor any version of the last ``hours`` has.
@@ -505,13 +502,9 @@ class Warehouse:
         self.begin()
         self.log.begin(self.step, VACUUM)
         removed = vacuumed(dry_run=False)
-        self._kept_up(VACUUM)
-        return removed
-
-    def _kept_up(self, action: str) -> None:
-        """Complete a step of the versions that ``optimize`` or ``vacuum`` made."""
-        self.state = self.log.complete(self.step, action, self._with_versions(self.state))
+        self.state = self.log.complete(self.step, VACUUM, self._with_versions(self.state))
         self.abandon()
+        return removed
 
 
 def _computed(frame: DataFrame) -> pa.Table:
@@ -556,15 +549,15 @@ def for_spark(place: str) -> str:
     return f"{_FOR_SPARK.get(scheme, scheme)}://{rest}"
 
 
-def _tidy(table: DeltaTable) -> None:
-    """Merge small files of each part of a table into one if there are more than ``_MOST_SMALL_FILES``."""
+def _merge_small_files(table: DeltaTable, file_bytes: int, most: int) -> None:
+    """Merge the files below ``file_bytes`` of each part of a table if there are more than ``most`` of them."""
     parts: dict[str | None, list[DataFile]] = {}
     for file in table.files.values():
-        if file.size < _SMALL_FILE:
+        if file.size < file_bytes:
             parts.setdefault(file.partition, []).append(file)
     for files in parts.values():
-        if len(files) > _MOST_SMALL_FILES:
-            merged = table.writer.merge(files)
+        if len(files) > most:
+            merged = table.writer.merge(files, file_bytes)
             written = {file.path for file in table.written_files()}
             table.writer.remove(file for file in files if file.path in written)
             table.drop(files)

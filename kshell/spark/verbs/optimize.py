@@ -62,7 +62,7 @@ VERB = Verb(
     ),
     examples=(Example(f"{NAME} optimize --out tables", "after many steps"),),
     description=(
-        "Rows stay what they are. It is a step of its own, Delta's OPTIMIZE of every table; if it is killed, it is not"
-        " committed. The files that it replaces stay for readers until `vacuum`. Spark is not started."
+        "Rows stay what they are. It is a step of its own; if it is killed, it is not committed. The files that it"
+        " replaces stay for readers until `vacuum`. Spark is not started."
     ),
 )

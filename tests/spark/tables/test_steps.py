@@ -177,13 +177,13 @@ def dies_at(patch: pytest.MonkeyPatch, calls: int) -> None:
     """The writer dies before a commit of a table (of even numbers), or right after it (odd ones)."""
     left, real = [calls // 2], DeltaTable.commit
 
-    def commit(table: DeltaTable, number: int) -> int:
+    def commit(table: DeltaTable, number: int, **options: Any) -> int:
         if left[0] == 0:
             if calls % 2:
-                real(table, number)
+                real(table, number, **options)
             raise Killed
         left[0] -= 1
-        return real(table, number)
+        return real(table, number, **options)
 
     patch.setattr(DeltaTable, "commit", commit)
     patch.setattr("kshell.spark.tables.data_files.DataFileWriter.remove", lambda *_: None)
@@ -634,6 +634,52 @@ def test_optimize_names_the_file_that_is_missing(tmp_path: Path) -> None:
             warehouse.optimize(128 << 20)
 
 
+FULL = """
+import resource, sys
+sys.path.insert(0, {root!r})
+from kshell.spark import cli
+from kshell.spark.tables import catalog
+from tests.spark.tables.small import TABLES
+catalog.tables = lambda: TABLES
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+sys.exit(cli.main(["optimize", "--out", sys.argv[1]]))
+"""
+
+
+def test_optimize_without_room_is_one_error_and_leaves_nothing(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(3):
+            step(warehouse, [(A, number)])
+    before = data_files(tmp_path)
+    program = [sys.executable, "-c", FULL.format(root=str(ROOT)), str(tmp_path)]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    first, hint = done.stderr.splitlines()
+    assert first.startswith(f"kshell-pipeline: {tmp_path}/bronze/log: ") and "File too large" in first
+    assert hint.startswith("make room if it is full")
+    assert data_files(tmp_path) == before
+    assert Warehouse(None, str(tmp_path)).log.interrupted is None
+
+
+def test_a_step_goes_on_from_optimize_that_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(3):
+            step(warehouse, [(A, number)])
+    with warehouse.writing(), monkeypatch.context() as patch:
+        patch.setattr(StepLog, "complete", fails(Killed()))
+        with pytest.raises(Killed):
+            warehouse.optimize(128 << 20)
+    place = str(tmp_path / "bronze/log")
+    assert deltalake().DeltaTable(place).to_pyarrow_table().num_rows == 3
+    deltalake().DeltaTable(place).vacuum(0, dry_run=False, enforce_retention_duration=False)
+    assert pairs(Warehouse(None, str(tmp_path))) == [(A, number) for number in range(3)], "though old files are gone"
+    with warehouse.writing():
+        step(warehouse, [(A, 3)])
+    assert pairs(warehouse) == [(A, number) for number in range(4)]
+
+
 def test_columns_that_were_added_are_null_in_older_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from kshell.tables.declaration import Field
 
@@ -669,7 +715,7 @@ def test_the_log_of_a_table_says_which_step_made_a_version(tmp_path: Path) -> No
         again.optimize(128 << 20)
         again.vacuum(0)
     maintained = [(commit.operation, commit.step) for commit in again.table("log").commits()[:3]]
-    assert maintained == [("VACUUM END", 5), ("VACUUM START", 5), ("OPTIMIZE", 4)]
+    assert maintained == [("VACUUM END", 5), ("VACUUM START", 5), ("WRITE", 4)]
 
 
 class Interrupted(BaseException):
