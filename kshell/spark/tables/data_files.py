@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.errors import CommandError, DataError
+from kshell.errors import CommandError, DataError, UsageError
 from kshell.sources import remote
 from kshell.spark.tables.expectations import Breach, ExpectationCheck, Expectations
 from kshell.tables.arrow import schema
@@ -46,6 +46,11 @@ WRITE_HINT = (
 """The hint of errors about tasks that cannot write."""
 
 
+OTHER_COLUMNS = (
+    "another release or another program made it: use that release, or make the tables again with `kshell-pipeline run`"
+    " and a new --out"
+)
+"""The hint of errors about columns that are not as declared."""
 _REPAIR = "the table's log names it: put it back, or make the tables again in another --out"
 
 
@@ -138,7 +143,7 @@ class DataFileWriter(NamedTuple):
     def without(self, file: DataFile, clusters: Collection[str]) -> list[DataFile] | None:
         """Rewrite a file without the rows of some clusters; return the new files, or ``None`` if it has no such row.
 
-        Raises DataError for a file that is missing or cannot be read.
+        Raises DataError for a file that is missing or cannot be read, UsageError if values of other columns would go.
         """
         arrow, compute = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.compute")
         unwanted = arrow.array(sorted(clusters), arrow.string())
@@ -148,7 +153,7 @@ class DataFileWriter(NamedTuple):
                 return None
 
             def remaining_rows() -> Iterator[pa.RecordBatch]:
-                for rows in self._read(parquet, file):
+                for rows in self._read(parquet, file, rewrites=True):
                     is_unwanted = compute.is_in(rows.column(CLUSTER), value_set=unwanted)
                     yield from rows.filter(compute.invert(is_unwanted)).to_batches()
 
@@ -158,13 +163,17 @@ class DataFileWriter(NamedTuple):
         """Rewrite the rows of several files into as few as :meth:`write` makes. Raises DataError, CommandError."""
 
         rewriting = self._replace(expect=())  # these rows were checked when they were new
-        return rewriting.write((batch for rows in self.read(files) for batch in rows.to_batches()), file_bytes)
+        rows = self.read(files, rewrites=True)
+        return rewriting.write((batch for group in rows for batch in group.to_batches()), file_bytes)
 
-    def read(self, files: Iterable[DataFile]) -> Iterator[pa.Table]:
-        """Read files as ``pyarrow.Table`` objects with the declared columns, one per row group. Raises DataError."""
+    def read(self, files: Iterable[DataFile], *, rewrites: bool = False) -> Iterator[pa.Table]:
+        """Read files as ``pyarrow.Table`` objects with the declared columns, one per row group. Raises DataError.
+
+        With ``rewrites``, a file with other columns is a UsageError, as their values would be lost.
+        """
         for file in files:
             with self._opened(file) as parquet:
-                yield from self._read(parquet, file)
+                yield from self._read(parquet, file, rewrites=rewrites)
 
     def rows_of(self, files: Iterable[DataFile], clusters: Collection[str] | None = None) -> pa.Table:
         """Read all rows of files, or the rows of some clusters, as one ``pyarrow.Table``. Raises DataError."""
@@ -210,11 +219,15 @@ class DataFileWriter(NamedTuple):
         except (OSError, importlib.import_module("pyarrow").ArrowException) as error:
             raise DataError(f"{path}: {remote.reason(error)}", hint=_REPAIR) from None
 
-    def _read(self, parquet: pq.ParquetFile, file: DataFile) -> Iterator[pa.Table]:
+    def _read(self, parquet: pq.ParquetFile, file: DataFile, *, rewrites: bool) -> Iterator[pa.Table]:
         """Read row groups with the declared columns; a column that was added after the file was written is null."""
         arrow = importlib.import_module("pyarrow")
         declared = schema(arrow, self.fields)
         names = set(parquet.schema_arrow.names)
+        if rewrites and (others := sorted(names - {*declared.names})):
+            raise UsageError(
+                f"{self.table}: column {others[0]} is not one that this release of kshell makes", hint=OTHER_COLUMNS
+            )
         for number in range(parquet.num_row_groups):
             rows = parquet.read_row_group(number)
             columns = []

@@ -23,7 +23,7 @@ from kshell.extras import require
 from kshell.sources import remote
 from kshell.spark.schemas import schema_json, spark_columns, sql_type
 from kshell.spark.tables import log_files
-from kshell.spark.tables.data_files import DataFile, DataFileWriter, file_system
+from kshell.spark.tables.data_files import OTHER_COLUMNS, DataFile, DataFileWriter, file_system
 from kshell.spark.tables.expectations import Expectations
 from kshell.tables.declaration import Field
 
@@ -42,7 +42,7 @@ _PROPERTIES = {
     "delta.deletedFileRetentionDuration": f"interval {RETAINED_HOURS} hours",
     "delta.logRetentionDuration": f"interval {LOG_HOURS} hours",
 }
-_MAINTENANCE = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES")
+_MAINTENANCE = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "ADD COLUMN", "ADD COLUMNS")
 """Operations that change no row: a step continues from them, whichever program made them."""
 _REQUESTS = {"timeout": "30s", "retry_timeout": "60s", "max_retries": "5"}
 """Limits for a store that does not answer: by default delta-rs would try for three minutes."""
@@ -367,16 +367,17 @@ class DeltaTable:
             yield DataFile(path, row["size_bytes"], row["num_records"], partition_value, least, greatest, nulls)
 
     def _columns_to_add(self) -> list[Field]:
-        """Return the declared columns that the table does not have yet. Raises UsageError if any other differs."""
+        """Return the declared columns that the table does not have yet. Raises UsageError for one of another type.
+
+        Columns of others are ignored, as readers do not need them; :meth:`DataFileWriter.merge` refuses to drop values.
+        """
         columns = json.loads(self._delta.schema().to_json())["fields"]
         there = {column["name"]: sql_type(column["type"]) for column in columns}
-        wanted = dict(spark_columns(self.fields))
-        for name, kind in there.items():
-            if wanted.get(name) != kind:
+        for name, kind in spark_columns(self.fields):
+            if there.get(name, kind) != kind:
                 raise UsageError(
-                    f"{self.place}: column {name} ({kind}) is not one that this release of kshell makes",
-                    hint="another release or another program made it: use that release, or make the tables again with"
-                    " `kshell-pipeline run` and a new --out",
+                    f"{self.place}: column {name} ({there[name]}) is not one that this release of kshell makes",
+                    hint=OTHER_COLUMNS,
                 )
         return [field for field in self.fields if field.name not in there]
 

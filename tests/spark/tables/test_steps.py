@@ -707,6 +707,47 @@ def test_the_log_of_a_table_says_which_step_made_a_version(tmp_path: Path) -> No
             step(warehouse, [(A, number)])
     commits = Warehouse(None, str(tmp_path)).table("log").commits()
     assert [(commit.version, commit.step) for commit in commits] == [(2, 3), (1, 2), (0, 1)]
+def test_a_column_of_another_program_stops_nobody(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        step(warehouse, [(A, 1)])
+        step(warehouse, [(A, 2)])
+    lake, place = deltalake(), str(tmp_path / "bronze/log")
+    lake.DeltaTable(place).alter.add_columns([lake.Field("note", "string")])
+    assert pairs(Warehouse(None, str(tmp_path))) == [(A, 1), (A, 2)]
+    with warehouse.writing():
+        assert step(warehouse, [(A, 3)]) == 3
+        assert warehouse.optimize(128 << 20) == ["log"]
+        warehouse.vacuum(0)
+        step(warehouse, [(A, 4)])
+        warehouse.restore(4)
+    assert pairs(Warehouse(None, str(tmp_path))) == [(A, 1), (A, 2), (A, 3)]
+    assert "note" in lake.DeltaTable(place).to_pyarrow_table().column_names
+
+
+def test_values_of_columns_that_are_not_known_are_not_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a newer release has added them."""
+    from kshell.tables.declaration import Field
+
+    warehouse = Warehouse(None, str(tmp_path))
+    with monkeypatch.context() as patch, warehouse.writing():
+        more = TABLES["new"]._replace(fields=(*TABLES["new"].fields, Field("added", "string", "later")))
+        patch.setitem(TABLES, "new", more)
+        for number in range(2):
+            warehouse.begin([A])
+            warehouse.append_files("new", write(warehouse, "new", [{"clusterId": A, "n": number, "added": "x"}]))
+            warehouse.commit({A: ClusterState({})})
+    assert pairs(Warehouse(None, str(tmp_path)), "new") == [(A, 0), (A, 1)]
+    with warehouse.writing():
+        with pytest.raises(UsageError, match="bronze/new: column added is not one that this release"):
+            warehouse.optimize(128 << 20)
+        warehouse.begin([A])
+        with pytest.raises(UsageError, match="column added is not one"):
+            warehouse.remove([A])
+
+
     [path] = (tmp_path / "bronze/log/_delta_log").glob("*2.json")
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert any(line.get("commitInfo", {}).get(delta.STEP) == "3" for line in lines)
