@@ -289,11 +289,11 @@ class DeltaTable:
         if self.version != pinned and (pinned == NO_TABLE or not _keep_rows_of(pinned, self._commits_after(pinned))):
             self.open(pinned)
 
-    def adopt(self, pinned: int, step: int) -> None:
+    def adopt(self, pinned: int, last_step: int, step: int) -> None:
         """Open the newest version for writing, and undo what a killed step has committed after version ``pinned``.
 
-        Maintenance by any program is kept. ``step`` is the last step that was completed. Raises CommandError if another
-        program has written rows, and DataError if files of ``pinned`` are missing.
+        Maintenance by any program is kept. ``last_step`` was completed last; ``step`` is the writer's, which undoes.
+        Raises CommandError if another program has written rows, and DataError if files of ``pinned`` are missing.
         """
         log_files.remove_empty_entries(self.place, pinned)
         self._open_after(pinned)
@@ -304,10 +304,10 @@ class DeltaTable:
             return
         for commit in later:
             if commit.step is None and commit.operation not in _MAINTENANCE:
-                undo = f"`kshell-pipeline restore {step}` drops those rows, which belong in other tables"
+                undo = f"`kshell-pipeline restore {last_step}` drops those rows, which belong in other tables"
                 raise CommandError(
                     f"{self.place}: version {commit.version} was written by another program ({commit.operation})",
-                    hint=undo if step else "remove that directory, and run again",
+                    hint=undo if last_step else "remove that directory, and run again",
                 )
         self.files = self.files_at(pinned) if pinned != NO_TABLE else {}
         if (loss := self.writer.loss(self._added())) is not None:

@@ -152,7 +152,7 @@ class Warehouse:
             table = self._new_table(catalog.table(name))
             version = self.state.versions.get(name, NO_TABLE)
             if self._is_writer:
-                table.adopt(version, self.state.step)
+                table.adopt(version, self.state.step, self.step or self.log.next_step)
             else:
                 table.follow(version)
             self._tables[name] = table
