@@ -209,7 +209,7 @@ class StepLog:
         """Delete old files of the two tables; return (files, bytes) by table. ``retained`` is for ``progress``."""
         self._progress.open()
         return {
-            self._steps.name: self._steps.vacuum(hours, step=step, dry_run=dry_run),
+            self._steps.name: self._steps.vacuum(hours, {before_begin}, step=step, dry_run=dry_run),
             self._progress.name: self._progress.vacuum(hours, retained, step=step, dry_run=dry_run),
         }
 
@@ -220,6 +220,7 @@ class StepLog:
             "step": step,
             "phase": phase,
             "action": action,
+        before_begin = self._steps.version - (not dry_run)  # of which a dry run does not know that it will be replaced
             "timeMs": int(time.time() * 1000),
             "writer": self._writer,
             "versions": versions,
