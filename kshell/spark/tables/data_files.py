@@ -160,7 +160,7 @@ class DataFileWriter(NamedTuple):
             return self._replace(expect=()).write(remaining_rows())
 
     def merge(self, files: Sequence[DataFile], file_bytes: int | None = None) -> list[DataFile]:
-        """Rewrite the rows of several files into as few as :meth:`write` makes. Raises DataError, CommandError."""
+        """Rewrite the rows of several files into as few as :meth:`write` makes. Raises as :meth:`without`."""
 
         rewriting = self._replace(expect=())  # these rows were checked when they were new
         rows = self.read(files, rewrites=True)

@@ -315,6 +315,13 @@ class DeltaTable:
         if self.has_changed:
             self.commit(step, same_rows_as=pinned)
 
+    def take_over(self, pinned: int) -> None:
+        """Open the newest version for writing, whoever made it. ``pinned``: that of the last step. Raises DataError."""
+        log_files.remove_empty_entries(self.place, pinned)
+        self.open()
+        if self.version != NO_TABLE:
+            log_files.check_entries(self.place, self.version)
+
     def _open_after(self, pinned: int) -> None:
         """Open the newest version. Raises DataError if the log lacks version ``pinned``, or an entry before it."""
         self.open()

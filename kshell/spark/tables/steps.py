@@ -23,11 +23,11 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from kshell.errors import CommandError, UsageError
+from kshell.errors import CommandError, DataError, UsageError
 from kshell.sources import remote
 from kshell.spark.schemas import Row
 from kshell.spark.tables import log_files
-from kshell.spark.tables.data_files import file_system
+from kshell.spark.tables.data_files import DataFile, file_system
 from kshell.spark.tables.delta import NO_TABLE, DeltaTable
 from kshell.tables.arrow import batches
 from kshell.tables.declaration import OTHER_FIELDS, Field
@@ -100,8 +100,8 @@ class StepLog:
         """All rows of ``steps``, in their order, as of the last :meth:`load`."""
         return list(self._rows)
 
-    def load(self, step: int | None = None) -> WarehouseState:
-        """Return the state after the last completed step, or after a given one.
+    def load(self, step: int | None = None, *, checkpoints: bool = True) -> WarehouseState:
+        """Return the state after the last completed step, or after a given one; ``clusters`` only with ``checkpoints``.
 
         Raises UsageError for a step that is not in the log and for tables of an older kshell, and DataError for a log
         that cannot be read.
@@ -109,7 +109,7 @@ class StepLog:
         self._steps.open()
         self._rows = [
             row | {name: None if row[name] is None else dict(row[name]) for name in ("versions", "rows")}
-            for row in self._read(self._steps)
+            for row in _read(self._steps, self._steps.files)
         ]
         order = [(row["step"], row["phase"] == DONE_PHASE) for row in self._rows]
         if order != sorted(set(order)):  # an entry was lost that replaced rows by newer ones
@@ -124,15 +124,27 @@ class StepLog:
             self._check_place()
             return WarehouseState()
         last = completed[-1]
-        self._progress.open(last["versions"]["progress"])
         clusters: dict[str, ClusterState] = {}
         failed: dict[str, Mapping[str, str]] = {}
-        for row in self._read(self._progress):
+        for row in self._checkpoints(last, is_last=step is None) if checkpoints else ():
             if row["state"] is not None:
                 clusters[row["clusterId"]] = ClusterState(**json.loads(row["state"]))
             if row["unreadable"] is not None:
                 failed[row["clusterId"]] = json.loads(row["unreadable"])
         return WarehouseState(last["step"], clusters, failed, last["versions"], last["rows"] or {})
+
+    def _checkpoints(self, done: Row, *, is_last: bool) -> list[Row]:
+        """Read the rows of ``progress`` after a step. Raises DataError; its hint names the step to restore, if any."""
+        progress, version = self._progress, done["versions"]["progress"]
+        try:
+            files = progress.files_at(version) if is_last else progress.files_of(done["step"], version)
+            return _read(progress, files)
+        except DataError as error:
+            before = [row["step"] for row in self._rows if row["phase"] == DONE_PHASE and row["step"] < done["step"]]
+            if not before:
+                raise
+            hint = f"put it back, or go back to the step before it: `kshell-pipeline restore {before[-1]}`"
+            raise DataError(error.message, hint=hint) from error
 
     def last_change(self, table: str) -> int | None:
         """Return the last step in the log that changed rows of a table; ``None`` if no step did."""
@@ -177,7 +189,7 @@ class StepLog:
     def complete(self, step: int, action: str, state: WarehouseState) -> WarehouseState:
         """Complete a step: store ``state``, which has the new versions of the tables, and return it with its number."""
         progress = self._progress
-        progress.adopt(state.versions.get("progress", NO_TABLE), step)
+        progress.take_over(state.versions.get("progress", NO_TABLE))
         named = sorted({*state.clusters, *state.failed})
         rows = [
             {
@@ -208,6 +220,7 @@ class StepLog:
     ) -> dict[str, tuple[int, int]]:
         """Delete old files of the two tables; return (files, bytes) by table. ``retained`` is for ``progress``."""
         self._progress.open()
+        before_begin = self._steps.version - (not dry_run)  # of which a dry run does not know that it will be replaced
         return {
             self._steps.name: self._steps.vacuum(hours, {before_begin}, step=step, dry_run=dry_run),
             self._progress.name: self._progress.vacuum(hours, retained, step=step, dry_run=dry_run),
@@ -220,7 +233,6 @@ class StepLog:
             "step": step,
             "phase": phase,
             "action": action,
-        before_begin = self._steps.version - (not dry_run)  # of which a dry run does not know that it will be replaced
             "timeMs": int(time.time() * 1000),
             "writer": self._writer,
             "versions": versions,
@@ -236,9 +248,6 @@ class StepLog:
         table.add(table.writer.write(batches(arrow, table.fields, rows)))
         table.commit(step)
 
-    def _read(self, table: DeltaTable) -> list[Row]:
-        return [row for part in table.writer.read(table.files.values()) for row in part.to_pylist()]
-
     def _check_place(self) -> None:
         """Raise UsageError if the place has tables of an older kshell, CommandError if it is a file."""
         system, root = file_system(self.place)
@@ -253,6 +262,10 @@ class StepLog:
                 f"{self.place}: tables of an older kshell, in a layout of its own",
                 hint="make them again: `kshell-pipeline run` with a new --out; the old directory can go then",
             )
+
+
+def _read(table: DeltaTable, files: Mapping[str, DataFile]) -> list[Row]:
+    return [row for part in table.writer.read(files.values()) for row in part.to_pylist()]
 
 
 @contextlib.contextmanager

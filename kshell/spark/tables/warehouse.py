@@ -65,14 +65,18 @@ class Warehouse:
     Args:
         spark: a session, or a function that returns one when it is needed; ``None`` if no rows are read or written.
         out: the directory of the tables, a local path or a URI. It is created by the first step.
+        checkpoints: whether the states of the clusters are needed; without them, lost ones do no harm.
 
     Raises UsageError for tables of an older kshell, DataError for a log of steps that cannot be read.
     """
 
-    def __init__(self, spark: SparkSession | Callable[[], SparkSession] | None, out: str) -> None:
+    def __init__(
+        self, spark: SparkSession | Callable[[], SparkSession] | None, out: str, *, checkpoints: bool = True
+    ) -> None:
         self.place = location(out)
         self.log = StepLog(self.place)
-        self.state = self.log.load()
+        self._needs_checkpoints = checkpoints
+        self.state = self.log.load(checkpoints=checkpoints)
         self.step = 0
         """The number of the step that was begun; 0 outside a step."""
         self.action = "run"
@@ -225,7 +229,7 @@ class Warehouse:
         with writer_lock(self.place) as is_alone:
             if is_alone:
                 self.log.tidy()
-            self.state = self.log.load()
+            self.state = self.log.load(checkpoints=self._needs_checkpoints)
             self.log.check_alone(is_alone=is_alone)
             self._tables, self._is_writer = {}, True
             try:
@@ -456,9 +460,7 @@ class Warehouse:
             self.begin(wanted.clusters)
             for spec in catalog.tables().values():
                 table = self._tables[spec.name] = self._new_table(spec)
-                log_files.remove_empty_entries(table.place, self.state.versions.get(spec.name, NO_TABLE))
-                table.open()  # the newest version, whoever wrote it: rows of other programs are removed, too
-                log_files.check_entries(table.place, table.version)
+                table.take_over(self.state.versions.get(spec.name, NO_TABLE))
                 files = table.files_of(step, wanted.versions[spec.name]) if spec.name in wanted.versions else {}
                 loss = table.writer.loss(list(files.values()))
                 if loss is not None:

@@ -28,7 +28,7 @@ def run(args: HistoryVerbArguments) -> Rows:
     """Return one row per step, or per version of a table; the newest first. Raises CommandError without tables."""
     from kshell.spark.tables.warehouse import Warehouse
 
-    warehouse = Warehouse(None, out_of(args))
+    warehouse = Warehouse(None, out_of(args), checkpoints=False)
     if not warehouse.state.step:
         raise warehouse.no_tables()
     if args.table is None:

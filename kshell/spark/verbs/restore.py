@@ -25,7 +25,7 @@ def run(args: RestoreArguments) -> Rows:
     if not (args.step.isascii() and args.step.isdigit()):
         raise UsageError(f"{args.step}: no number of a step", hint=f"`{NAME} history` lists them")
     step = int(args.step)
-    with maintained(args, undoes=False) as warehouse:
+    with maintained(args, restores=True) as warehouse:
         before = warehouse.state.versions
         state = warehouse.restore(step)
         changed = [name for name in warehouse.tables() if before.get(name) != state.versions[name]]

@@ -38,7 +38,7 @@ def run(args: TablesArguments) -> Result:
         raise UsageError("no --out", hint="--out DIR is where the tables are; --schema needs none")
     from kshell.spark.tables.warehouse import Warehouse
 
-    warehouse = Warehouse(None, args.out)
+    warehouse = Warehouse(None, args.out, checkpoints=False)
     if not warehouse.state.step:
         raise warehouse.no_tables()
     return Rows(_SIZES, [_size(warehouse, spec) for spec in specs])

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from kshell.errors import CommandError, DataError, KshellError, UsageError
+from kshell.spark import cli
 from kshell.spark.tables import delta, log_files, steps
 from kshell.spark.tables.delta import DeltaTable
 from kshell.spark.tables.steps import ClusterState, StepLog, WarehouseState
@@ -603,6 +604,32 @@ def test_the_lost_newest_version_of_progress_is_said(tmp_path: Path) -> None:
         Warehouse(None, str(tmp_path))
 
 
+@pytest.mark.parametrize("lost", ["entry", "file"])
+def test_without_the_newest_progress_history_answers_and_the_step_before_can_be_restored(
+    tmp_path: Path, lost: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(3):
+            step(warehouse, [(A, number)])
+        place = tmp_path / "_kshell/progress"
+        newest = next(iter(DeltaTable(str(place), "progress", "", steps._PROGRESS_FIELDS).files_at(2)))
+    (place / newest if lost == "file" else place / "_delta_log/00000000000000000002.json").unlink()
+    out = ("--out", str(tmp_path))
+    assert cli.main(["vacuum", *out]) == 4
+    assert capsys.readouterr().err.splitlines()[1].endswith("the step before it: `kshell-pipeline restore 2`")
+    for words in (["history"], ["history", "log"], ["tables"], ["restore", "2"]):
+        assert cli.main([*words, *out]) == 0
+    again = Warehouse(None, str(tmp_path))
+    assert pairs(again) == [(A, 0), (A, 1)] and again.state.clusters == {A: ClusterState({"offset": 2})}
+    capsys.readouterr()
+    assert cli.main(["restore", "3", *out]) == 2, "whose number another version of progress may have now"
+    assert "step 3 cannot be restored: " in capsys.readouterr().err
+    with again.writing():
+        step(again, [(A, 7)])
+    assert pairs(Warehouse(None, str(tmp_path))) == [(A, 0), (A, 1), (A, 7)]
+
+
 def test_upkeep_names_what_is_damaged(tmp_path: Path) -> None:
     warehouse = Warehouse(None, str(tmp_path))
     with warehouse.writing():
@@ -680,33 +707,6 @@ def test_a_step_goes_on_from_optimize_that_was_killed(tmp_path: Path, monkeypatc
     assert pairs(warehouse) == [(A, number) for number in range(4)]
 
 
-def test_columns_that_were_added_are_null_in_older_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kshell.tables.declaration import Field
-
-    warehouse = Warehouse(None, str(tmp_path))
-    with warehouse.writing():
-        step(warehouse, [(A, 1)])
-    more = TABLES["new"]._replace(fields=(*TABLES["new"].fields, Field("added", "string", "later")))
-    monkeypatch.setitem(TABLES, "new", more)
-    with warehouse.writing():
-        warehouse.begin([A])
-        warehouse.append_files("new", write(warehouse, "new", [{"clusterId": A, "n": 1, "added": "x"}]))
-        warehouse.commit({})
-    assert rows_of(Warehouse(None, str(tmp_path)), "new") == [{"clusterId": A, "n": 1, "added": "x"}]
-    assert deltalake().DeltaTable(str(tmp_path / "bronze/new")).schema().to_arrow().names == ["clusterId", "n", "added"]
-    other = TABLES["new"]._replace(fields=(TABLES["new"].fields[0], Field("n", "string", "not a number")))
-    monkeypatch.setitem(TABLES, "new", other)
-    with pytest.raises(UsageError, match=r"column n \(bigint\) is not one that this release"):
-        pairs(Warehouse(None, str(tmp_path)), "new")
-
-
-def test_the_log_of_a_table_says_which_step_made_a_version(tmp_path: Path) -> None:
-    warehouse = Warehouse(None, str(tmp_path))
-    with warehouse.writing():
-        for number in range(3):
-            step(warehouse, [(A, number)])
-    commits = Warehouse(None, str(tmp_path)).table("log").commits()
-    assert [(commit.version, commit.step) for commit in commits] == [(2, 3), (1, 2), (0, 1)]
 def test_a_column_of_another_program_stops_nobody(tmp_path: Path) -> None:
     warehouse = Warehouse(None, str(tmp_path))
     with warehouse.writing():
@@ -748,6 +748,33 @@ def test_values_of_columns_that_are_not_known_are_not_dropped(
             warehouse.remove([A])
 
 
+def test_columns_that_were_added_are_null_in_older_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kshell.tables.declaration import Field
+
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        step(warehouse, [(A, 1)])
+    more = TABLES["new"]._replace(fields=(*TABLES["new"].fields, Field("added", "string", "later")))
+    monkeypatch.setitem(TABLES, "new", more)
+    with warehouse.writing():
+        warehouse.begin([A])
+        warehouse.append_files("new", write(warehouse, "new", [{"clusterId": A, "n": 1, "added": "x"}]))
+        warehouse.commit({})
+    assert rows_of(Warehouse(None, str(tmp_path)), "new") == [{"clusterId": A, "n": 1, "added": "x"}]
+    assert deltalake().DeltaTable(str(tmp_path / "bronze/new")).schema().to_arrow().names == ["clusterId", "n", "added"]
+    other = TABLES["new"]._replace(fields=(TABLES["new"].fields[0], Field("n", "string", "not a number")))
+    monkeypatch.setitem(TABLES, "new", other)
+    with pytest.raises(UsageError, match=r"column n \(bigint\) is not one that this release"):
+        pairs(Warehouse(None, str(tmp_path)), "new")
+
+
+def test_the_log_of_a_table_says_which_step_made_a_version(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(3):
+            step(warehouse, [(A, number)])
+    commits = Warehouse(None, str(tmp_path)).table("log").commits()
+    assert [(commit.version, commit.step) for commit in commits] == [(2, 3), (1, 2), (0, 1)]
     [path] = (tmp_path / "bronze/log/_delta_log").glob("*2.json")
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert any(line.get("commitInfo", {}).get(delta.STEP) == "3" for line in lines)

@@ -69,15 +69,15 @@ def open_warehouse(args: WarehouseArguments) -> Iterator[OpenWarehouse]:
 
 
 @contextlib.contextmanager
-def maintained(args: OutArguments, *, undoes: bool = True) -> Iterator[Warehouse]:
-    """Open the warehouse ``--out`` as its only writer, without a session; ``undoes`` as in ``Warehouse.writing``.
+def maintained(args: OutArguments, *, restores: bool = False) -> Iterator[Warehouse]:
+    """Open the warehouse ``--out`` as its only writer, without a session.
 
-    Raises CommandError if there are no tables; it does not create any.
+    With ``restores``, neither a killed step is undone first, nor are the last step's checkpoints read. Raises CommandError if there are no tables; it does not create any.
     """
     from kshell.spark.tables.warehouse import Warehouse
 
-    warehouse = Warehouse(None, out_of(args))
+    warehouse = Warehouse(None, out_of(args), checkpoints=not restores)
     if not warehouse.state.step:
         raise warehouse.no_tables()
-    with warehouse.writing(undoes=undoes):
+    with warehouse.writing(undoes=not restores):
         yield warehouse
