@@ -11,6 +11,7 @@ import importlib
 import json
 import os
 import re
+from collections.abc import Iterable
 
 from kshell.errors import DataError
 from kshell.sources import remote
@@ -26,32 +27,31 @@ _CHECKPOINT = re.compile(r"[0-9]{20}\.checkpoint.*\.parquet")
 
 def oldest_version(place: str) -> int:
     """Return the oldest version that can still be read: the log's first, or that of its oldest checkpoint."""
-    names = _names(place)
-    checkpoints = [_version(name) for name in names if _CHECKPOINT.fullmatch(name)]
-    return 0 if f"{0:0{_DIGITS}}.json" in names else min(checkpoints, default=0)
+    sizes = _sizes(place)
+    checkpoints = [_version(name) for name in sizes if _CHECKPOINT.fullmatch(name)]
+    return 0 if f"{0:0{_DIGITS}}.json" in sizes else min(checkpoints, default=0)
 
 
 def check_entries(place: str, version: int) -> None:
     """Raise DataError if an entry is empty, cut or has zeros that is read for ``version`` of the table at ``place``,
     and SourceError if the log may not be read.
 
-    A power failure leaves such a file on a local disk; stores write a file as a whole or not at all.
+    A power failure leaves such a file on a local disk, and copying brings it into a store. There, only empty entries
+    are found: each file would be a request, and delta-rs itself notices one that is cut.
     """
-    if remote.is_remote(place):
-        return
-    log = f"{place}/_delta_log"
     try:
         # The log of a stream may have 20,000 entries, so versions are compared as their digits.
         newest = f"{version:0{_DIGITS}}"
-        names = [name for name in os.listdir(log) if name[:_DIGITS] <= newest]
-        checkpoint = max((name[:_DIGITS] for name in names if _CHECKPOINT.fullmatch(name)), default="")
-        for name in sorted(name for name in names if name[:_DIGITS] > checkpoint and _ENTRY.fullmatch(name)):
+        sizes = {name: size for name, size in _sizes(place).items() if name[:_DIGITS] <= newest}
+        for name in _since_checkpoint(sizes):
+            if not _ENTRY.fullmatch(name) or (sizes[name] and remote.is_remote(place)):
+                continue
             with contextlib.suppress(FileNotFoundError):  # another process may tidy up
-                content = _content(f"{log}/{name}").rstrip()
+                content = _content(place, name).rstrip()
                 if not content.endswith(b"}") or b"\0" in content:
-                    raise DataError(f"{log}/{name}: {_of_entry(content)}", hint=HINT)
+                    raise DataError(f"{place}/_delta_log/{name}: {_of_entry(content)}", hint=HINT)
     except OSError as error:
-        raise remote.failure(log, error) from None
+        raise remote.failure(f"{place}/_delta_log", error) from None
 
 
 def remove_empty_entries(place: str, version: int) -> None:
@@ -72,23 +72,22 @@ def remove_empty_entries(place: str, version: int) -> None:
 
 
 def damage(place: str) -> str | None:
-    """Return the first file of a log on a local disk that is damaged or missing, and what is wrong with it, if any.
+    """Return the first file of a log that is damaged or missing, and what is wrong with it, if any.
 
-    Every file is read, so this is for logs that could not be read. Raises OSError.
+    Every file is read (in a store those from the last checkpoint on), so this is for logs that could not be read.
+    Raises OSError.
     """
-    if remote.is_remote(place):
-        return None
-    names = _names(place)
+    names = [*_sizes(place)]
     due = 1 + max((_version(name) for name in names if _CHECKPOINT.fullmatch(name)), default=-1)
-    for name in names:
+    for name in _since_checkpoint(names) if remote.is_remote(place) else names:
         path = f"{place}/_delta_log/{name}"
         if _CHECKPOINT.fullmatch(name):
-            wrong = _of_checkpoint(_content(path))
+            wrong = _of_checkpoint(_content(place, name))
         elif _ENTRY.fullmatch(name):
             if _version(name) > due:
                 return f"{place}/_delta_log/{due:0{_DIGITS}}.json: is not there"
             due = max(due, _version(name) + 1)
-            wrong = _of_entry(_content(path))
+            wrong = _of_entry(_content(place, name))
         else:
             continue
         if wrong is not None:
@@ -115,16 +114,23 @@ def _of_entry(content: bytes) -> str | None:
     return None if lines else "is empty"
 
 
-def _names(place: str) -> list[str]:
-    """Return the names of the files of a log, sorted: of a version, its checkpoint comes first."""
+def _sizes(place: str) -> dict[str, int]:
+    """Return the bytes of the files of a log by their names, which are sorted: of a version, its checkpoint is first."""
     system, root = file_system(place)
     selector = importlib.import_module("pyarrow.fs").FileSelector(f"{root}/_delta_log")
-    return sorted(info.base_name for info in system.get_file_info(selector))
+    return dict(sorted((info.base_name, info.size or 0) for info in system.get_file_info(selector)))
 
 
-def _content(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
+def _since_checkpoint(names: Iterable[str]) -> list[str]:
+    """Return those of a log's names that are read for its newest version: the last checkpoint, and what follows it."""
+    checkpoint = max((name[:_DIGITS] for name in names if _CHECKPOINT.fullmatch(name)), default="")
+    return [name for name in names if name[:_DIGITS] > checkpoint or name.startswith(f"{checkpoint}.checkpoint")]
+
+
+def _content(place: str, name: str) -> bytes:
+    system, root = file_system(place)
+    with system.open_input_stream(f"{root}/_delta_log/{name}") as file:
+        return bytes(file.read())
 
 
 def _version(name: str) -> int:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from kshell.errors import CommandError
+from kshell.errors import CommandError, DataError
 from kshell.spark.tables import steps
+from kshell.spark.tables.data_files import file_system
 from kshell.spark.tables.steps import ClusterState
 from kshell.spark.tables.warehouse import Warehouse
 from tests.spark import stores
@@ -46,6 +47,29 @@ def test_steps_are_those_of_a_local_disk(bucket: str, tmp_path: Path) -> None:
     with there.writing():
         assert there.vacuum(0)["log"][0] > 0
     assert rows_of(Warehouse(None, f"s3a://{stores.BUCKET}/steps"), "log") == rows_of(here, "log")
+
+
+@pytest.mark.parametrize("version", range(3))
+@pytest.mark.parametrize("damage", ["cut", "empty"])
+def test_a_damaged_entry_of_a_log_is_named(bucket: str, version: int, damage: str) -> None:
+    """As a copy of a damaged disk has it."""
+    place = f"{bucket}/{damage}-{version}"
+    warehouse = Warehouse(None, place)
+    with warehouse.writing():
+        for number in range(3):
+            step(warehouse, [(A, number)])
+    name = f"bronze/log/_delta_log/{version:020}.json"
+    system, root = file_system(place)
+    with system.open_input_stream(f"{root}/{name}") as file:
+        content = file.read()
+    with system.open_output_stream(f"{root}/{name}") as file:
+        file.write(content[: len(content) // 2] if damage == "cut" else b"")
+    with pytest.raises(DataError) as raised:
+        pairs(Warehouse(None, place))
+    assert raised.value.message.startswith(f"{place}/{name}: ") and "restore its _delta_log" in str(raised.value.hint)
+    again = Warehouse(None, place)
+    with pytest.raises(DataError, match=name), again.writing():
+        step(again, [(A, 9)])
 
 
 def test_of_two_writers_one_wins_and_the_other_says_so(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
