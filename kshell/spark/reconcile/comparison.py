@@ -66,7 +66,7 @@ def compare(inventory: Inventory, checkpoint: Checkpoint | None, piece_bytes: in
         _add_previous(copies, pairs)
         history = _History(copies, pairs)
         group = history.largest_group()
-        committed = (inventory.start.committed if inventory.start is not None else None) or 0
+        committed = (checkpoint.committed if checkpoint is not None else None) or 0
         result = compare_copies(copies, pairs, group, committed)
         reference = next(place for place, copy in enumerate(copies) if copy is result.reference)
         limits, same_until = {indexes[reference]: NO_LIMIT}, {}

@@ -229,7 +229,7 @@ def _copy_rows(
     copies = comparison.inventory.copies
     excluded = dict(comparison.inventory.excluded)
     rows = {path: dict(evidence["row"]) for path, evidence in excluded.items()}
-    committed = None
+    committed = before.committed
     if (agreement := comparison.agreement) is not None:
         committed = agreement.committed or None
         for index, verdict in zip(comparison.plans, agreement.verdicts, strict=True):
@@ -241,7 +241,8 @@ def _copy_rows(
         (index,) = comparison.plans
         row = _lone_row(cluster_id, comparison, index, findings, before)
         rows[row["copy"]] = row
-        committed = row["endOffset"] if row["uncommittedFrom"] is None else row["uncommittedFrom"]
+        proven = row["endOffset"] if row["uncommittedFrom"] is None else row["uncommittedFrom"]
+        committed = proven if committed is None else max(committed, proven or 0)
     return [rows[copy.path] for copy in copies if copy.path in rows], excluded, committed
 
 
@@ -360,8 +361,7 @@ def _lone_row(cluster_id: str, comparison: Comparison, index: int, findings: Fin
         epoch = log.parts[-1].last_batch().epoch
     if newest is not None and (end is None or newest_end > end):
         end, epoch = newest_end, newest.epoch
-    start_checkpoint = comparison.inventory.start
-    committed = max(newest_end, (start_checkpoint.committed if start_checkpoint is not None else None) or 0)
+    committed = max(newest_end, before.committed or 0)
     start = _start_offset(comparison, index, findings, before)
     return copy_row(
         cluster_id,

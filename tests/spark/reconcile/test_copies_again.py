@@ -117,6 +117,20 @@ def test_one_that_goes_and_one_that_comes_back(tmp_path: Path) -> None:
     assert tables.offsets == list(range(15)) and tables.restarts == 0 and not tables.findings
 
 
+def test_what_was_proven_to_be_committed_stays_so(tmp_path: Path) -> None:
+    """Whichever copies are there later: a new one, a lone one that is behind, one without records."""
+    one, two, three = (node(tmp_path, number, log(*[1] * 9)) for number in (1, 2, 3))
+    tables = read(one, two, three)
+    assert tables.last is not None and tables.last.cluster["committedOffset"] == 9
+    late, empty = node(tmp_path, 7, log(*[1] * 5)), node(tmp_path, 8, [])
+    for copies in ((one, late), (late,), (one,), (empty,), (late, empty), (one, two, late)):
+        made = tables.step(*copies)
+        assert (made.restart, made.cluster["committedOffset"]) == (False, 9), copies
+    node(tmp_path, 1, log(*[1] * 12))
+    node(tmp_path, 2, log(*[1] * 12))
+    assert tables.step(one, two, late).cluster["committedOffset"] == 12
+
+
 def test_a_tail_that_was_left_behind_is_the_same_each_time(tmp_path: Path) -> None:
     one = node(tmp_path, 1, [*log(*[1] * 5), *log(2, 2, start=5)])
     two = node(tmp_path, 2, log(*[1] * 12))
