@@ -10,10 +10,15 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from kshell.errors import SourceNotFoundError
+from kshell.sources.directory.files import scan
+from kshell.spark.files.scan import LogCopy
 from kshell.spark.options import Options, parse
 from kshell.spark.schemas import spark_schema
+from kshell.spark.stream.directory_walk import find_readable_end
 from kshell.spark.stream.plan import listed_copies
 from kshell.spark.stream.positions import Offset, StreamPosition, StreamPositions, bytes_after
 from kshell.spark.stream.source import MicroBatchPlanner
@@ -31,7 +36,7 @@ FIELDS = (
     Field("path", "string", "the real path of a directory, as JSON: names need not be UTF-8, and columns are"),
     Field("offset", "int64", "the next offset to read in it"),
     Field("bytes", "int64", "bytes of its log in this micro-batch"),
-    Field("behind", "int64", "bytes of its log that are left for later micro-batches"),
+    Field("behind", "int64", "bytes of its log that are left for later micro-batches; a torn tail alone is 0"),
     Field("moved", "boolean", "whether this micro-batch moves its position"),
 )
 GrowthRow = tuple[str, int, int, int, bool]
@@ -78,7 +83,16 @@ def growth_rows(options: Options, before: StreamPositions, after: StreamPosition
         copy = copies.get(path)
         remaining = bytes_after(copy.listing, place) if copy else 0
         taken = max(bytes_after(copy.listing, was) - remaining, 0) if copy and place != was else 0
-        yield path, _offset(place), taken, remaining, place != was
+        behind = remaining if copy and remaining and _has_more(copy, place) else 0
+        yield path, _offset(place), taken, behind, place != was
+
+
+def _has_more(copy: LogCopy, place: StreamPosition) -> bool:
+    """Whether a whole batch follows a position, not only a torn tail, which its server is still writing."""
+    try:
+        return find_readable_end(partial(scan, copy.path), place, "none", 1).used > 0
+    except SourceNotFoundError:
+        return False  # deleted since it was listed
 
 
 def _offset(place: StreamPosition) -> int:

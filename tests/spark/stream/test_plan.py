@@ -374,6 +374,17 @@ def test_available_now_ends_where_files_ended_when_it_began(tmp_path: Path) -> N
     assert len(stream.trigger()) == 6
 
 
+def test_a_torn_tail_is_not_behind(tmp_path: Path) -> None:
+    """It is the usual end of a log that a server writes."""
+    directory, size = tmp_path / METADATA_DIRECTORY, len(no_ops(2, 0))
+    stream = Stream(tmp_path)
+    write_log(directory, no_ops(2, 0), no_ops(2, 2)[:40])
+    stream.trigger()
+    assert [row[1:] for row in growth_rows(stream.options, {}, stream.places)] == [(2, size, 0, True)]
+    write_log(directory, no_ops(2, 0), no_ops(2, 2), no_ops(2, 4)[:40])
+    assert [row[1:] for row in growth_rows(stream.options, stream.places, stream.places)] == [(2, 0, size + 40, False)]
+
+
 def test_growth_has_a_row_for_each_directory(tmp_path: Path) -> None:
     one, two = (write_log(tmp_path / name, no_ops(2, 0), no_ops(2, 2)) for name in "ab")
     stream = Stream(tmp_path / "*")
