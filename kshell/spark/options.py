@@ -45,23 +45,9 @@ UNLIMITED = 1 << 62
 STARTS = ("earliest", "latest")
 SNAPSHOTS = ("auto", "all", "only", "none")
 _NAMES = (
-    "path",
-    "paths",
-    "view",
-    "types",
-    "since",
-    "until",
-    "clusters",
-    "columns",
-    "snapshots",
-    "showSecrets",
-    "sliceBytes",
-    "parallelism",
-    "pushFilters",
-    "variant",
-    "maxBytesPerTrigger",
-    "startingOffsets",
-)
+    "path paths view types since until clusters columns snapshots showSecrets sliceBytes parallelism pushFilters"
+    " variant maxBytesPerTrigger startingOffsets"
+).split()
 
 
 class Narrowing(NamedTuple):

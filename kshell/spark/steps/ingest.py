@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from kshell.spark.decoding.decode import View
 from kshell.spark.files.pack import Slice
-from kshell.spark.schemas import QUARANTINE_FIELDS, RECORDS, spark_schema
-from kshell.spark.steps.cluster_changes import RecordCounts
+from kshell.spark.options import Narrowing
+from kshell.spark.schemas import QUARANTINE, QUARANTINE_FIELDS, RECORD_FIELDS, RECORDS, spark_schema
+from kshell.spark.steps.cluster_changes import RecordCounts, TimeRange
 from kshell.spark.steps.executor_work import gathered, spread
 from kshell.spark.steps.local_frames import frame_of_batches
-from kshell.spark.steps.tasks import Writing, quarantined
-from kshell.tables.declaration import Field
+from kshell.spark.tables.data_files import DataFile, DataFileWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from kshell.spark.tables.warehouse import Warehouse
-
-    Read = Callable[[bytes], Iterator[pa.RecordBatch]]
 
 _TASK_BYTES = 64 << 20
 """About the most bytes of files per task: seconds of work, and little to repeat if the task fails."""
@@ -87,18 +87,61 @@ def append(warehouse: Warehouse, slices: Sequence[Slice], parallelism: int) -> A
 
 def findings(spark: SparkSession, slices: Sequence[Slice], parallelism: int) -> DataFrame:
     """Read the slices' rows of the view ``quarantine``, without undecoded records: ``records`` has those, too."""
-    return _read(spark, slices, parallelism, quarantined, QUARANTINE_FIELDS).where("kind <> 'record'")
-
-
-def _read(
-    spark: SparkSession, slices: Sequence[Slice], parallelism: int, work: Read, fields: Sequence[Field]
-) -> DataFrame:
     pieces = packed(slices, parallelism)
     if _is_little(slices):
-        return frame_of_batches(spark, fields, (batch for piece in pieces for batch in work(piece)))
-    return spread(spark, pieces, work, spark_schema(fields))
+        frame = frame_of_batches(spark, QUARANTINE_FIELDS, (rows for piece in pieces for rows in quarantined(piece)))
+    else:
+        frame = spread(spark, pieces, quarantined, spark_schema(QUARANTINE_FIELDS))
+    return frame.where("kind <> 'record'")
 
 
 def _is_little(slices: Sequence[Slice]) -> bool:
     """Whether the slices are so small that the driver reads them itself."""
     return sum(piece.cost() for piece in slices) <= _HERE
+
+
+# --- what tasks do, or the driver with little data: free of Spark -----------------------------------------------------
+
+
+class WrittenFiles(NamedTuple):
+    """The data files that a task wrote of its slices, and what it found in them."""
+
+    files: list[DataFile]
+    finding_count: int
+    counts: dict[str, RecordCounts]
+    """Cluster id -> its records."""
+
+
+class Writing:
+    """Writes pickled slices as data files of the table ``records``."""
+
+    def __init__(self, writer: DataFileWriter) -> None:
+        self._writer = writer
+
+    def __call__(self, piece: bytes) -> WrittenFiles:
+        """Read, decode and write the slices of one task. Raises CommandError."""
+        view = View(RECORDS, RECORD_FIELDS, Narrowing(), dictionaries=True)
+        counts: dict[str, RecordCounts] = {}
+        files = self._writer.write(_counting(view.batches(pickle.loads(piece)), counts))
+        return WrittenFiles(files, view.finding_count, counts)
+
+
+_COUNTED = ["clusterId", "type", "reason", "timestampMs"]
+
+
+def _counting(batches: Iterator[pa.RecordBatch], counts: dict[str, RecordCounts]) -> Iterator[pa.RecordBatch]:
+    """Pass on batches of ``records``, and add to ``counts`` what they have of each cluster."""
+    arrow = importlib.import_module("pyarrow")
+    for batch in batches:
+        groups = arrow.table([batch.column(name) for name in _COUNTED], names=_COUNTED).group_by(_COUNTED[:2])
+        for row in groups.aggregate([([], "count_all"), ("reason", "count"), ("timestampMs", "min_max")]).to_pylist():
+            times = TimeRange(row["timestampMs_min_max"]["min"], row["timestampMs_min_max"]["max"])
+            new = RecordCounts({row["type"]: row["count_all"]}, row["reason_count"], times)
+            name = row["clusterId"]
+            counts[name] = counts[name].plus(new) if name in counts else new
+        yield batch
+
+
+def quarantined(piece: bytes) -> Iterator[pa.RecordBatch]:
+    """Read pickled slices as record batches of the view ``quarantine``."""
+    return View(QUARANTINE, QUARANTINE_FIELDS, Narrowing()).batches(pickle.loads(piece))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial, reduce
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,6 @@ from kshell.spark.steps.damage import HINT, bad_of, check, of_all, without_logs
 from kshell.spark.steps.finalization import Horizon, horizon, tomorrow_ms
 from kshell.spark.steps.gold_layer import GoldLayer
 from kshell.spark.steps.local_frames import frame_of
-from kshell.spark.steps.parallel_writes import Work, write_in_parallel
 from kshell.spark.tables import catalog
 from kshell.spark.tables.catalog import CLUSTERS, CONTROL_RECORDS, COPIES, CURRENT, FILES, QUARANTINE, RECORDS
 from kshell.spark.tables.gold_table import PARTITIONS_RETAINED
@@ -38,6 +38,10 @@ _FILE = ["clusterId", "file"]
 _BEGIN = "BEGIN_TRANSACTION_RECORD"
 _CONTROL = [kind.name for kind in CONTROL_TYPES.values()]
 _CHANGING_DAMAGE = "each time that it is read, other batches are damaged"
+Work = tuple[str, Callable[[], None]]
+"""The name of a table, and the function that writes it."""
+_THREADS = 4
+"""Tables written in parallel: each needs a few short Spark jobs, between which cores wait for the driver."""
 _READS = 4
 """How often a step reads at most: it reads again without the batches that turned out to be damaged."""
 _OFTEN = 50
@@ -191,7 +195,7 @@ class StepWriter:
         copies = frame_of(self._spark, COPY_FIELDS, [row for log in logs for row in log.copies])
         clusters = frame_of(self._spark, CLUSTER_FIELDS, [log.cluster for log in logs])
         frames = {FILES: unchanged.unionByName(files), COPIES: copies, CLUSTERS: clusters}
-        write_in_parallel([self._replacing(name, frames[name]) for name in frames], self._progress)
+        _write_in_parallel([self._replacing(name, frames[name]) for name in frames], self._progress)
         # Other tables use only values of `clusters` that new records change.
         self._change(CLUSTERS, [name for name, change in self._fresh.items() if change.log.slices])
 
@@ -219,7 +223,7 @@ class StepWriter:
         records = self._with_open_transactions()
         # Not cached: the ten frames made from a cached one would contain its whole plan, and plan it again each.
         events = self._warehouse.materialized(effective(records, frame))
-        write_in_parallel(
+        _write_in_parallel(
             [
                 self._extending(table, events, clusters)
                 for table in silver.tables().values()
@@ -288,7 +292,7 @@ class StepWriter:
                     write = partial(layer.write, table, clusters)
                     work.append((table.name, partial(self._counting, table.name, write)))
                     self._change(table.name, clusters)
-            write_in_parallel(work, self._progress)
+            _write_in_parallel(work, self._progress)
             work = []
         return horizons
 
@@ -303,3 +307,16 @@ class StepWriter:
 
     def _change(self, name: str, clusters: Iterable[str]) -> None:
         self._changed.setdefault(name, set()).update(clusters)
+
+
+def _write_in_parallel(work: Sequence[Work], progress: Progress) -> None:
+    """Write several tables in parallel. The first error is raised, once the running writes have finished."""
+    with ThreadPoolExecutor(_THREADS, "kshell table") as pool:
+        running = {pool.submit(write): name for name, write in work}
+        try:
+            for number, future in enumerate(as_completed(running), 1):
+                future.result()
+                progress(0, 0, f"{running[future]} written, {number} of {len(work)}")
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

@@ -11,7 +11,6 @@ from kshell.errors import DataError, KshellError, SourceError, UnreadError
 from kshell.sources.points import Point
 from kshell.spark.files.scan import LogCopy, Unread, files_of, find, spelled
 from kshell.spark.reconcile import Checkpoint, ReconciledLog, Request, by_cluster, reconcile
-from kshell.spark.steps.sizing import bytes_to_plan
 from kshell.spark.steps.unread import UnreadErrors, add_unplanned, add_unread, first
 from kshell.spark.tables.steps import WarehouseState
 
@@ -22,6 +21,9 @@ if TYPE_CHECKING:
     from kshell.spark.reconcile import BadBatches
 
 NOW = Point()
+_WALK = 4
+"""How much faster reading headers is than comparing copies. Measured with batches of 100 bytes, about the smallest:
+125 MB against 27 MB per second. With larger batches headers are read even faster."""
 _FEW = 64 << 20
 """Bytes of all clusters up to which the driver plans: comparing them takes about as long as starting a session."""
 _LITTLE = 1 << 20
@@ -96,6 +98,32 @@ def _much(tasks: Iterable[_Task]) -> set[str]:
     """Return the clusters that executors plan because much of them is new; none if all clusters together are small."""
     weights = {request.cluster_id: bytes_to_plan(copies, request.checkpoint) for copies, request in tasks}
     return {name for name, size in weights.items() if size > _LITTLE} if sum(weights.values()) > _FEW else set()
+
+
+def bytes_to_plan(copies: Sequence[LogCopy], checkpoint: Checkpoint | None) -> int:
+    """Estimate the cost of planning, in bytes that are read and compared; bytes of a lone copy count less.
+
+    Several copies are read and compared, of a lone copy only headers are read. With a new copy all of them are read
+    from their beginning (:func:`kshell.spark.reconcile.reconcile`). ``checkpoint``: how far the tables are, if at all.
+    """
+    if checkpoint is None or any(
+        copy.path not in checkpoint.positions and copy.path not in checkpoint.excluded for copy in copies
+    ):
+        sizes = [sum(segment.size for segment in copy.listing.segments) for copy in copies]
+    else:
+        sizes = [_after(copy, checkpoint) for copy in copies if copy.path in checkpoint.positions]
+    return sum(sizes) if len(sizes) > 1 else sum(sizes) // _WALK
+
+
+def _after(copy: LogCopy, checkpoint: Checkpoint) -> int:
+    """Return the bytes of a copy after its last batch in the tables; if that is gone, from the checkpoint's segment."""
+    segments, place = copy.listing.segments, checkpoint.positions.get(copy.path)
+    paths = [segment.path for segment in segments]
+    if place and place[0] in paths:
+        return sum(segment.size for segment in segments[paths.index(place[0]) :]) - int(place[1])
+    bases: list[int | None] = [segment.base_offset for segment in segments]
+    before = [index for index, base in enumerate(bases) if base is not None and base < checkpoint.offset]
+    return sum(segment.size for segment in segments[before[-1] if before else 0 :])
 
 
 def _spread(

@@ -115,7 +115,7 @@ def _of_entry(content: bytes) -> str | None:
 
 
 def _sizes(place: str) -> dict[str, int]:
-    """Return the bytes of the files of a log by their names, which are sorted: of a version, its checkpoint is first."""
+    """Return the sizes of a log's files by their names, which are sorted: of a version, its checkpoint is first."""
     system, root = file_system(place)
     selector = importlib.import_module("pyarrow.fs").FileSelector(f"{root}/_delta_log")
     return dict(sorted((info.base_name, info.size or 0) for info in system.get_file_info(selector)))

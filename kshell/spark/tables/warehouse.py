@@ -496,8 +496,6 @@ class Warehouse:
             )
             return removed | self.log.vacuum(hours, retained.get("progress", ()), step=self.step, dry_run=dry_run)
 
-        if not self.state.step:
-            raise self.no_tables()
         removed = vacuumed(dry_run=True)
         if dry_run or not any(files for files, _ in removed.values()):
             return removed

@@ -11,7 +11,8 @@ from kshell.spark.session import NAME
 from kshell.spark.tables import catalog
 from kshell.spark.tables.steps import BEGIN_PHASE, DONE_PHASE, VACUUM
 from kshell.spark.verbs import Verb
-from kshell.spark.verbs.warehouse.flags import OUT, OutArguments, out_of
+from kshell.spark.verbs.warehouse.flags import OUT, OutArguments
+from kshell.spark.verbs.warehouse.opening import existing
 from kshell.tree.image import iso
 
 _STEPS = typed("step:int64 time:string action:string state:string changedTables:int64", "timeMs:int64 tables:[string]")
@@ -26,11 +27,7 @@ class HistoryVerbArguments(OutArguments):
 
 def run(args: HistoryVerbArguments) -> Rows:
     """Return one row per step, or per version of a table; the newest first. Raises CommandError without tables."""
-    from kshell.spark.tables.warehouse import Warehouse
-
-    warehouse = Warehouse(None, out_of(args), checkpoints=False)
-    if not warehouse.state.step:
-        raise warehouse.no_tables()
+    warehouse = existing(args, checkpoints=False)
     if args.table is None:
         return Rows(_STEPS, list(_steps(warehouse.log.rows()))[::-1])
     if args.table not in warehouse.state.versions:

@@ -13,6 +13,7 @@ from kshell.spark.tables import catalog
 from kshell.spark.tables.catalog import TableSpec
 from kshell.spark.verbs import Verb
 from kshell.spark.verbs.warehouse.flags import OUT, OutArguments
+from kshell.spark.verbs.warehouse.opening import existing
 from kshell.tables.declaration import type_text
 
 if TYPE_CHECKING:
@@ -36,11 +37,7 @@ def run(args: TablesArguments) -> Result:
         return Rows(_COLUMNS, list(_columns(specs)))
     if not args.out:
         raise UsageError("no --out", hint="--out DIR is where the tables are; --schema needs none")
-    from kshell.spark.tables.warehouse import Warehouse
-
-    warehouse = Warehouse(None, args.out, checkpoints=False)
-    if not warehouse.state.step:
-        raise warehouse.no_tables()
+    warehouse = existing(args, checkpoints=False)
     return Rows(_SIZES, [_size(warehouse, spec) for spec in specs])
 
 

@@ -8,8 +8,8 @@ from kshell.engine.declaration import Example, Flag
 from kshell.engine.result import Rows, typed
 from kshell.spark.session import NAME
 from kshell.spark.verbs import Verb
-from kshell.spark.verbs.warehouse.flags import OUT, RETAIN, OutArguments, out_of
-from kshell.spark.verbs.warehouse.opening import maintained
+from kshell.spark.verbs.warehouse.flags import OUT, RETAIN, OutArguments
+from kshell.spark.verbs.warehouse.opening import existing, maintained
 
 _COLUMNS = typed("table:string files:int64 bytes:int64")
 
@@ -24,10 +24,8 @@ class VacuumArguments(OutArguments):
 def run(args: VacuumArguments) -> Rows:
     """Return one row per table of which files were (``--dry-run``: would be) removed. CommandError without tables."""
     if args.dry_run:
-        from kshell.spark.tables.warehouse import Warehouse
-
         # Not as a writer, who would first undo what a killed step has committed.
-        return _rows(Warehouse(None, out_of(args)).vacuum(args.retain, dry_run=True))
+        return _rows(existing(args, checkpoints=False).vacuum(args.retain, dry_run=True))
     with maintained(args) as warehouse:
         return _rows(warehouse.vacuum(args.retain))
 

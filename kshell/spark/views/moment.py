@@ -1,18 +1,32 @@
-"""Translate a point into one offset per cluster: an offset is the same for all, a time is another offset in each."""
+"""Translate a point into one offset per cluster: an offset is the same for all, a time is another offset in each.
+
+Tables may begin late, and logs have gaps: a cluster's checkpoint, which says how far its tables are, has both.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.sources.points import Point
 from kshell.spark.tables import catalog
-from kshell.spark.views.known_at import known_at, known_by
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from kshell.spark.tables.warehouse import Warehouse
+
+
+Span = Sequence[int]
+"""One of a checkpoint's ``state_ranges``: first offset, offset after the last one, their times in ms since 1970."""
+
+
+class StateAtPoint(NamedTuple):
+    """The state that a point means: the one after the record at ``offset``, and whether the tables know that state."""
+
+    offset: int
+    is_known: bool = True
 
 
 class Moment(NamedTuple):
@@ -54,3 +68,53 @@ def first_after(records: DataFrame, time_ms: int) -> dict[str, int]:
     """
     later = records.where(f"NOT isSnapshot AND timestampMs > {time_ms:d}").groupBy("clusterId").agg({"offset": "min"})
     return dict(map(tuple, later.collect()))
+
+
+def known_at(checkpoint: Mapping[str, Any], offset: int) -> StateAtPoint:
+    """Tell whether the state after an offset is known. If the tables begin with offset 0, so is the state before: a
+    cluster without topics and brokers.
+    """
+    ranges: Sequence[Span] = checkpoint["state_ranges"]
+    if not ranges:
+        return StateAtPoint(offset, is_known=False)
+    spans = [(since - 1, to - 1) for since, to, *_ in ranges]
+    if offset < spans[0][0]:
+        return StateAtPoint(offset, ranges[0][0] <= 0)
+    gaps = [(earlier[1], later[0]) for earlier, later in pairwise(spans)]
+    if checkpoint["state_end"] < checkpoint["offset"]:
+        gaps.append((spans[-1][1], checkpoint["offset"] - 1))
+    return StateAtPoint(offset, not any(before < offset < after for before, after in gaps))
+
+
+def known_by(checkpoint: Mapping[str, Any], time_ms: int, after: int | None) -> StateAtPoint:
+    """Find the offset whose state is that of a time, and tell whether the state is known.
+
+    The rule is the shell's (:func:`kshell.sources.points.offset_at`): records before the offset ``after`` count. So
+    does a snapshot that contains more than the log before it, if it was written by that time. Where a gap follows what
+    counts, the state is known only at exactly the time of the last record before the gap.
+
+    Args:
+        after: the first offset of a record that was written after the time; ``None``: there is none.
+    """
+    ranges: Sequence[Span] = checkpoint["state_ranges"]
+    at = (checkpoint["offset"] if after is None else after) - 1
+    counted = [span for span in ranges if _has_begun(span, time_ms, at, is_open=after is None)]
+    if not counted:
+        return StateAtPoint(at, is_known=False)
+    since, to, _, last_ms = counted[-1]
+    if after is not None and since - 1 <= at < to:
+        return StateAtPoint(at)
+    if after is None and not any(span[0] > max(at + 1, to) and span[2] > time_ms for span in ranges):
+        return StateAtPoint(max(at, to - 1))  # no later state is known: this one is still valid
+    is_last = at < to or any(first <= to and at < end for first, end in checkpoint["gaps"])
+    return StateAtPoint(to - 1, is_last and time_ms == last_ms)
+
+
+def _has_begun(span: Span, time_ms: int, at: int, *, is_open: bool) -> bool:
+    """Whether a state range counts at a time up to which the log counts to offset ``at``: the log reaches into it, or
+    the snapshot that it begins with was written by then. ``is_open``: snapshots that end after ``at`` count, too.
+    """
+    since, to, first_ms, _ = span
+    if since == 0 or (since <= at and since < to):
+        return True
+    return 0 <= first_ms <= time_ms and (is_open or since - 1 <= at)

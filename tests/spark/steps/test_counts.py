@@ -14,7 +14,7 @@ from kshell.spark.files.scan import CopyOrigin
 from kshell.spark.options import parse
 from kshell.spark.schemas import RECORD_FIELDS
 from kshell.spark.steps.cluster_changes import RecordCounts, TimeRange
-from kshell.spark.steps.tasks import Writing
+from kshell.spark.steps.ingest import Writing
 from kshell.spark.tables.data_files import DataFileWriter
 from tests.builders import control_batch, leader_change, node_name, recorded, timed_batch, value, write_log
 from tests.spark.reading import rows

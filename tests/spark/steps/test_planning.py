@@ -141,7 +141,7 @@ def test_the_words_of_clusters_that_nobody_looked_at_stay() -> None:
 
 
 def test_a_lone_copy_is_walked_quicker_than_two_are_compared(tmp_path: Path) -> None:
-    from kshell.spark.steps.sizing import bytes_to_plan
+    from kshell.spark.steps.planning import bytes_to_plan
 
     for name in "12":
         node(tmp_path, "a", name, 100)
@@ -153,7 +153,7 @@ def test_a_lone_copy_is_walked_quicker_than_two_are_compared(tmp_path: Path) -> 
 def test_a_copy_whose_last_batch_is_gone_is_read_from_its_offset_on(tmp_path: Path) -> None:
     from kshell.spark.reconcile import Checkpoint
     from kshell.spark.reconcile.inventory import Position, SegmentHead
-    from kshell.spark.steps.sizing import bytes_to_plan
+    from kshell.spark.steps.planning import bytes_to_plan
 
     for base in (0, 100, 200):
         write_log(tmp_path, *(batch([value("NO_OP")] * 10, base + at) for at in range(0, 100, 10)), base_offset=base)

@@ -22,7 +22,7 @@ from kshell.sources.points import Point, offset_at
 from kshell.spark.files.scan import find, spelled
 from kshell.spark.options import SLICE_BYTES
 from kshell.spark.reconcile import Checkpoint, ReconciledLog, Request, reconcile
-from kshell.spark.steps import ingest, planning, tasks
+from kshell.spark.steps import ingest, planning
 from kshell.spark.steps.planning import NOW, clusters, reconcile_all, replanner
 from kshell.spark.steps.step import Summary, advance
 from kshell.spark.steps.unread import UnreadErrors
@@ -32,8 +32,7 @@ from kshell.spark.tables.data_files import WRITE_HINT
 from kshell.spark.tables.steps import WarehouseState
 from kshell.spark.tables.warehouse import Warehouse
 from kshell.spark.verbs.warehouse.step_summary import report
-from kshell.spark.views.known_at import known_at
-from kshell.spark.views.moment import Moment, moment_of
+from kshell.spark.views.moment import Moment, known_at, moment_of
 from kshell.spark.views.named import named
 from tests.builders import FIXTURES, batch, copy_of, node_name, recorded, value, write_log
 from tests.spark.damaging import spoil
@@ -174,13 +173,19 @@ def test_tasks_the_driver_and_spark_write_the_same_records(
     assert "as kafka-dump-log prints them" in str(tasks[1])
 
 
+def write_to(patch: pytest.MonkeyPatch, place: str) -> None:
+    """Tasks write the files of every table to another place."""
+    writer = Warehouse.writer
+    patch.setattr(Warehouse, "writer", lambda warehouse, name: writer(warehouse, name)._replace(table=place))
+
+
 @pytest.mark.usefixtures("on_executors")
 def test_what_keeps_a_task_from_writing_is_said(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     out, node = tmp_path / "out", EVERY["4.3.1-controller-3000"]
     elsewhere = str(tmp_path / "file/gone")
     with monkeypatch.context() as patch:
-        patch.setattr(ingest, "Writing", lambda writer: tasks.Writing(writer._replace(table=elsewhere)))
+        write_to(patch, elsewhere)
         warehouse = Warehouse(spark, str(out))
         with warehouse.writing(), pytest.raises(CommandError, match=r"file/gone: .*[Nn]ot a directory") as raised:
             step(warehouse, node)
@@ -196,7 +201,7 @@ def test_files_that_tasks_wrote_on_another_machine_are_no_step(
 ) -> None:
     """The path of ``--out`` exists there, too, but is not the same place."""
     out, elsewhere = tmp_path / "out", str(tmp_path / "elsewhere/records")
-    monkeypatch.setattr(ingest, "Writing", lambda writer: tasks.Writing(writer._replace(table=elsewhere)))
+    write_to(monkeypatch, elsewhere)
     warehouse = Warehouse(spark, str(out))
     with warehouse.writing(), pytest.raises(CommandError, match="any more; a task has just written it") as raised:
         step(warehouse, EVERY["4.3.1-controller-3000"])

@@ -725,9 +725,7 @@ def test_a_column_of_another_program_stops_nobody(tmp_path: Path) -> None:
     assert "note" in lake.DeltaTable(place).to_pyarrow_table().column_names
 
 
-def test_values_of_columns_that_are_not_known_are_not_dropped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_values_of_columns_that_are_not_known_are_not_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a newer release has added them."""
     from kshell.tables.declaration import Field
 

@@ -12,7 +12,7 @@ from kshell.metadata.image import Image
 from kshell.protocol.batches import write_batch
 from kshell.sources.directory.source import DirectorySource
 from kshell.sources.points import offset_at
-from kshell.spark.views.known_at import known_at, known_by
+from kshell.spark.views.moment import known_at, known_by
 from tests.builders import TIME, metadata, snapshot, value, write_log, write_snapshot
 from tests.spark.reading import needs_arrow
 from tests.spark.reconcile.tables import Tables

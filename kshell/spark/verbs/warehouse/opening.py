@@ -68,16 +68,24 @@ def open_warehouse(args: WarehouseArguments) -> Iterator[OpenWarehouse]:
         yield opened_warehouse
 
 
+def existing(args: OutArguments, *, checkpoints: bool = True) -> Warehouse:
+    """Open the warehouse ``--out`` for reading, without a session. Raises CommandError if there are no tables."""
+    from kshell.spark.tables.warehouse import Warehouse
+
+    warehouse = Warehouse(None, out_of(args), checkpoints=checkpoints)
+    if not warehouse.state.step:
+        raise warehouse.no_tables()
+    return warehouse
+
+
 @contextlib.contextmanager
 def maintained(args: OutArguments, *, restores: bool = False) -> Iterator[Warehouse]:
     """Open the warehouse ``--out`` as its only writer, without a session.
 
-    With ``restores``, neither a killed step is undone first, nor are the last step's checkpoints read. Raises CommandError if there are no tables; it does not create any.
-    """
-    from kshell.spark.tables.warehouse import Warehouse
+    With ``restores``, neither a killed step is undone first, nor are the last step's checkpoints read.
 
-    warehouse = Warehouse(None, out_of(args), checkpoints=not restores)
-    if not warehouse.state.step:
-        raise warehouse.no_tables()
+    Raises CommandError if there are no tables; it does not create any.
+    """
+    warehouse = existing(args, checkpoints=not restores)
     with warehouse.writing(undoes=not restores):
         yield warehouse
