@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from kshell.columnar.framing import Framed, frame
 from kshell.columnar.values import Group, Values
@@ -30,8 +30,7 @@ np: ModuleType = importlib.import_module("numpy")
 ROWS = 1 << 16
 SIZE = 4 << 20
 """Records, and bytes of batches, after which collected batches are decoded; the columns have ten times the bytes."""
-_DATA_COLUMNS = frozenset(("data", "reason", "raw"))
-"""Columns that need the values decoded completely, not only their types."""
+C = TypeVar("C")
 
 
 class Single(NamedTuple):
@@ -42,23 +41,31 @@ class Single(NamedTuple):
     decoded: Decoded
 
 
-class RecordsByColumn(ABC):
-    """Collects batches and decodes them: :meth:`add` batches, and :meth:`take` the rows once it :attr:`is_full`.
+class BatchDecoder(ABC, Generic[C]):
+    """Collects batches and decodes all their records together: :meth:`add` batches; when it :attr:`is_full`, take the
+    :meth:`record_batches`.
 
     Args:
+        schema: the ``pyarrow.Schema`` of the requested columns.
         redaction: hides secrets before they get into a column.
-        names: the columns that will be asked for.
+        with_data: whether values are decoded completely, not only their types.
     """
 
-    def __init__(self, redaction: Redaction, names: Iterable[str]) -> None:
+    def __init__(self, schema: pa.Schema, redaction: Redaction, *, with_data: bool) -> None:
+        self._schema = schema
         self._redaction = redaction
-        self._values = Values(redaction, with_data=not _DATA_COLUMNS.isdisjoint(names))
+        self._values = Values(redaction, with_data=with_data)
+        self._forget()
+
+    def _forget(self) -> None:
         self._batches: list[Batch] = []
+        self._contexts: list[C] = []
         self._rows = self._size = 0
 
-    def add(self, batch: Batch) -> None:
-        """Add a batch whose CRC is good."""
+    def add(self, batch: Batch, context: C) -> None:
+        """Add a batch whose CRC is good, and what a subclass has to know of it."""
         self._batches.append(batch)
+        self._contexts.append(context)
         self._rows += batch.records
         self._size += batch.size
 
@@ -67,39 +74,51 @@ class RecordsByColumn(ABC):
         """Whether enough batches were added to take their rows."""
         return self._rows >= ROWS or self._size >= SIZE
 
-    def take(self) -> RecordColumns:
-        """Decode all collected batches and forget them."""
+    def record_batches(self) -> Iterator[pa.RecordBatch]:
+        """Decode all collected batches and forget them; yields one ``pyarrow.RecordBatch``, or none without rows."""
+        columns = self._decoded()
+        if columns.count:
+            yield arrow.record_batch(
+                [self._column(columns, field.name, field.type) for field in self._schema], schema=self._schema
+            )
+        self._forget()
+
+    def _decoded(self) -> RecordColumns:
         framed, unframed = frame(self._batches)
-        framed = self.selected(framed)
-        groups, alone = self._values.decode(framed)
+        framed = self._selected(framed)
+        groups, rare = self._values.decode(framed)
         # In the order of the log: of several faults, the first is the one to tell.
-        first = [(int(framed.batch[row]), int(row)) for row in alone]
-        made: dict[int, list[Single]] = {}
-        single: dict[int, Single] = {}
-        for index, row in sorted([*first, *((index, -1) for index in unframed)]):
+        by_batch = [(int(framed.batch[row]), int(row)) for row in rare] + [(index, -1) for index in unframed]
+        singles_of_batch: dict[int, list[Single]] = {}
+        singles_of_row: dict[int, Single] = {}
+        for index, row in sorted(by_batch):
+            context = self._contexts[index]
             if row < 0:
-                made[index] = list(self.one_by_one(index))
+                singles_of_batch[index] = list(self._one_by_one(self._batches[index], context))
             else:
                 offset, timestamp = int(framed.offset[row]), int(framed.timestamp[row])
-                single[row] = Single(offset, timestamp, self.alone(index, offset, framed.value(row)))
-        columns = RecordColumns(self._redaction, len(self._batches), framed, made)
+                decoded = self._decoded_value(framed.value(row), offset, context)
+                singles_of_row[row] = Single(offset, timestamp, decoded)
+        columns = RecordColumns(self._redaction, len(self._batches), framed, singles_of_batch)
         for group in groups:
             columns.put_group(group)
-        for row, record in single.items():
-            columns.put_single(int(columns.places[row]), record)
-        self._batches = []
-        self._rows = self._size = 0
+        for row, single in singles_of_row.items():
+            columns.put_single(int(columns.places[row]), single)
         return columns
 
     @abstractmethod
-    def one_by_one(self, index: int) -> Iterator[Single]:
+    def _column(self, columns: RecordColumns, name: str, kind: pa.DataType) -> pa.Array:
+        """Return one of the requested columns."""
+
+    @abstractmethod
+    def _one_by_one(self, batch: Batch, context: C) -> Iterator[Single]:
         """Decode the wanted records of a batch of another form, up to its first fault, which must not be raised."""
 
-    def alone(self, index: int, offset: int, value: bytes) -> Decoded:
-        """Decode a value of a rare or broken form; the batch with that index has the usual form."""
+    def _decoded_value(self, value: bytes, offset: int, context: C) -> Decoded:
+        """Decode a value of a rare or broken form in a batch of the usual form."""
         return decode_value(value)
 
-    def selected(self, framed: Framed) -> Framed:
+    def _selected(self, framed: Framed) -> Framed:
         """Select the wanted records."""
         return framed
 
@@ -111,9 +130,11 @@ class RecordColumns:
     of a row; ``places``: that of each framed record.
     """
 
-    def __init__(self, redaction: Redaction, batches: int, framed: Framed, made: dict[int, list[Single]]) -> None:
+    def __init__(
+        self, redaction: Redaction, batches: int, framed: Framed, singles_of_batch: dict[int, list[Single]]
+    ) -> None:
         added = np.zeros(batches, np.int64)
-        for index, singles in made.items():
+        for index, singles in singles_of_batch.items():
             added[index] = len(singles)
         counts = np.bincount(framed.batch, minlength=batches) + added
         self._redaction = redaction
@@ -135,7 +156,7 @@ class RecordColumns:
         self._numbers["offset"][self.places] = framed.offset
         self._numbers["timestampMs"][self.places] = framed.timestamp
         first = np.cumsum(counts) - counts
-        for index, singles in made.items():
+        for index, singles in singles_of_batch.items():
             for place, single in enumerate(singles, int(first[index])):
                 self.put_single(place, single)
 
@@ -161,19 +182,20 @@ class RecordColumns:
         self._type[place] = self._types.setdefault(single.decoded.name, len(self._types))
         self._singles[place] = single
 
-    def in_order(self) -> list[Single | tuple[int, int, bytes]]:
-        """Return every record: (offset, timestamp, value), or, if it was decoded one by one, a :class:`Single`.
+    def in_order(self) -> tuple[list[int], list[int], list[bytes | Decoded]]:
+        """Return offset, timestamp and value of every record; in place of a value a record that was decoded one by one.
 
         Call it before :meth:`column`, which replaces values in the decoded records by their printed form.
         """
-        data, _, *columns = self._framed
-        framed = zip(*(column.tolist() for column in columns), strict=True)
-        records: list[Any] = [None] * self.count
-        for place, (offset, timestamp, start, end) in zip(self.places.tolist(), framed, strict=True):
-            records[place] = offset, timestamp, data[start:end]
+        data, places = self._framed.data, self.places.tolist()
+        spans = zip(places, self._framed.start.tolist(), self._framed.end.tolist(), strict=True)
+        values: list[bytes | Decoded] = [b""] * self.count
+        for place, start, end in spans:
+            values[place] = data[start:end]
+        offsets, timestamps = self._numbers["offset"].tolist(), self._numbers["timestampMs"].tolist()
         for place, single in self._singles.items():
-            records[place] = single
-        return records
+            offsets[place], timestamps[place], values[place] = single
+        return offsets, timestamps, values
 
     def column(self, name: str, kind: pa.DataType) -> pa.Array:
         """Return a column as an Arrow array of type ``kind``."""
@@ -188,13 +210,15 @@ class RecordColumns:
         if name == "data":
             return self._data(kind)
         value_of = {"reason": _reason, "raw": self._redaction.raw}[name]
-        values = {place: value_of(one.decoded) for place, one in self._singles.items() if one.decoded.undecoded}
+        values = {
+            place: value_of(single.decoded) for place, single in self._singles.items() if single.decoded.undecoded
+        }
         if not values:
             return arrow.nulls(self.count, kind)
         return arrow.array([values.get(place) for place in range(self.count)], kind)
 
     def _data(self, kind: pa.DataType) -> pa.Array:
-        texts = (json_text(self._redaction.record(one.decoded)) for one in self._singles.values())
+        texts = (json_text(self._redaction.record(single.decoded)) for single in self._singles.values())
         places = np.concatenate([*self._text_places, np.array(list(self._singles), np.int64)])
         order = np.empty(self.count, np.int64)
         order[places] = np.arange(self.count)

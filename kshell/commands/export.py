@@ -66,7 +66,7 @@ def _written(session: Session, writer: Writer, chosen: Iterable[Table]) -> Itera
     """Write the tables, and yield a row for each; a remark names tables that the source cannot give."""
     for table in chosen:
         try:
-            table_rows = _begun(table.rows(session, image_for(session, table.name, table.parts), None))
+            table_rows = _with_first_row(table.rows(session, image_for(session, table.name, table.parts), None))
         except SourceError as error:
             session.remarks.append(f"{error.message}: left out")
             continue
@@ -75,10 +75,10 @@ def _written(session: Session, writer: Writer, chosen: Iterable[Table]) -> Itera
         yield {"table": table.name, "rows": rows.count, "file": file}
 
 
-def _begun(rows: Iterable[Row]) -> Iterable[Row]:
+def _with_first_row(rows: Iterable[Row]) -> Iterable[Row]:
     """Return the rows after making the first: a source that cannot give them says so before a file is begun."""
     if isinstance(rows, ColumnarRows):
-        return rows
+        return rows  # they have begun to read the source
     waiting = iter(rows)
     return chain(list(islice(waiting, 1)), waiting)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.result import Row
-from kshell.extras import require
 from kshell.history.diff import ADDED, CHANGE, CHANGED, REMOVED
 from kshell.history.recorded import recorded_past
 from kshell.history.records import (
@@ -29,8 +28,6 @@ from kshell.tree.image import iso
 from kshell.tree.paths import join
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from kshell.engine.session import Session
 
 _PATH = Field("path", "string", "where the tree shows what the record touches; null for nothing")
@@ -65,11 +62,12 @@ class _EventRows(ColumnarRows):
     """
 
     def __init__(self, session: Session, image: Image, wanted: Wanted) -> None:
-        """Begin to read the log; ``image`` is not used."""
+        """Begin to read the log; ``image`` is not used. Raises SourceError if it cannot be read at all."""
         _say_without_log(session)
         self._session = session
         self._wanted = wanted
         self._records = log_records(session.source, until=session.until, progress=session.progress)
+        self._records.begin()
 
     def __iter__(self) -> Iterator[Row]:
         session, wanted = self._session, self._wanted
@@ -90,9 +88,8 @@ class _EventRows(ColumnarRows):
             yield {**row, **record_row(session, record)} if with_data else row
         self._conclude()
 
-    def record_batches(self, arrow: ModuleType, fields: Sequence[Field]) -> Iterator[Any]:
+    def record_batches(self, fields: Sequence[Field]) -> Iterator[Any]:
         """Yield the rows as record batches, most of whose records are decoded together."""
-        require("the table events", "sql", "numpy")
         from kshell.history.event_columns import event_batches  # late: it needs numpy
 
         yield from event_batches(self._session, self._records, fields)

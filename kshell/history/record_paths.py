@@ -21,6 +21,8 @@ from kshell.tree.paths import Segments, join
 if TYPE_CHECKING:
     from kshell.engine.session import Session
 
+_MOST_USUAL = 1 << 17
+"""As many a log may have as records; then they are forgotten."""
 _MARKERS = (BEGIN.name, END.name, ABORT.name)
 _STATE = ("replicas", "directories", "eligibleLeaderReplicas", "lastKnownElr")
 """Fields of a PartitionChangeRecord that decide whether, or where, a later record takes effect."""
@@ -29,15 +31,10 @@ _OF_TOPICS = (TOPIC.name, REMOVE_TOPIC.name, partition.name, partition_change.na
 
 
 class _KnownTopic(NamedTuple):
-    """A topic that exists: its path, its known partitions, and the newest PartitionRecords that are not replayed yet.
-
-    Partitions are named as their records name them (:data:`_PARTITION`).
-    """
+    """A topic that exists: its path, and its known partitions, named as records name them (:data:`_PARTITION`)."""
 
     path: str
     partitions: set[bytes]
-    waiting: dict[bytes, tuple[int, int, bytes]]
-    """Partition -> offset, timestamp and value of its record."""
 
 
 class RecordPaths:
@@ -52,31 +49,32 @@ class RecordPaths:
         self._usual: set[bytes] = set()
         """What records of partitions have beside number and topic id, if it is valid and leaves :data:`_STATE` alone.
         """
+        self._waiting: dict[bytes, dict[bytes, tuple[int, int, bytes]]] = {}
+        """Topic id -> partition -> its newest PartitionRecord (offset, timestamp, value), if it is not replayed yet."""
 
-    def of(self, records: Iterable[tuple[int, int, bytes | Decoded]]) -> Iterator[str | None]:
-        """Yield the path that each record touches first, as ``log`` shows it; ``None`` for none.
-
-        Args:
-            records: offset, timestamp, and the value of each record, decoded or not.
-        """
+    def of(
+        self, offsets: Iterable[int], timestamps: Iterable[int], values: Iterable[bytes | Decoded]
+    ) -> Iterator[str | None]:
+        """Yield the path that each record touches first, as ``log`` shows it; ``None`` for none."""
         usual, path_of = self._usual, self._paths.get
-        for offset, timestamp, value in records:
+        for offset, timestamp, value in zip(offsets, timestamps, values, strict=True):
             if self._restart is not None and offset >= self._restart:
                 self._tracker, self._restart = first_tracker(self._session, self._restart, is_needed=True)[0], None
+                self._waiting.clear()
                 self._forget(*self._topics)
             path = None
             # As essence() does it, and without isinstance(): this is done for every record.
             if type(value) is bytes and value[:3] + value[REST:] in usual:
                 if value[1] == PARTITION:
-                    self._file(offset, timestamp, value)
+                    self._let_wait(offset, timestamp, value)
                 path = path_of(value[_PARTITION])
             yield path or self._replayed(offset, timestamp, value)
 
-    def _file(self, offset: int, timestamp: int, value: bytes) -> None:
+    def _let_wait(self, offset: int, timestamp: int, value: bytes) -> None:
         """Let a PartitionRecord wait, if its topic is known."""
         topic, key = self._topics.get(value[TOPIC_ID]), value[_PARTITION]
         if topic is not None:
-            topic.waiting[key] = offset, timestamp, value
+            self._waiting.setdefault(value[TOPIC_ID], {})[key] = offset, timestamp, value
             if key not in self._paths:
                 topic.partitions.add(key)
                 self._paths[key] = f"{topic.path}/{int.from_bytes(value[NUMBER], 'big', signed=True)}"
@@ -86,8 +84,8 @@ class RecordPaths:
         decoded = value if isinstance(value, Decoded) else decode_value(value)
         topic_id = decoded.data["topicId"] if decoded.data is not None and decoded.name in _OF_TOPICS else None
         if decoded.name in (*_MARKERS, clear_elr.name):
-            self._replay_waiting(*self._topics)
-        elif topic_id in self._topics:
+            self._replay_waiting(*self._waiting)
+        elif topic_id is not None:
             self._replay_waiting(topic_id)
         touched = self._touched(offset, timestamp, decoded)
         if decoded.name in _MARKERS:
@@ -95,27 +93,28 @@ class RecordPaths:
         elif topic_id is not None and decoded.name in (TOPIC.name, REMOVE_TOPIC.name):
             self._forget(topic_id)
             if touched and decoded.name == TOPIC.name:
-                self._topics[topic_id] = _KnownTopic(join(touched[0].path), set(), {})
+                self._topics[topic_id] = _KnownTopic(join(touched[0].path), set())
         elif topic_id is not None and touched and isinstance(value, bytes):
             self._learn(value, decoded, touched[0].path)
         return join(touched[0].path) if touched else None
 
     def _replay_waiting(self, *topic_ids: bytes) -> None:
-        for waiting in (self._topics[topic_id].waiting for topic_id in topic_ids):
-            for offset, timestamp, value in waiting.values():
+        for topic_id in topic_ids:
+            for offset, timestamp, value in self._waiting.pop(topic_id, {}).values():
                 self._touched(offset, timestamp, decode_value(value))
-            waiting.clear()
 
     def _touched(self, offset: int, timestamp: int, decoded: Decoded) -> list[Touched]:
         return touched_paths(self._tracker, LogRecord(offset, 0, timestamp, decoded, "", 0))
 
     def _learn(self, value: bytes, decoded: Decoded, path: Segments) -> None:
         """Remember a partition that exists, and what its record has if others of the kind need not be replayed."""
-        topic = self._topics.setdefault(value[TOPIC_ID], _KnownTopic(join(path[:-1]), set(), {}))
+        topic = self._topics.setdefault(value[TOPIC_ID], _KnownTopic(join(path[:-1]), set()))
         topic.partitions.add(value[_PARTITION])
         self._paths[value[_PARTITION]] = join(path)
         data = decoded.data or {}
         if value[1] == PARTITION or all(data.get(name) is None for name in _STATE):
+            if len(self._usual) >= _MOST_USUAL:
+                self._usual.clear()
             self._usual.add(essence(value))
 
     def _forget(self, *topic_ids: bytes) -> None:

@@ -47,7 +47,7 @@ def arrow_type(arrow: ModuleType, declared: Type) -> Any:
 def batches(arrow: ModuleType, fields: Sequence[Field], rows: Iterable[Row]) -> Iterator[Any]:
     """Yield the rows as record batches with the schema of the fields."""
     if isinstance(rows, ColumnarRows):
-        yield from rows.record_batches(arrow, fields)
+        yield from rows.record_batches(fields)
         return
     arrow_schema, waiting = schema(arrow, fields), iter(rows)
     while part := list(islice(waiting, BATCH)):

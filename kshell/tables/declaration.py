@@ -21,8 +21,6 @@ from kshell.tables.enumeration import Enumeration
 from kshell.tables.existing import NameOf
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from kshell.engine.session import Session
     from kshell.tables.row_counts import Counts
     from kshell.tables.where_kinds import FieldType
@@ -34,7 +32,7 @@ or is ``{"*": type}`` if its keys are data; ``json`` is for what differs from ro
 value), and is JSON text in columnar formats. Every value may be null."""
 
 OTHER_FIELDS = "*"
-_TOLD_EVERY = 1000
+_REPORTED_EVERY = 1000
 _PLAIN: dict[str, type] = {"float64": float, "string": str, "boolean": bool, "json": object}
 _INTEGER_BITS = {"int16": 16, "int32": 32, "int64": 64}
 
@@ -60,8 +58,8 @@ class ColumnarRows(ABC):
         """Yield the rows one by one."""
 
     @abstractmethod
-    def record_batches(self, arrow: ModuleType, fields: Sequence[Field]) -> Iterator[Any]:
-        """Yield the same rows as ``pyarrow.RecordBatch`` objects; ``arrow`` is the module ``pyarrow``."""
+    def record_batches(self, fields: Sequence[Field]) -> Iterator[Any]:
+        """Yield the same rows as ``pyarrow.RecordBatch`` objects with these columns."""
 
 
 Wanted = frozenset[str] | None
@@ -153,14 +151,14 @@ def with_progress(session: Session, table: Table, rows: Iterable[Row]) -> Iterab
     progress = session.progress
     if progress is None or isinstance(rows, ColumnarRows):
         return rows
-    return _told(rows, lambda number: progress(0, 0, f"{table.name}: {number:,} rows"))
 
+    def reporting() -> Iterator[Row]:
+        for number, row in enumerate(rows, 1):
+            if number % _REPORTED_EVERY == 0:
+                progress(0, 0, f"{table.name}: {number:,} rows")
+            yield row
 
-def _told(rows: Iterable[Row], tell: Callable[[int], None]) -> Iterator[Row]:
-    for number, row in enumerate(rows, 1):
-        if number % _TOLD_EVERY == 0:
-            tell(number)
-        yield row
+    return reporting()
 
 
 def image_for(session: Session, name: str, parts: Sequence[str]) -> Image:

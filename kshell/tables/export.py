@@ -7,14 +7,14 @@ CSV and SQLite.
 
 from __future__ import annotations
 
+import importlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from types import ModuleType
 from typing import Any
 
-from kshell.engine.result import Row
+from kshell.engine.result import Row, Timestamp
 from kshell.errors import CommandError
 from kshell.extras import require
 from kshell.json_text import to_json
@@ -79,12 +79,18 @@ class Parquet(Writer):
 
     def __init__(self, place: str) -> None:
         super().__init__(place)
-        self._arrow, self._parquet = require("export --format parquet", "sql", "pyarrow", "pyarrow.parquet")
+        _, self._arrow, self._parquet = require("export --format parquet", "sql", "numpy", "pyarrow", "pyarrow.parquet")
 
     def write(self, table: Table, rows: Iterable[Row]) -> str:
         name = f"{table.name}.parquet"
         arrow_schema = schema(self._arrow, table.fields)
-        with self._parquet.ParquetWriter(self._file(name), arrow_schema, compression="zstd") as writer:
+        # Dictionaries are for texts that recur; numbers, times and JSON hardly do.
+        texts = [
+            field.name for field in table.fields if field.type == "string" and not isinstance(field.type, Timestamp)
+        ]
+        with self._parquet.ParquetWriter(
+            self._file(name), arrow_schema, compression="zstd", use_dictionary=texts
+        ) as writer:
             for batch in batches(self._arrow, table.fields, rows):
                 writer.write_batch(batch)
         return name
@@ -120,7 +126,7 @@ class DuckDb(Writer):
 
     def __init__(self, place: str) -> None:
         super().__init__(place)
-        duckdb, self._arrow = require("export --format duckdb", "sql", "duckdb", "pyarrow")
+        duckdb, _, self._arrow = require("export --format duckdb", "sql", "duckdb", "numpy", "pyarrow")
         self._name = f"{DATABASE}.duckdb"
         self._errors = (duckdb.IOException, duckdb.FatalException, duckdb.TransactionException)
         with _refused(self._name, *self._errors):
@@ -180,8 +186,8 @@ class Counted(ColumnarRows):
             self.count += 1
             yield row
 
-    def record_batches(self, arrow: ModuleType, fields: Sequence[Field]) -> Iterator[Any]:
+    def record_batches(self, fields: Sequence[Field]) -> Iterator[Any]:
         """Yield the rows as record batches, in the fastest way that they can be made."""
-        for batch in batches(arrow, fields, self._rows):
+        for batch in batches(importlib.import_module("pyarrow"), fields, self._rows):
             self.count += batch.num_rows
             yield batch

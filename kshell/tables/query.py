@@ -137,7 +137,7 @@ def query(session: Session, text: str, catalog: Catalog) -> QueryResult:
     Raises UsageError for any other or faulty SQL, CommandError if DuckDB fails, SourceError if the source lacks a
     table.
     """
-    duckdb, arrow = require("sql", "sql", "duckdb", "pyarrow")
+    duckdb, _, arrow = require("sql", "sql", "duckdb", "numpy", "pyarrow")
     try:
         connection = duckdb.connect(":memory:")
     except duckdb.Error as error:

@@ -27,12 +27,12 @@ def together(
     bronze = importlib.import_module("kshell.spark.decoding.bronze")
     records = bronze.Records(RECORD_FIELDS, narrowing or Narrowing(), Redaction(show_secrets=show_secrets))
     for number, batch in enumerate(made):
-        records.place(("c", 1, "f", snapshot, number, batch.epoch), batch)
+        records.add(batch, ("c", 1, "f", snapshot, number, batch.epoch))
     found = []
-    for part in records.rows():
+    for part in records.record_batches():
         part.validate(full=True)
         found += [tuple(row[name] for name in NAMES) for row in part.to_pylist()]
-    assert list(records.rows()) == []
+    assert list(records.record_batches()) == []
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from kshell.history.events import EVENTS_TABLE
 from kshell.metadata.image import EMPTY
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.tables.arrow import batches, schema
-from kshell.tables.declaration import ColumnarRows
+from kshell.tables.declaration import ColumnarRows, Field
 from tests.builders import (
     batch,
     control_batch,
@@ -35,6 +35,7 @@ arrow = pytest.importorskip("pyarrow")
 pytest.importorskip("numpy")
 
 FIELDS = EVENTS_TABLE.fields
+NAMES = frozenset(field.name for field in FIELDS)
 LOGS = 24
 
 
@@ -52,25 +53,26 @@ def rows_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 class Answer:
     """A table of Arrow, and what the session has to say of it; or the error instead."""
 
-    def __init__(self, session: Session, rows: Iterable[Mapping[str, Any]]) -> None:
+    def __init__(self, session: Session, rows: Iterable[Mapping[str, Any]], fields: Sequence[Field]) -> None:
         self.error: str | None = None
         try:
-            self.table = arrow.Table.from_batches(list(batches(arrow, FIELDS, rows)), schema(arrow, FIELDS))
+            self.table = arrow.Table.from_batches(list(batches(arrow, fields, rows)), schema(arrow, fields))
         except KshellError as error:
-            self.table, self.error = schema(arrow, FIELDS).empty_table(), f"{error.message}\n{error.hint}"
+            self.table, self.error = schema(arrow, fields).empty_table(), f"{error.message}\n{error.hint}"
         self.said = (session.problems(), session.notes(), [error.message for error in session.found_damage])
 
 
-def same(directory: Path, until: int | None = None) -> Any:
+def same(directory: Path, until: int | None = None, names: Collection[str] = NAMES) -> Any:
     """The rows of a directory's log, made in both ways."""
     made = []
+    fields = [field for field in FIELDS if field.name in names]
     for is_by_column in (True, False):
         session = opened(directory)
         if until is not None:
             session = session.reshape(point=str(until))
-        rows = EVENTS_TABLE.rows(session, EMPTY, None)
+        rows = EVENTS_TABLE.rows(session, EMPTY, frozenset(names))
         assert isinstance(rows, ColumnarRows)
-        made.append(Answer(session, rows if is_by_column else list(rows)))
+        made.append(Answer(session, rows if is_by_column else list(rows), fields))
     together, alone = made
     assert together.table.to_pylist() == alone.table.to_pylist()
     assert together.error == alone.error
@@ -90,6 +92,8 @@ def test_nonsensical_logs(tmp_path: Path, seed: int) -> None:
     write_log(tmp_path, nonsense(seed))
     every = same(tmp_path)["offset"].to_pylist()
     assert len(every) > 250
+    for few in ({"offset"}, {"type", "path"}, {"time", "epoch"}):
+        same(tmp_path, names=few)
     until = 12 * seed + 1
     assert same(tmp_path, until)["offset"].to_pylist() == [offset for offset in every if offset <= until]
 
@@ -100,6 +104,7 @@ def test_damage_is_told_in_the_same_words(tmp_path: Path) -> None:
     broken[-1] ^= 1
     write_log(tmp_path, batch([value("NO_OP"), b"\x01"] * 10), odd, bytes(broken), batch([value("NO_OP")], 65)[:-3])
     assert same(tmp_path).num_rows == 20 + 33
+    assert same(tmp_path, names={"type"}).num_rows == 20 + 33
 
 
 def test_times_that_are_none(tmp_path: Path) -> None:

@@ -192,7 +192,6 @@ OWN = {
     "spark/report/write": "writes",
     "spark/session": "the kernel's",
     "spark/shipping": "kshell's own code",
-    "spark/tables/log_files": "the logs of the warehouse's tables",
     "spark/tables/steps": "the warehouse's lock",
     "sources/directory/files": "here all files of a source are opened",
 }

@@ -10,6 +10,7 @@ import os
 import time
 from array import array
 from collections.abc import Callable, Iterator
+from itertools import chain, islice
 from typing import NamedTuple, TypeVar
 
 from kshell.errors import CorruptDataError, DataError, MissingCodecError
@@ -127,6 +128,7 @@ class DecodedRecords:
         self.malformed = 0
         self.first_malformed: str | None = None
         self._batches = batches
+        self._to_read = self._in_files()
         self._start = start
         self._until = until
         self._wanted = wanted
@@ -176,11 +178,16 @@ class DecodedRecords:
         last = self._batches.read_up_to
         return last if last is not None and last < self._start else None
 
-    def batches(self) -> Iterator[tuple[str, Batch]]:
-        """Yield (path of its file, batch) to read the batches in another way; damage ends a snapshot and is collected.
+    def begin(self) -> None:
+        """Read as far as the first batch. Raises SourceError if not even that can be read."""
+        self._to_read = chain(list(islice(self._to_read, 1)), self._to_read)
 
-        Call :meth:`finish` after the last one.
-        """
+    def batches(self) -> Iterator[tuple[str, Batch]]:
+        """Yield (path of its file, batch), each once, to read them in another way; then call :meth:`finish`."""
+        return iter(self._to_read)
+
+    def _in_files(self) -> Iterator[tuple[str, Batch]]:
+        """Yield (path of its file, batch); damage ends a snapshot and is collected."""
         if isinstance(self._batches, BatchWalk):
             yield from self._batches
             return

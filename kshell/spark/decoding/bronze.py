@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from kshell.columnar.framing import Framed
-from kshell.columnar.records import RecordsByColumn, Single, repeated
+from kshell.columnar.records import BatchDecoder, RecordColumns, Single, repeated
 from kshell.errors import MissingCodecError
 from kshell.history.records import only
 from kshell.metadata.redaction import Redaction
@@ -33,10 +33,12 @@ Shared = tuple[str | None, int | None, str, bool, int, int]
 _SHARED = ("clusterId", "nodeId", "file", "isSnapshot", "position", "epoch")
 _SNAPSHOT = _SHARED.index("isSnapshot")
 _TEXTS = ("clusterId", "file", "type")
+_DATA_COLUMNS = frozenset(("data", "reason", "raw"))
+"""Columns that need the values decoded completely, not only their types."""
 
 
-class Records(RecordsByColumn):
-    """Collects batches with :meth:`place`, and decodes them into record batches with :meth:`rows`.
+class Records(BatchDecoder[Shared]):
+    """Decodes batches into the columns of the view.
 
     Args:
         fields: the requested columns of the view, in any order.
@@ -53,33 +55,25 @@ class Records(RecordsByColumn):
         is_whole: bool = False,
         dictionaries: bool = False,
     ) -> None:
-        super().__init__(redaction, (field.name for field in fields))
-        self._schema = _with_dictionaries(schema(arrow, fields)) if dictionaries else schema(arrow, fields)
+        columns = schema(arrow, fields)
+        super().__init__(
+            _with_dictionaries(columns) if dictionaries else columns,
+            redaction,
+            with_data=not _DATA_COLUMNS.isdisjoint(columns.names),
+        )
         self._narrowing = narrowing
         self._wanted = None if narrowing.types is None else only(narrowing.types)
         self._raises = is_whole
-        self._shared: list[Shared] = []
         self.broken = 0
         """How many batches that were taken could not be read completely."""
 
-    def place(self, shared: Shared, batch: Batch) -> None:
-        """Add a batch whose CRC is good."""
-        self.add(batch)
-        self._shared.append(shared)
+    def _column(self, columns: RecordColumns, name: str, kind: pa.DataType) -> pa.Array:
+        if name in _SHARED:
+            place = _SHARED.index(name)
+            return repeated([shared[place] for shared in self._contexts], columns.batch, kind)
+        return columns.column(name, kind)
 
-    def rows(self) -> Iterator[pa.RecordBatch]:
-        """Decode all collected batches and forget them; yields one ``pyarrow.RecordBatch``, or none without rows."""
-        made = self.take()
-        shared = dict(zip(_SHARED, zip(*self._shared, strict=True), strict=True)) if self._shared else {}
-        self._shared = []
-        if made.count:
-            columns = [
-                repeated(shared[name], made.batch, kind) if name in shared else made.column(name, kind)
-                for name, kind in zip(self._schema.names, self._schema.types, strict=True)
-            ]
-            yield arrow.record_batch(columns, schema=self._schema)
-
-    def selected(self, framed: Framed) -> Framed:
+    def _selected(self, framed: Framed) -> Framed:
         """Select the wanted records. Of snapshots only types count: their offsets and times are not the log's."""
         since, until = self._narrowing.since, self._narrowing.until
         mask = np.ones(len(framed.offset), bool)
@@ -91,20 +85,19 @@ class Records(RecordsByColumn):
                 mask &= column >= least
             if most is not None:
                 mask &= column <= most
-        mask |= np.array([shared[_SNAPSHOT] for shared in self._shared], bool)[framed.batch]
+        mask |= np.array([shared[_SNAPSHOT] for shared in self._contexts], bool)[framed.batch]
         if self._wanted is not None:
             mask &= self._values.are_wanted(framed, self._wanted)
         return framed if mask.all() else framed.only(mask)
 
-    def one_by_one(self, index: int) -> Iterator[Single]:
-        """Decode the records of a batch of another form as far as possible; the view ``quarantine`` has the reason."""
-        log = not self._shared[index][_SNAPSHOT]
+    def _one_by_one(self, batch: Batch, context: Shared) -> Iterator[Single]:
+        """Decode the records as far as possible; the view ``quarantine`` has the reason where they end."""
+        _, _, file, is_snapshot, position, _ = context
         try:
-            for raw, decoded in records(self._batches[index], self._narrowing, self._wanted, log=log):
+            for raw, decoded in records(batch, self._narrowing, self._wanted, log=not is_snapshot):
                 yield Single(raw.offset, raw.timestamp, decoded)
         except MissingCodecError as error:
             if self._raises:
-                _, _, file, _, position, _ = self._shared[index]
                 raise error.at(file, position) from None
             self.broken += 1
         except DecodeError:

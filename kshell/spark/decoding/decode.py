@@ -107,10 +107,10 @@ class View:
                     self._demand(piece.file, [placed])
                     self.finding_count += 1
                 elif not placed.repeats:
-                    collected.place((*source, placed.position, placed.batch.epoch), placed.batch)
+                    collected.add(placed.batch, (*source, placed.position, placed.batch.epoch))
                 if collected.is_full:
-                    yield from collected.rows()
-        yield from collected.rows()
+                    yield from collected.record_batches()
+        yield from collected.record_batches()
         self.finding_count += collected.broken
 
     def _demand(self, file: FilePlan, findings: Iterable[FileFinding]) -> None:
