@@ -85,6 +85,8 @@ class RecordPaths:
         topic_id = decoded.data["topicId"] if decoded.data is not None and decoded.name in _OF_TOPICS else None
         if decoded.name in (*_MARKERS, clear_elr.name):
             self._replay_waiting(*self._waiting)
+        elif decoded.name == REMOVE_TOPIC.name:
+            self._waiting.pop(topic_id or b"", None)  # what was to be replayed is gone with the topic
         elif topic_id is not None:
             self._replay_waiting(topic_id)
         touched = self._touched(offset, timestamp, decoded)
