@@ -81,7 +81,7 @@ _TITLES = {"sentence": "now", "nextStep": "next", "lastResort": "last resort"}
 _BAD_PARTITION_EVENTS = frozenset(("leader-lost", "unclean-election", "deleted"))
 
 
-_NODE = re.compile(rf"({'|'.join(NODE_KINDS)})-([0-9]{{1,9}})")
+_NODE_ID = re.compile(r"[0-9]{1,9}")
 
 
 class WhyArguments(Arguments):
@@ -102,10 +102,10 @@ def run(session: Session, args: WhyArguments) -> Result:
     then = until(session, args.until)
     story = story_of(then, "why")
     first = since(session, story, args.since)
-    node = _NODE.fullmatch(_node_word(session, args.target)) if args.number is None else None
+    node = _node(session, story, args.target) if args.number is None else None
     if node is not None:
-        tell = _broker if node[1] == "broker" else _controller
-        result = tell(then, story, int(node[2]), first)
+        kind, node_id = node
+        result = (_broker if kind == "broker" else _controller)(then, story, node_id, first)
     else:
         _refuse_node_in_two_words(story, args)
         found = target(then, story, _partition_word(args), prefers_partition=True)
@@ -119,11 +119,16 @@ def run(session: Session, args: WhyArguments) -> Result:
     return result
 
 
-def _node_word(session: Session, text: str) -> str:
-    """Return ``broker-3`` for the path of a broker or controller in the tree, any other text unchanged."""
-    path = split(text, session.cwd)
-    kind = next((kind for kind, place in NODE_PLACES.items() if place == path[:-1]), None)
-    return text if kind is None else f"{kind}-{path[-1]}"
+def _node(session: Session, story: Story, text: str) -> tuple[str, int] | None:
+    """Return the kind and id of the node that a text names: ``broker-3``, or its path if no topic has that name."""
+    kind, _, node_id = text.partition("-")
+    if kind not in NODE_KINDS:
+        path = split(text, session.cwd)
+        kinds = [kind for kind, place in NODE_PLACES.items() if place == path[:-1]]
+        if not kinds or text in story.names():
+            return None
+        kind, node_id = kinds[0], path[-1]
+    return (kind, int(node_id)) if _NODE_ID.fullmatch(node_id) else None
 
 
 def _refuse_node_in_two_words(story: Story, args: WhyArguments) -> None:

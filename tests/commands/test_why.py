@@ -584,6 +584,29 @@ def test_a_path_is_what_it_names(sample: Session, place: str, path: str, word: s
     assert sections(sample, f"why {path}") == told
 
 
+@pytest.mark.parametrize(
+    ("place", "word", "about"),
+    [
+        ("brokers", "broker-3", "broker"),
+        ("brokers", "controller-3000", "controller"),
+        ("controllers", "broker-3", "broker"),
+        ("brokers", "orders-0", "partition"),
+    ],
+)
+def test_the_working_directory_changes_no_name(sample: Session, place: str, word: str, about: str) -> None:
+    told = sections(sample, f"why {word}")
+    assert about in told
+    run(sample, f"cd /image/cluster/{place}")
+    assert sections(sample, f"why {word}") == told
+
+
+def test_a_topic_goes_before_a_relative_path_of_a_broker(tmp_path: Path) -> None:
+    session = cluster(tmp_path, broker(1), broker(2), topic(1, "1"), partition(1, 0, [1], [1], 1))
+    run(session, "cd /image/cluster/brokers")
+    assert sections(session, "why 1")["topic"]["topic"] == "1"
+    assert sections(session, "why 2")["broker"]["broker"] == 2
+
+
 def test_a_path_of_no_node_proposes_those_that_are_there(sample: Session) -> None:
     with pytest.raises(CommandError, match="no such broker") as raised:
         run(sample, "why /image/cluster/brokers/77")
