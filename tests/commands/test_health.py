@@ -326,8 +326,53 @@ class TestMoves:
         moved = partition(2, replicas=(3, 1), isr=[1], leader=1, addingReplicas=[3], removingReplicas=[1])
         told = found(opened(write(tmp_path, moved, value("FENCE_BROKER", id=3, epoch=3))))
         [row] = told["singleReplica"]
-        assert row["nextStep"] == "start broker 3, or cancel the reassignment, and then add replicas"
+        assert row["nextStep"] == "either start broker 3 or cancel the reassignment; then add replicas"
         assert cancelled(row) == [1]
+
+    def test_several_moves_are_cancelled_together(self, tmp_path: Path) -> None:
+        moves = {"isr": [1], "leader": 1, "addingReplicas": [3], "removingReplicas": [1]}
+        stuck = [partition(number, 200, (3, 1), **moves) for number in (0, 1)]
+        topic = value("TOPIC", name="two", topicId=uuid(200))
+        told = found(opened(write(tmp_path, topic, *stuck, value("FENCE_BROKER", id=3, epoch=3))))
+        [row] = told["singleReplica"]
+        assert row["nextStep"] == "either start broker 3 or cancel the reassignments; then add replicas"
+
+    @pytest.mark.parametrize(
+        ("more", "first", "replicas"),
+        [
+            # Kafka refuses to cancel: nothing in sync would stay
+            (
+                {"replicas": [1, 3, 9], "isr": [3], "leader": 3, "addingReplicas": [3, 9], "removingReplicas": [1]},
+                "start broker 9; if it is gone for good",
+                [1, 3],
+            ),
+            # one that stays and one that is added
+            (
+                {"replicas": [8, 2, 3, 9], "isr": [2, 3], "leader": 2, "addingReplicas": [9], "removingReplicas": [3]},
+                "start brokers 8 and 9; if they are gone for good",
+                [1, 2, 3],
+            ),
+        ],
+    )
+    def test_a_replica_that_is_added_on_a_broker_that_is_gone_for_good_is_replaced(
+        self, more: dict[str, Any], first: str, replicas: list[int], tmp_path: Path
+    ) -> None:
+        told = found(opened(write(tmp_path, broker(4), changed(directories=[uuid(7)] * len(more["replicas"]), **more))))
+        [row] = told["unregisteredReplica"]
+        assert row["nextStep"] == f"{first}, move the replicas to brokers that run"
+        (command,) = row["commands"]
+        (moved,) = json.loads(shlex.split(command)[1])["partitions"]
+        assert (command.endswith(" --additional --execute"), sorted(moved["replicas"])) == (True, replicas)
+
+    def test_brokers_that_must_serve_besides_the_end_of_a_move_are_named(self, tmp_path: Path) -> None:
+        away = changed(replicas=[8, 1, 2, 9], isr=[1], leader=1, addingReplicas=[9], directories=[uuid(7)] * 4)
+        stopped = [broker(9, fenced=True), value("FENCE_BROKER", id=2, epoch=2), broker(4), broker(5)]
+        [row] = found(opened(write(tmp_path, *stopped, away)))["unregisteredReplica"]
+        assert row["nextStep"] == (
+            "start broker 8; if it is gone for good, either start broker 9 or cancel the reassignment;"
+            " then move the replicas to brokers that run, once broker 2 serves again"
+        )
+        assert cancelled(row) == [8, 1, 2]
 
     def test_a_move_that_is_under_way_is_not_proposed_again(self, tmp_path: Path) -> None:
         away = changed(isr=[1, 3], directories=[uuid(7), LOST, uuid(7)], addingReplicas=[3], removingReplicas=[2])
@@ -366,6 +411,16 @@ def test_the_voter_that_is_away_is_the_one_to_spare(registered: tuple[int, ...],
         ((changed(leader=2, isr=[2, 3], directories=[LOST, uuid(7), uuid(7)]),), "see offlineDirectory"),
         ((changed(leader=2, isr=[2, 3]),), "see underReplicated"),
         (
+            (broker(4), changed(leader=2, isr=[2, 3, 4], replicas=[1, 2, 3, 4], addingReplicas=[4],
+                                directories=[uuid(7)] * 4)),
+            "see its server.log",
+        ),
+        (
+            (broker(4), changed(leader=2, isr=[2, 3, 4], replicas=[1, 2, 3, 4], addingReplicas=[4],
+                                removingReplicas=[1], directories=[uuid(7)] * 4)),
+            "the reassignment removes it: once that ends, another is preferred",
+        ),
+        (
             (broker(4), changed(leader=2, replicas=[4, 1, 2, 3], addingReplicas=[4], directories=[uuid(7)] * 4)),
             "see the reassignment that adds it",
         ),
@@ -377,7 +432,7 @@ def test_the_voter_that_is_away_is_the_one_to_spare(registered: tuple[int, ...],
             "it is in controlled shutdown",
         ),
     ],
-)
+)  # fmt: skip
 def test_no_election_is_proposed_that_would_fail(more: tuple[bytes, ...], reason: str, tmp_path: Path) -> None:
     """Kafka elects a replica that is in sync, on a broker that serves and has the replica's log directory."""
     told = found(opened(write(tmp_path, *more)))
@@ -428,12 +483,12 @@ class TestReassignment:
             (
                 "underReplicated",
                 {"isr": [1, 3], "replicas": [1, 2, 3, 9], "addingReplicas": [9]},
-                "see the server.log of broker 2, which runs and is not in sync; if it is gone for good, start broker 9,"
-                " or cancel the reassignment, and then move the replicas to brokers that run",
+                "see the server.log of broker 2, which runs and is not in sync; if it is gone for good, either start"
+                " broker 9 or cancel the reassignment; then move the replicas to brokers that run",
             ),
             (
                 "unregisteredReplica",
-                {"replicas": [1, 2, 3, 9], "addingReplicas": [9]},
+                {"replicas": [1, 2, 3, 4, 9], "addingReplicas": [9]},  # there is no other broker for it
                 "start broker 9, or cancel the reassignment",
             ),
         ],
@@ -464,7 +519,9 @@ class TestReassignment:
         [row] = [
             row for row in found(opened(write(tmp_path, stopped, to_4)))["rackViolation"] if row["path"] == ORDERS_0
         ]
-        assert row["nextStep"] == "start broker 4, or cancel the reassignment, and then move a replica to another rack"
+        assert (
+            row["nextStep"] == "either start broker 4 or cancel the reassignment; then move a replica to another rack"
+        )
         assert cancelled(row) == [1, 2]
 
     def test_a_throttle_of_what_is_gone_is_no_finding_with_a_command_that_fails(self, tmp_path: Path) -> None:

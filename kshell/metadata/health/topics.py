@@ -51,6 +51,7 @@ _NO_ROOM = "start a further broker: none that runs could take a replica"
 
 
 _WAIT = NextStep("wait for the reassignment to end")
+_OR_CANCEL = ", or cancel the reassignment"
 _TOO_FEW = NextStep(
     "all its replicas are in sync, and they are too few for min.insync.replicas: see minIsrAboveReplicas"
 )
@@ -79,23 +80,18 @@ def _leaves(value: Partition, replica: int) -> bool:
 def _ending(state: CheckedState, value: Partition, evidence: str) -> PartitionObservation:
     """Return an observation that calls for the end of a reassignment, which may need brokers that do not run."""
     targets = state.placement.missing_targets(value)
-    return (
-        _or_cancel(state, value, evidence, f"start {name_brokers(targets)}")
-        if targets
-        else PartitionObservation(evidence, _WAIT)
-    )
+    if not targets:
+        return PartitionObservation(evidence, _WAIT)
+    start = f"start {name_brokers(targets)}"
+    return _or_cancel(state, value, evidence, start, f"{start}{_OR_CANCEL}")
 
 
-def _or_cancel(
-    state: CheckedState, value: Partition, evidence: str, first: str, then: str = ""
-) -> PartitionObservation:
-    """Return an observation whose next step is ``first``, or to cancel the reassignment if Kafka would do it."""
+def _or_cancel(state: CheckedState, value: Partition, evidence: str, step: str, choice: str) -> PartitionObservation:
+    """Return an observation whose next step is ``choice``, which has a cancel; ``step`` if Kafka would refuse that."""
     if not can_cancel(value):
-        return PartitionObservation(evidence, NextStep(f"{first}{then}"))
+        return PartitionObservation(evidence, NextStep(step))
     return PartitionObservation(
-        evidence,
-        NextStep(f"{first}, or cancel the reassignment{then}"),
-        lambda topic, number: (cancel_command(state.tools, [(topic, number, value)]),),
+        evidence, NextStep(choice), lambda topic, number: (cancel_command(state.tools, [(topic, number, value)]),)
     )
 
 
@@ -104,10 +100,13 @@ def _once_served(
 ) -> PartitionObservation:
     """Return an observation whose next step is ``then``, but needs brokers, or the end of the reassignment to them."""
     targets = [target for target in state.placement.missing_targets(value) if target in waits]
-    if targets:
-        return _or_cancel(state, value, evidence, f"{first}start {name_brokers(targets)}", f", and then {then}")
-    verb = "serves" if len(waits) == 1 else "serve"
-    return PartitionObservation(evidence, NextStep(f"{first}{then}, once {name_brokers(waits)} {verb} again"))
+    if rest := [broker for broker in waits if broker not in targets]:
+        then += f", once {name_brokers(rest)} {'serves' if len(rest) == 1 else 'serve'} again"
+    if not targets:
+        return PartitionObservation(evidence, NextStep(f"{first}{then}"))
+    start = f"start {name_brokers(targets)}"
+    choice = f"{first}either {start} or cancel the reassignment; then {then}"
+    return _or_cancel(state, value, evidence, f"{first}{start}; then {then}", choice)
 
 
 def _moving_away(
@@ -271,8 +270,15 @@ def non_preferred(state: CheckedState, partition_state: PartitionState) -> Parti
     status = state.placement.status(preferred)
     if preferred in partition_state.lost:
         step = f"broker {preferred} needs the log directory of its replica before it can lead: see offlineDirectory"
+    elif preferred not in value.isr and _leaves(value, preferred):
+        step = (
+            f"broker {preferred} is not in sync, and the reassignment removes it: once that ends, another is preferred"
+        )
     elif preferred not in value.isr:
-        see = "underReplicated" if preferred in staying_replicas(value) else "the reassignment that adds it"
+        if preferred not in staying_replicas(value):
+            see = "the reassignment that adds it"
+        else:  # with the replicas that a reassignment adds, enough may be in sync
+            see = "underReplicated" if UNDER_REPLICATED in partition_state.problems else "its server.log"
         step = f"broker {preferred} must be in sync before it can lead: see {see}"
     elif status != ACTIVE:
         step = f"broker {preferred} must serve before it can lead: it is {status}"
@@ -321,7 +327,7 @@ def stuck_reassignment(state: CheckedState, partition_state: PartitionState) -> 
         first = f"see the server.log of {name_brokers(watched)}"
     else:  # no replica is in sync, and none is added
         first = _NEEDS_LEADER.text
-    return _or_cancel(state, value, f"{why}; {_moving(partition_state)}", first)
+    return _or_cancel(state, value, f"{why}; {_moving(partition_state)}", first, f"{first}{_OR_CANCEL}")
 
 
 @partition_check(
@@ -352,9 +358,9 @@ def unregistered_replica(state: CheckedState, partition_state: PartitionState) -
     if OFFLINE in partition_state.problems:
         return _missing(state, partition_state, evidence)
     value = partition_state.partition
-    leaving = tuple(
-        replica for replica in staying_replicas(value) if replica in unregistered and not _leaves(value, replica)
-    )
+    leaving = tuple(replica for replica in unregistered if not _leaves(value, replica))
+    if not state.placement.can_replace(value, leaving) and can_cancel(value):
+        leaving = tuple(replica for replica in leaving if replica in staying_replicas(value))
     if not leaving:
         return _ending(state, value, evidence)
     return _moving_away(state, value, evidence, leaving, _return_of(state, leaving))
@@ -426,7 +432,8 @@ def _widened_later(state: CheckedState, topic_state: TopicState, evidence: str) 
         )
         return Observation(topic_state.path, evidence, next_step=NextStep(step))
     targets = sorted({target for _, _, value in stuck for target in placement.missing_targets(value)})
-    step = f"start {name_brokers(targets)}, or cancel the reassignment, and then add replicas"
+    noun = "reassignment" if len(stuck) == 1 else "reassignments"
+    step = f"either start {name_brokers(targets)} or cancel the {noun}; then add replicas"
     return Observation(
         topic_state.path,
         evidence,
