@@ -82,7 +82,7 @@ def _already_down(image: Image, leaving: frozenset[int]) -> Iterator[str]:
     )
     if fenced:
         listed = ", ".join(map(str, fenced))
-        yield f"already fenced, so that stopping changes nothing now: {listed}"
+        yield f"already fenced, so that stopping changes nothing for clients: {listed}"
     waiting = [
         f"{topic.name}-{number}"
         for topic in by_name(image)
@@ -98,8 +98,8 @@ def _already_down(image: Image, leaving: frozenset[int]) -> Iterator[str]:
 
 
 def _candidates(value: Partition) -> tuple[int, ...]:
-    """The brokers that can bring an offline partition back: its ELR, else its last known ELR, else its replicas."""
-    return reported_ids(value.elr) or reported_ids(value.last_known_elr) or value.replicas
+    """The brokers that can bring an offline partition back: ISR and ELR, else its last known ELR, else its replicas."""
+    return (*value.isr, *reported_ids(value.elr)) or reported_ids(value.last_known_elr) or value.replicas
 
 
 def at_risk(image: Image, leaving: frozenset[int], least: MinIsr) -> Iterator[Row]:
@@ -108,13 +108,13 @@ def at_risk(image: Image, leaving: frozenset[int], least: MinIsr) -> Iterator[Ro
     stopping = leaving - fenced
     for topic in by_name(image):
         for number, value in topic.scan():
-            if not isinstance(value, Partition) or stopping.isdisjoint(value.isr):
+            if not isinstance(value, Partition) or leaving.isdisjoint(value.isr):
                 continue
             after = [broker for broker in value.isr if broker not in leaving]
             enough = least.of(topic.name, value.leader)
             if fenced.issuperset(after):
                 risk = LAST_IN_SYNC
-            elif enough is not None and len(after) < enough:
+            elif enough is not None and len(after) < enough and not stopping.isdisjoint(value.isr):
                 risk = UNDER_MIN_ISR
             else:
                 continue
@@ -147,10 +147,10 @@ COMMAND = Command(
     ),
     description=(
         "Lists the partitions that would suffer. last-in-sync: no in-sync replica would be left that is not fenced,"
-        " so the partition goes offline, unless one of its elr (-o wide) runs; under-min-isr: producers with acks=all"
-        " would be refused. `what-if --kill` tells who would lead instead."
-        f" {MIN_ISR} A partition that has no replica in sync on these brokers, or only on those that are fenced"
-        " already, loses nothing, and is not listed, however bad it is."
+        " so the partition goes offline (if it is not already), unless one of its elr (-o wide) runs, and the disks of"
+        " these brokers may have the only copies of records; under-min-isr: producers with acks=all would be refused"
+        " (brokers that are fenced already change nothing about that). `what-if --kill` tells who would lead instead."
+        f" {MIN_ISR} A partition that has no replica in sync on these brokers is not listed, however bad it is."
     ),
     needs_records=True,
     exit_1_when="a partition would suffer, whether the options show it or not",

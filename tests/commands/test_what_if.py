@@ -265,7 +265,7 @@ def test_drain_check_says_who_still_waits_for_a_broker_that_is_down(sample: Sess
     """Nothing would get worse without it, and yet its disk must not be scrapped."""
     assert rows(sample, "drain-check 3") == []
     assert sample.remarks == [
-        "already fenced, so that stopping changes nothing now: 3",
+        "already fenced, so that stopping changes nothing for clients: 3",
         "keep the disks: offline without a leader, and waiting for these brokers: legacy-import-0;"
         " `why legacy-import-0`",
     ]
@@ -273,13 +273,22 @@ def test_drain_check_says_who_still_waits_for_a_broker_that_is_down(sample: Sess
     assert sample.remarks == []
 
 
-def test_drain_check_lists_nothing_that_a_broker_which_is_down_cannot_change(tmp_path: Path) -> None:
-    """The last of the ISR stays in it when it dies (without the ELR), and its partition is offline already."""
+def test_drain_check_of_a_broker_that_is_down_lists_the_last_copies_and_nothing_else(tmp_path: Path) -> None:
+    """The last of the ISR stays in it when it dies (without the ELR): without its disk, the records are lost."""
     partitions = [
         cluster.partition(1, 0, [4, 1], [4], -1, **NO_ELR),
         cluster.partition(1, 1, [1, 4], [1, 4], 1, **NO_ELR),
+        cluster.partition(1, 2, [1, 2], [1], 1, **NO_ELR),
+        cluster.partition(2, 0, [1, 2, 4], [1, 4], 1, **NO_ELR),
     ]
-    session = cluster.cluster(tmp_path, NEW, *brokers(), cluster.topic(1, "t"), *partitions)
-    assert rows(session, "drain-check 4") == [] and run(session, "drain-check 4").exit_code == 0
-    (row,) = rows(session, "drain-check 1,4")
-    assert (row["partition"], row["risk"], row["isrAfter"]) == (1, "last-in-sync", [])
+    least = cluster.config(cluster.TOPIC, "two", "min.insync.replicas", "2")
+    named = [cluster.topic(1, "t"), cluster.topic(2, "two"), least]
+    session = cluster.cluster(tmp_path, NEW, *brokers(), *named, *partitions)
+    (row,) = rows(session, "drain-check 4")
+    assert (row["partition"], row["risk"], row["isrAfter"]) == (0, "last-in-sync", [])
+    assert run(session, "drain-check 4").exit_code == 1
+    found = rows(session, "drain-check 1,4 --where 'topic == t'")
+    assert [(row["partition"], row["risk"]) for row in found] == [(number, "last-in-sync") for number in (0, 1, 2)]
+    session.remarks.clear()
+    run(session, "drain-check 1 --min-isr-default 1")
+    assert session.remarks == [], "the offline partition waits for broker 4 alone"
