@@ -29,8 +29,8 @@ _CHECK = "check"
 _TELLS_TYPES = 3
 """The first version of DescribeConfigs whose response has types and documentation (KIP-569)."""
 _BY_TABLES = (
-    "judged by what Kafka 3.3 to 4.4 define, each alone and beside the others that are given, not beside what is set"
-    " already, nor whether it needs a restart"
+    "judged by what Kafka 3.3 to 4.4 define, each alone and beside the others that are given; not checked: values that"
+    " are already set, and whether a restart is needed"
 )
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 _TIERED = ("remote.storage.enable",)
 _TIERED_WITHOUT_COPIES = (*_TIERED, "remote.log.copy.disable")
-_RELATIONS: dict[str, Callable[[float, float], bool]] = {
-    "at most": operator.le, "below": operator.lt, "equal to": operator.eq,
-}  # fmt: skip
+_RELATIONS: dict[str, Callable[[int, int], bool]] = {
+    "at most": lambda number, limit: limit < 0 or 0 <= number <= limit,  # what is negative is without limit
+    "below": operator.lt,
+    "equal to": operator.eq,
+}
 
 
 class _Pair(NamedTuple):
@@ -20,7 +20,7 @@ class _Pair(NamedTuple):
 
     key: str
     relation: str
-    other: str
+    limit: str
     switches: tuple[str, ...] = ()
 
 
@@ -55,7 +55,18 @@ _STANDS_FOR = {
     ("remote.copy.lag.ms", -1): "local.retention.ms",
     ("remote.copy.lag.bytes", -1): "local.retention.bytes",
 }
-"""(key, value) -> the key whose value counts instead. Any other -1 means: without limit."""
+"""(key, value) -> the key whose value counts instead."""
+_OFF_ONLY_WITH = {"TOPIC": {"remote.storage.enable": "remote.log.delete.on.disable"}}
+"""Switch -> the switch that must be true to turn it off."""
+
+
+class _Compared(NamedTuple):
+    """What Kafka compares for a key: a number, the key that it is the value of, and how messages show it."""
+
+    number: int
+    source: str
+    shown: str
+
 
 ValueOf = Callable[[str], str | None]
 """The value of a key; ``None`` if it is not known."""
@@ -74,38 +85,43 @@ def conflicts(resource_type: str, given: Mapping[str, str], present: ValueOf) ->
         return given.get(key, present(key))
 
     reasons: dict[str, str] = {}
-    for keys, reason in _violations(resource_type, value_of):
+    for keys, reason in _violations(resource_type, value_of, present):
         for key in keys:
             if key in given:
                 reasons.setdefault(key, reason)
     return reasons
 
 
-def _violations(resource_type: str, value_of: ValueOf) -> Iterator[tuple[tuple[str, ...], str]]:
+def _violations(resource_type: str, value_of: ValueOf, present: ValueOf) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield the keys of each rule that the values break, and what the rule is."""
-    for key, relation, other, switches in _PAIRS.get(resource_type, ()):
-        number, limit = _number(key, value_of), _number(other, value_of)
-        if number is None or limit is None or not _all_true(switches, value_of):
+    for key, relation, limit, switches in _PAIRS.get(resource_type, ()):
+        left, right = _compared(key, value_of), _compared(limit, value_of)
+        if left is None or right is None or not _all_true(switches, value_of):
             continue
-        if not _RELATIONS[relation](number, limit):
-            rule = f"{key} ({value_of(key)}) must be {relation} {other} ({value_of(other)})"
-            yield (key, other, *switches), f"{rule}{_while(switches)}"
+        if not _RELATIONS[relation](left.number, right.number):
+            rule = f"{key} ({left.shown}) must be {relation} {limit} ({right.shown})"
+            yield (key, left.source, limit, right.source, *switches), f"{rule}{_while(switches)}"
     for key, element, switches in _EXCLUSIONS.get(resource_type, ()):
         elements = [part.strip() for part in (value_of(key) or "").split(",")]
         if element in elements and _all_true(switches, value_of):
-            yield (key, *switches), f"{key} must not have {element}{_while(switches)}"
+            yield (key, *switches), f"{key} must not contain {element}{_while(switches)}"
+    for switch, needed in _OFF_ONLY_WITH.get(resource_type, {}).items():
+        is_turned_off = _all_true((switch,), present) and not _all_true((switch,), value_of)
+        if is_turned_off and not _all_true((needed,), value_of):
+            yield (switch, needed), f"{switch} can be turned off only while {needed} is true"
 
 
-def _number(key: str, value_of: ValueOf) -> float | None:
-    """Return the number that Kafka compares for a key; ``None`` if it is not known."""
-    number = None
-    with contextlib.suppress(ValueError):
+def _compared(key: str, value_of: ValueOf) -> _Compared | None:
+    """Return what Kafka compares for a key; ``None`` if it is not known."""
+    try:
         number = int(value_of(key) or "")
-    if number is None:
+    except ValueError:
         return None
-    if (key, number) in _STANDS_FOR:
-        return _number(_STANDS_FOR[key, number], value_of)
-    return math.inf if number == -1 else number
+    source = _STANDS_FOR.get((key, number))
+    if source is None:
+        return _Compared(number, key, str(number) if number >= 0 else f"{number}: no limit")
+    compared = _compared(source, value_of)
+    return None if compared is None else compared._replace(shown=f"{number}, which is {source}: {compared.shown}")
 
 
 def _all_true(switches: tuple[str, ...], value_of: ValueOf) -> bool:

@@ -22,6 +22,7 @@ from kshell.render import render
 from kshell.sources.brokers.config_entries import SOURCES, TYPES, ConfigEntry
 from kshell.sources.brokers.source import BrokerSource
 from kshell.sources.quorum.source import QuorumSource
+from kshell.tables.config_conflicts import conflicts
 from kshell.tables.configs import check, typed
 from tests import builders
 from tests.builders import uuid, value
@@ -30,6 +31,10 @@ from tests.server import Quorum, faults, settings
 
 COLUMNS = "resourceType resourceName name value source isSensitive isReadOnly synonyms type documentation".split()
 DOCUMENTED = "How <b>long</b> &lt;data&gt; is kept.\x1b[31m"
+TIERED = {
+    "remote.storage.enable": "true", "retention.ms": "604800000", "local.retention.ms": "-2",
+    "remote.copy.lag.ms": "10000", "remote.log.delete.on.disable": "false",
+}  # fmt: skip
 
 
 def told(name: str, value: str | None, source: int, kind: int = 0, **other: Any) -> Message:
@@ -442,8 +447,10 @@ class TestCheck:
             ("remote.storage.enable=true remote.copy.lag.ms=-1 local.retention.ms=3", ""),
             (
                 "remote.storage.enable=true remote.copy.lag.ms=5 local.retention.ms=-2 retention.ms=3",
-                "remote.storage.enable remote.copy.lag.ms local.retention.ms",
+                "remote.storage.enable remote.copy.lag.ms local.retention.ms retention.ms",
             ),
+            ("remote.storage.enable=true local.retention.bytes=4 retention.bytes=-5", ""),
+            ("remote.storage.enable=true remote.copy.lag.bytes=9 local.retention.bytes=-2 retention.bytes=-5", ""),
             ("segment.ms=5 retention.ms=1 segment.bytes=2000000 retention.bytes=1 min.insync.replicas=9", ""),
         ],
     )
@@ -451,6 +458,38 @@ class TestCheck:
         found = rows(sample, f"configs check TOPIC:t {line}")
         assert [row["name"] for row in found if not row["valid"]] == refused.split()
         assert all(row["valid"] or row["reason"] for row in found)
+
+    @pytest.mark.parametrize(
+        ("given", "refused"),
+        [
+            (
+                {"retention.ms": "5000"},
+                "remote.copy.lag.ms (10000) must be at most local.retention.ms (-2, which is retention.ms: 5000) while"
+                " remote.storage.enable is true",
+            ),
+            (
+                {"local.retention.ms": "-1"},
+                "local.retention.ms (-1: no limit) must be at most retention.ms (604800000) while"
+                " remote.storage.enable is true",
+            ),
+            (
+                {"cleanup.policy": "compact"},
+                "cleanup.policy must not contain compact while remote.storage.enable is true",
+            ),
+            (
+                {"remote.storage.enable": "false"},
+                "remote.storage.enable can be turned off only while remote.log.delete.on.disable is true",
+            ),
+            ({"remote.storage.enable": "false", "remote.log.delete.on.disable": "true"}, None),
+            ({"remote.storage.enable": "true", "remote.log.delete.on.disable": "false"}, None),
+        ],
+    )
+    def test_values_that_kafka_refuses_beside_those_in_force(self, given: dict[str, str], refused: str | None) -> None:
+        found = conflicts("TOPIC", given, TIERED.get)
+        assert found == ({} if refused is None else dict.fromkeys(given, refused))
+
+    def test_what_was_never_on_can_be_turned_off(self) -> None:
+        assert conflicts("TOPIC", {"remote.storage.enable": "false"}, lambda _: None) == {}
 
     @pytest.mark.parametrize(("heartbeat", "valid"), [("44999", True), ("45000", False)])
     def test_a_session_is_longer_than_a_heartbeat(self, sample: Session, heartbeat: str, valid: bool) -> None:

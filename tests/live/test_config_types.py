@@ -92,6 +92,12 @@ TOGETHER: list[tuple[str, dict[str, str]]] = [
         for whole in ("-1", "5")
     ),
     *(
+        ("TOPIC:t", switches | {"local.retention.bytes": local, "retention.bytes": "-5"} | lag)
+        for switches in ({}, TIERED, NO_COPIES)
+        for local in ("-2", "-1", "4")
+        for lag in ({}, {"remote.copy.lag.bytes": "6"})
+    ),
+    *(
         (
             "TOPIC:t",
             TIERED | {f"remote.copy.lag.{unit}": lag, f"local.retention.{unit}": local, f"retention.{unit}": "7"},
@@ -107,6 +113,22 @@ TOGETHER: list[tuple[str, dict[str, str]]] = [
     ),
     ("TOPIC:t", {"segment.bytes": "2000000", "retention.bytes": "1", "min.insync.replicas": "9"}),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("was", ["true", "false"])
+def test_tiered_storage_is_turned_off_where_a_controller_takes_it(was: str) -> None:
+    jars.require("4.4.0")
+    present = {"remote.storage.enable": was}
+    given = [
+        {"remote.storage.enable": enable} | more
+        for enable in ("true", "false")
+        for more in ({}, {"remote.log.delete.on.disable": "true"}, {"remote.log.delete.on.disable": "false"})
+    ]
+    lines = [[f"was remote.storage.enable={was}", *map("=".join, configs.items())] for configs in given]
+    words = ["TOPIC:t " + "\n".join(configs) for configs in lines]
+    taken = jars.run(jars.classes("4.4.0", "ConfigValues"), "ConfigValues", *words).split()
+    assert taken == [str(not conflicts("TOPIC", configs, present.get)).lower() for configs in given]
+    assert ("false" in taken) == (was == "true")
 
 
 def test_values_are_taken_together_that_a_controller_takes() -> None:
