@@ -188,6 +188,9 @@ def _quota_step(entity: Entity, limits: Mapping[str, float], tools: KafkaTools) 
 
 def _acl_step(acl: Acl, tools: KafkaTools) -> Step:
     subject = f"{acl.permission_type} {acl.principal} {acl.operation} {acl.resource_type}:{acl.resource_name}"
+    if not acl.resource_name:
+        covers = ": LITERAL * covers the same" if acl.pattern_type == "PREFIXED" else ""
+        return Step("acl", subject, None, f"KRaft refuses an empty resource name{covers}")
     arguments = acl_words(acl, tools.release)
     if arguments is None:
         return Step("acl", subject, None, "kafka-acls.sh does not take this entry: use an Admin client")

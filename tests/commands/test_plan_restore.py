@@ -68,6 +68,7 @@ def hostile(tmp_path: Path) -> Session:
         value("ACCESS_CONTROL_ENTRY", id=uuid(2), resourceName=" edge", principal="User:x", **acl),
         value("ACCESS_CONTROL_ENTRY", id=uuid(3), resourceName="u", principal="User:x", **(acl | {"resourceType": 9})),
         value("ACCESS_CONTROL_ENTRY", id=uuid(4), resourceName="t", principal="User:x", **(acl | {"operation": 9})),
+        value("ACCESS_CONTROL_ENTRY", id=uuid(5), resourceName="", principal="User:x", **acl),
     )
 
 
@@ -110,7 +111,9 @@ class TestPlan:
         }
         assert {kind for kind, _ in notes} == {"config", "quota", "acl"}
         assert "ssl.key.password" in notes["config", "BROKER"]
-        assert len(notes) == 5
+        assert len(notes) == 6
+        empty = notes["acl", "DENY User:x DESCRIBE_CONFIGS TOPIC:"]
+        assert empty == "KRaft refuses an empty resource name: LITERAL * covers the same"
         assert notes["acl", "DENY User:x CLUSTER_ACTION TOPIC:t"].startswith("kafka-acls.sh does not take this entry")
 
     @pytest.mark.parametrize("words", ["", "--show-secrets", "-o json --show-secrets"])
