@@ -214,7 +214,7 @@ def _not_allowed(
     is_finalized = f"{level_title(name, current)} is finalized"
     if name == KRAFT_VERSION and current and not handles_kraft_version(cluster):
         current = 0
-        is_finalized = "controllers before 4.1 take kraft.version for a feature at level 0, whatever it is"
+        is_finalized = "controllers before 4.1 treat kraft.version as level 0, whatever is finalized"
     if upgrade and target < 1:
         return ["an upgrade goes to level 1 or above: level 0, which turns a feature off, is a downgrade"]
     if upgrade and target < current:

@@ -171,7 +171,7 @@ def test_kraft_version_is_not_said_to_be_another_than_it_is() -> None:
     same, lower = (rows(session, f"features --can-downgrade kraft.version={level}")[0] for level in (1, 0))
     assert (same["level"], same["possible"]) == (1, False)
     assert same["reason"] == (
-        "controllers before 4.1 take kraft.version for a feature at level 0, whatever it is: this would be an upgrade"
+        "controllers before 4.1 treat kraft.version as level 0, whatever is finalized: this would be an upgrade"
     )
     note = "accepted, but controllers before 4.1 do not act on it: the quorum stays as it is"
     assert (lower["level"], lower["possible"], lower["reason"], lower["command"]) == (1, True, note, None)
