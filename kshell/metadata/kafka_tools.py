@@ -37,13 +37,17 @@ _RESOURCE_FLAGS = {
     "DELEGATION_TOKEN": "--delegation-token", "USER": "--user-principal",
 }  # fmt: skip
 _ACL_OPERATIONS = {
-    "TOPIC": "READ WRITE CREATE DESCRIBE DELETE ALTER DESCRIBE_CONFIGS ALTER_CONFIGS",
-    "GROUP": "READ DESCRIBE DELETE DESCRIBE_CONFIGS ALTER_CONFIGS",
-    "CLUSTER": "CREATE CLUSTER_ACTION DESCRIBE_CONFIGS ALTER_CONFIGS IDEMPOTENT_WRITE ALTER DESCRIBE",
-    "TRANSACTIONAL_ID": "DESCRIBE WRITE TWO_PHASE_COMMIT",
-    "DELEGATION_TOKEN": "DESCRIBE",
-    "USER": "CREATE_TOKENS DESCRIBE_TOKENS",
-}
+    "TOPIC": frozenset((
+        "READ", "WRITE", "CREATE", "DESCRIBE", "DELETE", "ALTER", "DESCRIBE_CONFIGS", "ALTER_CONFIGS",
+    )),
+    "GROUP": frozenset(("READ", "DESCRIBE", "DELETE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS")),
+    "CLUSTER": frozenset((
+        "CREATE", "CLUSTER_ACTION", "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE", "ALTER", "DESCRIBE",
+    )),
+    "TRANSACTIONAL_ID": frozenset(("DESCRIBE", "WRITE", "TWO_PHASE_COMMIT")),
+    "DELEGATION_TOKEN": frozenset(("DESCRIBE",)),
+    "USER": frozenset(("CREATE_TOKENS", "DESCRIBE_TOKENS")),
+}  # fmt: skip
 """Resource type -> the operations besides ALL that kafka-acls.sh takes for it (``AclEntry.supportedOperations``).
 
 Kafka itself takes any operation for any type, from other clients."""
@@ -170,7 +174,7 @@ def _takes_operation(acl: Acl, release: Release) -> bool:
     """Whether kafka-acls.sh of a release takes the operation for the type of resource."""
     kind, operation = acl.resource_type, acl.operation
     since = _ACL_OPERATIONS_SINCE.get((kind, operation), release)
-    return operation == "ALL" or (operation in _ACL_OPERATIONS[kind].split() and release >= since)
+    return operation == "ALL" or (operation in _ACL_OPERATIONS[kind] and release >= since)
 
 
 def _pascal(name: str) -> str:

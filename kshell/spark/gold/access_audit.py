@@ -52,8 +52,8 @@ FIELDS = (
 
 
 _ACL = ("resourceType", "resourceName", "patternType", "principal", "host", "operation", "permissionType")
-_EVERYTHING = f"(entry.patternType, entry.resourceName) IN {EVERY_NAME} OR entry.resourceType = 'CLUSTER'"
-"""SQL; Python writes pairs of strings as SQL does."""
+_EVERY_NAME = ", ".join(f"('{pattern}', '{name}')" for pattern, name in EVERY_NAME)
+_EVERYTHING = f"(entry.patternType, entry.resourceName) IN ({_EVERY_NAME}) OR entry.resourceType = 'CLUSTER'"
 _WIDE_OPEN = (
     f"entry.permissionType = 'ALLOW' AND entry.principal = '{EVERYONE}' AND (entry.operation = 'ALL' OR"
     f" (({_EVERYTHING}) AND entry.operation NOT IN ('DESCRIBE', 'DESCRIBE_CONFIGS')))"
