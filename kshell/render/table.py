@@ -154,22 +154,19 @@ def _layout(rows: list[Row], columns: Sequence[Column], options: RenderOptions) 
     layout = whole
     names = {column.name for column in columns if column.spare < 0} or {layout[0].name}
     flexible = {column.name for column in layout if _may_be_cut(column.name, [row.get(column.name) for row in rows])}
-    named = [column for column in layout if column.name in names]
-    # What the rows are about stays whole if it can: other columns go first. Else it is cut, and they stay beside it.
-    subject = {column.name for column in named[:1]}
-    if _least(named, flexible - subject, READABLE, names) > room:
-        subject = set()
     dispensable = [column for column in reversed(columns) if column.name not in (*names, *prose)]
     for column in sorted(dispensable, key=lambda column: column.spare, reverse=True):
         # A column with a spare goes before a value is cut much, or a name at all; any other only if nothing else helps.
         least = (
-            _least(layout, flexible - names, COMFORTABLE)
-            if column.spare
-            else _least(layout, flexible - subject, READABLE, names)
+            _least(layout, flexible - names, COMFORTABLE) if column.spare else _least(layout, flexible, READABLE, names)
         )
         if len(layout) == 1 or least <= room:
             continue
         layout = [rest for rest in layout if rest.name != column.name]
+    # What the rows are about stays whole if there is room beside the columns that are left.
+    subject = {next((column.name for column in layout if column.name in names), "")}
+    if _least(layout, flexible - subject, READABLE, names) > room:
+        subject = set()
     shown = {column.name for column in layout}
     unusual = {column.name: column.usual for column in columns if column.usual is not None and column.name not in shown}
     shrunk = _shrink(layout, flexible, names, subject, room - len(GAP) * (len(layout) - 1))

@@ -218,16 +218,28 @@ def test_what_a_row_is_about_is_cut_last_and_keeps_its_end() -> None:
     ]
 
 
-def test_the_first_name_stays_whole_while_other_columns_can_go() -> None:
-    rows: list[Row] = [{"topic": "a-topic-whose-name-has-40-characters-123", "leader": 1, "state": "under-replicated"}]
-    shown = Rows((Column("topic", spare=-1), Column("leader"), Column("state", spare=-1)), rows)
-    lines = {width: printed(shown, "text", width=width).splitlines() for width in (66, 60, 50)}
-    assert lines[66][0].split() == ["topic", "leader", "state"]
-    assert lines[60][1] == "a-topic-whose-name-has-40-characters-123  under-replicated"
-    assert lines[60][-1] == "1 row, 2 of 3 columns: -o wide shows all"
-    # It cannot be whole any more: then nothing is gained by leaving the leader out.
-    assert lines[50][0].split() == ["topic", "leader", "state"]
+def test_the_first_name_stays_whole_while_columns_that_can_be_spared_can_go() -> None:
+    rows: list[Row] = [
+        {"topic": "a-topic-whose-name-has-40-characters-123", "id": "x" * 22, "leader": 1, "state": "under-replicated"}
+    ]
+    columns = (Column("topic", spare=-1), Column("id", spare=1), Column("leader"), Column("state", spare=-1))
+    lines = {width: printed(Rows(columns, rows), "text", width=width).splitlines() for width in (90, 66, 60, 50)}
+    assert lines[90][0].split() == ["topic", "id", "leader", "state"]
+    assert lines[66][1] == "a-topic-whose-name-has-40-characters-123       1  under-replicated"
+    assert lines[66][-1] == "1 row, 3 of 4 columns: -o wide shows all"
+    # Nothing else can be spared: a table of names alone would answer nothing.
+    for width in (60, 50):
+        assert lines[width][0].split() == ["topic", "leader", "state"]
     assert lines[50][1] == "a-topic-whos…racters-123       1  under-replicated"
+
+
+def test_a_wider_terminal_never_shows_fewer_columns() -> None:
+    rows: list[Row] = [{"name": "n" * length, "partitions": 3, "offline": 0, "a": 1} for length in (4, 30, 60)]
+    columns = (Column("name", spare=-1), Column("partitions", spare=1), Column("offline"), Column("a", spare=2))
+    shown = [
+        len(printed(Rows(columns, rows), "text", width=width).splitlines()[0].split()) for width in range(20, 120)
+    ]
+    assert shown == sorted(shown)
 
 
 def test_nothing_is_cut_without_a_terminal() -> None:
