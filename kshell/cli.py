@@ -183,13 +183,15 @@ class Runner:
 
     def run_tokens(self, tokens: list[str]) -> int:
         """Run one command whose tokens the operating system's shell has split, and return its exit code."""
-        call, before = prepare_words(self.session, tokens), self._kept()
+        call, before = prepare_words(self.session, tokens), self._lasting_state()
         code = self._engine.run(call)
-        if self._kept() != before and call.command.name != "source":  # the lines of a file do keep it for each other
+        if (
+            self._lasting_state() != before and call.command.name != "source"
+        ):  # the lines of a file do keep it for each other
             _say("note: that is for later commands of the same process, and there are none: give each with -c LINE")
         return code
 
-    def _kept(self) -> tuple[object, ...]:
+    def _lasting_state(self) -> tuple[object, ...]:
         """What a command changes for the commands after it (``set``, ``alias``, ``cd``)."""
         return {**self.session.settings}, {**self.session.aliases}, self.session.cwd
 

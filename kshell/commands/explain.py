@@ -91,17 +91,17 @@ def _locate(session: Session, offset: int, snapshot: str | None) -> tuple[BatchA
 
     def look(listing: Listing) -> tuple[BatchAt, str]:
         file = snapshot_to_read(listing, snapshot)
-        if file is None and session.until is not None and offset > session.until:
-            raise CommandError(
-                f"{offset}: after offset {session.until}, the point in time that is shown",
-                hint=f"explain {offset} --as-of now",
-            )
         located = in_log(listing, offset) if file is None else in_snapshot(file, offset)
         if located is None:
             where = "the log" if file is None else f"snapshot {snapshot_id(file)}"
             hint = log_offsets(listing) if file is None else None
             raise CommandError(
                 f"{offset}: no batch of {where} has that offset", hint=hint or "`info` lists the offsets"
+            )
+        if file is None and session.until is not None and offset > session.until:
+            raise CommandError(
+                f"{offset}: after offset {session.until}, the point in time that is shown",
+                hint=f"explain {offset} --as-of now",
             )
         return located, os.path.basename(located.file)
 

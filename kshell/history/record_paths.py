@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 _MOST_USUAL = 1 << 17
-"""As many a log may have as records; then they are forgotten."""
+"""The most record contents that are remembered, then they are forgotten: a log may have as many as records."""
 _MARKERS = (BEGIN.name, END.name, ABORT.name)
 _STATE = ("replicas", "directories", "eligibleLeaderReplicas", "lastKnownElr")
 """Fields of a PartitionChangeRecord that decide whether, or where, a later record takes effect."""

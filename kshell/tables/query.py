@@ -158,9 +158,9 @@ def query(session: Session, text: str, catalog: Catalog) -> QueryResult:
                 create_table(arrow, connection, table, rows, read.get(table.name))
         create_macros(connection, calls)
         if statement.type.name == "SELECT":
-            columns = _waited(connection, lambda: _selected(duckdb, connection, text))
+            columns, is_cast = _waited(connection, lambda: _selected(duckdb, connection, text))
             limit = f" LIMIT {MOST_CONFINED}" if session.is_confined else ""
-            if limit or columns != "*":
+            if limit or is_cast:
                 statement = f"SELECT {columns} FROM query({literal(text)}){limit}"
         reader = _waited(connection, lambda: _reader(connection, statement))
     except duckdb.Error as error:
@@ -177,25 +177,24 @@ def query(session: Session, text: str, catalog: Catalog) -> QueryResult:
     return QueryResult(columns, _rows(duckdb, connection, reader, text, catalog), code)
 
 
-_WITHOUT_ARROW = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\b(BIT|TIME WITH TIME ZONE)(?=[\[\]),]|$)""")
+_WITHOUT_ARROW = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\b(BIT|BIGNUM|TIME WITH TIME ZONE)(?=[\[\]),]|$)""")
 """Matches, in the name of a type, those that Arrow lacks (group 1), and quoted names, which are skipped."""
 
 
-def _selected(duckdb: ModuleType, connection: DuckDBPyConnection, text: str) -> str:
-    """Return what to select from a query: ``*``, or each column, with types that Arrow lacks as text."""
+def _selected(duckdb: ModuleType, connection: DuckDBPyConnection, text: str) -> tuple[str, bool]:
+    """Return what to select from a query, with types that Arrow lacks as text, and whether there are such types."""
     try:
         described = connection.execute(f"DESCRIBE {text}").fetchall()
     except duckdb.Error:
-        return "*"  # DESCRIBE itself, or a faulty query, which says so when it is run
+        return "*", False  # DESCRIBE itself, or a faulty query, which says so when it is run
     types = [(kind, _WITHOUT_ARROW.sub(lambda hit: "VARCHAR" if hit[1] else hit[0], kind)) for _, kind, *_ in described]
-    if all(kind == shown for kind, shown in types):
-        return "*"
     names = ['"' + name.replace('"', '""') + '"' for name, *_ in described]
     casts = (
         f"CAST(#{number} AS {shown})" if kind != shown else f"#{number}"
         for number, (kind, shown) in enumerate(types, 1)
     )
-    return ", ".join(f"{cast} AS {name}" for cast, name in zip(casts, names, strict=True))
+    selected = ", ".join(f"{cast} AS {name}" for cast, name in zip(casts, names, strict=True))
+    return selected, any(kind != shown for kind, shown in types)
 
 
 def _column_type(kinds: ModuleType, kind: Any) -> Type | None:

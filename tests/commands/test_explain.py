@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kshell.engine.session import Session
 from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, UsageError
 from kshell.history.byte_map import TYPES, ByteRange, batch_pieces
 from kshell.metadata.records import decode_record
@@ -277,3 +278,13 @@ def test_what_is_after_the_point_that_is_shown_is_not_explained(tmp_path: Path) 
     with pytest.raises(CommandError, match="3: after offset 1, the point in time that is shown") as caught:
         run(session, "explain 3 --as-of 1")
     assert rows(session, caught.value.hint or "")
+
+
+def test_an_offset_that_the_log_lacks_is_not_looked_for_later(sample: Session) -> None:
+    """Only what comes after the point is there now."""
+    with pytest.raises(CommandError) as raised:
+        run(sample.reshape(point="5"), "explain 100000")
+    assert "as-of" not in (raised.value.hint or "")
+    with pytest.raises(CommandError) as raised:
+        run(sample.reshape(point="5"), "explain 7")
+    assert raised.value.hint == "explain 7 --as-of now"

@@ -102,6 +102,15 @@ class TestAnswers:
         zoned = "10:00:00+02"
         assert row == {"a": zoned, "b": "0101", "l": ["11"], "s": {"BIT": zoned}, "t": "10:00:00"}
 
+    def test_numbers_of_any_length_are_digits(self, sample: Session) -> None:
+        assert ask(sample, "SELECT '-123456789012345678901234567890123456789012'::BIGNUM AS n") == [
+            {"n": "-123456789012345678901234567890123456789012"}
+        ]
+
+    def test_equal_names_are_numbered_alike_where_rows_are_limited(self, sample: Session) -> None:
+        for sample.is_confined in (False, True):
+            assert ask(sample, 'SELECT 1 AS a, 2 AS a, 3 AS "A"') == [{"a": 1, "a_2": 2, "A": 3}]
+
     def test_whole_numbers_are_exact(self, sample: Session) -> None:
         (row,) = ask(
             sample, "SELECT sum(x) AS s, max(x) AS m FROM (VALUES (9223372036854775807), (9007199254740993)) t(x)"
@@ -365,7 +374,7 @@ def test_what_is_raised_while_rows_are_made_comes_out_as_it_is(
 
 
 def test_progress_is_told(sample: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables_module, "_TOLD_EVERY", 5)
+    monkeypatch.setattr(tables_module, "_REPORTED_EVERY", 5)
     told: list[str] = []
     session = Session(sample.source, progress=lambda done, total, what: told.append(what))
     ask(session, "SELECT count(*) FROM topics")

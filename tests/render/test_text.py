@@ -236,9 +236,7 @@ def test_the_first_name_stays_whole_while_columns_that_can_be_spared_can_go() ->
 def test_a_wider_terminal_never_shows_fewer_columns() -> None:
     rows: list[Row] = [{"name": "n" * length, "partitions": 3, "offline": 0, "a": 1} for length in (4, 30, 60)]
     columns = (Column("name", spare=-1), Column("partitions", spare=1), Column("offline"), Column("a", spare=2))
-    shown = [
-        len(printed(Rows(columns, rows), "text", width=width).splitlines()[0].split()) for width in range(20, 120)
-    ]
+    shown = [len(printed(Rows(columns, rows), "text", width=width).splitlines()[0].split()) for width in range(20, 120)]
     assert shown == sorted(shown)
 
 
