@@ -169,7 +169,7 @@ class DataFileWriter(NamedTuple):
     def read(self, files: Iterable[DataFile], *, rewrites: bool = False) -> Iterator[pa.Table]:
         """Read files as ``pyarrow.Table`` objects with the declared columns, one per row group. Raises DataError.
 
-        With ``rewrites``, a file with other columns is a UsageError, as their values would be lost.
+        With ``rewrites``, values in other columns are a UsageError, as they would be lost.
         """
         for file in files:
             with self._opened(file) as parquet:
@@ -224,12 +224,13 @@ class DataFileWriter(NamedTuple):
         arrow = importlib.import_module("pyarrow")
         declared = schema(arrow, self.fields)
         names = set(parquet.schema_arrow.names)
-        if rewrites and (others := sorted(names - {*declared.names})):
-            raise UsageError(
-                f"{self.table}: column {others[0]} is not one that this release of kshell makes", hint=OTHER_COLUMNS
-            )
         for number in range(parquet.num_row_groups):
             rows = parquet.read_row_group(number)
+            for name in sorted(names - {*declared.names}) if rewrites else ():
+                if rows.column(name).null_count < rows.num_rows:
+                    raise UsageError(
+                        f"{self.table}: column {name} is not one that this release of kshell makes", hint=OTHER_COLUMNS
+                    )
             columns = []
             for field in declared:
                 if field.name in names:

@@ -707,13 +707,16 @@ def test_a_step_goes_on_from_optimize_that_was_killed(tmp_path: Path, monkeypatc
     assert pairs(warehouse) == [(A, number) for number in range(4)]
 
 
-def test_a_column_of_another_program_stops_nobody(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_compacted", [False, True])
+def test_a_column_of_another_program_stops_nobody(tmp_path: Path, is_compacted: bool) -> None:
     warehouse = Warehouse(None, str(tmp_path))
     with warehouse.writing():
         step(warehouse, [(A, 1)])
         step(warehouse, [(A, 2)])
     lake, place = deltalake(), str(tmp_path / "bronze/log")
     lake.DeltaTable(place).alter.add_columns([lake.Field("note", "string")])
+    if is_compacted:  # its files have the new column, too
+        lake.DeltaTable(place).optimize.compact()
     assert pairs(Warehouse(None, str(tmp_path))) == [(A, 1), (A, 2)]
     with warehouse.writing():
         assert step(warehouse, [(A, 3)]) == 3
@@ -722,6 +725,9 @@ def test_a_column_of_another_program_stops_nobody(tmp_path: Path) -> None:
         step(warehouse, [(A, 4)])
         warehouse.restore(4)
     assert pairs(Warehouse(None, str(tmp_path))) == [(A, 1), (A, 2), (A, 3)]
+    with warehouse.writing():
+        warehouse.begin([A])
+        warehouse.remove([A])
     assert "note" in lake.DeltaTable(place).to_pyarrow_table().column_names
 
 
