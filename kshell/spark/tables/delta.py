@@ -247,6 +247,8 @@ class DeltaTable:
         Of more than :data:`RETAINED_HOURS` the table's log does not know when files were dropped: ``retained`` are the
         versions whose files must stay, as far as the log goes back; each of them is read.
         """
+        if self._delta is None:  # a dry run looks at tables that may be missing
+            return 0, 0
         lake, _ = _libraries()
         oldest = log_files.oldest_version(self.place) if retained else 0
         versions = sorted({self.version, *(version for version in retained if version >= oldest)})
@@ -260,7 +262,7 @@ class DeltaTable:
                 full=True,
                 keep_versions=versions,
             )
-            return paths
+            return [*dict.fromkeys(paths)]  # delta-rs lists a file once for each version that has dropped it
 
         try:
             removed = run(dry_run=True)

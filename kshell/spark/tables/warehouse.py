@@ -391,7 +391,7 @@ class Warehouse:
         """Commit every changed table between the rows ``begin`` and ``done`` of the log of steps."""
         for table in self._tables.values():
             if table.has_changed:
-                _merge_small_files(table, _SMALL_FILE, _MOST_SMALL_FILES)
+                _merge_small_files(table, _SMALL_FILE, most=_MOST_SMALL_FILES)
         missing = [name for name in catalog.tables() if name not in state.versions]  # created even without rows
         names = dict.fromkeys([*missing, *(name for name, table in self._tables.items() if table.has_changed)])
 
@@ -475,7 +475,7 @@ class Warehouse:
         """Combine small files, as a step that changes no row; return the names of the tables with changed files."""
         self.begin()
         for name in self.tables():
-            _merge_small_files(self.table(name), target_bytes, most=1)
+            _merge_small_files(self.table(name), target_bytes, most=1, file_bytes=target_bytes)
         changed = [name for name in self.tables() if self.table(name).has_changed]
         if changed:
             self._committed(self.state, OPTIMIZE)
@@ -549,11 +549,14 @@ def for_spark(place: str) -> str:
     return f"{_FOR_SPARK.get(scheme, scheme)}://{rest}"
 
 
-def _merge_small_files(table: DeltaTable, file_bytes: int, most: int) -> None:
-    """Merge the files below ``file_bytes`` of each part of a table if there are more than ``most`` of them."""
+def _merge_small_files(table: DeltaTable, small: int, *, most: int, file_bytes: int | None = None) -> None:
+    """Merge the files below ``small`` bytes of each part of a table if there are more than ``most`` of them.
+
+    ``file_bytes`` is the size of the new files, as for :meth:`DataFileWriter.write`.
+    """
     parts: dict[str | None, list[DataFile]] = {}
     for file in table.files.values():
-        if file.size < file_bytes:
+        if file.size < small:
             parts.setdefault(file.partition, []).append(file)
     for files in parts.values():
         if len(files) > most:

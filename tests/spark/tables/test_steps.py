@@ -267,6 +267,20 @@ def test_small_files_become_one(tmp_path: Path) -> None:
     assert pairs(Warehouse(None, str(tmp_path))) == [(A, number) for number in range(12)]
 
 
+def test_a_file_that_was_merged_may_be_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Longer than the files that a step merges."""
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        step(warehouse, [(A, 0)])
+        (file,) = warehouse.files("log")
+        monkeypatch.setattr("kshell.spark.tables.warehouse._SMALL_FILE", file.size + 100)
+        monkeypatch.setattr("kshell.spark.tables.data_files.GROUP_BYTES", 1)
+        for number in range(1, 5):
+            step(warehouse, [(A, number)])
+        (merged,) = warehouse.files("log")
+        assert merged.size > 2 * file.size
+
+
 def test_restore_brings_back_what_a_step_left_and_can_itself_be_undone(tmp_path: Path) -> None:
     warehouse = Warehouse(None, str(tmp_path))
     with warehouse.writing():
@@ -304,6 +318,22 @@ def test_vacuum_keeps_what_counts_and_what_is_retained(tmp_path: Path) -> None:
         counting = {f"bronze/log/{file.path}" for file in warehouse.files("log")}
         assert {path for path in data_files(tmp_path) if path.startswith("bronze/log")} == counting
     assert pairs(Warehouse(None, str(tmp_path))) == [(A, number) for number in range(8)]
+
+
+def test_vacuum_counts_a_file_once_that_was_dropped_twice(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(8):
+            step(warehouse, [(A, number)])
+        warehouse.restore(3)
+        warehouse.restore(8)
+        warehouse.restore(3)
+        planned = warehouse.vacuum(0, dry_run=True)["log"]
+        log = tmp_path / "bronze/log"
+        sizes = {path: path.stat().st_size for path in log.glob("*.parquet")}
+        assert warehouse.vacuum(0)["log"] == planned
+    gone = [size for path, size in sizes.items() if not path.exists()]
+    assert planned == (len(gone), sum(gone))
 
 
 def aged(place: Path, days: int) -> None:
@@ -628,6 +658,15 @@ def test_without_the_newest_progress_history_answers_and_the_step_before_can_be_
     with again.writing():
         step(again, [(A, 7)])
     assert pairs(Warehouse(None, str(tmp_path))) == [(A, 0), (A, 1), (A, 7)]
+
+
+def test_a_dry_run_of_vacuum_passes_over_a_table_that_is_gone(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        step(warehouse, [(A, 1)])
+    shutil.rmtree(tmp_path / "_kshell/progress")
+    planned = Warehouse(None, str(tmp_path), checkpoints=False).vacuum(0, dry_run=True)
+    assert planned["progress"] == (0, 0) and planned["steps"][0]
 
 
 def test_upkeep_names_what_is_damaged(tmp_path: Path) -> None:
