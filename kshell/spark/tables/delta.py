@@ -42,8 +42,6 @@ _PROPERTIES = {
     "delta.deletedFileRetentionDuration": f"interval {RETAINED_HOURS} hours",
     "delta.logRetentionDuration": f"interval {LOG_HOURS} hours",
 }
-_MAINTENANCE = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "ADD COLUMN", "ADD COLUMNS")
-"""Operations that change no row: a step continues from them, whichever program made them."""
 _REQUESTS = {"timeout": "30s", "retry_timeout": "60s", "max_retries": "5"}
 """Limits for a store that does not answer: by default delta-rs would try for three minutes."""
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -286,13 +284,13 @@ class DeltaTable:
         The files of ``pinned`` may be deleted already if another program has compacted and vacuumed the table.
         """
         self._open_after(pinned)
-        if self.version != pinned and (pinned == NO_TABLE or not _keep_rows_of(pinned, self._commits_after(pinned))):
+        if self.version != pinned and (pinned == NO_TABLE or not self._keep_rows_of(pinned, self._commits_after(pinned))):
             self.open(pinned)
 
     def adopt(self, pinned: int, last_step: int, step: int) -> None:
         """Open the newest version for writing, and undo what a killed step has committed after version ``pinned``.
 
-        Maintenance by any program is kept. ``last_step`` was completed last; ``step`` is the writer's, which undoes.
+        What any program did without changing a row is kept. ``last_step`` was completed last; ``step`` is the writer's, which undoes.
         Raises CommandError if another program has written rows, and DataError if files of ``pinned`` are missing.
         """
         log_files.remove_empty_entries(self.place, pinned)
@@ -300,10 +298,10 @@ class DeltaTable:
         if self.version == pinned:
             return
         later = self._commits_after(pinned)
-        if pinned != NO_TABLE and _keep_rows_of(pinned, later):
+        if pinned != NO_TABLE and self._keep_rows_of(pinned, later):
             return
         for commit in later:
-            if commit.step is None and commit.operation not in _MAINTENANCE:
+            if commit.step is None and (pinned == NO_TABLE or log_files.changes_rows(self.place, commit.version)):
                 undo = f"`kshell-pipeline restore {last_step}` drops those rows, which belong in other tables"
                 raise CommandError(
                     f"{self.place}: version {commit.version} was written by another program ({commit.operation})",
@@ -333,6 +331,16 @@ class DeltaTable:
     def _commits_after(self, pinned: int) -> list[Commit]:
         """Return the commits after a version up to the open one, the newest first."""
         return [commit for commit in self.commits() if pinned < commit.version <= self.version]
+
+    def _keep_rows_of(self, pinned: int, later: Sequence[Commit]) -> bool:
+        """Whether the last of the commits after version ``pinned``, newest first, has the same rows as that version."""
+        same = later[0].version if later else pinned
+        for commit in later:
+            if commit.version == same and SAME_ROWS in commit.details:
+                same = int(commit.details[SAME_ROWS])
+            elif commit.version == same and not log_files.changes_rows(self.place, same):
+                same -= 1
+        return same == pinned
 
     def _load(self, version: int | None) -> Any:
         """Return the table object of delta-rs; ``None`` if the table does not exist."""
@@ -420,17 +428,6 @@ class DeltaTable:
 def _reason(error: BaseException) -> str:
     """Return the message of delta-rs on one line, without the colours and calls in Rust that it adds."""
     return _RUST_CALLS.sub("", _COLOURS.sub("", remote.reason(error)))
-
-
-def _keep_rows_of(pinned: int, later: Sequence[Commit]) -> bool:
-    """Whether the last of the commits after version ``pinned``, newest first, has the same rows as that version."""
-    same = later[0].version if later else pinned
-    for commit in later:
-        if commit.version == same and SAME_ROWS in commit.details:
-            same = int(commit.details[SAME_ROWS])
-        elif commit.version == same and commit.operation in _MAINTENANCE:
-            same -= 1
-    return same == pinned
 
 
 def _commit(entry: Mapping[str, Any]) -> Commit:

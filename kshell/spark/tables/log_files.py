@@ -54,6 +54,21 @@ def check_entries(place: str, version: int) -> None:
         raise remote.failure(f"{place}/_delta_log", error) from None
 
 
+def changes_rows(place: str, version: int) -> bool:
+    """Whether an entry adds or removes rows, or may do so as it is damaged. Raises SourceError if it may not be read.
+
+    Files whose rows are those of others have ``dataChange`` false, whatever the program calls its operation.
+    """
+    try:
+        entry = [json.loads(line) for line in _content(place, f"{version:0{_DIGITS}}.json").splitlines()]
+    except ValueError:
+        return True
+    except OSError as error:
+        raise remote.failure(f"{place}/_delta_log", error) from None
+    changes = [actions[kind] for actions in entry for kind in ("add", "remove") if kind in actions]
+    return not entry or any(change.get("dataChange", True) for change in changes)
+
+
 def remove_empty_entries(place: str, version: int) -> None:
     """Remove empty entries that come last in a log, down to ``version``: the next commits take their place.
 

@@ -427,6 +427,35 @@ def test_others_may_tidy_up_but_not_write_rows(tmp_path: Path) -> None:
     assert pairs(warehouse) == [(A, number) for number in range(5)]
 
 
+def test_what_others_change_besides_rows_stops_nobody(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        step(warehouse, [(A, 1)])
+    table = deltalake().DeltaTable(str(tmp_path / "bronze/log"))
+    table.alter.set_table_description("of the fleet")
+    table.alter.set_column_metadata("n", {"comment": "a number"})
+    table.alter.add_constraint({"positive": "n > 0"})
+    table.alter.drop_constraint("positive")
+    assert Warehouse(None, str(tmp_path)).table("log").version == 4
+    with warehouse.writing():
+        step(warehouse, [(A, 2)])
+    assert pairs(Warehouse(None, str(tmp_path))) == [(A, 1), (A, 2)]
+    table.update_incremental()
+    table.delete("n = 1")
+    table.alter.set_table_description("again")
+    assert pairs(Warehouse(None, str(tmp_path))) == [(A, 1), (A, 2)]
+    with warehouse.writing(), pytest.raises(CommandError, match=r"version 6 was written by another .* \(DELETE\)"):
+        step(warehouse, [(A, 3)])
+
+
+def test_a_table_that_another_program_made_is_not_written_to(tmp_path: Path) -> None:
+    lake, place = deltalake(), str(tmp_path / "bronze/log")
+    lake.DeltaTable.create(place, lake.Schema([lake.Field("clusterId", "string")]))
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing(), pytest.raises(CommandError, match=r"version 0 was written by another .* \(CREATE TABLE\)"):
+        step(warehouse, [(A, 1)])
+
+
 def test_tables_of_an_older_kshell_are_refused(tmp_path: Path) -> None:
     (tmp_path / "_kshell/state").mkdir(parents=True)
     (tmp_path / "_kshell/state/00000007.json").write_text('{"layout":5}')
