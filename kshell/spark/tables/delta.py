@@ -313,12 +313,15 @@ class DeltaTable:
         if self.has_changed:
             self.commit(step, same_rows_as=pinned)
 
-    def take_over(self, pinned: int) -> None:
-        """Open the newest version for writing, whoever made it. ``pinned``: that of the last step. Raises DataError."""
-        log_files.remove_empty_entries(self.place, pinned)
+    def take_over(self, pinned: int, *, dry_run: bool = False) -> None:
+        """Open the newest version for writing, whoever made it; empty entries after version ``pinned`` go.
+
+        Raises DataError if that is not possible; a ``dry_run`` removes nothing, and only raises.
+        """
+        removed = log_files.remove_empty_entries(self.place, pinned, dry_run=dry_run)
         self.open()
         if self.version != NO_TABLE:
-            log_files.check_entries(self.place, self.version)
+            log_files.check_entries(self.place, self.version - (removed if dry_run else 0))
 
     def _open_after(self, pinned: int) -> None:
         """Open the newest version. Raises DataError if the log lacks version ``pinned``, or an entry before it."""

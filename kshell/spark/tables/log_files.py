@@ -69,21 +69,25 @@ def changes_rows(place: str, version: int) -> bool:
     return not entry or any(change.get("dataChange", True) for change in changes)
 
 
-def remove_empty_entries(place: str, version: int) -> None:
-    """Remove empty entries that come last in a log, down to ``version``: the next commits take their place.
+def remove_empty_entries(place: str, version: int, *, dry_run: bool = False) -> int:
+    """Remove empty entries that come last in a log, down to ``version``; return how many they are.
 
-    Only for the writer that holds the lock of the tables. Raises SourceError if that is not possible.
+    The next commits take their place. Only for the writer that holds the lock of the tables, but for a ``dry_run``,
+    which removes nothing. Raises SourceError if that is not possible.
     """
-    log = f"{place}/_delta_log"
+    log, number = f"{place}/_delta_log", 0
     if remote.is_remote(place) or not os.path.isdir(log):
-        return
+        return 0
     try:
         for name in sorted(filter(_ENTRY.fullmatch, os.listdir(log)), reverse=True):
             if _version(name) <= version or os.lstat(f"{log}/{name}").st_size:
-                return
-            os.unlink(f"{log}/{name}")
+                break
+            number += 1
+            if not dry_run:
+                os.unlink(f"{log}/{name}")
     except OSError as error:
         raise remote.failure(log, error) from None
+    return number
 
 
 def damage(place: str) -> str | None:

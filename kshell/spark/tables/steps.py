@@ -23,7 +23,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from kshell.errors import CommandError, DataError, UsageError
+from kshell.errors import CommandError, DataError, KshellError, UsageError
 from kshell.sources import remote
 from kshell.spark.schemas import Row
 from kshell.spark.tables import log_files
@@ -95,6 +95,8 @@ class StepLog:
         )
         self._writer = f"{platform.node()}:{os.getpid()}:{secrets.token_hex(6)}"
         self._rows: list[Row] = []
+        self._pinned = NO_TABLE
+        """The version of ``progress`` from which the next step goes on."""
 
     def rows(self) -> list[Row]:
         """All rows of ``steps``, in their order, as of the last :meth:`load`."""
@@ -124,6 +126,7 @@ class StepLog:
             self._check_place()
             return WarehouseState()
         last = completed[-1]
+        self._pinned = last["versions"]["progress"]
         clusters: dict[str, ClusterState] = {}
         failed: dict[str, Mapping[str, str]] = {}
         for row in self._checkpoints(last, is_last=step is None) if checkpoints else ():
@@ -140,10 +143,16 @@ class StepLog:
             files = progress.files_at(version) if is_last else progress.files_of(done["step"], version)
             return _read(progress, files)
         except DataError as error:
-            before = [row["step"] for row in self._rows if row["phase"] == DONE_PHASE and row["step"] < done["step"]]
+            before = [row for row in self._rows if row["phase"] == DONE_PHASE and row["step"] < done["step"]]
             if not before:
                 raise
-            hint = f"put it back, or go back to the step before it: `kshell-pipeline restore {before[-1]}`"
+            earlier, version = before[-1]["step"], before[-1]["versions"]["progress"]
+            try:
+                _read(progress, progress.files_of(earlier, version))
+                progress.take_over(version, dry_run=True)
+            except KshellError:
+                raise error from None
+            hint = f"put it back, or go back to the step before it: `kshell-pipeline restore {earlier}`"
             raise DataError(error.message, hint=hint) from error
 
     def last_change(self, table: str) -> int | None:
@@ -183,13 +192,16 @@ class StepLog:
             )
 
     def begin(self, step: int, action: str) -> None:
-        """Log that a step begins to commit tables. Raises CommandError if another writer has begun a step meanwhile."""
+        """Log that a step begins to commit tables. Raises CommandError if another writer has begun a step meanwhile.
+
+        Raises DataError, before anything is committed, if ``progress`` is damaged after the state that was loaded last.
+        """
+        self._progress.take_over(self._pinned)
         self._log(step, BEGIN_PHASE, action, None, None)
 
     def complete(self, step: int, action: str, state: WarehouseState) -> WarehouseState:
         """Complete a step: store ``state``, which has the new versions of the tables, and return it with its number."""
         progress = self._progress
-        progress.take_over(state.versions.get("progress", NO_TABLE))
         named = sorted({*state.clusters, *state.failed})
         rows = [
             {
@@ -200,6 +212,7 @@ class StepLog:
             for name in named
         ]
         self._overwrite(progress, rows, step)
+        self._pinned = progress.version
         versions = {**state.versions, "progress": progress.version}
         self._log(step, DONE_PHASE, action, versions, state.rows)
         return state._replace(step=step, versions=versions)

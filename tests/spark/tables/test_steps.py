@@ -663,7 +663,7 @@ def test_the_lost_newest_version_of_progress_is_said(tmp_path: Path) -> None:
         Warehouse(None, str(tmp_path))
 
 
-@pytest.mark.parametrize("lost", ["entry", "file"])
+@pytest.mark.parametrize("lost", ["entry", "content", "file"])
 def test_without_the_newest_progress_history_answers_and_the_step_before_can_be_restored(
     tmp_path: Path, lost: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -674,6 +674,8 @@ def test_without_the_newest_progress_history_answers_and_the_step_before_can_be_
         place = tmp_path / "_kshell/progress"
         newest = next(iter(DeltaTable(str(place), "progress", "", steps._PROGRESS_FIELDS).files_at(2)))
     (place / newest if lost == "file" else place / "_delta_log/00000000000000000002.json").unlink()
+    if lost == "content":
+        (place / "_delta_log/00000000000000000002.json").touch()
     out = ("--out", str(tmp_path))
     assert cli.main(["vacuum", *out]) == 4
     assert capsys.readouterr().err.splitlines()[1].endswith("the step before it: `kshell-pipeline restore 2`")
@@ -687,6 +689,30 @@ def test_without_the_newest_progress_history_answers_and_the_step_before_can_be_
     with again.writing():
         step(again, [(A, 7)])
     assert pairs(Warehouse(None, str(tmp_path))) == [(A, 0), (A, 1), (A, 7)]
+
+
+@pytest.mark.parametrize("damage", ["entry is cut", "all is gone", "entry before it is empty"])
+def test_where_no_step_can_be_restored_none_is_named_and_nothing_committed(
+    tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(3):
+            step(warehouse, [(A, number)])
+    entries = sorted((tmp_path / "_kshell/progress/_delta_log").glob("*.json"))
+    if damage == "entry is cut":
+        entries[2].write_bytes(entries[2].read_bytes()[:-20])
+    elif damage == "all is gone":
+        shutil.rmtree(tmp_path / "_kshell/progress")
+    else:
+        entries[1].write_bytes(b"")
+    before = sorted(tmp_path.rglob("*"))
+    out = ("--out", str(tmp_path))
+    assert cli.main(["vacuum", *out]) == 4
+    assert "kshell-pipeline restore" not in capsys.readouterr().err
+    for number in (1, 2):
+        assert cli.main(["restore", str(number), *out]) != 0
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_a_dry_run_of_vacuum_passes_over_a_table_that_is_gone(tmp_path: Path) -> None:
