@@ -284,14 +284,17 @@ class DeltaTable:
         The files of ``pinned`` may be deleted already if another program has compacted and vacuumed the table.
         """
         self._open_after(pinned)
-        if self.version != pinned and (pinned == NO_TABLE or not self._keep_rows_of(pinned, self._commits_after(pinned))):
+        if self.version != pinned and (
+            pinned == NO_TABLE or not self._keep_rows_of(pinned, self._commits_after(pinned))
+        ):
             self.open(pinned)
 
     def adopt(self, pinned: int, last_step: int, step: int) -> None:
         """Open the newest version for writing, and undo what a killed step has committed after version ``pinned``.
 
-        What any program did without changing a row is kept. ``last_step`` was completed last; ``step`` is the writer's, which undoes.
-        Raises CommandError if another program has written rows, and DataError if files of ``pinned`` are missing.
+        What any program did without changing a row is kept. ``last_step`` was completed last; ``step`` is the
+        writer's, which undoes. Raises CommandError if another program has written rows, and DataError if files of
+        ``pinned`` are missing.
         """
         log_files.remove_empty_entries(self.place, pinned)
         self._open_after(pinned)

@@ -452,7 +452,7 @@ def test_a_table_that_another_program_made_is_not_written_to(tmp_path: Path) -> 
     lake, place = deltalake(), str(tmp_path / "bronze/log")
     lake.DeltaTable.create(place, lake.Schema([lake.Field("clusterId", "string")]))
     warehouse = Warehouse(None, str(tmp_path))
-    with warehouse.writing(), pytest.raises(CommandError, match=r"version 0 was written by another .* \(CREATE TABLE\)"):
+    with warehouse.writing(), pytest.raises(CommandError, match="version 0 was written by another program"):
         step(warehouse, [(A, 1)])
 
 
