@@ -185,9 +185,8 @@ class Runner:
         """Run one command whose tokens the operating system's shell has split, and return its exit code."""
         call, before = prepare_words(self.session, tokens), self._lasting_state()
         code = self._engine.run(call)
-        if (
-            self._lasting_state() != before and call.command.name != "source"
-        ):  # the lines of a file do keep it for each other
+        lines_share_it = call.command.name == "source"
+        if self._lasting_state() != before and not lines_share_it:
             _say("note: that is for later commands of the same process, and there are none: give each with -c LINE")
         return code
 

@@ -209,10 +209,10 @@ class RecordColumns:
             return repeated(list(self._types), self._type, kind)
         if name == "data":
             return self._data(kind)
-        value_of = {"reason": _reason, "raw": self._redaction.raw}[name]
-        values = {
-            place: value_of(single.decoded) for place, single in self._singles.items() if single.decoded.undecoded
-        }
+        values: dict[int, str | bytes | None] = {}
+        for place, single in self._singles.items():
+            if (undecoded := single.decoded.undecoded) is not None:
+                values[place] = undecoded.reason if name == "reason" else self._redaction.raw(single.decoded)
         if not values:
             return arrow.nulls(self.count, kind)
         return arrow.array([values.get(place) for place in range(self.count)], kind)
@@ -223,10 +223,6 @@ class RecordColumns:
         order = np.empty(self.count, np.int64)
         order[places] = np.arange(self.count)
         return arrow.concat_arrays([*self._texts, arrow.array(texts, type=kind)]).take(arrow.array(order))
-
-
-def _reason(decoded: Decoded) -> str | None:
-    return None if decoded.undecoded is None else decoded.undecoded.reason
 
 
 def repeated(values: Sequence[Any], places: Ints, kind: pa.DataType) -> pa.Array:
