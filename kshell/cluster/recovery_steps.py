@@ -142,10 +142,8 @@ class RecoverySteps(NamedTuple):
 
     @property
     def _servers(self) -> str:
-        servers, listed = (
-            "controller.quorum.bootstrap.servers",
-            ",".join(name_of(*voter.address) for voter in self._named),
-        )
+        servers = "controller.quorum.bootstrap.servers"
+        listed = ",".join(name_of(*voter.address) for voter in self._named)
         return f"write {servers}={listed}" if listed else f"list all controllers in {servers} again,"
 
     @property

@@ -76,12 +76,11 @@ class BatchDecoder(ABC, Generic[C]):
 
     def record_batches(self) -> Iterator[pa.RecordBatch]:
         """Decode all collected batches and forget them; yields one ``pyarrow.RecordBatch``, or none without rows."""
-        columns = self._decoded()
-        if columns.count:
-            yield arrow.record_batch(
-                [self._column(columns, field.name, field.type) for field in self._schema], schema=self._schema
-            )
-        self._forget()
+        decoded = self._decoded()
+        columns = [self._column(decoded, field.name, field.type) for field in self._schema] if decoded.count else None
+        self._forget()  # before the caller works with the rows: the batches keep their files' bytes
+        if columns is not None:
+            yield arrow.record_batch(columns, schema=self._schema)
 
     def _decoded(self) -> RecordColumns:
         framed, unframed = frame(self._batches)
