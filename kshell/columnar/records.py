@@ -22,7 +22,7 @@ from kshell.tables.arrow import INT16, INT64, json_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kshell.columnar.framing import Ints
+    from kshell.columnar.framing import Ints, Mask
 
 arrow: ModuleType = importlib.import_module("pyarrow")
 np: ModuleType = importlib.import_module("numpy")
@@ -126,7 +126,8 @@ class RecordColumns:
     """The rows of records decoded by columns and of records decoded one by one, from which columns are made.
 
     ``count``: how many rows there are. ``batch``: the index of the batch of each row. ``place``, below, is the number
-    of a row; ``places``: that of each framed record.
+    of a row; ``places``: that of each record of ``framed``. ``singles``: the records decoded one by one, by place; of
+    ``framed``, those of a rare form are among them.
     """
 
     def __init__(
@@ -137,7 +138,7 @@ class RecordColumns:
             added[index] = len(singles)
         counts = np.bincount(framed.batch, minlength=batches) + added
         self._redaction = redaction
-        self._framed = framed
+        self.framed = framed
         self.count = int(counts.sum())
         self.batch: Ints = np.repeat(np.arange(batches, dtype=np.int32), counts)
         self.places: Ints = np.arange(len(framed.offset)) + (np.cumsum(added) - added)[framed.batch]
@@ -151,7 +152,7 @@ class RecordColumns:
         self._type = np.zeros(self.count, np.int32)
         self._texts: list[pa.StringArray] = []
         self._text_places: list[Ints] = []
-        self._singles: dict[int, Single] = {}
+        self.singles: dict[int, Single] = {}
         self._numbers["offset"][self.places] = framed.offset
         self._numbers["timestampMs"][self.places] = framed.timestamp
         first = np.cumsum(counts) - counts
@@ -179,22 +180,24 @@ class RecordColumns:
             else:
                 self._missing[name].append(place)
         self._type[place] = self._types.setdefault(single.decoded.name, len(self._types))
-        self._singles[place] = single
+        self.singles[place] = single
 
-    def in_order(self) -> tuple[list[int], list[int], list[bytes | Decoded]]:
-        """Return offset, timestamp and value of every record; in place of a value a record that was decoded one by one.
+    def in_order(self, rows: Mask) -> Iterator[tuple[int, int, int, bytes | Decoded]]:
+        """Yield place, offset, timestamp and value of the framed records of a mask, and of all that were decoded alone.
 
-        Call it before :meth:`column`, which replaces values in the decoded records by their printed form.
+        Of the latter, the value is the decoded one. Call it before :meth:`column`, which replaces values in it by their
+        printed form.
         """
-        data, places = self._framed.data, self.places.tolist()
-        spans = zip(places, self._framed.start.tolist(), self._framed.end.tolist(), strict=True)
-        values: list[bytes | Decoded] = [b""] * self.count
-        for place, start, end in spans:
-            values[place] = data[start:end]
-        offsets, timestamps = self._numbers["offset"].tolist(), self._numbers["timestampMs"].tolist()
-        for place, single in self._singles.items():
-            offsets[place], timestamps[place], values[place] = single
-        return offsets, timestamps, values
+        framed = self.framed.only(rows)
+        spans = zip(framed.start.tolist(), framed.end.tolist(), strict=True)
+        values = [framed.data[start:end] for start, end in spans]
+        records = zip(framed.offset.tolist(), framed.timestamp.tolist(), values, strict=True)
+        chosen: dict[int, tuple[int, int, bytes | Decoded]] = dict(
+            zip(self.places[rows].tolist(), records, strict=True)
+        )
+        chosen |= self.singles
+        for place in sorted(chosen):
+            yield place, *chosen[place]
 
     def column(self, name: str, kind: pa.DataType) -> pa.Array:
         """Return a column as an Arrow array of type ``kind``."""
@@ -209,7 +212,7 @@ class RecordColumns:
         if name == "data":
             return self._data(kind)
         values: dict[int, str | bytes | None] = {}
-        for place, single in self._singles.items():
+        for place, single in self.singles.items():
             if (undecoded := single.decoded.undecoded) is not None:
                 values[place] = undecoded.reason if name == "reason" else self._redaction.raw(single.decoded)
         if not values:
@@ -217,11 +220,19 @@ class RecordColumns:
         return arrow.array([values.get(place) for place in range(self.count)], kind)
 
     def _data(self, kind: pa.DataType) -> pa.Array:
-        texts = (json_text(self._redaction.record(single.decoded)) for single in self._singles.values())
-        places = np.concatenate([*self._text_places, np.array(list(self._singles), np.int64)])
-        order = np.empty(self.count, np.int64)
-        order[places] = np.arange(self.count)
-        return arrow.concat_arrays([*self._texts, arrow.array(texts, type=kind)]).take(arrow.array(order))
+        texts = (json_text(self._redaction.record(single.decoded)) for single in self.singles.values())
+        places = np.concatenate([*self._text_places, np.array(list(self.singles), np.int64)])
+        return in_places([*self._texts, arrow.array(texts, type=kind)], places)
+
+
+def in_places(arrays: Sequence[pa.Array], places: Ints) -> pa.Array:
+    """Return all elements of some arrays in the order of ``places``, the number of the row of each, in which all occur.
+
+    Of several elements for one row, the last one counts.
+    """
+    order = np.empty(int(places.max(initial=-1)) + 1, np.int64)
+    order[places] = np.arange(len(places))
+    return arrow.concat_arrays(arrays).take(arrow.array(order))
 
 
 def repeated(values: Sequence[Any], places: Ints, kind: pa.DataType) -> pa.Array:

@@ -54,7 +54,7 @@ class _EventDecoder(BatchDecoder[str]):
             case "time":
                 return _times(columns.column("timestampMs", arrow.int64()))
             case "path" if self._paths is not None:
-                return arrow.array(list(self._paths.of(*columns.in_order())), kind)
+                return self._paths.of(columns)
             case _:
                 return columns.column(name, kind)
 

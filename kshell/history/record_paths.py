@@ -1,40 +1,69 @@
-"""The path of the tree that each record of a log touches, without decoding most of them.
+"""The path of the tree that each record of a log touches, without decoding most of them. Needs numpy and pyarrow.
 
 Nearly all records of a log change the leader or the ISR of a partition. That such a record touches its partition's path
 depends on nothing but whether the partition exists, so it is decoded only the first time that one with these fields is
-met; and a PartitionRecord waits until a record of its topic comes whose effect depends on it.
+met, and the paths of the others are found together, by columns. A PartitionRecord waits until a record comes whose
+effect depends on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import importlib
+from collections.abc import Iterable
+from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
+from kshell.columnar.partition_changes import partition_changes
+from kshell.columnar.records import in_places
 from kshell.history.records import Touched, first_tracker, touched_paths
 from kshell.metadata.families.markers import ABORT, BEGIN, END
 from kshell.metadata.families.topics import REMOVE_TOPIC, TOPIC, clear_elr, partition, partition_change
-from kshell.metadata.partition_changes import NUMBER, PARTITION, REST, TOPIC_ID, essence
+from kshell.metadata.partition_changes import NUMBER, PARTITION, TOPIC_ID, essence
 from kshell.metadata.records import Decoded, decode_value
 from kshell.sources.directory.records import LogRecord
 from kshell.tree.paths import Segments, join
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kshell.columnar.framing import Ints
+    from kshell.columnar.records import RecordColumns
     from kshell.engine.session import Session
+
+arrow: ModuleType = importlib.import_module("pyarrow")
+compute: ModuleType = importlib.import_module("pyarrow.compute")
+np: ModuleType = importlib.import_module("numpy")
 
 _MOST_USUAL = 1 << 17
 """The most record contents that are remembered, then they are forgotten: a log may have as many as records."""
-_MARKERS = (BEGIN.name, END.name, ABORT.name)
+_MARKERS = (BEGIN, END, ABORT)
 _STATE = ("replicas", "directories", "eligibleLeaderReplicas", "lastKnownElr")
 """Fields of a PartitionChangeRecord that decide whether, or where, a later record takes effect."""
-_PARTITION = slice(NUMBER.start, TOPIC_ID.stop)
-_OF_TOPICS = (TOPIC.name, REMOVE_TOPIC.name, partition.name, partition_change.name)
+_OF_TOPICS = (TOPIC, REMOVE_TOPIC, partition, partition_change)
 
 
-class _KnownTopic(NamedTuple):
-    """A topic that exists: its path, and its known partitions, named as records name them (:data:`_PARTITION`)."""
+class _Waiting(NamedTuple):
+    """A record that is not replayed yet."""
 
-    path: str
-    partitions: set[bytes]
+    offset: int
+    timestamp: int
+    value: bytes
+
+
+class _KnownTopic:
+    """A topic that exists: its path, and the numbers of its known partitions."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.partitions: set[int] = set()
+        self._first_unknown = 0
+
+    @property
+    def first_unknown(self) -> int:
+        """The first number of a partition that is not known; all from 0 up to it are."""
+        while self._first_unknown in self.partitions:
+            self._first_unknown += 1
+        return self._first_unknown
 
 
 class RecordPaths:
@@ -44,83 +73,115 @@ class RecordPaths:
         self._session = session
         self._tracker, self._restart = first_tracker(session, 0)
         self._topics: dict[bytes, _KnownTopic] = {}
-        self._paths: dict[bytes, str] = {}
-        """The paths of partitions that exist."""
         self._usual: set[bytes] = set()
         """What records of partitions have beside number and topic id, if it is valid and leaves :data:`_STATE` alone.
         """
-        self._waiting: dict[bytes, dict[bytes, tuple[int, int, bytes]]] = {}
-        """Topic id -> partition -> its newest PartitionRecord (offset, timestamp, value), if it is not replayed yet."""
+        self._waiting: dict[bytes, dict[int, _Waiting]] = {}
+        """Topic id -> number of a partition -> its newest PartitionRecord, if it is not replayed yet."""
 
-    def of(
-        self, offsets: Iterable[int], timestamps: Iterable[int], values: Iterable[bytes | Decoded]
-    ) -> Iterator[str | None]:
-        """Yield the path that each record touches first, as ``log`` shows it; ``None`` for none."""
-        usual, path_of = self._usual, self._paths.get
-        for offset, timestamp, value in zip(offsets, timestamps, values, strict=True):
+    def of(self, columns: RecordColumns) -> pa.StringArray:
+        """Return the path that each record touches first, as ``log`` shows it; null for none."""
+        settled, paths = self._settled(columns)
+        is_open = np.ones(len(columns.places), bool)
+        is_open[settled] = False
+        places, others = list[int](), list[str | None]()
+        for place, offset, timestamp, value in columns.in_order(is_open):
             if self._restart is not None and offset >= self._restart:
                 self._tracker, self._restart = first_tracker(self._session, self._restart, is_needed=True)[0], None
                 self._waiting.clear()
-                self._forget(*self._topics)
-            path = None
-            # As essence() does it, and without isinstance(): this is done for every record.
-            if type(value) is bytes and value[:3] + value[REST:] in usual:
-                if value[1] == PARTITION:
-                    self._let_wait(offset, timestamp, value)
-                path = path_of(value[_PARTITION])
-            yield path or self._replayed(offset, timestamp, value)
+                self._topics.clear()
+            places.append(place)
+            others.append(self._known(offset, timestamp, value) or self._replayed(offset, timestamp, value))
+        every = np.concatenate((columns.places[settled], np.array(places, np.int64)))
+        return in_places([paths, arrow.array(others, arrow.string())], every)
 
-    def _let_wait(self, offset: int, timestamp: int, value: bytes) -> None:
-        """Let a PartitionRecord wait, if its topic is known."""
-        topic, key = self._topics.get(value[TOPIC_ID]), value[_PARTITION]
-        if topic is not None:
-            self._waiting.setdefault(value[TOPIC_ID], {})[key] = offset, timestamp, value
-            if key not in self._paths:
-                topic.partitions.add(key)
-                self._paths[key] = f"{topic.path}/{int.from_bytes(value[NUMBER], 'big', signed=True)}"
+    def _settled(self, columns: RecordColumns) -> tuple[Ints, pa.StringArray]:
+        """Return the framed records, and their paths, for which it does not matter what the others here do.
+
+        They are usual changes of partitions that exist, of topics that are neither created nor removed meanwhile.
+        """
+        changes = partition_changes(columns.framed)
+        unsettled = self._unsettled_topics(columns)
+        topics = [None if unsettled is None or key in unsettled else self._topics.get(key) for key in changes.topic_ids]
+        ends = np.array([0 if topic is None else topic.first_unknown for topic in topics], np.int64)
+        usual = np.array([essence in self._usual for essence in changes.essences], bool)
+        chosen = (changes.number >= 0) & (changes.number < ends[changes.topic]) & usual[changes.essence]
+        names = arrow.array(["" if topic is None else f"{topic.path}/" for topic in topics], arrow.string())
+        numbers = arrow.array(changes.number[chosen]).cast(arrow.string())
+        paths = compute.binary_join_element_wise(names.take(arrow.array(changes.topic[chosen])), numbers, "")
+        return changes.rows[chosen], paths
+
+    def _unsettled_topics(self, columns: RecordColumns) -> set[bytes] | None:
+        """Return the ids of topics that are created or removed by these records; ``None``: all may be."""
+        if self._restart is not None:
+            return None
+        framed = columns.framed
+        api_keys = np.frombuffer(framed.data or bytes(1), np.uint8).take(framed.start + 1, mode="clip")
+        rows = np.flatnonzero(np.isin(api_keys, [kind.api_key for kind in (TOPIC, REMOVE_TOPIC, *_MARKERS)]))
+        values = [decode_value(framed.value(row)) for row in rows]
+        unsettled = set[bytes]()
+        for decoded in (*values, *(single.decoded for single in columns.singles.values())):
+            if decoded.type in _MARKERS:
+                return None
+            if decoded.data is not None and decoded.type in (TOPIC, REMOVE_TOPIC):
+                unsettled.add(decoded.data["topicId"])
+        return unsettled
+
+    def _known(self, offset: int, timestamp: int, value: bytes | Decoded) -> str | None:
+        """Return the path of a record of a partition without replaying it; ``None`` if that does not do."""
+        if isinstance(value, Decoded) or essence(value) not in self._usual:
+            return None
+        topic, number = self._topics.get(value[TOPIC_ID]), int.from_bytes(value[NUMBER], "big", signed=True)
+        if topic is None:
+            return None
+        if value[1] == PARTITION:
+            self._waiting.setdefault(value[TOPIC_ID], {})[number] = _Waiting(offset, timestamp, value)
+            topic.partitions.add(number)
+        return f"{topic.path}/{number}" if number in topic.partitions else None
 
     def _replayed(self, offset: int, timestamp: int, value: bytes | Decoded) -> str | None:
         """Replay a record whose effect is not known, and return its path."""
         decoded = value if isinstance(value, Decoded) else decode_value(value)
-        topic_id = decoded.data["topicId"] if decoded.data is not None and decoded.name in _OF_TOPICS else None
-        if decoded.name in (*_MARKERS, clear_elr.name):
-            self._replay_waiting(*self._waiting)
-        elif decoded.name == REMOVE_TOPIC.name:
-            self._waiting.pop(topic_id or b"", None)  # what was to be replayed is gone with the topic
-        elif topic_id is not None:
-            self._replay_waiting(topic_id)
+        topic_id = decoded.data["topicId"] if decoded.data is not None and decoded.type in _OF_TOPICS else None
+        for due in self._due(decoded, topic_id):
+            self._touched(due.offset, due.timestamp, decode_value(due.value))
         touched = self._touched(offset, timestamp, decoded)
-        if decoded.name in _MARKERS:
-            self._forget(*self._topics)
-        elif topic_id is not None and decoded.name in (TOPIC.name, REMOVE_TOPIC.name):
-            self._forget(topic_id)
-            if touched and decoded.name == TOPIC.name:
-                self._topics[topic_id] = _KnownTopic(join(touched[0].path), set())
+        if decoded.type in _MARKERS:
+            self._topics.clear()
+        elif topic_id is not None and decoded.type in (TOPIC, REMOVE_TOPIC):
+            self._topics.pop(topic_id, None)
+            if touched and decoded.type is TOPIC:
+                self._topics[topic_id] = _KnownTopic(join(touched[0].path))
         elif topic_id is not None and touched and isinstance(value, bytes):
             self._learn(value, decoded, touched[0].path)
         return join(touched[0].path) if touched else None
 
-    def _replay_waiting(self, *topic_ids: bytes) -> None:
-        for topic_id in topic_ids:
-            for offset, timestamp, value in self._waiting.pop(topic_id, {}).values():
-                self._touched(offset, timestamp, decode_value(value))
+    def _due(self, decoded: Decoded, topic_id: bytes | None) -> Iterable[_Waiting]:
+        """Take the records that wait and decide what a record does; ``topic_id`` is its topic's, if it is of one."""
+        if decoded.type in (*_MARKERS, clear_elr):
+            due = [record for of_topic in self._waiting.values() for record in of_topic.values()]
+            self._waiting.clear()
+            return due
+        if topic_id is None or decoded.data is None:
+            return ()
+        if decoded.type is TOPIC:
+            return self._waiting.pop(topic_id, {}).values()
+        if decoded.type is REMOVE_TOPIC:
+            self._waiting.pop(topic_id, None)  # they have no effect any more
+            return ()
+        of_topic = self._waiting.get(topic_id, {})
+        number = decoded.data["partitionId"]
+        return [of_topic.pop(number)] if number in of_topic else ()
 
     def _touched(self, offset: int, timestamp: int, decoded: Decoded) -> list[Touched]:
         return touched_paths(self._tracker, LogRecord(offset, 0, timestamp, decoded, "", 0))
 
     def _learn(self, value: bytes, decoded: Decoded, path: Segments) -> None:
         """Remember a partition that exists, and what its record has if others of the kind need not be replayed."""
-        topic = self._topics.setdefault(value[TOPIC_ID], _KnownTopic(join(path[:-1]), set()))
-        topic.partitions.add(value[_PARTITION])
-        self._paths[value[_PARTITION]] = join(path)
         data = decoded.data or {}
-        if value[1] == PARTITION or all(data.get(name) is None for name in _STATE):
+        topic = self._topics.setdefault(value[TOPIC_ID], _KnownTopic(join(path[:-1])))
+        topic.partitions.add(data["partitionId"])
+        if decoded.type is partition or all(data.get(name) is None for name in _STATE):
             if len(self._usual) >= _MOST_USUAL:
                 self._usual.clear()
             self._usual.add(essence(value))
-
-    def _forget(self, *topic_ids: bytes) -> None:
-        for topic_id in topic_ids:
-            topic = self._topics.pop(topic_id, None)
-            for key in () if topic is None else topic.partitions:
-                del self._paths[key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from kshell.engine.session import Session
 from kshell.errors import KshellError
 from kshell.history.events import EVENTS_TABLE
 from kshell.metadata.image import EMPTY
+from kshell.protocol.batches import pack
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.tables.arrow import batches, schema
 from kshell.tables.declaration import ColumnarRows, Field
@@ -115,6 +117,10 @@ def test_times_that_are_none(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def gzipped(values: Iterable[bytes]) -> dict[str, Any]:
+    return {"codec": 1, "compressed": gzip.compress(pack([(None, one) for one in values]))}
+
+
 def _partition(number: int, *replicas: int, elr: tuple[int, ...] = ()) -> bytes:
     return value(
         "PARTITION", 2, topicId=uuid(1), partitionId=number, replicas=list(replicas), isr=[1], removingReplicas=[],
@@ -193,6 +199,62 @@ def test_what_decides_about_later_records(tmp_path: Path, values: list[bytes], t
     topic = "/image/topics/byName/t"
     expected = [None if one == "-" else topic if one == "t" else f"{topic}/{one}" for one in touched]
     assert same(tmp_path)["path"].to_pylist()[4:] == expected
+
+
+_KNOWN = [_TOPIC, _partition(0, 1), _partition(1, 1), _change(0, **_LED), _change(1, **_LED)]
+_LED_0, _LED_1 = _change(0, **_LED), _change(1, **_LED)
+
+
+@pytest.mark.usefixtures("least")
+@pytest.mark.parametrize(
+    ("values", "touched"),
+    [
+        ([_change(number, **_LED) for number in (1, 0, 2, -1, 1 << 20, 3)], "10---3"),
+        ([_LED_0, _REMOVE, _LED_0, _LED_1], "0t--"),
+        ([_LED_0, _REMOVE, _TOPIC, _LED_0, _partition(0, 1), _LED_0, _LED_1], "0tt-00-"),
+        ([_LED_1, _TOPIC, _LED_1], "1t-"),
+        ([_LED_0, _BEGIN, _REMOVE, _LED_0, _ABORT, _LED_0], "0-t--0"),
+        ([_LED_0, _BEGIN, _partition(2, 1), _change(2, **_LED), _ABORT, _change(2, **_LED), _LED_1], "0-22--1"),
+        ([_change(0, **_MOVE), _LED_0, _change(0, **_ASSIGNED), _LED_1, _change(1, **_ASSIGNED), _LED_1], "0001-1"),
+        ([_partition(4, 1), _change(4, **_LED), _LED_0, _change(2, **_LED)], "440-"),
+    ],
+)
+@pytest.mark.parametrize("is_packed", [False, True], ids=["as Kafka writes them", "every second one compressed"])
+def test_partitions_that_were_known_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: list[bytes], touched: str, *, is_packed: bool
+) -> None:
+    """What is found out about partitions is used for the records that come later; ``touched`` as above."""
+    monkeypatch.setattr("kshell.columnar.records.ROWS", 2 * len(_KNOWN))  # the values come after that, all at once
+    packed = {number: gzipped([one]) for number, one in enumerate(values) if is_packed and number % 2}
+    parts = [batch([one], 10 + number, **packed.get(number, {})) for number, one in enumerate(values)]
+    write_log(tmp_path, batch(_KNOWN), batch([_partition(3, 1), *_KNOWN[1:]], 5), *parts)
+    topic = "/image/topics/byName/t"
+    expected = [None if one == "-" else topic if one == "t" else f"{topic}/{one}" for one in touched]
+    assert same(tmp_path)["path"].to_pylist()[10:] == expected
+
+
+def test_partitions_whose_creation_is_aborted_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kshell.columnar.walk.LEAST", 1)
+    monkeypatch.setattr("kshell.columnar.values.LEAST", 1)
+    led_2 = _change(2, **_LED)
+    created = [*_KNOWN, _BEGIN, _LED_0, _LED_1, _partition(2, 1), led_2]
+    monkeypatch.setattr("kshell.columnar.records.ROWS", len(created))
+    write_log(tmp_path, batch(created), batch([led_2, _ABORT, led_2, _LED_1], 10))
+    path = "/image/topics/byName/t"
+    assert same(tmp_path)["path"].to_pylist()[10:] == [f"{path}/2", None, None, f"{path}/1"]
+
+
+def test_partitions_that_were_known_before_a_snapshot_inside_a_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The snapshot, of which the log has no beginning, does not have them."""
+    monkeypatch.setattr("kshell.columnar.walk.LEAST", 1)
+    monkeypatch.setattr("kshell.columnar.values.LEAST", 1)
+    monkeypatch.setattr("kshell.columnar.records.ROWS", len(_KNOWN))
+    write_log(tmp_path, batch(_KNOWN, 100), batch([_LED_0, _LED_1, _LED_0], 105), base_offset=100)
+    write_snapshot(tmp_path, snapshot([_TOPIC, _partition(0, 1)]), 106)
+    path = "/image/topics/byName/t"
+    assert same(tmp_path)["path"].to_pylist()[-3:] == [f"{path}/0", None, f"{path}/0"]
 
 
 @pytest.mark.usefixtures("least")
