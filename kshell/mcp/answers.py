@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from kshell.engine import plain
@@ -73,9 +74,10 @@ def answer(command: Command, session: Session, result: Result, limit: int) -> An
         reply["meaning"] = (
             (command.exit_1_when or meaning_of_no(command)) if code == EXIT_FINDING else dict(EXIT_CODES)[code]
         )
-    if session.is_loaded and session.source.has_log:
-        provenance = session.image.provenance
-        reply["state"] = {"offset": provenance.offset, "time": iso(provenance.timestamp)}
+    if session.source.has_log:
+        with suppress(KshellError):  # a log that can be read, but not replayed, has no state
+            provenance = session.image.provenance
+            reply["state"] = {"offset": provenance.offset, "time": iso(provenance.timestamp)}
     if left_out:
         reply["leftOut"] = left_out
     notes = list(dict.fromkeys((*session.problems(), *session.notes())))
