@@ -475,6 +475,7 @@ COMMAND = Command(
         Arg(
             "target",
             "TOPIC-PARTITION (orders-3, orders/3), TOPIC, broker-N, controller-N, or the path of one in the tree",
+            kind="text or path",
             complete=_complete,
         ),
         Arg("number", "the partition's number, where the topic stands alone (orders 3)", arity="?"),

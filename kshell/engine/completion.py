@@ -157,6 +157,8 @@ def _arguments(session: Session, command: Command, earlier: list[str], token: To
         return _offer(token, 0, [] if token.text or state.ended else _flags(state, ""))
     if arg.after is not None:
         return _offer(token, 0, _matching(arg.after(earlier), token.text))
+    if arg.kind == "text or path" and token.text.startswith("/"):
+        return _paths(session, token)
     if arg.complete is not None:
         return _offer(token, 0, _proposals(session, arg.complete, token.text, ready))
     if arg.kind == "path":

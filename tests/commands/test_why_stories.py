@@ -276,6 +276,8 @@ def test_words_are_completed(sample: Session) -> None:
         "broker-3",
     ]
     assert "orders" in [one.text.strip() for one in complete(sample, "why ord").candidates]
+    paths = complete(sample, "why /image/topics/byName/orders/").candidates
+    assert [one.text for one in paths][:2] == ["0", "1"]
 
 
 @pytest.mark.parametrize("word", ["broker-3", "controller-3001", "orders"])
