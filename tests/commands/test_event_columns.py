@@ -47,9 +47,12 @@ def least(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(f"kshell.columnar.{module}.LEAST", request.param)
 
 
-@pytest.fixture(params=[7, 1 << 16], ids=["few at a time", "all at once"])
-def rows_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kshell.columnar.records.ROWS", request.param)
+@pytest.fixture(params=[(1, 7), (24, 1 << 16)], ids=["few rows, all by columns", "all rows, common shapes by columns"])
+def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    least, rows = request.param
+    for module in ("walk", "values"):
+        monkeypatch.setattr(f"kshell.columnar.{module}.LEAST", least)
+    monkeypatch.setattr("kshell.columnar.records.ROWS", rows)
 
 
 class Answer:
@@ -82,13 +85,13 @@ def same(directory: Path, until: int | None = None, names: Collection[str] = NAM
     return together.table
 
 
-@pytest.mark.usefixtures("rows_at_once", "least")
+@pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("node", recorded(), ids=node_name)
 def test_recorded_logs(node: Path) -> None:
     assert same(node / METADATA_DIRECTORY).num_rows > 0
 
 
-@pytest.mark.usefixtures("rows_at_once", "least")
+@pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("seed", range(LOGS))
 def test_nonsensical_logs(tmp_path: Path, seed: int) -> None:
     write_log(tmp_path, nonsense(seed))
