@@ -20,6 +20,7 @@ from kshell.engine.result import Drawing, Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.engine.walk import names_and_values, one_line
 from kshell.errors import DataError, UsageError
+from kshell.history.few_paths import with_paths_of_few
 from kshell.history.log_weight import FIELDS as WEIGHT_FIELDS
 from kshell.history.log_weight import LogWeight, draw, topic_names
 from kshell.history.records import (
@@ -28,6 +29,7 @@ from kshell.history.records import (
     TYPE_FLAG,
     Found,
     PathRecordFilter,
+    Touched,
     conclude,
     first_snapshot_end,
     log_start,
@@ -45,7 +47,7 @@ from kshell.metadata.readable import readable
 from kshell.metadata.records import decode_value
 from kshell.protocol.batches import Batch, RawRecord
 from kshell.sources.directory.files import Listing
-from kshell.sources.directory.records import DecodedRecords, Wanted, log_records
+from kshell.sources.directory.records import DecodedRecords, LogRecord, Wanted, log_records
 from kshell.sources.points import Since
 from kshell.tables.declaration import columns
 from kshell.tables.selection import where_flag
@@ -156,24 +158,17 @@ class _Search:
     def rows(self, result: Rows, *, named: bool) -> Iterator[Row]:
         """Rows of matching records; ``named``: find the path that each touches, which only text output shows."""
         session = self._session
-        # The path of a record depends on earlier records about the same object, so these are read as well.
-        concern = None if self._place is None else PathRecordFilter(self._place)
-        wanted = concern or (None if named else self._wanted())
-        records = log_records(
-            session.source,
-            start=self._since.offset,
-            until=self._until,
-            wanted=wanted,
-            select=None if concern is None else concern.select,
-            progress=session.progress,
-        )
-        touching_records: Found = ((record, []) for record in records)
-        if named or concern is not None:
-            touching_records = with_paths(session, records, self._since.offset, concern, values=named)
-        rows = self._matching(touching_records)
+        records, found = self._found(named=named)
         if self._newest_first:
-            rows = reversed(deque(rows, self._count))
+            if named and self._place is None and self._count is not None:
+                # Paths and changes are found only for the last ones, after it is known which those are.
+                records, found = self._found(named=False)
+                last = deque((row["offset"] for row in self._rows(found)), self._count)
+                found = self._found(named=True, first=last[0])[1] if last else iter(())
+            rows = reversed(deque(self._rows(found), self._count))
             self._finish(records, result)
+        else:
+            rows = self._rows(found)
         number = -1
         for number, row in enumerate(rows):
             if number == self._count:
@@ -234,19 +229,60 @@ class _Search:
             return only(self._types)
         return None if self._noop else _not_no_op
 
-    def _matching(self, touching_records: Found) -> Iterator[Row]:
-        place, types, grep, where = self._place, self._types, self._grep, self._where
-        for record, touched in touching_records:
-            name = record.decoded.name
-            if (types and name not in types) or (name == NO_OP and not self._noop):
+    def _found(self, *, named: bool, first: int = 0) -> tuple[DecodedRecords, Found]:
+        """Return what reads the log, and the records that meet the conditions on type and time.
+
+        Those before offset ``first`` may be left out.
+        """
+        session, start, wanted, concern = self._session, self._since.offset, self._wanted(), None
+        few = first or self._types or self._grep or self._where
+        if self._place is not None:
+            # The path of a record depends on earlier records about the same object, so these are read as well.
+            wanted = concern = PathRecordFilter(self._place)
+        elif first:
+            wanted = lambda raw, _: raw.offset >= first  # noqa: E731  # short
+        elif named and not few:
+            wanted = None
+        records = log_records(
+            session.source,
+            start=start,
+            until=self._until,
+            wanted=wanted,
+            select=None if concern is None else concern.select,
+            progress=session.progress,
+        )
+        if named and few and concern is None:
+            return records, with_paths_of_few(
+                session,
+                records,
+                start,
+                lambda record: self._is_asked_for(record) and self._row(record, None) is not None,
+            )
+        found: Found = ((record, []) for record in records)
+        if named or concern is not None:
+            found = with_paths(session, records, start, concern, values=named)
+        return records, (one for one in found if self._is_asked_for(one[0]))
+
+    def _is_asked_for(self, record: LogRecord) -> bool:
+        name = record.decoded.name
+        if (self._types and name not in self._types) or (name == NO_OP and not self._noop):
+            return False
+        return self._since.includes(record.offset, record.timestamp)
+
+    def _row(self, record: LogRecord, touched: Touched | None) -> Row | None:
+        """Return a record's row if it meets the conditions on rows. The record must not be used any more."""
+        row = record_row_with_path(self._session, record, touched)
+        is_meant = (self._grep is None or _matches(self._grep, row)) and (self._where is None or self._where(row))
+        return row if is_meant else None
+
+    def _rows(self, found: Found) -> Iterator[Row]:
+        place = self._place
+        for record, touched in found:
+            near = touched if place is None else [one for one in touched if is_under(one.path, place)]
+            if not (near or place is None):
                 continue
-            if not self._since.includes(record.offset, record.timestamp):
-                continue
-            near = touched if place is None else [change for change in touched if is_under(change.path, place)]
-            if place is not None and not near:
-                continue
-            row = record_row_with_path(self._session, record, next(iter(near), None))
-            if (grep is None or _matches(grep, row)) and (where is None or where(row)):
+            row = self._row(record, next(iter(near), None))
+            if row is not None:
                 yield row
 
 

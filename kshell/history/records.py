@@ -456,10 +456,10 @@ def _tracker_of(session: Session, listing: Listing, start: int, *, values: bool)
     first = log_start(listing)
     if max(start, first) <= listing.first_needed_offset:
         return Tracker(EMPTY, keeps_old=values), None
-    snapshot_end = first_snapshot_end(listing)
-    if snapshot_end is None and listing.directory is None:
+    has_beginning, snapshot_end = first <= listing.first_needed_offset, first_snapshot_end(listing)
+    if not has_beginning and snapshot_end is None and listing.directory is None:
         return Tracker(EMPTY, keeps_old=values), None  # a single segment file: the image before it is not known
-    begin = max(start, 0 if first <= listing.first_needed_offset else snapshot_end or first)
+    begin = max(start, 0 if has_beginning else snapshot_end or first)
     before = session.reshape(point=str(begin - 1)).loaded
     tracker = Tracker(before.image, keeps_old=values)
     if before.open_transaction is not None:  # the image leaves its records out, but the next records build on them

@@ -156,6 +156,10 @@ class DecodedRecords:
         """Decode the records of one of the :meth:`batches`, as the iteration does; a DecodeError goes to ``damage``."""
         return self._readable(self._batch(batch, file), batch, file)
 
+    def unfiltered(self) -> DecodedRecords:
+        """Return a reader for single ones of the :meth:`batches` that decodes every record, wanted or not."""
+        return DecodedRecords(self._batches, start=self._start, until=self._until)
+
     def _readable(self, read: Iterator[T], batch: Batch, file: str) -> Iterator[T]:
         try:
             yield from read
