@@ -163,7 +163,7 @@ class _Search:
             if named and self._place is None and self._count is not None:
                 # Paths and changes are found only for the last ones, after it is known which those are.
                 records, found = self._found(named=False)
-                last = deque((row["offset"] for row in self._rows(found)), self._count)
+                last = deque((record.offset for record, _ in found if self._is_meant(record)), self._count)
                 found = self._found(named=True, first=last[0])[1] if last else iter(())
             rows = reversed(deque(self._rows(found), self._count))
             self._finish(records, result)
@@ -252,12 +252,7 @@ class _Search:
             progress=session.progress,
         )
         if named and few and concern is None:
-            return records, with_paths_of_few(
-                session,
-                records,
-                start,
-                lambda record: self._is_asked_for(record) and self._row(record, None) is not None,
-            )
+            return records, with_paths_of_few(session, records, start, self._is_meant)
         found: Found = ((record, []) for record in records)
         if named or concern is not None:
             found = with_paths(session, records, start, concern, values=named)
@@ -268,6 +263,11 @@ class _Search:
         if (self._types and name not in self._types) or (name == NO_OP and not self._noop):
             return False
         return self._since.includes(record.offset, record.timestamp)
+
+    def _is_meant(self, record: LogRecord) -> bool:
+        """Whether a record meets every condition but the path's. It must not be used any more."""
+        has_others = self._grep is not None or self._where is not None
+        return self._is_asked_for(record) and (not has_others or self._row(record, None) is not None)
 
     def _row(self, record: LogRecord, touched: Touched | None) -> Row | None:
         """Return a record's row if it meets the conditions on rows. The record must not be used any more."""
