@@ -14,7 +14,7 @@ from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.replay import Problem, Replayer
 from kshell.metadata.values import Provenance
 from kshell.protocol.batches import pack, write_batch
-from kshell.protocol.primitives import ZERO_UUID, DecodeError
+from kshell.protocol.primitives import ZERO_UUID, DecodeError, Uuid
 from tests.builders import (
     LOG,
     TIME,
@@ -320,6 +320,18 @@ def test_a_registration_change_names_what_it_changes() -> None:
     assert changed(logDirs=[uuid(2)]) == same._replace(directories=(uuid(2),))
     assert changed(cordonedLogDirs=None) == same
     assert changed(cordonedLogDirs=[]) == same._replace(cordoned_directories=())
+
+
+def test_directories_of_a_broker_are_sorted_as_kafka_sorts_them() -> None:
+    """By ``Uuid.compareTo``, which compares signed halves; cordoned ones keep their order."""
+    positive, negative = Uuid(bytes(15) + b"\1"), Uuid(b"\xff" * 16)
+    low = Uuid(bytes(8) + b"\x80" + bytes(7))
+    dirs = [positive, low, negative]
+    image = after(broker(version=4, logDirs=dirs, cordonedLogDirs=dirs))
+    assert image["brokers"][1].value.directories == (negative, low, positive)
+    assert image["brokers"][1].value.cordoned_directories == (positive, low, negative)
+    changed = after(broker(version=4), registration_change(logDirs=dirs))
+    assert changed["brokers"][1].value.directories == (negative, low, positive)
 
 
 @pytest.mark.parametrize("data", [{"fenced": 2}, {"fenced": -2}, {"inControlledShutdown": 2}])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.metadata.delta import Delta
@@ -11,10 +12,13 @@ from kshell.metadata.values import SECURITY_PROTOCOLS, Entry, Origin, enum_name
 from kshell.protocol.primitives import Uuid
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kshell.protocol.decoder import Message
 
 BROKERS = family(Family("brokers", ("cluster", "brokers"), (str,), "broker"))
 CONTROLLERS = family(Family("controllers", ("cluster", "controllers"), (str,), "controller"))
+_SIGNED_HALVES = struct.Struct(">qq")
 
 
 class Listener(NamedTuple):
@@ -70,6 +74,11 @@ def _features(data: Message) -> dict[str, dict[str, int]]:
     return dict(sorted(ranges.items()))
 
 
+def _sorted(ids: Iterable[Uuid]) -> tuple[Uuid, ...]:
+    """Sort the ids of log directories as ``BrokerRegistration`` does, by ``Uuid.compareTo``."""
+    return tuple(sorted(ids, key=_SIGNED_HALVES.unpack))
+
+
 def _uuids(values: list[Uuid] | None) -> tuple[Uuid, ...] | None:
     return None if values is None else tuple(values)
 
@@ -111,7 +120,7 @@ def register_broker(delta: Delta, data: Message, origin: Origin) -> None:
         fenced=data["fenced"],
         in_controlled_shutdown=data.get("inControlledShutdown", False),
         is_migrating_zk_broker=data.get("isMigratingZkBroker", False),
-        directories=tuple(data.get("logDirs", ())),
+        directories=_sorted(data.get("logDirs", ())),
         cordoned_directories=_uuids(data.get("cordonedLogDirs")),
     )
     delta.put("brokers", broker.id, broker, origin)
@@ -206,7 +215,7 @@ def change_registration(broker: Broker, data: Message) -> Broker:
     if fenced not in _FENCING or shutdown not in _SHUTDOWN:
         raise ReplayError(f"unknown change of broker {broker.id}: fenced {fenced}, inControlledShutdown {shutdown}")
     changes: dict[str, Any] = {"fenced": _FENCING[fenced], "in_controlled_shutdown": _SHUTDOWN[shutdown]}
-    changes["directories"] = tuple(data.get("logDirs", ())) or None
+    changes["directories"] = _sorted(data.get("logDirs", ())) or None
     changes["cordoned_directories"] = _uuids(data.get("cordonedLogDirs"))
     return broker._replace(**{name: value for name, value in changes.items() if value is not None})
 
