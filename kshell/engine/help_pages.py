@@ -26,8 +26,9 @@ A point is a moment in the log's history. `--as-of POINT` shows the state at a m
 later command, and `log`, `diff`, `why` and others take points.
 
 - `1234`: after the record at that offset; `now`: the newest state.
-- `2026-01-31T12:00:00Z`, `2026-01-31 12:00`, `2026-01-31`: after the last record that was written by then. A time
-  without a zone is UTC, unless `--tz ZONE` or `set timezone ZONE` names another.
+- `2026-01-31T12:00:00Z`, `2026-01-31 12:00`, `2026-01-31`: before the first record that was written later. A time
+  without a zone is UTC, unless `--tz ZONE` or `set timezone ZONE` names another. Where a controller's clock ran ahead,
+  that may be earlier than you think: `log` has the time of each record, and an offset is exact.
 - `12:00`, `12:00:30`: that time of today; `today`, `yesterday`: when that day began.
 - `-15m`, `-2h`, `-1d`: so long before now (ms, s, m, h, d, w).
 - `end-15m`: so long before the last record, for a copy that is older.

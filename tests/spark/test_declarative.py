@@ -30,7 +30,7 @@ def test_the_declarative_pipeline_of_the_documentation(tmp_path: Path) -> None:
     (tmp_path / "top/pyspark_kraft.py").symlink_to(ROOT / "kshell/spark/pyspark_kraft.py")
     project = shutil.copytree(ROOT / "docs/pipelines", tmp_path / "project")
     spec = (project / "spark-pipeline.yml").read_text()
-    for asked, ours in (("storage: storage", f"storage: {tmp_path.as_uri()}/storage"), (FLEET, str(NODE))):
+    for asked, ours in (("file:///fleet/pipeline", f"{tmp_path.as_uri()}/storage"), (FLEET, str(NODE))):
         assert asked in spec
         spec = spec.replace(asked, ours)
     (project / "spark-pipeline.yml").write_text(spec)

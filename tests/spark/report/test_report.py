@@ -91,6 +91,9 @@ def test_what_needs_attention_comes_first_and_the_worst_of_it_before_the_rest() 
             ("info", "3", "hours were unlike the same hour of other weeks")} <= set(found)  # fmt: skip
     levels = [LEVELS.index(level) for level, _, _ in found]
     assert levels == sorted(levels)
+    for scope, named in ((FLEET, f"orders of {CLUSTER} ("), (ONE, "orders (")):
+        where = [one.where for one, _ in document(scope).attention if one.where.startswith("most in")]
+        assert where and all(f"most in {named}" in one for one in where)
     assert page(document(ONE)).index("Needs attention</h2>") < page(document(ONE)).index("Overview</h2>")
 
 

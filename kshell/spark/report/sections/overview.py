@@ -131,13 +131,15 @@ _NOW = {
 
 def _attention(totals: Mapping[str, int], rows: Sequence[Row], answers: Answers) -> list[Attention]:
     attention = []
+    is_fleet = len(rows) > 1
     for name, (fact, singular, many) in _NOW.items():
         if totals[name]:
             bad = sorted((row for row in answers["worst"] if row[name]), key=lambda row: -row[name])
-            worst = ", ".join(f"{row['name']} ({row[name]:,})" for row in bad[:3])
+            worst = ", ".join(
+                f"{row['name']}{_of_cluster(row, is_fleet=is_fleet)} ({row[name]:,})" for row in bad[:3]
+            )
             message = singular if totals[name] == 1 else many
             attention.append(Attention.of(fact, f"{totals[name]:,}", message, f"most in {worst}"))
-    is_fleet = len(rows) > 1
     with_replicas = [(row, row["fenced"] - row["idle"], row["ids"]) for row in rows if row["fenced"] > row["idle"]]
     if with_replicas:
         attention.append(_fenced("brokerFenced", "fenced now", with_replicas, is_fleet=is_fleet))
@@ -158,8 +160,11 @@ def _fenced(fact: str, state: str, clusters: Sequence[tuple[Row, int, Sequence[i
 
 def _named(row: Row, count: int, ids: Sequence[int], *, is_fleet: bool) -> str:
     listed = ", ".join(map(str, ids)) + (", …" if count > len(ids) else "")
-    where = f" of {row['clusterId']}" if is_fleet else ""
-    return f"{'broker' if count == 1 else 'brokers'} {listed}{where}"
+    return f"{'broker' if count == 1 else 'brokers'} {listed}{_of_cluster(row, is_fleet=is_fleet)}"
+
+
+def _of_cluster(row: Row, *, is_fleet: bool) -> str:
+    return f" of {row['clusterId']}" if is_fleet else ""
 
 
 SECTION = ReportSection(
