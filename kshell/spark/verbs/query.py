@@ -56,13 +56,25 @@ def run(args: QueryArguments) -> Rows:
         place.starts_reading()
         moment = register(place.warehouse, _named_in(args.sql), args.as_of or Point())
         place.progress(0, 0, "query")
-        unknown, answer = moment.unknown, _answer(place.warehouse, args.sql)
+        answer = _answer(place.warehouse, args.sql)
         place.progress.stop()
-        if unknown:
-            more = f" and {len(unknown) - _NAMED:,} more" if len(unknown) > _NAMED else ""
-            note = f"nothing is known at that point of {', '.join(unknown[:_NAMED])}{more}: the views leave them out"
-            sys.stderr.write(f"{NAME}: note: {terminal(note)}\n")
+        if moment.unknown:
+            _note(f"nothing is known at that point of {_first_of(moment.unknown)}: the views leave them out")
+        if moment.outdated:
+            _note(
+                f"the state of {_first_of(moment.outdated)} is that before damage in the log, which goes on after it:"
+                " the table clusters has stateOffset, and quarantine says where"
+            )
         return answer
+
+
+def _first_of(clusters: Sequence[str]) -> str:
+    more = f" and {len(clusters) - _NAMED:,} more" if len(clusters) > _NAMED else ""
+    return ", ".join(clusters[:_NAMED]) + more
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(f"{NAME}: note: {terminal(text)}\n")
 
 
 def _named_in(sql: str) -> list[str]:

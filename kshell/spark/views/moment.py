@@ -35,10 +35,12 @@ class Moment(NamedTuple):
     Attributes:
         offsets: cluster -> the offset after whose record the state is meant, if it is known; ``None``: now, everywhere.
         unknown: the clusters whose state at the point is not known, sorted.
+        outdated: the clusters whose last known state is shown, sorted, though their logs go on: damage follows it.
     """
 
     offsets: Mapping[str, int] | None = None
     unknown: tuple[str, ...] = ()
+    outdated: tuple[str, ...] = ()
 
 
 NOW = Moment()
@@ -46,9 +48,10 @@ NOW = Moment()
 
 def moment_of(warehouse: Warehouse, point: Point) -> Moment:
     """Find what a point means in each cluster of a warehouse. For a time, Spark reads the times of all records."""
-    if point == Point():
-        return NOW
     clusters = warehouse.state.clusters
+    cut = {name: cluster.reached["state_end"] for name, cluster in clusters.items() if _is_cut(cluster.reached)}
+    if point == Point():
+        return Moment(outdated=tuple(sorted(cut)))
     if point.time_ms is None:
         assert point.offset is not None
         states = {name: known_at(cluster.reached, point.offset) for name, cluster in clusters.items()}
@@ -58,7 +61,13 @@ def moment_of(warehouse: Warehouse, point: Point) -> Moment:
     return Moment(
         {name: then.offset for name, then in states.items() if then.is_known},
         tuple(sorted(name for name, then in states.items() if not then.is_known)),
+        tuple(sorted(name for name, end in cut.items() if states[name].is_known and states[name].offset >= end)),
     )
+
+
+def _is_cut(checkpoint: Mapping[str, Any]) -> bool:
+    """Whether the log goes on after the last state that is known."""
+    return bool(checkpoint["state_ranges"]) and checkpoint["state_end"] < checkpoint["offset"]
 
 
 def first_after(records: DataFrame, time_ms: int) -> dict[str, int]:
@@ -81,7 +90,7 @@ def known_at(checkpoint: Mapping[str, Any], offset: int) -> StateAtPoint:
     if offset < spans[0][0]:
         return StateAtPoint(offset, ranges[0][0] <= 0)
     gaps = [(earlier[1], later[0]) for earlier, later in pairwise(spans)]
-    if checkpoint["state_end"] < checkpoint["offset"]:
+    if _is_cut(checkpoint):
         gaps.append((spans[-1][1], checkpoint["offset"] - 1))
     return StateAtPoint(offset, not any(before < offset < after for before, after in gaps))
 

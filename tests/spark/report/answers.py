@@ -147,7 +147,8 @@ def _of_the_rest(scope: Scope, topic: str, clusters: Sequence[str], of: int) -> 
 def _overview(topic: str, clusters: Sequence[str], of: int) -> Answers:
     bad = {"offline": 1, "underMinIsr": 2, "underReplicated": 3}
     return {
-        "clusters": [{"clusterId": name, "copies": 3, "endOffset": 4711, "lastTimestampMs": NOW} for name in clusters],
+        "clusters": [{"clusterId": name, "copies": 3, "endOffset": 4711, "stateOffset": 4711,
+                      "lastTimestampMs": NOW} for name in clusters],
         "topics": [{"clusterId": name, "topics": 2, "partitions": 6, **bad} for name in clusters],
         "brokers": [{"clusterId": name, "brokers": 3, "fenced": 1, "ids": [2], "idle": 0, "idleIds": []}
                     for name in clusters],

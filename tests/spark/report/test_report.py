@@ -108,6 +108,13 @@ def test_a_fleet_adds_its_clusters_up() -> None:
             assert all(column.name in row for row in table.rows for column in table.columns), table.caption
 
 
+def test_a_state_that_is_older_than_its_log_is_said() -> None:
+    answers = made(ONE, "orders", [CLUSTER], 3)
+    answers["overview"]["clusters"][0]["stateOffset"] = 246  # type: ignore[index]
+    lead = compose.compose(ONE, answers, ()).parts[0].content.lead
+    assert lead.endswith(f"What is counted of {CLUSTER} is the state before damage in the log, which goes on after it.")
+
+
 @EVERY
 def test_every_section_with_a_picture_draws_it(scope: Scope) -> None:
     without = {"drift", "anomalies", "copies"} | ({"reassignments"} if scope.is_fleet else {"overview"})

@@ -5,14 +5,16 @@ from __future__ import annotations
 import random
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from kshell.errors import DataError
 from kshell.metadata.image import Image
 from kshell.protocol.batches import write_batch
 from kshell.sources.directory.source import DirectorySource
-from kshell.sources.points import offset_at
-from kshell.spark.views.moment import known_at, known_by
+from kshell.sources.points import Point, offset_at
+from kshell.spark.tables.steps import ClusterState
+from kshell.spark.views.moment import known_at, known_by, moment_of
 from tests.builders import TIME, metadata, snapshot, value, write_log, write_snapshot
 from tests.spark.reading import needs_arrow
 from tests.spark.reconcile.tables import Tables
@@ -97,3 +99,16 @@ def test_what_is_known_of_offsets() -> None:
     assert known == [*range(19, 40), 59, *range(79, 90), *range(99, 110)]
     assert known_at({"state_ranges": [[0, 5, 1, 2]], "offset": 5, "state_end": 5}, -1).is_known
     assert known_at({"state_ranges": [], "offset": 5, "state_end": None}, 3) == (3, False)
+
+
+def test_a_state_before_damage_is_told_from_that_at_the_end_of_the_log() -> None:
+    whole = {"state_ranges": [[0, 9, 1, 2]], "offset": 9, "state_end": 9}
+    cut = {"state_ranges": [[0, 5, 1, 2]], "offset": 9, "state_end": 5}
+    warehouse: Any = SimpleNamespace(
+        state=SimpleNamespace(clusters={"cut": ClusterState(cut), "whole": ClusterState(whole)})
+    )
+    assert moment_of(warehouse, Point()).outdated == ("cut",)
+    told = {offset: moment_of(warehouse, Point(offset=offset))[1:] for offset in (3, 4, 5, 7, 8, 20)}
+    assert told == {
+        3: ((), ()), 4: ((), ()), 5: (("cut",), ()), 7: (("cut",), ()), 8: ((), ("cut",)), 20: ((), ("cut",)),
+    }  # fmt: skip

@@ -20,6 +20,7 @@ from kshell.spark.report.section import (
 )
 
 _MOST = 40
+_MOST_CUT = 3
 _TROUBLES = ("offline", "underMinIsr", "underReplicated", "fenced")
 
 
@@ -27,7 +28,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
     """Ask for one row per cluster from each of several tables, and for the worst topics."""
     bad = "offline > 0 OR underMinIsr > 0 OR underReplicated > 0"
     return {
-        "clusters": "SELECT clusterId, copies, endOffset, lastTimestampMs FROM {clusters} ORDER BY clusterId",
+        "clusters": "SELECT clusterId, copies, endOffset, stateOffset, lastTimestampMs FROM {clusters} ORDER BY clusterId",
         "topics": """
             SELECT clusterId, count(*) AS topics, sum(partitions) AS partitions, sum(offline) AS offline,
                 sum(underMinIsr) AS underMinIsr, sum(underReplicated) AS underReplicated
@@ -64,6 +65,10 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
     nouns = ("broker", "topic", "partition")
     sizes = ", ".join(counted(totals[f"{noun}s"], noun) for noun in nouns)
     lead = f"{counted(len(rows), 'cluster')}, {sizes}." if scope.is_fleet else f"{sizes}."
+    cut = [row["clusterId"] for row in rows if row["stateOffset"] is not None and row["stateOffset"] < row["endOffset"]]
+    if cut:
+        whose = ", ".join(cut[:_MOST_CUT]) + (f" and {len(cut) - _MOST_CUT:,} more" if len(cut) > _MOST_CUT else "")
+        lead += f" What is counted of {whose} is the state before damage in the log, which goes on after it."
     columns = in_cluster(
         scope,
         TableColumn("version", "metadata.version"),
@@ -135,9 +140,7 @@ def _attention(totals: Mapping[str, int], rows: Sequence[Row], answers: Answers)
     for name, (fact, singular, many) in _NOW.items():
         if totals[name]:
             bad = sorted((row for row in answers["worst"] if row[name]), key=lambda row: -row[name])
-            worst = ", ".join(
-                f"{row['name']}{_of_cluster(row, is_fleet=is_fleet)} ({row[name]:,})" for row in bad[:3]
-            )
+            worst = ", ".join(f"{row['name']}{_of_cluster(row, is_fleet=is_fleet)} ({row[name]:,})" for row in bad[:3])
             message = singular if totals[name] == 1 else many
             attention.append(Attention.of(fact, f"{totals[name]:,}", message, f"most in {worst}"))
     with_replicas = [(row, row["fenced"] - row["idle"], row["ids"]) for row in rows if row["fenced"] > row["idle"]]
