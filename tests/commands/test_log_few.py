@@ -11,7 +11,7 @@ from tests.builders import node_name, recorded, write_log
 from tests.commands.shell import lines, opened
 from tests.metadata.test_every_offset import nonsense
 
-LOGS = 12
+LOGS = 8
 
 
 @pytest.fixture(params=[0, 5, 64], ids=["nothing is replayed", "a little is", "as it is"])
@@ -33,9 +33,9 @@ def check(directory: Path) -> None:
     assert lines(opened(directory), "log --noop --newest-first --count 7") == every[:-8:-1]
 
 
-@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("node", recorded(), ids=node_name)
-def test_recorded_logs(node: Path) -> None:
+def test_recorded_logs(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kshell.history.few_paths._FEW", 0)
     check(node / METADATA_DIRECTORY)
 
 

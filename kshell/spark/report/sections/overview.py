@@ -28,7 +28,9 @@ def queries(scope: Scope) -> Mapping[str, str]:
     """Ask for one row per cluster from each of several tables, and for the worst topics."""
     bad = "offline > 0 OR underMinIsr > 0 OR underReplicated > 0"
     return {
-        "clusters": "SELECT clusterId, copies, endOffset, stateOffset, lastTimestampMs FROM {clusters} ORDER BY clusterId",
+        "clusters": """
+            SELECT clusterId, copies, endOffset, stateOffset, lastTimestampMs FROM {clusters} ORDER BY clusterId
+        """,
         "topics": """
             SELECT clusterId, count(*) AS topics, sum(partitions) AS partitions, sum(offline) AS offline,
                 sum(underMinIsr) AS underMinIsr, sum(underReplicated) AS underReplicated
