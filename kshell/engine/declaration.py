@@ -56,8 +56,9 @@ class Arg(NamedTuple):
     """A positional argument of a command.
 
     ``kind``: ``path`` (may hold globs, and is completed), ``text``, ``text or path`` (of one node, from ``/`` on),
-    ``command`` (the name of one) or ``line`` (another command with its arguments; only as the last argument). ``arity``: ``1``, ``?`` (optional), ``*`` (any number) or
-    ``+`` (at least one). ``after`` completes a word that depends on the words before it.
+    ``command`` (the name of one) or ``line`` (another command with its arguments; only as the last argument).
+    ``arity``: ``1``, ``?`` (optional), ``*`` (any number) or ``+`` (at least one). ``after`` completes a word that
+    depends on the words before it.
     """
 
     name: str
