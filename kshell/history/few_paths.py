@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kshell.errors import KshellError
-from kshell.history.records import Found, first_snapshot_end, first_tracker, log_start, touched_paths
+from kshell.history.records import Found, TouchedPaths, first_snapshot_end, log_start, touched_paths
 from kshell.protocol.batches import Batch
 from kshell.sources.directory.records import DecodedRecords, LogRecord
 
@@ -48,8 +48,8 @@ class _Between:
         self._session = session
         self._records = records.unfiltered()
         self._start = start
-        self._tracker, self._restart = first_tracker(session, start, values=True)
-        self._quorum_tracker = self._tracker
+        self._paths = TouchedPaths(session, start, values=True)
+        self._quorum_tracker = self._paths.tracker
         """Is given every control record: what they write is in no snapshot, so no later image may know it."""
         self._skipped: list[tuple[Batch, str]] = []
         """The batches since the last one that was replayed, as long as they are few."""
@@ -77,7 +77,7 @@ class _Between:
         """Replay a batch, and yield its records with what they touch."""
         if self._is_far:
             begin = max(batch.base_offset, self._start)
-            self._tracker, self._is_far = first_tracker(self._session, begin, values=True)[0], False
+            self._paths, self._is_far = TouchedPaths(self._session, begin, values=True), False
         self._catch_up()
         yield from self._touched(batch, file)
 
@@ -88,14 +88,13 @@ class _Between:
 
     def _touched(self, batch: Batch, file: str) -> Found:
         for record in self._records.records_of(batch, file):
-            if self._restart is not None and record.offset >= self._restart:
-                self._tracker = first_tracker(self._session, self._restart, values=True, is_needed=True)[0]
-                self._quorum_tracker, self._restart = self._tracker, None
-            yield record, touched_paths(self._quorum_tracker if batch.is_control else self._tracker, record)
+            if self._paths.restarts_at(record.offset):
+                self._quorum_tracker = self._paths.tracker
+            yield record, touched_paths(self._quorum_tracker if batch.is_control else self._paths.tracker, record)
 
     def _is_everywhere_known(self) -> bool:
         """Whether the state before any record can be looked up: nothing is missing before it, and nothing damaged."""
-        if self._restart is not None:
+        if self._paths.restart is not None:
             return False
         source = self._session.source
         try:

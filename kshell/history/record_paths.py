@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.columnar.partition_changes import partition_changes
 from kshell.columnar.records import in_places
-from kshell.history.records import Touched, first_tracker, touched_paths
+from kshell.history.records import Touched, TouchedPaths, touched_paths
 from kshell.metadata.families.markers import ABORT, BEGIN, END
 from kshell.metadata.families.topics import REMOVE_TOPIC, TOPIC, clear_elr, partition, partition_change
 from kshell.metadata.partition_changes import NUMBER, PARTITION, TOPIC_ID, essence
@@ -70,8 +70,7 @@ class RecordPaths:
     """Finds the paths of the records of a log: ask :meth:`of` about all records from the log's start on, in order."""
 
     def __init__(self, session: Session) -> None:
-        self._session = session
-        self._tracker, self._restart = first_tracker(session, 0)
+        self._touched_paths = TouchedPaths(session, 0)
         self._topics: dict[bytes, _KnownTopic] = {}
         self._usual: set[bytes] = set()
         """What records of partitions have beside number and topic id, if it is valid and leaves :data:`_STATE` alone.
@@ -86,8 +85,7 @@ class RecordPaths:
         is_open[settled] = False
         places, others = list[int](), list[str | None]()
         for place, offset, timestamp, value in columns.in_order(is_open):
-            if self._restart is not None and offset >= self._restart:
-                self._tracker, self._restart = first_tracker(self._session, self._restart, is_needed=True)[0], None
+            if self._touched_paths.restarts_at(offset):
                 self._waiting.clear()
                 self._topics.clear()
             places.append(place)
@@ -113,7 +111,7 @@ class RecordPaths:
 
     def _unsettled_topics(self, columns: RecordColumns) -> set[bytes] | None:
         """Return the ids of topics that are created or removed by these records; ``None``: all may be."""
-        if self._restart is not None:
+        if self._touched_paths.restart is not None:
             return None
         framed = columns.framed
         api_keys = np.frombuffer(framed.data or bytes(1), np.uint8).take(framed.start + 1, mode="clip")
@@ -174,7 +172,7 @@ class RecordPaths:
         return [of_topic.pop(number)] if number in of_topic else ()
 
     def _touched(self, offset: int, timestamp: int, decoded: Decoded) -> list[Touched]:
-        return touched_paths(self._tracker, LogRecord(offset, 0, timestamp, decoded, "", 0))
+        return touched_paths(self._touched_paths.tracker, LogRecord(offset, 0, timestamp, decoded, "", 0))
 
     def _learn(self, value: bytes, decoded: Decoded, path: Segments) -> None:
         """Remember a partition that exists, and what its record has if others of the kind need not be replayed."""

@@ -393,32 +393,43 @@ def with_paths(
     Raises DataError where the image before ``start`` is not known; without a ``concern``, paths that need it are left
     out.
     """
-    tracker, restart_offset = first_tracker(session, start, values=values, is_needed=record_filter is not None)
+    found = TouchedPaths(session, start, values=values, is_needed=record_filter is not None)
     if record_filter is not None:
-        record_filter.tracker = tracker if restart_offset is None else None
+        record_filter.tracker = found.tracker if found.restart is None else None
     for record in records:
-        if restart_offset is not None and record.offset >= restart_offset:
-            tracker = first_tracker(session, restart_offset, values=values, is_needed=True)[0]
-            restart_offset = None
-            if record_filter is not None:
-                record_filter.tracker = tracker
-        yield record, touched_paths(tracker, record)
+        if found.restarts_at(record.offset) and record_filter is not None:
+            record_filter.tracker = found.tracker
+        yield record, touched_paths(found.tracker, record)
 
 
-def first_tracker(
-    session: Session, start: int, *, values: bool = False, is_needed: bool = False
-) -> tuple[Tracker, int | None]:
-    """Return a tracker for records from ``start`` on, and the offset at which a new one must replace it, if any.
+class TouchedPaths:
+    """Finds what the records of a log touch. ``tracker`` must get every record from ``start`` on, in order; before each,
+    ask :meth:`restarts_at`.
 
     Where the image before ``start`` is not known, the tracker starts from nothing; if it ``is_needed``, that raises
-    DataError.
+    DataError. ``restart`` is the offset, if any, at which another one must replace it: the end of a snapshot.
     """
-    try:
-        return with_listing(session, lambda listing: _tracker_of(session, listing, start, values=values))
-    except DataError:
-        if is_needed:
-            raise
-        return Tracker(EMPTY, keeps_old=values), None
+
+    def __init__(self, session: Session, start: int, *, values: bool = False, is_needed: bool = False) -> None:
+        self._session = session
+        self._values = values
+        self.tracker, self.restart = self._first(start, is_needed=is_needed)
+
+    def restarts_at(self, offset: int) -> bool:
+        """Replace the tracker if the record at an offset is the first for which it must be; return whether it was."""
+        if self.restart is None or offset < self.restart:
+            return False
+        self.tracker, self.restart = self._first(self.restart, is_needed=True)[0], None
+        return True
+
+    def _first(self, start: int, *, is_needed: bool) -> tuple[Tracker, int | None]:
+        session, values = self._session, self._values
+        try:
+            return with_listing(session, lambda listing: _tracker_of(session, listing, start, values=values))
+        except DataError:
+            if is_needed:
+                raise
+            return Tracker(EMPTY, keeps_old=values), None
 
 
 def touched_paths(tracker: Tracker, record: LogRecord) -> list[Touched]:
