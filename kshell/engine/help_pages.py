@@ -47,7 +47,8 @@ A flag on the command line wins over a variable, a variable over the configurati
 - `NO_COLOR`, `FORCE_COLOR`, `TERM`: whether answers have colours.
 - `COLUMNS`: the width of answers, at a terminal or not.
 - `XDG_CONFIG_HOME`, `XDG_STATE_HOME`: where kshell keeps its own files (`help files`).
-- `XDG_CACHE_HOME` (`~/.cache`): where `kshell.pyz`, the version in one file, unpacks what must be a file.
+- `XDG_CACHE_HOME` (`~/.cache`): where `kshell.pyz`, the version in one file, unpacks what must be a file, and
+  `kshell-pipeline` puts a small script that starts Java.
 - `TMPDIR`: where a snapshot larger than 16 MiB is kept while a live source is open.
 """
 
@@ -59,7 +60,8 @@ owner can read, and all of it may be deleted.
 - `~/.config/kshell/contexts.json`: the sources that `context add` has named.
 - `~/.local/state/kshell/history`: the lines that were typed, without those that begin with a blank.
 - `~/.local/state/kshell/marks.json`: the moments that `mark` has named.
-- `~/.cache/kshell` (`XDG_CACHE_HOME`; without a home `kshell-UID` in `TMPDIR`): what `kshell.pyz` has unpacked.
+- `~/.cache/kshell` (`XDG_CACHE_HOME`; without a home `kshell-UID` in `TMPDIR`): what `kshell.pyz` has unpacked, and
+  the script with which `kshell-pipeline` starts Java.
 """
 
 
