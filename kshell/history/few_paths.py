@@ -6,12 +6,13 @@ log (:mod:`kshell.metadata.record_log`) instead.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kshell.errors import KshellError
-from kshell.history.records import Found, TouchedPaths, first_snapshot_end, log_start, touched_paths
+from kshell.history.records import Found, TouchedPaths, touched_paths
 from kshell.protocol.batches import Batch
 from kshell.sources.directory.records import DecodedRecords, LogRecord
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 _FEW = 64
-"""Records that take no longer to replay than the state after them takes to be looked up."""
+"""Records that are replayed in any case."""
+_REPLAY_SECONDS = 30e-6
+"""About what it takes to replay a record; how many are worth to be skipped follows from what the last look-up took."""
 
 
 def with_paths_of_few(
@@ -49,57 +52,67 @@ class _Between:
         self._records = records.unfiltered()
         self._start = start
         self._paths = TouchedPaths(session, start, values=True)
-        self._quorum_tracker = self._paths.tracker
-        """Is given every control record: what they write is in no snapshot, so no later image may know it."""
         self._skipped: list[tuple[Batch, str]] = []
-        """The batches since the last one that was replayed, as long as they are few."""
-        self._is_far = False
-        self._can_be_far: bool | None = None
+        """The batches since the last one that was replayed, unless they are too many."""
+        self._skipped_records = 0
+        self._most_skipped = _FEW
+        self._is_behind = False
+        """Whether too many records were skipped, so that the next state must be looked up."""
+        self._can_look_up: bool | None = None
 
     def skip(self, batch: Batch, file: str) -> None:
         """Skip a batch, of which no record is asked for."""
-        if batch.is_control:
+        if batch.is_control:  # what it writes is in no snapshot, so no later state may know it
+            if not self._is_behind:
+                self._catch_up()
             deque(self._touched(batch, file), maxlen=0)
-        if self._is_far or batch.is_control:
+            return
+        if self._is_behind:
             return
         self._skipped.append((batch, file))
-        if sum(batch.records for batch, _ in self._skipped) <= _FEW:
+        self._skipped_records += batch.records
+        if self._skipped_records <= self._most_skipped:
             return
-        if self._can_be_far is None:
-            self._can_be_far = self._is_everywhere_known()
-        if self._can_be_far:
-            self._is_far = True
+        if self._can_look_up is None:
+            self._can_look_up = self._are_states_known()
+        if self._can_look_up:
+            self._is_behind = True
             self._skipped.clear()
         else:
             self._catch_up()
 
     def replayed(self, batch: Batch, file: str) -> Found:
         """Replay a batch, and yield its records with what they touch."""
-        if self._is_far:
-            begin = max(batch.base_offset, self._start)
-            self._paths, self._is_far = TouchedPaths(self._session, begin, values=True), False
+        if self._is_behind:
+            self._look_up(max(batch.base_offset, self._start))
         self._catch_up()
         yield from self._touched(batch, file)
+
+    def _look_up(self, offset: int) -> None:
+        began, quorum = time.perf_counter(), self._paths.tracker.quorum
+        self._paths, self._is_behind = TouchedPaths(self._session, offset, values=True), False
+        self._paths.tracker.quorum = quorum
+        self._most_skipped = max(_FEW, int((time.perf_counter() - began) / _REPLAY_SECONDS))
 
     def _catch_up(self) -> None:
         for batch, file in self._skipped:
             deque(self._touched(batch, file), maxlen=0)
         self._skipped.clear()
+        self._skipped_records = 0
 
     def _touched(self, batch: Batch, file: str) -> Found:
         for record in self._records.records_of(batch, file):
-            if self._paths.restarts_at(record.offset):
-                self._quorum_tracker = self._paths.tracker
-            yield record, touched_paths(self._quorum_tracker if batch.is_control else self._paths.tracker, record)
+            self._paths.restarts_at(record.offset)
+            yield record, touched_paths(self._paths.tracker, record)
 
-    def _is_everywhere_known(self) -> bool:
-        """Whether the state before any record can be looked up: nothing is missing before it, and nothing damaged."""
+    def _are_states_known(self) -> bool:
+        """Whether the state before any record can be looked up: nothing before it is missing or damaged."""
+        session = self._session
         if self._paths.restart is not None:
             return False
-        source = self._session.source
+        session.travels()  # from now on, states are looked up in the recorded past instead of loaded anew
         try:
-            listing = source.listing()
-            is_begun = log_start(listing) <= listing.first_needed_offset or first_snapshot_end(listing) is not None
-            return is_begun and not source.load(until=self._session.until, from_oldest=True).damage
+            past = None if session.past is None else session.past.up_to(session.until, session.progress)
         except KshellError:
             return False
+        return past is not None and not past.damage and not past.begins_after_damage

@@ -27,6 +27,10 @@ class Tracker:
         self._keeps_old = keeps_old
         self._delta = Delta(image)
         self._before_transaction: Image | None = None
+        self.quorum = Delta(image)
+        """What control records have written: they are in no transaction, and in no snapshot from which another tracker
+        could begin, so that one takes this over."""
+        self._last = self._delta
 
     def topic_name(self, topic_id: bytes) -> str | None:
         """Return the name of the topic with an id, after the last record; ``None`` if there is none."""
@@ -38,22 +42,23 @@ class Tracker:
         self._mark(decoded.name)
         if decoded.data is None:
             return []
-        self._delta.touched = []
-        self._delta.old = {} if self._keeps_old else None
+        delta = self._last = self.quorum if decoded.type is None else self._delta
+        delta.touched = []
+        delta.old = {} if self._keeps_old else None
         try:
             if decoded.type is not None:
-                decoded.type.replay(self._delta, decoded.data, origin)
+                decoded.type.replay(delta, decoded.data, origin)
             else:
-                control(self._delta, decoded.name, decoded.data, origin)
+                control(delta, decoded.name, decoded.data, origin)
         except ReplayError:
             return []
-        return self._delta.touched
+        return delta.touched
 
     def values(self, touch: Touch) -> tuple[object, object]:
         """Return the value at a touch of the last record before and after it; ``None``: no value, or not kept."""
-        if self._delta.old is None:
+        if self._last.old is None:
             return None, None
-        return self._delta.old.get(touch), self._delta.value(touch)
+        return self._last.old.get(touch), self._last.value(touch)
 
     def _mark(self, name: str) -> None:
         """Begin, end or abort a transaction if the record is such a marker, even one that could not be decoded."""
