@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Any
 
 from kshell.engine import plain
@@ -43,7 +42,7 @@ SCHEMA: JsonObject = {
         "source": {"type": "string", "description": "the cluster that was asked"},
         "state": {
             "type": "object",
-            "description": "the last metadata record that the answer takes into account: offset, and time in UTC",
+            "description": "the last metadata record of the state that was asked: offset, and time in UTC",
         },
         "leftOut": {
             "type": "array",
@@ -74,13 +73,11 @@ def answer(command: Command, session: Session, result: Result, limit: int) -> An
         reply["meaning"] = (
             (command.exit_1_when or meaning_of_no(command)) if code == EXIT_FINDING else dict(EXIT_CODES)[code]
         )
-    if session.source.has_log:
-        with suppress(KshellError):  # a log that can be read, but not replayed, has no state
-            provenance = session.image.provenance
-            reply["state"] = {"offset": provenance.offset, "time": iso(provenance.timestamp)}
+    notes = list(dict.fromkeys((*session.problems(), *session.notes())))
+    if (state := _state(session)) is not None:
+        reply["state"] = state
     if left_out:
         reply["leftOut"] = left_out
-    notes = list(dict.fromkeys((*session.problems(), *session.notes())))
     if notes:
         reply["notes"] = notes[:MOST_NOTES]
         if len(notes) > MOST_NOTES:
@@ -98,6 +95,24 @@ def answer(command: Command, session: Session, result: Result, limit: int) -> An
             hint="ask for less: a path further down, a condition, fewer columns, a smaller limit",
         )
     return reply
+
+
+def _state(session: Session) -> JsonObject | None:
+    """Return what the answer says of the state; ``None`` without a log, and if only the records around damage were read.
+
+    It is there whether or not an earlier question has read the log.
+    """
+    if not session.source.has_log:
+        return None
+    was_loaded = session.is_loaded
+    try:
+        loaded = session.loaded
+    except KshellError:
+        return None
+    if loaded.damage and not was_loaded:
+        return None
+    provenance = loaded.image.provenance
+    return {"offset": provenance.offset, "time": iso(provenance.timestamp)}
 
 
 def _long_texts(value: object) -> int:

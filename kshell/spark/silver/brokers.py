@@ -17,6 +17,15 @@ _NOBODY = "cast(-9223372036854775808 AS bigint)"
 """SQL: stands for the epoch of a broker that is not registered: no record has it."""
 
 
+def _sorted(ids: str) -> str:
+    """Sort an array of ids as Kafka does (``Uuid.compareTo``): by its two halves, which are signed."""
+    digits = "hex(unbase64(concat(translate(directory, '-_', '+/'), '==')))"
+    high, low = (f"translate(substr({digits}, {at}, 1), '0123456789ABCDEF', '89ABCDEF01234567')" for at in (1, 17))
+    key = f"concat({high}, substr({digits}, 2, 15), {low}, substr({digits}, 18))"
+    keyed = f"transform({ids}, directory -> named_struct('key', {key}, 'id', directory))"
+    return f"transform(array_sort({keyed}), directory -> directory.id)"
+
+
 def _brokers(table: SilverTable) -> str:
     """Build the query: one row per version of a broker's registration."""
     expressions = {
@@ -31,9 +40,10 @@ def _brokers(table: SilverTable) -> str:
         "listeners": listeners("registered.endPoints"),
         "incarnationId": "registered.incarnationId",
         "supportedFeatures": features("registered.features"),
-        "directories": f"CASE WHEN type = '{_SET}'"
-        " THEN coalesce(registered.logDirs, cast(array() AS array<string>))"
-        " WHEN size(change.logDirs) > 0 THEN change.logDirs END",
+        "directories": _sorted(
+            f"CASE WHEN type = '{_SET}' THEN coalesce(registered.logDirs, cast(array() AS array<string>))"
+            " WHEN size(change.logDirs) > 0 THEN change.logDirs END"
+        ),
         "cordonedDirectories": "coalesce(registered.cordonedLogDirs, change.cordonedLogDirs)",
         "isMigratingZkBroker": f"CASE WHEN type = '{_SET}' THEN coalesce(registered.isMigratingZkBroker, false) END",
     }

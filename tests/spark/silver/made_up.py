@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from kshell.protocol.batches import write_batch
+from kshell.protocol.primitives import Uuid
 from tests.builders import TIME, Pair, control, control_batch, uuid, value, write_log
 
 _TOPICS = ("a", "b", "a/c", "")
 _BROKERS = (1, 2, 3)
 _KEYS = ("min.insync.replicas", "retention.ms", "cleanup.policy", "no.such.key")
+_UNSORTED = [uuid(100), Uuid(b"\xff" * 16), uuid(1 << 64), Uuid(bytes(8) + b"\x80" + bytes(7))]
+"""Ids of directories, not in Kafka's order."""
 MOST = (1 << 31) - 1
 """The largest epoch."""
 Maker = Callable[[random.Random], bytes]
@@ -125,7 +128,7 @@ def _register(chosen: random.Random) -> bytes:
     if version >= 2:
         data["isMigratingZkBroker"] = chosen.random() < 0.5
     if version >= 3:
-        data["logDirs"] = chosen.choice(([], [uuid(100)]))
+        data["logDirs"] = chosen.choice(([], [uuid(100)], _UNSORTED))
     if version >= 4:
         data["cordonedLogDirs"] = chosen.choice((None, [], [uuid(100)]))
     return value("REGISTER_BROKER", version, **data)
@@ -138,7 +141,7 @@ def _registration_change(chosen: random.Random) -> bytes:
     if version >= 1:
         data["inControlledShutdown"] = chosen.choice((0, 1, 1, -1))
     if version >= 2:
-        data["logDirs"] = chosen.choice(([], [uuid(101)]))
+        data["logDirs"] = chosen.choice(([], [uuid(101)], _UNSORTED[::-1]))
     if version >= 3:
         data["cordonedLogDirs"] = chosen.choice((None, [], [uuid(101)]))
     return value("BROKER_REGISTRATION_CHANGE", version, **data)
