@@ -232,15 +232,23 @@ class RemoteFile:
         self._file.close()
 
 
-def text(place: str, most: int) -> str:
-    """The first ``most`` bytes of a text file; an empty text if there is no such file, or it cannot be read."""
+def text(place: str, most: int, *, raises: bool = False) -> str:
+    """The first ``most`` bytes of a text file; an empty text if there is no such file or, without ``raises`` (then it
+    is a SourceError), if it cannot be read.
+    """
     try:
         file = RemoteFile(place)
-    except (FileNotFoundError, SourceError):
+    except FileNotFoundError:
+        return ""
+    except SourceError:
+        if raises:
+            raise
         return ""
     try:
         return file.pread(most, 0).decode("utf-8", "replace")
-    except OSError:
+    except OSError as error:
+        if raises:
+            raise failure(place, error) from None
         return ""
     finally:
         file.close()

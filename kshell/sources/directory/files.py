@@ -149,6 +149,12 @@ def locate(path: str) -> str:
     if not os.path.isdir(path):
         return path
     inner = os.path.join(path, METADATA_DIRECTORY)
+    try:
+        os.stat(inner)
+    except PermissionError:  # nobody may search the directory: what is in it is unknown
+        raise permission(path) from None
+    except OSError:
+        return path
     return inner if os.path.isdir(inner) else path
 
 

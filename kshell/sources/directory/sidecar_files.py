@@ -131,10 +131,14 @@ def _number(text: str, most: int) -> int | None:
     return number if number <= most else None
 
 
-def meta_properties(listing: Listing, notes: Notes = None) -> dict[str, str]:
-    """Read ``meta.properties`` of the log directory around the metadata directory (or of the directory itself)."""
+def meta_properties(listing: Listing, notes: Notes = None, *, raises: bool = False) -> dict[str, str]:
+    """Read ``meta.properties`` of the log directory around the metadata directory (or of the directory itself).
+
+    With ``raises``, a file that exists but cannot be read is a SourceError, and does not count as missing.
+    """
     for name in (os.path.join(os.pardir, META), META):
-        path, text = _beside(listing, name, notes, errors="replace")  # a user's comment may have any encoding
+        # A user's comment may have any encoding.
+        path, text = _beside(listing, name, notes, errors="replace", raises=raises)
         lines = text.splitlines()
         pairs = [line.partition("=") for line in lines if line.strip() and not line.startswith("#")]
         if pairs:
@@ -204,9 +208,15 @@ def bootstrap_file(listing: Listing) -> str | None:
 
 
 def _beside(
-    listing: Listing, name: str, notes: Notes, *, errors: str = "strict", may_be_empty: bool = False
+    listing: Listing,
+    name: str,
+    notes: Notes,
+    *,
+    errors: str = "strict",
+    may_be_empty: bool = False,
+    raises: bool = False,
 ) -> tuple[str, str]:
-    """(path, text) of a sidecar file; the text is empty if the file is missing or cannot be read.
+    """(path, text) of a sidecar file; the text is empty if the file is missing or, without ``raises``, unreadable.
 
     Kafka renames such files into place: one that is empty was emptied, as by a disk that was full.
     """
@@ -216,7 +226,7 @@ def _beside(
     if is_remote(path):
         from kshell.sources import remote
 
-        return path, remote.text(path, _SMALL)
+        return path, remote.text(path, _SMALL, raises=raises)
     try:
         text = read_small(path, _SMALL).decode("utf-8", errors)
         if not text.strip() and not may_be_empty:
@@ -224,10 +234,12 @@ def _beside(
         return path, text
     except FileNotFoundError:
         pass
-    except SourcePermissionError as error:
-        _note(notes, f"{error.message}: it is not used; run kshell as a user that may read it")
     except SourceError as error:
-        _note(notes, f"{error.message}: it is not used; {_ADVICE}")
+        if raises:
+            raise
+        is_refused = isinstance(error, SourcePermissionError)
+        advice = "run kshell as a user that may read it" if is_refused else _ADVICE
+        _note(notes, f"{error.message}: it is not used; {advice}")
     except UnicodeDecodeError as error:
         _note(notes, f"{path}: byte {error.start}: not text in UTF-8: the file is not used; {_ADVICE}")
     return path, ""

@@ -11,13 +11,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from kshell.errors import SourceError, SourceNotFoundError
-from kshell.sources.directory.files import METADATA_DIRECTORY, Listing, SnapshotFile, is_remote, locate, scan
+from kshell.sources.directory.files import (
+    METADATA_DIRECTORY,
+    Listing,
+    SnapshotFile,
+    is_remote,
+    locate,
+    permission,
+    scan,
+)
 from kshell.sources.directory.sidecar_files import meta_properties, node_id
 from kshell.sources.directory.source import ATTEMPTS, PAUSE
 from kshell.sources.remote import infos, plain
 
 T = TypeVar("T")
 _FILES = (".log", ".checkpoint")
+_LOST = "lost+found"
+"""A directory of many file systems, which only root may list, and which is no node's."""
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 
@@ -43,7 +53,10 @@ class LogCopy(NamedTuple):
 
 
 class Unread(NamedTuple):
-    """A match of a glob that could not be listed, with the error, and its origin as far as it is known."""
+    """A match of a glob that could not be listed, with the error, and its origin as far as it is known.
+
+    Also a directory on the way of the glob that nobody may list or search, so that it is unknown what is in it.
+    """
 
     path: str
     origin: CopyOrigin
@@ -96,10 +109,38 @@ def _local(path: str, unread: list[Unread] | None) -> list[LogCopy]:
     if os.path.exists(path) or not is_glob(path):
         return [_list_copy(locate(path))]
     every = ((match, pattern) for pattern in alternatives(path) for match in glob.iglob(pattern, recursive=True))
-    candidates = sorted({match for match, pattern in every if _counts(match, pattern)})
-    failed: list[Unread] = []
+    refused = _refused(alternatives(path))
+    failed = [*refused.values()]
+    candidates = sorted({match for match, pattern in every if match not in refused and _counts(match, pattern)})
     copies = [_tried(path, failed) for path in candidates]
     return _some(path, copies, failed, unread)
+
+
+def _refused(patterns: Iterable[str]) -> dict[str, Unread]:
+    """Return the directories on the way of globs that may not be listed or searched: ``glob`` skips them silently.
+
+    If it may not be searched, and the rest of the glob is a plain path, the copy that would be there counts as unread,
+    else the directory itself.
+    """
+    refused: dict[str, Unread] = {}
+    for parts in (pattern.split(os.sep) for pattern in patterns):
+        for count in range(1, len(parts)):
+            rest = os.sep.join(parts[count:])
+            is_listed = "**" in parts[count - 1 : count + 1] or glob.has_magic(parts[count])
+            for match in glob.iglob(os.sep.join(parts[:count]) + os.sep, recursive=True):
+                directory = match.rstrip(os.sep)
+                place = directory if glob.has_magic(rest) else os.path.join(directory, rest)
+                try:
+                    os.stat(os.path.join(match, os.curdir))
+                    place = directory  # a copy that is there can be found
+                    if is_listed:
+                        os.scandir(match).close()
+                except PermissionError:
+                    if os.path.basename(directory) != _LOST:
+                        refused.setdefault(directory, _unread(place, permission(directory)))
+                except OSError:
+                    continue  # gone meanwhile
+    return refused
 
 
 def _remote(path: str, unread: list[Unread] | None) -> list[LogCopy]:
@@ -149,7 +190,7 @@ def _some(
 
 def _tried(path: str, failed: list[Unread], counts: Callable[[str], bool] = bool) -> LogCopy | None:
     """List a match of a glob; ``None`` if it is no metadata, or cannot be listed: that error goes to ``failed``."""
-    place, whose = path, CopyOrigin(None, None)
+    place = path
     try:
         if not counts(path):
             return None
@@ -158,12 +199,17 @@ def _tried(path: str, failed: list[Unread], counts: Callable[[str], bool] = bool
     except SourceNotFoundError:
         return None  # a directory without metadata, or one that was formatted but never used
     except SourceError as error:
-        with contextlib.suppress(SourceError):
-            whose = origin(Listing(place, (), ()))
-            if whose.cluster_id is None:  # the parent directory may not be reachable through `place`/..
-                whose = origin(Listing(os.path.dirname(place), (), ()))
-        failed.append(Unread(place, whose, error))
+        failed.append(_unread(place, error))
         return None
+
+
+def _unread(place: str, error: SourceError) -> Unread:
+    whose = CopyOrigin(None, None)
+    for folder in (place, os.path.dirname(place)):  # the parent directory may not be reachable through `place`/..
+        with contextlib.suppress(SourceError):
+            if whose.cluster_id is None:
+                whose = origin(Listing(folder, (), ()))
+    return Unread(place, whose, error)
 
 
 def _list_copy(place: str) -> LogCopy:
@@ -181,8 +227,8 @@ def _counts(path: str, pattern: str) -> bool:
 
 
 def origin(listing: Listing) -> CopyOrigin:
-    """Return which cluster and node a listed directory belongs to."""
-    meta = meta_properties(listing)
+    """Return which cluster and node a directory belongs to. SourceError: its ``meta.properties`` cannot be read."""
+    meta = meta_properties(listing, raises=True)
     return CopyOrigin(meta.get("cluster.id"), node_id(meta))
 
 

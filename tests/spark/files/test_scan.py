@@ -13,6 +13,7 @@ from kshell.sources.directory.files import METADATA_DIRECTORY, Listing
 from kshell.sources.directory.files import scan as scan_of_files
 from kshell.spark.files.scan import CopyOrigin, Unread, find
 from tests.builders import FIXTURES, batch, node_name, recorded, value, write_log, write_snapshot
+from tests.rights import locked
 
 NODE = FIXTURES / "4.3.1/broker-0"
 LOG = NODE / METADATA_DIRECTORY
@@ -144,6 +145,68 @@ def test_a_directory_that_nobody_may_enter_is_of_the_cluster_beside_it(
     unread: list[Unread] = []
     find([f"{tmp_path}/*"], unread)
     assert [one.origin for one in unread] == [CopyOrigin("x", 1)]
+
+
+def fleet(root: Path, *nodes: str) -> None:
+    """Log directories of nodes, all of one cluster."""
+    for number, name in enumerate(nodes):
+        write_log(root / name / METADATA_DIRECTORY, batch([value("NO_OP")]))
+        (root / name / "meta.properties").write_text(f"cluster.id=x\nnode.id={number}\n")
+
+
+def test_a_copy_whose_meta_properties_nobody_may_read(tmp_path: Path) -> None:
+    fleet(tmp_path, "a", "b")
+    meta, unread = tmp_path / "a/meta.properties", list[Unread]()
+    with locked(meta):
+        assert [Path(copy.path).parent.name for copy in find([f"{tmp_path}/*/{METADATA_DIRECTORY}"], unread)] == ["b"]
+        with pytest.raises(SourcePermissionError, match=r"a/meta\.properties: permission denied"):
+            find([str(tmp_path / "a")])
+    assert [(copy.path, copy.origin, copy.error.message) for copy in unread] == [
+        (f"{tmp_path}/a/{METADATA_DIRECTORY}", CopyOrigin(None, None), f"{meta}: permission denied")
+    ]
+    assert len(find([f"{tmp_path}/*/{METADATA_DIRECTORY}"])) == 2
+
+
+@pytest.mark.parametrize(
+    ("directory", "pattern", "place"),
+    [
+        ("one/a", f"*/*/{METADATA_DIRECTORY}", f"one/a/{METADATA_DIRECTORY}"),
+        ("one/a", f"**/{METADATA_DIRECTORY}", f"one/a/{METADATA_DIRECTORY}"),
+        ("one/a", f"one/{{a,b}}/{METADATA_DIRECTORY[:-1]}?", "one/a"),
+        ("one/a", "*/*", "one/a"),
+        ("one/a", "**", "one/a"),
+        ("one", f"*/*/{METADATA_DIRECTORY}", "one"),
+        ("one", f"o*/a/{METADATA_DIRECTORY}", f"one/a/{METADATA_DIRECTORY}"),
+        ("one", "one/*", "one"),
+        (f"one/a/{METADATA_DIRECTORY}", f"*/*/{METADATA_DIRECTORY}/*.log", f"one/a/{METADATA_DIRECTORY}"),
+    ],
+)
+@pytest.mark.parametrize("mode", [0o000, 0o600, 0o100])
+def test_a_directory_on_the_way_of_a_glob_that_nobody_may_enter(
+    tmp_path: Path, directory: str, pattern: str, place: str, mode: int
+) -> None:
+    fleet(tmp_path, "one/a", "other/b")
+    refused, unread = tmp_path / directory, list[Unread]()
+    everywhere = [f"{tmp_path}/{pattern}", f"{tmp_path}/other/b"]
+    with locked(refused):
+        refused.chmod(mode)
+        paths = {copy.path for copy in find(everywhere, unread)}
+    errors = {copy.path: copy.error.message for copy in unread}
+    mine, rest = f"{tmp_path}/one/a/{METADATA_DIRECTORY}", f"{tmp_path}/other/b/{METADATA_DIRECTORY}"
+    if mode != 0o100:
+        assert paths == {rest}
+        assert errors[f"{tmp_path}/{place}"] == f"{refused}: permission denied"
+    else:  # it may be searched, which is enough where the glob does not list it
+        assert errors or mine in paths
+        assert not errors.keys() & paths and {*errors.values()} <= {f"{refused}: permission denied"}
+
+
+def test_what_a_file_system_keeps_for_itself_is_no_node(tmp_path: Path) -> None:
+    fleet(tmp_path, "a")
+    unread: list[Unread] = []
+    (tmp_path / "lost+found").mkdir()
+    with locked(tmp_path / "lost+found"):
+        assert len(find([f"{tmp_path}/*/{METADATA_DIRECTORY}"], unread)) == 1 and not unread
 
 
 def test_which_snapshots(tmp_path: Path) -> None:
