@@ -16,10 +16,10 @@ from kshell.errors import CorruptDataError, DataError, IncompleteLogError, Usage
 from kshell.protocol.batches import Batch
 from kshell.protocol.verify import Torn
 from kshell.sources.copies.logs import Copy
-from kshell.sources.directory.files import Segment, SnapshotFile
+from kshell.sources.directory.files import Segment, SnapshotFile, permission
 from kshell.sources.directory.log import Progress
 from kshell.sources.directory.sidecar_files import leader_epochs
-from kshell.spark.files.plan import FileFinding, FilePlan, Runs
+from kshell.spark.files.plan import UNREAD, FileFinding, FilePlan, Runs
 from kshell.spark.files.read import read
 from kshell.spark.files.scan import CopyOrigin, LogCopy, identity
 from kshell.spark.reconcile.logs import (
@@ -247,7 +247,11 @@ def plan_segments(copy: LogCopy, position: Position | None, offset: int | None, 
         bases = [segment.base_offset for segment in listing.segments]
         before = [index for index, base in enumerate(bases) if offset and base is not None and base < offset]
         start = Start(listing.segments[before[-1] if before else 0 :])
-    return [*ResumedBoundaries(listing, start, piece_bytes).files()]
+    files = [*ResumedBoundaries(listing, start, piece_bytes).files()]
+    for refusal, file in ((permission(file.path), file) for file in files):
+        if FileFinding(-1, UNREAD, refusal.message) in file.findings:
+            raise refusal  # without this file, the copy would look like one that lacks records
+    return files
 
 
 def _start_at(copy: LogCopy, position: Position | None) -> Start | None:

@@ -28,6 +28,9 @@ def frame_of_batches(
 ) -> DataFrame:
     """Make a DataFrame of Arrow record batches, in their order; unlike lists of tuples, they need no Python worker."""
     arrow: ModuleType = importlib.import_module("pyarrow")
-    table = arrow.Table.from_batches(record_batches, schema=schema(arrow, fields))
+    columns = schema(arrow, fields)
+    table = arrow.Table.from_batches(record_batches, schema=columns)
+    if not table.num_rows:
+        table = columns.empty_table()  # columns without a chunk are an error in PySpark
     frame: DataFrame = spark.createDataFrame(table, spark_schema(fields))
     return frame

@@ -11,7 +11,7 @@ from kshell.errors import DataError, KshellError, SourceError, UnreadError
 from kshell.sources.points import Point
 from kshell.spark.files.scan import LogCopy, Unread, files_of, find, spelled
 from kshell.spark.reconcile import Checkpoint, ReconciledLog, Request, by_cluster, reconcile
-from kshell.spark.steps.unread import UnreadErrors, add_unplanned, add_unread, first
+from kshell.spark.steps.unread import UnreadErrors, add_unplanned, add_unread, first, is_blamed, readable
 from kshell.spark.tables.steps import WarehouseState
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ def reconcile_all(
         since: where a cluster begins that has no checkpoint.
         until: cluster id -> the offset before which its log ends for this step; ``None``: read everything.
         spark: returns a session; without it the driver plans everything.
-        failed: gets the clusters that cannot be planned, which are left out; if it is ``None``, their error is raised.
+        failed: gets the copies that cannot be planned. The rest of their clusters is planned without them; if nothing
+            is left, the cluster is left out. If it is ``None``, the error is raised.
     """
     tasks = {
         name: (tuple(cluster_copies), _request(name, cluster_copies, state, since, until))
@@ -84,13 +85,18 @@ def reconcile_all(
                 progress(0, 0, f"planning: {name}, {number + 1} of {len(tasks)}")
             logs[name] = _tried(task)
     reconciled = []
-    for name, log in ((name, logs[name]) for name in copies):
-        if not isinstance(log, KshellError):
-            reconciled.append(log)
-        elif failed is None or not isinstance(log, _OF_ONE):
-            raise log
+    for name, (cluster_copies, request) in tasks.items():
+        log, rest = logs[name], cluster_copies
+        while isinstance(log, KshellError):
+            if failed is None or not isinstance(log, _OF_ONE):
+                raise log
+            if not rest or is_blamed(failed.get(name, ()), log.message):
+                break
+            add_unplanned(failed, name, rest, log)
+            rest = tuple(readable({name: rest}, failed)[name])
+            log = _tried((rest, request)) if rest else log
         else:
-            add_unplanned(failed, name, copies[name], log)
+            reconciled.append(log)
     return reconciled
 
 

@@ -93,11 +93,12 @@ def advance(
         UnreadError: files changed since the logs were reconciled.
         CommandError: another writer has committed meanwhile.
     """
-    started, reasons = time.monotonic(), unread.reasons_of(failed or {})
+    started, reasons, logs = time.monotonic(), unread.reasons_of(failed or {}), tuple(logs)
+    read = [row["copy"] for log in logs for row in log.copies]
     every = {log.cluster_id: unread.with_unread(log, reasons) for log in logs}
     fresh = [change for change in (change_of(log, warehouse.state) for log in every.values()) if change is not None]
     foreign = tuple(path for log in every.values() for path in _foreign(log, warehouse.state))
-    unread_after = unread.after(warehouse.state, {*every, *reasons}, reasons)
+    unread_after = unread.after(warehouse.state, {*every, *reasons}, reasons, read)
     clusters_before = warehouse.state.clusters
     is_new = bool(fresh) or unread_after != warehouse.state.failed
     outcome = (

@@ -13,7 +13,7 @@ from kshell.spark.files.scan import LogCopy, list_again
 from kshell.spark.reconcile import ReconciledLog
 from kshell.spark.steps.planning import NOW, reconcile_all, replanner
 from kshell.spark.steps.step import Summary, advance
-from kshell.spark.steps.unread import UnreadErrors, add_unplanned, is_blamed
+from kshell.spark.steps.unread import UnreadErrors, add_unplanned, attributed, is_blamed, readable
 
 if TYPE_CHECKING:
     from kshell.sources.directory.log import Progress
@@ -52,7 +52,7 @@ def run_step(
 
     Raises UnreadError if files change repeatedly and their cluster is unknown; KshellError.
     """
-    unlisted = {name: dict(errors) for name, errors in (failed or {}).items()}
+    unlisted = attributed(failed or {}, copies, warehouse.state)
     failed = {} if failed is None else failed
     attempts = Counter[str]()
     while True:
@@ -64,7 +64,7 @@ def run_step(
         )
         if planned is not None:
             planned(logs, failed)
-        replan = replanner(copies, state, since=since, until=until)
+        replan = replanner(readable(copies, failed), state, since=since, until=until)
         try:
             return advance(warehouse, logs, progress=progress, replan=replan, failed=failed)
         except UnreadError as error:

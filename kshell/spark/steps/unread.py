@@ -57,14 +57,55 @@ def reasons_of(failed: UnreadErrors) -> UnreadReasons:
     return {name: {path: error.message for path, error in sorted(failed[name].items())} for name in sorted(failed)}
 
 
+def attributed(failed: UnreadErrors, copies: Mapping[str, Sequence[LogCopy]], state: WarehouseState) -> UnreadErrors:
+    """Return the errors by the clusters of the tables, where these have a copy that is there, or below, and not listed.
+
+    Whose copy it is cannot be read where nobody may read ``meta.properties``, or search a directory around it.
+    """
+    if not failed:
+        return {}
+    listed = {copy.path for cluster_copies in copies.values() for copy in cluster_copies}
+    known = [
+        (path, name)
+        for name, cluster in state.clusters.items()
+        for path in (*cluster.reached["positions"], *cluster.reached["excluded"])
+        if path not in listed
+    ]
+    attributed: UnreadErrors = {}
+    for name, errors in failed.items():
+        for place, error in errors.items():
+            for path, cluster in [pair for pair in known if is_blamed((place,), f"{pair[0]}:")] or [(place, name)]:
+                attributed.setdefault(cluster, {})[path] = error
+    return attributed
+
+
+def readable(copies: Mapping[str, Sequence[LogCopy]], failed: UnreadErrors) -> dict[str, list[LogCopy]]:
+    """Return the copies that could be read, by cluster."""
+    return {
+        name: [copy for copy in cluster_copies if copy.path not in failed.get(name, ())]
+        for name, cluster_copies in copies.items()
+    }
+
+
 def with_unread(log: ReconciledLog, reasons: UnreadReasons) -> ReconciledLog:
     """Add the unreadable copies of its cluster to a reconciled log."""
     return log._replace(copies=log.copies + tuple(rows(log.cluster_id, reasons)))
 
 
-def after(state: WarehouseState, inspected: Collection[str], reasons: UnreadReasons) -> UnreadReasons:
-    """Return the next commit's unreadable copies: ``reasons`` and, of clusters not inspected, the last commit's."""
-    merged = {name: copies for name, copies in state.failed.items() if name not in inspected} | {**reasons}
+def after(
+    state: WarehouseState, inspected: Collection[str], reasons: UnreadReasons, read: Iterable[str] = ()
+) -> UnreadReasons:
+    """Return the next commit's unreadable copies: ``reasons`` and, of clusters not inspected, the last commit's.
+
+    ``read``: the paths of copies that were read. One that is there, or below, is not repeated, nor is one of
+    ``reasons``: it was of an unknown cluster as long as nobody could read whose it was.
+    """
+    places = [f"{path}:" for path in (*read, *(path for copies in reasons.values() for path in copies))]
+    merged = dict(reasons)
+    for name, copies in state.failed.items():
+        rest = {path: why for path, why in copies.items() if not any(is_blamed((path,), place) for place in places)}
+        if rest and name not in inspected:
+            merged[name] = rest
     return {name: merged[name] for name in sorted(merged)}
 
 

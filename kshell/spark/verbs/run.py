@@ -73,7 +73,7 @@ VERB = Verb(
         " only what is new, and where nothing is, it does not even start Spark. A run that is killed leaves the"
         " tables as they were. What cannot be decoded is in the table quarantine; exit code 4: some of that is damaged"
         " or malformed, or a copy turns out to be of another cluster, which the table copies has (other-cluster). A"
-        " copy that a glob finds and that cannot be read, and a cluster that cannot be planned, are rows of the table"
-        " copies (unreadable), and the others go on; exit code 3."
+        " copy that a glob finds and that cannot be read, a directory that a glob may not enter, and a cluster that"
+        " cannot be planned are rows of the table copies (unreadable), and the others go on; exit code 3."
     ),
 )

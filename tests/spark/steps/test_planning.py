@@ -13,9 +13,10 @@ from kshell.spark.files.scan import LogCopy
 from kshell.spark.reconcile import ReconciledLog, Request, reconcile
 from kshell.spark.steps import planning
 from kshell.spark.steps.planning import clusters, reconcile_all
-from kshell.spark.steps.unread import UnreadErrors, after, exit_code, reasons_of
+from kshell.spark.steps.unread import UnreadErrors, after, attributed, exit_code, reasons_of
 from kshell.spark.tables.steps import ClusterState, WarehouseState
-from tests.builders import batch, value, write_log
+from tests.builders import FIXTURES, batch, copy_of, value, write_log
+from tests.rights import locked
 
 HUGE = 1 << 40
 
@@ -138,6 +139,49 @@ def test_the_words_of_clusters_that_nobody_looked_at_stay() -> None:
     error = SourceError("no")
     state = WarehouseState(failed={"a": {"1": "was"}, "b": {"2": "was"}, "c": {"3": "was"}})
     assert after(state, {"b", "c"}, reasons_of({"c": {"4": error}})) == {"a": {"1": "was"}, "c": {"4": "no"}}
+
+
+def test_a_copy_that_was_of_an_unknown_cluster_until_it_was_read() -> None:
+    state = WarehouseState(failed={"unknown": {"/f/a/log": "was", "/f/b": "was"}, "other": {"/f/c": "was"}})
+    assert after(state, {"x"}, {}, ["/f/a/log", "/f/b/log"]) == {"other": {"/f/c": "was"}}
+    now = {"x": {"/f/c": "no"}}
+    assert after(state, {"x"}, now, ["/f/a/log"]) == {"unknown": {"/f/b": "was"}, **now}
+
+
+def test_the_tables_know_whose_copies_nobody_can_list(tmp_path: Path) -> None:
+    for cluster, name in ("a", "1"), ("a", "2"), ("b", "1"):
+        node(tmp_path, cluster, name)
+    state, error = state_of(tmp_path), SourceError("no")
+    log = {name: f"{tmp_path}/{name}/__cluster_metadata-0" for name in ("a/1", "a/2", "b/1")}
+    new, failed = f"{tmp_path}/b/2", UnreadErrors({"u": {log["a/1"]: error}, "v": {f"{tmp_path}/b": error}})
+    failed["w"] = {new: error}
+    copies = clusters([str(tmp_path / "a/2")])
+    expected = {"a": {log["a/1"]: error}, "b": {log["b/1"]: error}, "w": {new: error}}
+    assert attributed(failed, copies, state) == expected
+    assert attributed({"u": {f"{tmp_path}/a": error}}, copies, state) == {"a": {log["a/1"]: error}}
+    assert attributed({}, copies, state) == {}
+
+
+@pytest.mark.parametrize("pattern", ["*.log", "*.checkpoint"])
+def test_a_copy_with_a_file_that_nobody_may_read_is_left_out(tmp_path: Path, pattern: str) -> None:
+    for name in ("controller-3000", "controller-3001"):
+        copy_of(FIXTURES / "4.3.1" / name, tmp_path)
+    *_, file = sorted(tmp_path.glob(f"controller-3001/*/{pattern}"))
+    failed, found = UnreadErrors(), clusters([f"{tmp_path}/*"])
+    with locked(file):
+        (log,) = reconcile_all(found, WarehouseState(), failed=failed)
+        with pytest.raises(SourceError, match="permission denied"):
+            reconcile_all(found, WarehouseState())
+    assert (log.checkpoint.offset, [row["state"] for row in log.copies]) == (351, ["reference"])
+    assert not log.findings
+    assert reasons_of(failed) == {log.cluster_id: {str(file.parent): f"{file}: permission denied"}}
+    (log,) = reconcile_all(found, WarehouseState())
+    assert log.checkpoint.offset == 574
+    with locked(file):
+        (rest,) = reconcile_all(
+            found, WarehouseState(1, {log.cluster_id: ClusterState(log.checkpoint._asdict())}), failed=UnreadErrors()
+        )
+    assert not rest.restart and not rest.slices and rest.checkpoint.offset == 574
 
 
 def test_a_lone_copy_is_walked_quicker_than_two_are_compared(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from kshell.spark.tables import catalog
 from kshell.spark.tables.steps import WarehouseState
 from kshell.spark.tables.warehouse import Warehouse
 from tests.builders import FIXTURES, batch, copy_of, value, write_log
+from tests.rights import locked
 from tests.spark.damaging import spoil, undecodable
 
 ROLLED = FIXTURES / "4.2.1-rolled/controller-3002"
@@ -198,6 +199,37 @@ def test_a_cluster_that_is_refused_does_not_stop_the_others(
     assert {row.state for row in warehouse.read("copies").collect()} == {"reference"}
     counts = {row.clusterId: row["count"] for row in warehouse.read("records").groupBy("clusterId").count().collect()}
     assert counts["one"] == counts["other"] > 0
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.usefixtures("without_gold", "at_once")
+def test_a_copy_of_an_unknown_cluster_is_of_its_own_once_it_can_be_read(spark: Any, tmp_path: Path) -> None:
+    for name in ("controller-3000", "controller-3001"):
+        copy_of(FIXTURES / "4.3.1" / name, tmp_path / "fleet")
+    warehouse, source = Warehouse(spark, str(tmp_path / "out")), f"{tmp_path}/fleet/*/{METADATA_DIRECTORY}"
+    meta = tmp_path / "fleet/controller-3001/meta.properties"
+
+    def step() -> tuple[int, dict[str, str], set[str], int]:
+        failed = UnreadErrors()
+        copies = clusters([source], failed=failed)
+        with warehouse.writing():
+            summary = step_run.run_step(warehouse, copies, failed=failed)
+        (cluster,) = warehouse.read("clusters").collect()
+        rows = warehouse.read("copies").collect()
+        states = {Path(row.copy).parent.name: row.state for row in rows}
+        return summary.unread_code, states, {row.clusterId for row in rows} - {cluster.clusterId}, cluster.endOffset
+
+    refused = {"controller-3000": "reference", "controller-3001": "unreadable"}
+    with locked(meta):
+        code, states, (unknown,), end = step()
+    assert (code, states, unknown[:8], end) == (3, refused, "unknown-", 351)
+    whole = {"controller-3000": "behind", "controller-3001": "reference"}
+    assert step() == (0, whole, set(), 574)
+    assert not warehouse.state.failed
+    with locked(meta.parent):
+        assert step() == (3, refused, set(), 574), "the tables know whose it is"
+    assert step() == (0, whole, set(), 574)
 
 
 @pytest.mark.spark
