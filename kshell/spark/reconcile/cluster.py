@@ -13,7 +13,7 @@ from kshell.sources.directory.files import VANISHES
 from kshell.spark.files.pack import Slice
 from kshell.spark.files.plan import FilePlan
 from kshell.spark.files.scan import LogCopy, read_stable
-from kshell.spark.reconcile.comparison import Comparison, compare
+from kshell.spark.reconcile.comparison import Comparison, compare, is_conclusive
 from kshell.spark.reconcile.copy_report import (
     CopyReport,
     cluster_row,
@@ -64,8 +64,8 @@ def reconcile(copies: Sequence[LogCopy], request: Request, *, from_scratch: bool
     """Reconcile the copies of one cluster's log. The same files give the same result.
 
     Of a lone copy only the batch headers are read. Several copies are read completely and compared: from the checkpoint
-    on or, without a checkpoint or where a copy is new, from the beginning. Apparent damage is believed only if the
-    files did not change while they were read.
+    on or, without a checkpoint or where that does not show how they compare, from the beginning. Apparent damage is
+    believed only if the files did not change while they were read.
 
     Args:
         copies: at least one.
@@ -117,6 +117,9 @@ def _reconcile(copies: Sequence[LogCopy], request: Request) -> tuple[ReconciledL
 def _compare(copies: Sequence[LogCopy], request: Request) -> tuple[Comparison, SnapshotCandidates]:
     inventory = take_inventory(copies, request.checkpoint, request.piece_bytes, request.bad)
     comparison = compare(inventory, request.checkpoint, request.piece_bytes)
+    if not is_conclusive(comparison):
+        inventory = take_inventory(copies, request.checkpoint, request.piece_bytes, request.bad, whole=True)
+        comparison = compare(inventory, request.checkpoint, request.piece_bytes)
     return comparison, SnapshotCandidates(comparison, request)
 
 
@@ -181,7 +184,10 @@ def _times(plan: ReadPlan, replayed: ReplayRange, base: Snapshot | None) -> tupl
 def _positions(
     comparison: Comparison, offset: int, excluded: Collection[str], before: Checkpoint
 ) -> dict[str, Position | None]:
-    """Return, by path of a copy, its last batch before ``offset`` that counts; if there is none, the earlier one."""
+    """Return, by path of a copy, its last batch before ``offset`` that counts; if there is none, the earlier one.
+
+    An earlier one that is gone is forgotten: if the same bytes are there again, they were not compared.
+    """
     limits = dict(comparison.limits)
     if comparison.inventory.start is not None:  # a lagging copy's records up to there may not be compared yet
         limits |= {index: min(limits[index], end) for index, end in comparison.same_until.items()}
@@ -189,7 +195,9 @@ def _positions(
     for index, plans in comparison.plans.items():
         path = comparison.inventory.copies[index].path
         if path not in excluded:
-            position = before.positions.get(path)
+            copy, position = comparison.compared.get(index), before.positions.get(path)
+            if copy is not None and not copy.is_trusted:
+                position = None
             limit = min(limits.get(index, 0), offset)
             positions[path] = _position_before(comparison, index, plans, limit, position) or position
     return positions

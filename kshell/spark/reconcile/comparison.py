@@ -15,7 +15,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from kshell.protocol.primitives import Uuid
-from kshell.sources.copies.agreement import CopyComparison, compare_copies, contradiction, majority_with, rank
+from kshell.sources.copies.agreement import (
+    DIVERGED,
+    NOT_COMPARED,
+    REFERENCE,
+    CopyComparison,
+    compare_copies,
+    contradiction,
+    majority_with,
+    rank,
+)
 from kshell.sources.copies.agreement import cluster_of as most_common_cluster
 from kshell.sources.copies.ids import cluster_specific_ids
 from kshell.sources.copies.logs import Pair, Pairs, read_together
@@ -92,6 +101,9 @@ def _add_previous(copies: Sequence[PlannedCopy], pairs: Pairs) -> None:
         if earlier is None or later is None or earlier.since is None or later.since is None:
             continue
         since, to = max(earlier.since, later.since), min(earlier.to, later.to)
+        for copy, peer in ((earlier, copies[second]), (later, copies[first])):
+            if copy.row["comparedWith"] == peer.path:  # both may begin with damage
+                since = max(since, copy.row["sameFrom"])
         if since < to and (pair.parting is None or pair.parting.offset >= to):
             pair.since, pair.to = since, max(pair.to or 0, to)
 
@@ -102,6 +114,36 @@ def _limit(copy: PlannedCopy, reference: PlannedCopy, pair: Pair) -> int:
     if pair.parting is not None:
         limit = min(limit, pair.parting.offset if pair.to is None else pair.to)
     return limit
+
+
+def is_conclusive(comparison: Comparison) -> bool:
+    """Whether a comparison that began at the checkpoint says what a comparison of the whole logs would say.
+
+    It does not know with what the earlier records of a copy were compared. So it is trusted to say that a copy agrees
+    with its peers up to its end, and that nothing is new of one that did not agree.
+    """
+    start, agreement = comparison.inventory.start, comparison.agreement
+    if start is None or agreement is None:
+        return True
+    row, reference = start.copy_rows.get(agreement.reference.path, {}), agreement.reference
+    is_same_reference = (row.get("state"), row.get("lastEpoch")) == (REFERENCE, reference.last_epoch)
+    for copy, verdict in zip(comparison.compared.values(), agreement.verdicts, strict=True):
+        row, peer = start.copy_rows.get(copy.path, {}), verdict.peer
+        is_unchanged = (row.get("endOffset"), row.get("lastEpoch")) == (copy.end, copy.last_epoch)
+        state, same_from = row.get("state"), row.get("sameFrom")
+        if verdict.state in _APART or state in _APART:
+            is_known = state == verdict.state or (state == DIVERGED and copy.previous is not None)
+            if not (is_known and is_unchanged and is_same_reference and same_from == verdict.since):
+                return False
+        elif peer is not None and verdict.since is not None:
+            is_peer = row.get("comparedWith") == peer.path
+            first = max(copy.oldest or 0, peer.oldest or 0, same_from or 0 if is_peer else 0)
+            if verdict.since > first or not (is_unchanged or verdict.to == copy.log_end):
+                return False
+    return True
+
+
+_APART = (DIVERGED, NOT_COMPARED)
 
 
 class _History:

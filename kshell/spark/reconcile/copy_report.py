@@ -38,6 +38,7 @@ from kshell.spark.reconcile.inventory import (
     SegmentHead,
     finding_error,
     signature,
+    start_offset,
     still_there,
 )
 from kshell.spark.reconcile.logs import good_batch_at, parts_of
@@ -48,6 +49,8 @@ _REMEMBERED = 10_000
 """Findings of one copy that the checkpoint keeps at most: after a lost election every later batch may be a finding."""
 _MAX_FINDINGS = 100
 """Findings that the row of a copy shows at most."""
+_OF_DIVERGED = ("state", "sameFrom", "sameTo", "divergesAt", "uncommittedFrom", "reason", "comparedWith")
+"""What the row of a copy says of how it differs."""
 
 
 class CopyReport(NamedTuple):
@@ -233,7 +236,7 @@ def _copy_rows(
     if (agreement := comparison.agreement) is not None:
         committed = agreement.committed or None
         for index, verdict in zip(comparison.plans, agreement.verdicts, strict=True):
-            row = _compared_row(cluster_id, comparison, agreement, index, verdict, findings, before)
+            row = _compared_row(cluster_id, comparison, agreement, index, verdict, findings)
             rows[row["copy"]] = row
             if index not in comparison.limits and (evidence := _evidence(comparison, index, verdict)) is not None:
                 excluded[row["copy"]] = {**evidence, "row": row}
@@ -253,11 +256,10 @@ def _compared_row(
     index: int,
     verdict: CopyVerdict,
     findings: Findings,
-    before: Checkpoint,
 ) -> Row:
     """Return the row of a copy that was compared; ``verdict`` is the verdict on it."""
     copy, newest, reference = verdict.copy, verdict.copy.newest, agreement.reference
-    start, damage = _start_offset(comparison, index, findings, before), findings.damage(index)
+    start, damage = _start_offset(comparison, index), findings.damage(index)
     row = copy_row(
         cluster_id,
         copy.path,
@@ -289,14 +291,14 @@ def _compared_row(
 
 
 def _unchanged_values(row: Row, previous: PreviousComparison | None) -> Row:
-    """Keep in an unchanged copy's row what only a full comparison shows: ``diverged``, and the range that is equal."""
+    """Keep in an unchanged copy's row what only a full comparison shows: ``diverged``, and the end of what is equal."""
     if previous is None or any(previous.row.get(name) != row[name] for name in ("endOffset", "lastEpoch")):
         return row
     if previous.row["state"] == DIVERGED:
-        return {**previous.row, "damage": row["damage"]}
-    if any(previous.row[name] != row[name] for name in ("state", "damage")):
+        return row | {name: previous.row[name] for name in _OF_DIVERGED}
+    if any(previous.row[name] != row[name] for name in ("state", "damage", "comparedWith")):
         return row
-    return row | {name: previous.row[name] for name in ("sameFrom", "sameTo")}
+    return row | {"sameTo": previous.row["sameTo"]}
 
 
 def _exclusion_reason(row: Row, verdict: CopyVerdict) -> str | None:
@@ -313,27 +315,10 @@ def _exclusion_reason(row: Row, verdict: CopyVerdict) -> str | None:
     )
 
 
-def _start_offset(comparison: Comparison, index: int, findings: Findings, before: Checkpoint) -> int | None:
-    """Return the offset of a copy's first record; ``None`` if it has no log.
-
-    If the plan begins at the checkpoint, this is the base offset in the first segment's name. An offset that was
-    reported before stays if it lies in that segment, or after it because the segment is damaged.
-    """
-    log, copy = comparison.logs[index], comparison.inventory.copies[index]
-    first = log.parts[0].run.first if log.parts else None
-    names = [segment.base_offset for segment in copy.listing.segments[:2]]
-    base = names[0] if names else None
-    if comparison.inventory.start is None or base is None:
-        return first
-    if copy.path not in before.copy_rows:
-        return base
-    reported: int | None = before.copy_rows[copy.path]["startOffset"]
-    if reported is None:
-        return first
-    next_base = names[1] if len(names) > 1 else None
-    is_first = next_base is None or reported < next_base
-    is_valid = is_first or bool(findings.in_file(index, copy.listing.segments[0].path))
-    return reported if base <= reported and is_valid else base
+def _start_offset(comparison: Comparison, index: int) -> int | None:
+    """Return the offset of a copy's first record; ``None`` if it has no log."""
+    log, inventory = comparison.logs[index], comparison.inventory
+    return start_offset(inventory.copies[index], log.parts[0].run.first if log.parts else None, inventory.start)
 
 
 def _evidence(comparison: Comparison, index: int, verdict: CopyVerdict) -> dict[str, Any] | None:
@@ -362,7 +347,7 @@ def _lone_row(cluster_id: str, comparison: Comparison, index: int, findings: Fin
     if newest is not None and (end is None or newest_end > end):
         end, epoch = newest_end, newest.epoch
     committed = max(newest_end, before.committed or 0)
-    start = _start_offset(comparison, index, findings, before)
+    start = _start_offset(comparison, index)
     return copy_row(
         cluster_id,
         copy.path,

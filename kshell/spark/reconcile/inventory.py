@@ -1,8 +1,8 @@
 """List which batches each copy of a cluster's log has after the checkpoint, without comparing the copies yet.
 
 The checkpoint, :class:`Checkpoint`, says how far the cluster's tables are. Planning reads batch headers only, from
-the last batch that is in the tables. If one copy is new, or damage that was reported is no longer there, all copies are
-planned from their beginning.
+the last batch that is in the tables. If one copy is new or no longer has that batch, if deleted segments are back, or
+if damage that was reported is no longer there, all copies are planned from their beginning.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError, UsageError
 from kshell.protocol.batches import Batch
 from kshell.protocol.verify import Torn
+from kshell.sources.copies.agreement import DIVERGED
 from kshell.sources.copies.logs import Copy
 from kshell.sources.directory.files import Segment, SnapshotFile, permission
 from kshell.sources.directory.log import Progress
@@ -34,6 +36,8 @@ from kshell.spark.schemas import Row
 from kshell.spark.stream.directory_walk import ResumedBoundaries
 from kshell.spark.stream.resume import Start
 
+_MOST_FAULTS = 100
+"""Findings of a copy that are counted at most: of copies with many, it does not matter which has more."""
 Evidence = Mapping[str, Any]
 """Why a copy of another history is excluded: see :attr:`Checkpoint.excluded`."""
 
@@ -179,12 +183,13 @@ class PreviousComparison(NamedTuple):
     """What an earlier comparison showed: the copy has the records of the tables from ``since`` to before ``to``.
 
     At ``to`` the part of the copy begins that is not in the tables yet. ``since`` is ``None`` if nothing was compared.
-    ``row`` is the copy's row of ``copies`` at that time.
+    ``row`` is the copy's row of ``copies`` at that time, ``start`` is where the copy begins now.
     """
 
     since: int | None
     to: int
     row: Row
+    start: int | None
 
 
 class Inventory(NamedTuple):
@@ -205,7 +210,12 @@ class Inventory(NamedTuple):
 
 
 def take_inventory(
-    copies: Sequence[LogCopy], checkpoint: Checkpoint | None, piece_bytes: int, bad: BadBatches
+    copies: Sequence[LogCopy],
+    checkpoint: Checkpoint | None,
+    piece_bytes: int,
+    bad: BadBatches,
+    *,
+    whole: bool = False,
 ) -> Inventory:
     """Plan the segments of every copy from the checkpoint on.
 
@@ -214,6 +224,7 @@ def take_inventory(
         checkpoint: how far the tables are; ``None``: plan everything.
         piece_bytes: the approximate size of a run of batches.
         bad: batches to leave out, because a reader found them to be damaged.
+        whole: plan all copies from their beginning, whatever the checkpoint.
 
     Raises:
         FileNotFoundError: a file changed since it was listed; the caller lists the copies again.
@@ -221,7 +232,7 @@ def take_inventory(
     """
     excluded = _still_excluded(copies, checkpoint) if checkpoint is not None else {}
     indexes = [index for index, copy in enumerate(copies) if copy.path not in excluded]
-    start = checkpoint
+    start = None if whole else checkpoint
     if start is not None and not all(_continues(copies[index], start) for index in indexes):
         start = None
     plans = {}
@@ -232,6 +243,11 @@ def take_inventory(
     previous: dict[int, PreviousComparison] = {}
     if len(indexes) > 1 and start is not None:
         previous = _previous(copies, plans, start)
+        if any(
+            _is_back(copies[index], start) if index in previous else _begins_before(start.offset, index, files)
+            for index, files in plans.items()
+        ):
+            return take_inventory(copies, checkpoint, piece_bytes, bad, whole=True)
         if wider := _widened(copies, plans, previous, piece_bytes):
             plans = _without_bad(plans | wider, bad)
     return Inventory(tuple(copies), plans, previous, excluded, start)
@@ -308,8 +324,50 @@ def _previous(
             batch = good_batch_at(files[0].path, files[0].size, position.byte)
             if batch is not None:
                 row = checkpoint.copy_rows.get(path, {})
-                previous[index] = PreviousComparison(row.get("sameFrom"), batch.after, row)
+                start, since = start_offset(copies[index], batch.first, checkpoint), row.get("sameFrom")
+                if since is not None and start is not None:
+                    # Whatever peer it was compared with: a copy that did not diverge has what the tables have.
+                    since = max(start, since) if row["state"] == DIVERGED else start
+                previous[index] = PreviousComparison(since, batch.after, row, start)
     return previous
+
+
+def start_offset(copy: LogCopy, first: int | None, checkpoint: Checkpoint | None) -> int | None:
+    """Return the offset of a copy's first record; ``None`` if it has no log.
+
+    If the plan begins at the checkpoint, this is the base offset in the first segment's name. An offset that was
+    reported before stays if it lies in that segment, or after it because the segment is damaged.
+
+    Args:
+        copy: the copy.
+        first: the first offset of its plan.
+        checkpoint: where the plan begins; ``None``: it begins at the start of the copy.
+    """
+    base = copy.listing.segments[0].base_offset if copy.listing.segments else None
+    if checkpoint is None or base is None or (first is None and len(copy.listing.segments) == 1):
+        return first
+    if copy.path not in checkpoint.copy_rows:
+        return base
+    reported: int | None = checkpoint.copy_rows[copy.path]["startOffset"]
+    if reported is None:
+        return first
+    return reported if base <= reported and not _is_back(copy, checkpoint) else base
+
+
+def _is_back(copy: LogCopy, checkpoint: Checkpoint) -> bool:
+    """Whether a copy has segments again before the one where it began, and not because its first one is damaged."""
+    first = copy.listing.segments[0].path if copy.listing.segments else None
+    if any(finding.path == first for finding in checkpoint.findings.get(copy.path, ())):
+        return False
+    reported = checkpoint.copy_rows.get(copy.path, {}).get("startOffset")
+    second = [segment.base_offset for segment in copy.listing.segments[1:2]]
+    return reported is not None and any(base is not None and base <= reported for base in second)
+
+
+def _begins_before(offset: int, index: int, files: Sequence[FilePlan]) -> bool:
+    """Whether the plans of a copy have records before an offset."""
+    parts = log_of(index, files).parts
+    return bool(parts) and parts[0].run.first < offset
 
 
 def _widened(
@@ -395,6 +453,8 @@ class PlannedCopy(Copy):
         self.previous = inventory.previous.get(index)
         self.is_trusted = checkpoint is not None and _start_at(copy, checkpoint.positions.get(copy.path)) is not None
         self._piece_bytes = piece_bytes
+        reported = start.findings.get(copy.path, ()) if start is not None else ()
+        self._reported = len([*islice(still_there(copy, reported), _MOST_FAULTS)])
         self._verified_until = -1 if start is None else start.offset
         self._newest = copy.listing.snapshots[-1:]
         super().__init__(copy.path, copy.listing)
@@ -404,11 +464,11 @@ class PlannedCopy(Copy):
 
     @property
     def oldest(self) -> int | None:
-        return self.start if self.previous is None else self.previous.row.get("startOffset")
+        return self.start if self.previous is None else self.previous.start
 
     @property
     def faults(self) -> int:
-        return max(len(self.damage), 0 if self.previous is None else len(self.previous.row.get("damage", ())))
+        return max(len(self.damage), self._reported)
 
     def verify(self, file: SnapshotFile) -> None:
         if file in self._newest or file.end_offset is None or file.end_offset > self._verified_until:

@@ -1,0 +1,186 @@
+"""Copies that become shorter, lose files or get them back: what is said of them is what a first look would say."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.spark.steps.cluster_changes import change_of
+from kshell.spark.steps.planning import clusters, reconcile_all
+from kshell.spark.tables.steps import ClusterState, WarehouseState
+from tests.builders import FIXTURES, batches, copy_of, snapshot, uuid, value, write_log, write_snapshot
+from tests.made_logs import log, record
+from tests.spark.reading import needs_arrow
+from tests.spark.reconcile.nodes import names, node, read
+from tests.spark.reconcile.tables import Tables
+
+pytestmark = needs_arrow
+
+TOLD = ("state", "startOffset", "endOffset", "lastEpoch", "sameFrom", "sameTo", "divergesAt", "comparedWith", "reason")
+
+
+def told(tables: Tables) -> dict[str, tuple[Any, ...]]:
+    """What is said of each copy."""
+    assert tables.last is not None
+    return {Path(row["copy"]).parent.name: tuple(row[name] for name in TOLD) for row in tables.last.copies}
+
+
+def as_a_first_look(tables: Tables, *paths: Path) -> dict[str, tuple[Any, ...]]:
+    """One step: the rows are those of new tables, and the step after it has nothing to do."""
+    tables.step(*paths)
+    assert told(tables) == told(read(*paths))
+    reached, said = tables.checkpoint, told(tables)
+    again = tables.step(*paths)
+    assert (again.slices, again.findings, again.ranges, again.restart) == ((), (), (), False)
+    assert tables.checkpoint == reached and told(tables) == said
+    return said
+
+
+def cut(directory: Path, *, size: int) -> None:
+    """An older copy of a node: its segment ends earlier, and it has no snapshot."""
+    for file in directory.glob("*.checkpoint"):
+        file.unlink()
+    os.truncate(directory / f"{0:020d}.log", size)
+
+
+def step(source: Path, state: WarehouseState) -> WarehouseState | None:
+    """The state after a step; ``None``: nothing is new. Without Spark."""
+    (reconciled,) = reconcile_all(clusters([f"{source}/*"]), state)
+    change = change_of(reconciled, state)
+    if change is None:
+        return None
+    return WarehouseState(1, {change.cluster_id: ClusterState(reconciled.checkpoint._asdict())})
+
+
+# --- recorded clusters -----------------------------------------------------------------------------------------------
+
+
+def test_a_node_whose_copy_becomes_older(tmp_path: Path) -> None:
+    copies = [
+        copy_of(FIXTURES / "3.9.2" / name, tmp_path) for name in ("broker-0", "controller-3000", "controller-3001")
+    ]
+    nodes = [copy.parent for copy in copies]
+    tables = read(*nodes)
+    assert told(tables)["controller-3001"][0] == "same"
+    cut(copies[2], size=30000)
+    said = as_a_first_look(tables, *nodes)
+    peer = str(copies[0])
+    assert said["controller-3001"] == ("behind", 0, 379, 3, 0, 379, None, peer, None)
+
+
+def test_a_copy_that_the_reference_does_not_reach_and_nothing_new(tmp_path: Path) -> None:
+    copies = [copy_of(FIXTURES / "4.2.1-rolled" / f"controller-{number}", tmp_path) for number in (3000, 3001, 3002)]
+    for file in copies[1].iterdir():
+        if file.name[:20].isdigit() and int(file.name[:20]) >= 416:
+            file.unlink()
+    said = as_a_first_look(Tables(), *[copy.parent for copy in copies])
+    assert said["controller-3000"][:2] == ("reference", 453)
+    assert said["controller-3001"] == ("behind", 293, 416, 4, 293, 416, None, str(copies[2]), None)
+    state = step(tmp_path, WarehouseState())
+    assert state is not None and step(tmp_path, state) is None, "a run would not even start Spark"
+
+
+# --- one thing after another -----------------------------------------------------------------------------------------
+
+
+def segments(folder: Path, number: int, parts: list[bytes], start: int, end: int, snapshots: int) -> Path:
+    """A node's log between two offsets, in segments whose borders no other node has, and snapshots from its start on.
+
+    All snapshots know one topic: so it is known that copies without an offset in common are of one cluster.
+    """
+    directory, per_segment = folder / f"node-{number}" / METADATA_DIRECTORY, 7 + number
+    directory.mkdir(parents=True, exist_ok=True)
+    for file in [*directory.glob("*.log"), *directory.glob("*.checkpoint")]:
+        file.unlink()
+    (directory.parent / "meta.properties").write_text(f"version=1\ncluster.id=one\nnode.id={number}\n")
+    start -= start % per_segment
+    for first in range(start, end, per_segment):
+        write_log(directory, *parts[first : min(end, first + per_segment)], base_offset=first)
+    known = [value("TOPIC", name="known", topicId=uuid(999))]
+    for offset in range(start, end, 10)[: max(snapshots, 1 if start else 0)]:
+        epoch = batches(parts[offset - 1])[0].epoch if offset else 0
+        write_snapshot(directory, snapshot(known, epoch), offset, epoch)
+    return directory.parent
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_whatever_happens_to_copies(seed: int, tmp_path: Path) -> None:
+    """They grow, shrink, lose snapshots or their first segments and get them back, in any order; each by itself."""
+    rng = random.Random(seed)
+    epochs = sorted(rng.choice((1, 1, 2, 3)) for _ in range(80))
+    parts, tables = log(*epochs), Tables()
+    bounds = {number: (rng.choice((0, 0, 15)), rng.randrange(30, 60), 2) for number in range(3 + seed % 2)}
+    for _ in range(14):
+        nodes = [segments(tmp_path, number, parts, *bound) for number, bound in bounds.items()]
+        as_a_first_look(tables, *nodes)
+        number = rng.randrange(len(bounds))
+        start, end, snapshots = bounds[number]
+        edit = rng.choice(("grow", "shrink", "lose old", "back", "snapshots", "all grow"))
+        if edit == "grow":
+            end = rng.randrange(end, 81)
+        elif edit == "shrink":
+            end = rng.randrange(start + 1, end + 1)
+        elif edit == "lose old":
+            start = rng.randrange(start, end)
+        elif edit == "back":
+            start = rng.randrange(start + 1)
+        elif edit == "snapshots":
+            snapshots = rng.randrange(8)
+        bounds[number] = (start, end, snapshots)
+        if edit == "all grow":
+            bounds = {number: (start, rng.randrange(end, 81), more) for number, (start, end, more) in bounds.items()}
+
+
+def test_one_that_is_behind_and_grows_where_the_reference_has_nothing(tmp_path: Path) -> None:
+    """Only another copy, which is not the one ahead and does not grow, has the same offsets."""
+    parts = log(*[1] * 40)
+    one, two = node(tmp_path, 1, parts[25:], start=25), node(tmp_path, 2, parts[:30])
+    three = node(tmp_path, 3, parts[:10])
+    tables = read(one, two, three)
+    node(tmp_path, 3, parts[:20])
+    said = as_a_first_look(tables, one, two, three)
+    assert said["node-3"][:6] == ("behind", 0, 20, 1, 0, 20)
+    node(tmp_path, 3, [*parts[:21], record(21, 1, "other"), record(22, 1, "other")])
+    said = as_a_first_look(tables, one, two, three)
+    assert said["node-3"][0] == "diverged" and said["node-3"][6] == 21
+    assert tables.offsets == list(range(40)) and not any(name.startswith("other") for name in names(tables))
+
+
+def test_one_that_shrinks_and_grows_into_something_else(tmp_path: Path) -> None:
+    parts = log(*[1] * 40)
+    nodes = [node(tmp_path, number, parts) for number in (1, 2, 3)]
+    tables = read(*nodes)
+    node(tmp_path, 3, parts[:10])
+    assert as_a_first_look(tables, *nodes)["node-3"][:6] == ("behind", 0, 10, 1, 0, 10)
+    node(tmp_path, 3, [*parts[:12], *[record(at, 1, "other") for at in range(12, 39)]])
+    said = as_a_first_look(tables, *nodes)
+    assert said["node-3"][0] == "diverged" and said["node-3"][6] == 12
+
+
+def test_a_tail_that_was_left_behind_where_the_others_lose_and_elect(tmp_path: Path) -> None:
+    """What is said of it names epochs of others, and where both are the same."""
+    shared = log(*[1] * 20)
+    one = node(tmp_path, 1, [*shared[:15], *log(*[2] * 5, start=15)])
+    two, three = node(tmp_path, 2, shared), node(tmp_path, 3, shared[:15])
+    tables = read(one, two, three)
+    assert told(tables)["node-2"][0] == "diverged"
+    node(tmp_path, 1, [*shared[:15], *log(*[2] * 5, *[3] * 5, start=15)])
+    said = as_a_first_look(tables, one, two, three)
+    assert said["node-2"][0] == "diverged" and "its last epoch is 3" in said["node-2"][-1]
+    for end in (17, 15, 8):
+        node(tmp_path, 2, shared[:end])
+        as_a_first_look(tables, one, two, three)
+
+
+def test_an_empty_log_that_grows_and_stays_behind(tmp_path: Path) -> None:
+    parts = log(*[1] * 40)
+    one, two = node(tmp_path, 1, parts), node(tmp_path, 2, [])
+    tables = read(one, two)
+    for end in (5, 9, 0, 40):
+        node(tmp_path, 2, parts[:end])
+        as_a_first_look(tables, one, two)
