@@ -37,6 +37,7 @@ from kshell.spark.reconcile.inventory import (
     ReportedFinding,
     SegmentHead,
     finding_error,
+    log_size,
     signature,
     start_offset,
     still_there,
@@ -239,13 +240,13 @@ def _copy_rows(
             row = _compared_row(cluster_id, comparison, agreement, index, verdict, findings)
             rows[row["copy"]] = row
             if index not in comparison.limits and (evidence := _evidence(comparison, index, verdict)) is not None:
-                excluded[row["copy"]] = {**evidence, "row": row}
+                excluded[row["copy"]] = {**evidence, "row": row, "size": log_size(copies[index])}
     elif comparison.plans:
         (index,) = comparison.plans
         row = _lone_row(cluster_id, comparison, index, findings, before)
         rows[row["copy"]] = row
         proven = row["endOffset"] if row["uncommittedFrom"] is None else row["uncommittedFrom"]
-        committed = proven if committed is None else max(committed, proven or 0)
+        committed = max(committed or 0, proven or 0) or None
     return [rows[copy.path] for copy in copies if copy.path in rows], excluded, committed
 
 

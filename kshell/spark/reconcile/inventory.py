@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError, UsageError
 from kshell.protocol.batches import Batch
 from kshell.protocol.verify import Torn
-from kshell.sources.copies.agreement import DIVERGED
+from kshell.sources.copies.agreement import DIVERGED, NOT_COMPARED
 from kshell.sources.copies.logs import Copy
 from kshell.sources.directory.files import Segment, SnapshotFile, permission
 from kshell.sources.directory.log import Progress
@@ -134,8 +134,9 @@ class Checkpoint(NamedTuple):
     """Path of a copy that is not excluded -> its row of ``copies``."""
     excluded: Mapping[str, Evidence] = {}
     """Path of a copy of another history -> why it is excluded: its ``row`` of ``copies``; the batch that proves it
-    (``file``, ``position``, ``crc``); and ``until``, the offset beyond which the tables must be before the copy can be
-    compared at all, or null if the proof is final while that batch is there."""
+    (``file``, ``position``, ``crc``); ``until``, the offset beyond which the tables must be before the copy can be
+    compared at all, or null if the proof is final while that batch is there; and ``size``, the bytes of its log, which
+    count for one that was not compared."""
     findings: Mapping[str, Sequence[ReportedFinding]] = {}
     """Path of a copy -> its findings that are in ``quarantine`` already."""
     gaps: Sequence[tuple[int, int]] = ()
@@ -224,13 +225,13 @@ def take_inventory(
         checkpoint: how far the tables are; ``None``: plan everything.
         piece_bytes: the approximate size of a run of batches.
         bad: batches to leave out, because a reader found them to be damaged.
-        whole: plan all copies from their beginning, whatever the checkpoint.
+        whole: plan all copies from their beginning, excluded ones, too: some may be comparable now.
 
     Raises:
         FileNotFoundError: a file changed since it was listed; the caller lists the copies again.
         SourceError: a file cannot be read.
     """
-    excluded = _still_excluded(copies, checkpoint) if checkpoint is not None else {}
+    excluded = _still_excluded(copies, checkpoint) if checkpoint is not None and not whole else {}
     indexes = [index for index, copy in enumerate(copies) if copy.path not in excluded]
     start = None if whole else checkpoint
     if start is not None and not all(_continues(copies[index], start) for index in indexes):
@@ -305,6 +306,8 @@ def _still_excluded(copies: Sequence[LogCopy], checkpoint: Checkpoint) -> dict[s
         evidence = checkpoint.excluded.get(copy.path)
         if evidence is None or (evidence["until"] is not None and checkpoint.offset > evidence["until"]):
             continue  # not excluded, or excluded only until the tables reach its offsets: compare it now
+        if evidence["row"]["state"] == NOT_COMPARED and evidence.get("size") != log_size(copy):
+            continue  # it may have offsets in common with the others by now
         size = file_sizes(copy).get(evidence["file"])
         batch = None if size is None else good_batch_at(evidence["file"], size, evidence["position"])
         if batch is not None and batch.crc == evidence["crc"]:
@@ -322,7 +325,7 @@ def _previous(
         position = checkpoint.positions.get(path)
         if position and files and files[0].runs and (files[0].path, files[0].runs[0].start) == position[:2]:
             batch = good_batch_at(files[0].path, files[0].size, position.byte)
-            if batch is not None:
+            if batch is not None and (batch.first, batch.crc) == (position.offset, position.crc):
                 row = checkpoint.copy_rows.get(path, {})
                 start, since = start_offset(copies[index], batch.first, checkpoint), row.get("sameFrom")
                 if since is not None and start is not None:
@@ -426,6 +429,11 @@ def still_there(copy: LogCopy, reported: Iterable[ReportedFinding]) -> Iterator[
     for finding in reported:
         if finding.path in sizes and signature(copy, finding.path, finding.position) == finding.signature:
             yield finding
+
+
+def log_size(copy: LogCopy) -> int:
+    """Return the size of a copy's log in bytes."""
+    return sum(segment.size for segment in copy.listing.segments)
 
 
 def file_sizes(copy: LogCopy) -> dict[str, int]:

@@ -177,6 +177,34 @@ def test_a_tail_that_was_left_behind_where_the_others_lose_and_elect(tmp_path: P
         as_a_first_look(tables, one, two, three)
 
 
+def test_one_that_nothing_shows_to_be_of_the_cluster_and_that_grows_until_it_does(tmp_path: Path) -> None:
+    parts = log(*[1] * 40)
+    one, two, three = node(tmp_path, 1, parts), node(tmp_path, 2, parts), node(tmp_path, 3, parts[:5])
+    tables = read(one, two, three)
+    for number in (1, 2):  # they lose what they had in common
+        next((tmp_path / f"node-{number}").glob("*/*.log")).unlink()
+        write_log(tmp_path / f"node-{number}" / METADATA_DIRECTORY, *parts[20:], base_offset=20)
+    later = Tables()
+    assert as_a_first_look(later, one, two, three)["node-3"][0] == "not-compared"
+    tables.step(one, two, three)
+    assert told(tables)["node-3"][0] == "not-compared"
+    for end in (10, 30):
+        node(tmp_path, 3, parts[:end])
+        said = as_a_first_look(later, one, two, three)
+    assert said["node-3"][:6] == ("behind", 0, 30, 1, 20, 30)
+
+
+def test_a_batch_in_the_place_of_another(tmp_path: Path) -> None:
+    """It begins at the same byte, and is one of another history."""
+    one, two = node(tmp_path, 1, [*log(*[1] * 9), *log(*[2] * 20, start=9)]), node(tmp_path, 2, log(*[1] * 9))
+    write_log(two / METADATA_DIRECTORY, *log(2, start=9), base_offset=9)
+    tables = read(one, two)
+    assert told(tables)["node-2"][:6] == ("behind", 0, 10, 2, 0, 10)
+    write_log(two / METADATA_DIRECTORY, record(9, 1, "stale"), base_offset=9)
+    said = as_a_first_look(tables, one, two)
+    assert said["node-2"][0] == "diverged" and said["node-2"][6] == 9
+
+
 def test_an_empty_log_that_grows_and_stays_behind(tmp_path: Path) -> None:
     parts = log(*[1] * 40)
     one, two = node(tmp_path, 1, parts), node(tmp_path, 2, [])
