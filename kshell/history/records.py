@@ -403,8 +403,9 @@ def with_paths(
 
 
 class TouchedPaths:
-    """Finds what the records of a log touch. ``tracker`` must get every record from ``start`` on, in order; before each,
-    ask :meth:`restarts_at`.
+    """Finds what the records of a log touch. ``tracker`` must get every record from ``start`` on, in order.
+
+    Before each record, ask :meth:`restarts_at`.
 
     Where the image before ``start`` is not known, the tracker starts from nothing; if it ``is_needed``, that raises
     DataError. ``restart`` is the offset, if any, at which another one must replace it: the end of a snapshot.

@@ -98,7 +98,7 @@ def answer(command: Command, session: Session, result: Result, limit: int) -> An
 
 
 def _state(session: Session) -> JsonObject | None:
-    """Return what the answer says of the state; ``None`` without a log, and if only the records around damage were read.
+    """Return what the answer says of the state; ``None`` without a log, and where only records around damage were read.
 
     It is there whether or not an earlier question has read the log.
     """
