@@ -235,13 +235,13 @@ class _Search:
         Those before offset ``first`` may be left out.
         """
         session, start, wanted, concern = self._session, self._since.offset, self._wanted(), None
-        few = first or self._types or self._grep or self._where
+        is_partial = bool(first or self._types or self._grep or self._where)
         if self._place is not None:
             # The path of a record depends on earlier records about the same object, so these are read as well.
             wanted = concern = PathRecordFilter(self._place)
         elif first:
-            wanted = lambda raw, _: raw.offset >= first  # noqa: E731  # short
-        elif named and not few:
+            wanted = _from(first)
+        elif named and not is_partial:
             wanted = None
         records = log_records(
             session.source,
@@ -251,7 +251,7 @@ class _Search:
             select=None if concern is None else concern.select,
             progress=session.progress,
         )
-        if named and few and concern is None:
+        if named and is_partial and concern is None:
             return records, with_paths_of_few(session, records, start, self._is_meant)
         found: Found = ((record, []) for record in records)
         if named or concern is not None:
@@ -295,6 +295,10 @@ def _matches(grep: Callable[[str], object], row: Row) -> bool:
         or grep(f"{name} {one_line(named)}")
         or grep(f"{name} {names_and_values(named)}")
     )
+
+
+def _from(offset: int) -> Wanted:
+    return lambda raw, _: raw.offset >= offset
 
 
 def _not_no_op(raw: RawRecord, control: bool) -> bool:

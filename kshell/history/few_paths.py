@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 _FEW = 64
-"""Records that are replayed in any case."""
+"""Records that are replayed rather than skipped, however fast a look-up is."""
 _REPLAY_SECONDS = 30e-6
-"""About what it takes to replay a record; how many are worth to be skipped follows from what the last look-up took."""
+"""About what it takes to replay a record: with the time of the last look-up, it says how many are worth skipping."""
 
 
 def with_paths_of_few(
