@@ -298,7 +298,8 @@ def writer_lock(place: str) -> Iterator[bool]:
     except (NotADirectoryError, FileExistsError):
         raise CommandError(f"{place}: not a directory", hint="tables need a directory of their own") from None
     except OSError as error:
-        raise CommandError(f"{path}: {remote.reason(error)}") from None
+        hint = "tables need a directory in which you may write"
+        raise CommandError(f"{path}: {remote.reason(error)}", hint=hint) from None
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
