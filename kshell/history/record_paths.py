@@ -83,15 +83,15 @@ class RecordPaths:
         settled, paths = self._settled(columns)
         is_open = np.ones(len(columns.places), bool)
         is_open[settled] = False
-        places, others = list[int](), list[str | None]()
+        open_places, open_paths = list[int](), list[str | None]()
         for place, offset, timestamp, value in columns.in_order(is_open):
             if self._touched_paths.restarts_at(offset):
                 self._waiting.clear()
                 self._topics.clear()
-            places.append(place)
-            others.append(self._known(offset, timestamp, value) or self._replayed(offset, timestamp, value))
-        every = np.concatenate((columns.places[settled], np.array(places, np.int64)))
-        return in_places([paths, arrow.array(others, arrow.string())], every)
+            open_places.append(place)
+            open_paths.append(self._usual_path(offset, timestamp, value) or self._replayed(offset, timestamp, value))
+        places = np.concatenate((columns.places[settled], np.array(open_places, np.int64)))
+        return in_places([paths, arrow.array(open_paths, arrow.string())], places)
 
     def _settled(self, columns: RecordColumns) -> tuple[Ints, pa.StringArray]:
         """Return the framed records, and their paths, for which it does not matter what the others here do.
@@ -125,8 +125,11 @@ class RecordPaths:
                 unsettled.add(decoded.data["topicId"])
         return unsettled
 
-    def _known(self, offset: int, timestamp: int, value: bytes | Decoded) -> str | None:
-        """Return the path of a record of a partition without replaying it; ``None`` if that does not do."""
+    def _usual_path(self, offset: int, timestamp: int, value: bytes | Decoded) -> str | None:
+        """Return the path of a usual record of a partition that is known; ``None`` if the record must be replayed.
+
+        A PartitionRecord of a known topic makes its partition known, and waits.
+        """
         if isinstance(value, Decoded) or essence(value) not in self._usual:
             return None
         topic, number = self._topics.get(value[TOPIC_ID]), int.from_bytes(value[NUMBER], "big", signed=True)
