@@ -45,6 +45,17 @@ class Framed(NamedTuple):
     end: Ints
     """The byte after the value."""
 
+    @property
+    def buf(self) -> Bytes:
+        """``data`` as a numpy array, without a copy; one byte if it is empty, so that positions can be clipped."""
+        buf: Bytes = np.frombuffer(self.data or bytes(1), np.uint8)
+        return buf
+
+    @property
+    def api_keys(self) -> Bytes:
+        """The byte in which each value of a known type has its api key; any byte where a value is too short."""
+        return self.buf.take(self.start + 1, mode="clip")
+
     def only(self, rows: Ints | Mask) -> Framed:
         """Select records by a mask or an index array."""
         return Framed(self.data, *(column[rows] for column in self[1:]))

@@ -33,9 +33,8 @@ class PartitionChanges(NamedTuple):
 
 def partition_changes(framed: Framed) -> PartitionChanges:
     """Select the values that have the api key and the size of a PartitionChangeRecord; the rest is not looked at."""
-    buf = np.frombuffer(framed.data or bytes(1), np.uint8)
-    size = framed.end - framed.start
-    rows = np.flatnonzero((size >= REST) & (buf.take(framed.start + 1, mode="clip") == PARTITION_CHANGE))
+    buf, size = framed.buf, framed.end - framed.start
+    rows = np.flatnonzero((size >= REST) & (framed.api_keys == PARTITION_CHANGE))
     start, size = framed.start[rows], size[rows]
     number = _spans(buf, start + NUMBER.start, NUMBER.stop - NUMBER.start).view(">i4").ravel()
     topic, topic_ids = _encoded(_spans(buf, start + TOPIC_ID.start, TOPIC_ID.stop - TOPIC_ID.start))

@@ -21,7 +21,7 @@ from kshell.tables.arrow import json_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kshell.columnar.framing import Bytes, Ints
+    from kshell.columnar.framing import Ints
     from kshell.sources.directory.records import Wanted
 
 np: ModuleType = importlib.import_module("numpy")
@@ -52,10 +52,9 @@ class Values:
     def decode(self, framed: Framed) -> tuple[list[Group], Ints]:
         """Return the values that were decoded, in groups, and the sorted rows that must be decoded one by one."""
         groups: list[Group] = []
-        buf = np.frombuffer(framed.data or bytes(1), np.uint8)
-        walk = Walk(buf, framed.end)
+        walk = Walk(framed.buf, framed.end)
         texts = Texts(framed.data, self._hides, REDACTED)
-        for code, rows in _by_head(buf, framed):
+        for code, rows in _by_head(framed):
             head = self._head(code)
             if head is None or len(rows) < LEAST:
                 walk.undecoded_rows.append(rows)
@@ -78,7 +77,7 @@ class Values:
     def are_wanted(self, framed: Framed, wanted: Wanted) -> Any:
         """Return a mask of the records whose types are wanted."""
         mask = np.zeros(len(framed.offset), bool)
-        for code, rows in _by_head(np.frombuffer(framed.data or bytes(1), np.uint8), framed):
+        for code, rows in _by_head(framed):
             if code >= 0:  # a known head: the type depends on nothing else, so one record decides for all
                 mask[rows] = wanted(RawRecord(0, 0, None, framed.value(rows[0])), False)
             else:
@@ -94,9 +93,9 @@ class Values:
         return self._redaction.config(enum_name(RESOURCE_TYPES, kind), key, "") == REDACTED
 
 
-def _by_head(buf: Bytes, framed: Framed) -> Iterator[tuple[int, Ints]]:
+def _by_head(framed: Framed) -> Iterator[tuple[int, Ints]]:
     """Group all values by their head: (api key * 128 + version, rows); -1 for values with an unknown frame."""
-    at = framed.start
+    buf, at = framed.buf, framed.start
     frame, key, version = (buf.take(at + place, mode="clip").astype(np.int64) for place in range(_HEAD))
     good = (frame == FRAME_VERSION) & (key < _VERSIONS) & (version < _VERSIONS) & (framed.end - at >= _HEAD)
     code = np.where(good, key * _VERSIONS + version, -1)

@@ -158,13 +158,13 @@ class _Search:
     def rows(self, result: Rows, *, named: bool) -> Iterator[Row]:
         """Rows of matching records; ``named``: find the path that each touches, which only text output shows."""
         session = self._session
-        records, found = self._found(named=named)
+        # Of the last ones, paths and changes are found only after it is known which those are.
+        is_end_first = named and self._newest_first and self._place is None and self._count is not None
+        records, found = self._found(named=named and not is_end_first)
+        if is_end_first:
+            last = deque((record.offset for record, _ in found if self._is_meant(record)), self._count)
+            found = self._found(named=True, first=last[0])[1] if last else iter(())
         if self._newest_first:
-            if named and self._place is None and self._count is not None:
-                # Paths and changes are found only for the last ones, after it is known which those are.
-                records, found = self._found(named=False)
-                last = deque((record.offset for record, _ in found if self._is_meant(record)), self._count)
-                found = self._found(named=True, first=last[0])[1] if last else iter(())
             rows = reversed(deque(self._rows(found), self._count))
             self._finish(records, result)
         else:

@@ -114,8 +114,7 @@ class RecordPaths:
         if self._touched_paths.restart is not None:
             return None
         framed = columns.framed
-        api_keys = np.frombuffer(framed.data or bytes(1), np.uint8).take(framed.start + 1, mode="clip")
-        rows = np.flatnonzero(np.isin(api_keys, [kind.api_key for kind in (TOPIC, REMOVE_TOPIC, *_MARKERS)]))
+        rows = np.flatnonzero(np.isin(framed.api_keys, [kind.api_key for kind in (TOPIC, REMOVE_TOPIC, *_MARKERS)]))
         values = [decode_value(framed.value(row)) for row in rows]
         unsettled = set[bytes]()
         for decoded in (*values, *(single.decoded for single in columns.singles.values())):

@@ -150,12 +150,11 @@ def locate(path: str) -> str:
         return path
     inner = os.path.join(path, METADATA_DIRECTORY)
     try:
-        os.stat(inner)
+        return inner if stat.S_ISDIR(os.stat(inner).st_mode) else path
     except PermissionError:  # nobody may search the directory: what is in it is unknown
         raise permission(path) from None
     except OSError:
         return path
-    return inner if os.path.isdir(inner) else path
 
 
 def scan(path: str) -> Listing:

@@ -108,8 +108,9 @@ def _local(path: str, unread: list[Unread] | None) -> list[LogCopy]:
     path = os.path.abspath(path)  # executors are started in directories of their own
     if os.path.exists(path) or not is_glob(path):
         return [_list_copy(locate(path))]
-    every = ((match, pattern) for pattern in alternatives(path) for match in glob.iglob(pattern, recursive=True))
-    refused = _refused(alternatives(path))
+    patterns = alternatives(path)
+    every = ((match, pattern) for pattern in patterns for match in glob.iglob(pattern, recursive=True))
+    refused = _refused(patterns)
     failed = [*refused.values()]
     candidates = sorted({match for match, pattern in every if match not in refused and _counts(match, pattern)})
     copies = [_tried(path, failed) for path in candidates]

@@ -33,6 +33,8 @@ from kshell.spark.files.plan import FilePlan
 from kshell.spark.reconcile.inventory import Checkpoint, Inventory, PlannedCopy
 from kshell.spark.reconcile.logs import NO_LIMIT, Log, log_of, merge
 
+_APART = (DIVERGED, NOT_COMPARED)
+
 
 class Comparison(NamedTuple):
     """The result of :func:`compare`. All keys are indexes of ``inventory.copies``.
@@ -141,9 +143,6 @@ def is_conclusive(comparison: Comparison) -> bool:
             if verdict.since > first or not (is_unchanged or verdict.to == copy.log_end):
                 return False
     return True
-
-
-_APART = (DIVERGED, NOT_COMPARED)
 
 
 class _History:
