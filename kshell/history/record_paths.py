@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
-from kshell.columnar.partition_changes import partition_changes
+from kshell.columnar.change_columns import change_columns
 from kshell.columnar.records import in_places
 from kshell.history.records import Touched, TouchedPaths, touched_paths
 from kshell.metadata.families.markers import ABORT, BEGIN, END
@@ -98,7 +98,7 @@ class RecordPaths:
 
         They are usual changes of partitions that exist, of topics that are neither created nor removed meanwhile.
         """
-        changes = partition_changes(columns.framed)
+        changes = change_columns(columns.framed)
         unsettled = self._unsettled_topics(columns)
         topics = [None if unsettled is None or key in unsettled else self._topics.get(key) for key in changes.topic_ids]
         ends = np.array([0 if topic is None else topic.first_unknown for topic in topics], np.int64)

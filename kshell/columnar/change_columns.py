@@ -17,7 +17,7 @@ arrow: ModuleType = importlib.import_module("pyarrow")
 np: ModuleType = importlib.import_module("numpy")
 
 
-class PartitionChanges(NamedTuple):
+class ChangeColumns(NamedTuple):
     """The PartitionChangeRecords among framed records, one element per record; all columns are numpy arrays."""
 
     rows: Ints
@@ -31,7 +31,7 @@ class PartitionChanges(NamedTuple):
     essences: list[bytes]
 
 
-def partition_changes(framed: Framed) -> PartitionChanges:
+def change_columns(framed: Framed) -> ChangeColumns:
     """Select the values that have the api key and the size of a PartitionChangeRecord; the rest is not looked at."""
     buf, size = framed.buf, framed.end - framed.start
     rows = np.flatnonzero((size >= REST) & (framed.api_keys == PARTITION_CHANGE))
@@ -45,7 +45,7 @@ def partition_changes(framed: Framed) -> PartitionChanges:
         indexes, values = _encoded(np.concatenate((heads, rests), axis=1))
         essence[same] = indexes + len(essences)
         essences += values
-    return PartitionChanges(rows, number.astype(np.int64), topic, topic_ids, essence, essences)
+    return ChangeColumns(rows, number.astype(np.int64), topic, topic_ids, essence, essences)
 
 
 def _spans(buf: Bytes, start: Ints, length: int) -> Bytes:
