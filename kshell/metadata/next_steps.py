@@ -50,6 +50,12 @@ class Cure(NamedTuple):
             and all(finalized.get(feature, 0) < level for feature, level in self.below.items())
         )
 
+    def is_of_one_partition(self) -> bool:
+        """Whether the sentence names topic and partition, so that each partition has one of its own."""
+        shown = (command for index, command in enumerate(self.commands) if f"{{{index}}}" in self.text)
+        sentence = "".join((self.text, *shown))
+        return "{topic}" in sentence and "{partition}" in sentence
+
     def fill(self, tools: KafkaTools, values: Mapping[str, object]) -> NextStep:
         """Return the next step, with ``values`` in place of its placeholders."""
         commands = tuple(tools.fill(template, values) for template in self.commands)
@@ -66,17 +72,20 @@ def cures_of(declared: Cures) -> tuple[Cure, ...]:
     return (Cure(declared),) if isinstance(declared, str) else tuple(declared)
 
 
-def next_step(
-    cures: Sequence[Cure], tools: KafkaTools, finalized: Mapping[str, int], values: Mapping[str, object]
-) -> NextStep:
-    """Return the next step of the first cure that fits the cluster, else of the last cure.
+def fitting_cure(cures: Sequence[Cure], tools: KafkaTools, finalized: Mapping[str, int]) -> Cure:
+    """Return the first cure that fits the cluster, else the last cure.
 
     Args:
         cures: At least one.
-        tools: Writes the commands, and knows the cluster's release.
+        tools: They know the cluster's release.
         finalized: Feature -> its finalized level.
-        values: The values of the placeholders in the cures.
     """
     release = tools.release or NEWEST
-    cure = next((cure for cure in cures if cure.fits(release, finalized)), cures[-1])
-    return cure.fill(tools, values)
+    return next((cure for cure in cures if cure.fits(release, finalized)), cures[-1])
+
+
+def next_step(
+    cures: Sequence[Cure], tools: KafkaTools, finalized: Mapping[str, int], values: Mapping[str, object]
+) -> NextStep:
+    """Return the next step of :func:`fitting_cure`, with ``values`` in place of its placeholders."""
+    return fitting_cure(cures, tools, finalized).fill(tools, values)

@@ -76,6 +76,8 @@ STATES = (ONLINE, *_STATES, UNDECODED)
 
 
 T = TypeVar("T")
+_EPOCHS_FROM = Partition._fields.index("leader_epoch")
+"""The epochs are the last fields of a partition."""
 _MOST_VERDICTS = 1 << 14
 _MOST_MIN_ISRS = 1 << 8
 
@@ -84,12 +86,22 @@ class Verdicts(Generic[T]):
     """A cache of verdicts on partitions: ``decide`` is called once for each value of a partition and its min ISR.
 
     A scan returns one object for all partitions with equal values (:meth:`.Topic.scan`), so the cache goes by the
-    identity of values. Its size is bounded: after a long log all partitions may differ.
+    identity of values. After a long log nearly all partitions differ, but most of them only in their epochs. Its size is
+    bounded.
+
+    Args:
+        decide: Called with a partition and its effective min ISR.
+        min_isr: Knows the effective min ISR of partitions.
+        by_epochs: Whether verdicts depend on the epochs of partitions.
     """
 
-    def __init__(self, decide: Callable[[Partition, int | None], T], min_isr: MinIsr) -> None:
+    def __init__(
+        self, decide: Callable[[Partition, int | None], T], min_isr: MinIsr, *, by_epochs: bool = False
+    ) -> None:
         self._decide = decide
         self._min_isr = min_isr
+        self._by_epochs = by_epochs
+        self._decided: dict[tuple[object, ...], T] = {}
         self._count = 0
         self._by_own: dict[int | None, dict[int, tuple[T, Partition]]] = {}
 
@@ -113,9 +125,20 @@ class Verdicts(Generic[T]):
                 verdicts.clear()
             self._count = 0
         self._count += 1
-        verdict = self._decide(value, self._min_isr.of(topic, value.leader)), value
-        self._by_own.setdefault(self._min_isr.own(topic), {})[id(value)] = verdict
+        own = self._min_isr.own(topic)
+        verdict = self._verdict(topic, own, value), value
+        self._by_own.setdefault(own, {})[id(value)] = verdict
         return verdict
+
+    def _verdict(self, topic: str, own: int | None, value: Partition) -> T:
+        if self._by_epochs:
+            return self._decide(value, self._min_isr.of(topic, value.leader))
+        compared = (own, *value[:_EPOCHS_FROM])
+        if compared not in self._decided:
+            if len(self._decided) >= _MOST_VERDICTS:
+                self._decided.clear()
+            self._decided[compared] = self._decide(value, self._min_isr.of(topic, value.leader))
+        return self._decided[compared]
 
 
 def problems(partition: Partition, min_isr: int | None) -> list[str]:

@@ -666,6 +666,20 @@ class TestOfflinePartitions:
         assert f"  … 4 more, with the same next step: {listing}" in shown
         assert f"  … 5 more, with steps of their own: {listing}" in shown
 
+    def test_steps_that_name_the_partition_leave_room_for_those_of_many(self, tmp_path: Path) -> None:
+        """Only the first sentences are made; what has one of those is counted wherever it comes."""
+        topic = value("TOPIC", name="lost", topicId=uuid(200))
+        waits = [partition(number, 200, (3, 1), isr=[1], leader=1) for number in (1, *range(9, 12))]
+        votes = [partition(number, 200, (3, 1), isr=[3, 1], leader=1) for number in (0, *range(2, 9))]
+        shown = lines(opened(write(tmp_path, topic, *waits, *votes)), "health", width=1000)
+        start = next(number for number, line in enumerate(shown) if line.startswith("info: nonPreferredLeader (12)"))
+        group = shown[start : shown.index("", start)] if "" in shown[start:] else shown[start:]
+        of_waits = group.index("    next: broker 3 must be in sync before it can lead: see underReplicated")
+        paths = [line.split()[0] for line in group[:of_waits] if line.startswith("  /image/")]
+        assert [path.rpartition("/")[2] for path in paths] == ["0", "1", "9", "10", "11"]
+        assert sum(line.startswith("    next: automatic rebalancing") for line in group) == 4
+        assert group[-1] == "  … 4 more, with steps of their own: health --where 'finding == nonPreferredLeader'"
+
     def test_why_says_the_same(self, tmp_path: Path) -> None:
         session = self.session(tmp_path)
         steps = {row["path"][-1]: row["nextStep"] for row in found(session)["offlinePartition"]}

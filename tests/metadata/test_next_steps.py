@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -11,10 +13,18 @@ from hypothesis import strategies as st
 
 from kshell.metadata.families.acls import Acl
 from kshell.metadata.families.cluster import Broker
-from kshell.metadata.health.check import checks, step_of
+from kshell.metadata.health.check import (
+    Check,
+    CheckedState,
+    CheckFindings,
+    ObservedValue,
+    PartitionObservation,
+    checks,
+    step_of,
+)
 from kshell.metadata.image import Image
 from kshell.metadata.kafka_tools import KafkaTools, acl_words, move_command, release_of
-from kshell.metadata.next_steps import Cure, next_step
+from kshell.metadata.next_steps import Cure, NextStep, next_step
 from kshell.metadata.partitions import Partition
 from kshell.metadata.reassignment import Placement, cancel_command
 from kshell.metadata.values import BatchPosition, Entry, Origin, Provenance
@@ -249,3 +259,30 @@ def test_the_assignment_is_one_word() -> None:
     assert json.loads(words[1]) == {
         "version": 1, "partitions": [{"topic": "it's", "partition": 0, "replicas": [1, 2]}],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cure", "steps"),
+    [
+        (Cure("look"), 1),
+        (Cure("look at {topic}"), 2),
+        (Cure("look at {topic}/{partition}"), 6),
+        (Cure("{0} of {topic}", ("kafka-topics.sh --describe --topic {topic} {partition}",)), 6),
+        (Cure("look", ("kafka-topics.sh --describe --topic {topic} {partition}",)), 1),
+    ],
+)
+def test_findings_of_partitions_are_counted_by_the_sentence_of_their_step(cure: Cure, steps: int) -> None:
+    """However many sentences came before: of those that name the partition, not all are made."""
+    of_check = Check("c", "info", "", (cure,))
+    state = cast(CheckedState, SimpleNamespace(tools=KafkaTools(), features=SimpleNamespace(finalized={})))
+    findings = CheckFindings(of_check)
+    for number in range(3):
+        observation = PartitionObservation("", NextStep(f"other {number}"))
+        findings.add_partition("t", number, ObservedValue(of_check, observation, state))
+    for topic in ("a", "b"):
+        for number in range(3):
+            findings.add_partition(topic, number, ObservedValue(of_check, PartitionObservation(""), state))
+    groups = findings.by_step(2)
+    assert [group.count for group in groups.values()] == [1, 1, 1] + ([6 // steps] * steps if steps < 6 else [])
+    everything = findings.by_step(20)
+    assert [group.count for group in everything.values()] == [1, 1, 1] + [6 // steps] * steps

@@ -103,6 +103,35 @@ def test_verdicts_are_decided_once_for_a_value_and_what_its_topic_asks_for() -> 
     assert decided == [(1, None), (2, 2), (1, 3)]
 
 
+@pytest.mark.parametrize(("by_epochs", "decisions"), [(False, 1), (True, 3)])
+def test_values_that_differ_in_epochs_share_a_verdict_that_does_not_depend_on_them(
+    by_epochs: bool, decisions: int
+) -> None:
+    decided: list[tuple[int, int]] = []
+
+    def decide(partition: Partition, _: int | None) -> tuple[int, int]:
+        decided.append((partition.leader_epoch, partition.partition_epoch))
+        return decided[-1]
+
+    verdicts = Verdicts(decide, MinIsr(replayed()[0]), by_epochs=by_epochs)
+    epochs = [(1, 1), (2, 1), (1, 2)]
+    made = [
+        verdicts.add("t", FINE._replace(leader_epoch=leader_epoch, partition_epoch=partition_epoch))
+        for leader_epoch, partition_epoch in epochs
+    ]
+    assert len(decided) == decisions
+    assert [verdict for verdict, _ in made] == (epochs if by_epochs else [(1, 1)] * 3)
+    assert [(value.leader_epoch, value.partition_epoch) for _, value in made] == epochs
+
+
+@pytest.mark.parametrize("field", [name for name in Partition._fields if not name.endswith("_epoch")])
+def test_every_other_field_may_change_a_verdict(field: str) -> None:
+    verdicts = Verdicts(lambda partition, _: getattr(partition, field), MinIsr(replayed()[0]))
+    other = FINE._replace(**{field: ("another",)})
+    assert verdicts.add("t", FINE)[0] == getattr(FINE, field)
+    assert verdicts.add("t", other)[0] == ("another",)
+
+
 def test_verdicts_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition_state, "_MOST_VERDICTS", 10)
     monkeypatch.setattr(partition_state, "_MOST_MIN_ISRS", 2)
@@ -119,3 +148,4 @@ def test_verdicts_are_forgotten_when_there_are_too_many(monkeypatch: pytest.Monk
             assert known[id(partition)][1] is partition
             assert len(known) <= 10
         assert len(verdicts._by_own) <= 2
+        assert len(verdicts._decided) <= 10

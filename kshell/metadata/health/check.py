@@ -19,7 +19,7 @@ from kshell.metadata.feature_update import ClusterFeatures
 from kshell.metadata.image import Image
 from kshell.metadata.kafka_tools import KafkaTools
 from kshell.metadata.names import encode_name
-from kshell.metadata.next_steps import Cure, Cures, NextStep, cures_of, next_step
+from kshell.metadata.next_steps import Cure, Cures, NextStep, cures_of, fitting_cure, next_step
 from kshell.metadata.partition_state import MinIsr
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.reassignment import Placement
@@ -221,6 +221,13 @@ class ObservedValue:
         """The next step, if it is the same for every partition."""
         return self._next_step if isinstance(self._next_step, NextStep) else None
 
+    @cached_property
+    def is_of_one_partition(self) -> bool:
+        """Whether every partition has a next step of its own."""
+        if self._next_step is not None:
+            return False
+        return fitting_cure(self._check.cures, self._state.tools, self._state.features.finalized).is_of_one_partition()
+
     def finding(self, topic: str, number: int) -> Finding:
         """Return the finding of a partition."""
         moves = None if self._moves is None else partial(self._moves, topic, number)
@@ -282,7 +289,7 @@ class CheckFindings:
                 yield observed.finding(topic, number)
 
     def by_step(self, most: int) -> dict[str, FindingGroup]:
-        """Return the findings by their next step, of each step the first ones, at most ``most``."""
+        """Return the findings by their next step: at least the first ``most`` steps, of each as many findings."""
         by_text: defaultdict[str, FindingGroup] = defaultdict(FindingGroup)
         by_value: dict[ObservedValue, FindingGroup] = {}
         for entry in self._findings:
@@ -293,6 +300,8 @@ class CheckFindings:
             group = by_value.get(observed)
             if group is None and (step := observed.step) is not None:
                 group = by_value[observed] = by_text[step.text]
+            if len(by_text) >= most and observed.is_of_one_partition:
+                continue  # a further step: to make its sentence takes time
             if group is None or group.count < most or (group.moving is None and observed.has_moves):
                 finding = observed.finding(topic, number)
                 (by_text[finding.next_step] if group is None else group).add(finding, most)

@@ -329,7 +329,7 @@ def partition_rows(
             fields, lists, {field: cell for field, cell in fields.items() if field in condition_fields}
         )
 
-    verdicts = Verdicts(shared_fields, least)
+    verdicts = Verdicts(shared_fields, least, by_epochs=wanted is None or not _EPOCHS.isdisjoint(wanted))
     for topic in by_name(image):
         name, topic_id = topic.name, str(topic.id)
         if not (fields_of or only):
