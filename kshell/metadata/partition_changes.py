@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import starmap
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kshell.metadata.partitions import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, Partition, from_record, java_int, merge
 from kshell.metadata.record_log import RecordLog
 from kshell.metadata.records import decode_known
 from kshell.protocol.decoder import Message
 from kshell.protocol.primitives import ZERO_UUID
+
+if TYPE_CHECKING:
+    from weakref import ref
 
 PARTITION, PARTITION_CHANGE, CLEAR_ELR = 3, 5, 28
 """Api keys of the records that write partitions."""
@@ -25,6 +28,8 @@ start of all further fields."""
 _CLEAR: Message = {"eligibleLeaderReplicas": [], "lastKnownElr": []}
 _MOST_REMEMBERED = 1 << 17
 """The most cached results and partitions, then the caches are cleared: a log may have as many states as records."""
+_MOST_SCANNED = 1 << 17
+"""The most partitions of scans that topics keep."""
 
 
 def essence(value: bytes) -> bytes:
@@ -108,6 +113,38 @@ class Waypoint(NamedTuple):
     partition_epoch: int
 
 
+class KeepsScan(Protocol):
+    """A topic that keeps its scan."""
+
+    def forget_scan(self) -> None:
+        """Drop the scan."""
+
+
+class KeptScans:
+    """Which topics of a log keep their scans: together at most 2^17 partitions, then all drop theirs.
+
+    The references are weak: one-shots run without the collector of cycles.
+    """
+
+    def __init__(self) -> None:
+        self._topics: list[ref[KeepsScan]] = []
+        self._partitions = 0
+
+    def add(self, topic: KeepsScan, partitions: int) -> None:
+        """Count the scan of a topic."""
+        from weakref import ref  # late: not every command scans topics
+
+        if self._partitions + partitions > _MOST_SCANNED:
+            for kept in self._topics:
+                other = kept()
+                if other is not None:
+                    other.forget_scan()
+            self._topics.clear()
+            self._partitions = 0
+        self._topics.append(ref(topic))
+        self._partitions += partitions
+
+
 class PartitionChanges:
     """Replays the partition records of one log, given by their addresses.
 
@@ -123,6 +160,8 @@ class PartitionChanges:
         self._states: dict[Partition, _State] = {}
         self._sets: dict[bytes, _Step] = {}
         self._remembered = 0
+        self.kept_scans = KeptScans()
+        """The topics that keep their scans."""
 
     def last(self, first: Partition | None, addresses: Iterable[int]) -> Partition:
         """Return the partition after all of the records, of which there must be at least one."""

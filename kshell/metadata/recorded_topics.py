@@ -24,6 +24,8 @@ _BUSY = 64
 """Records from which on the state of a partition, once made from them, is cached."""
 _STRIDE = 1024
 """Records between two cached waypoints of a partition."""
+Scan = list[tuple[int, Partition | Undecoded]]
+"""(number, value) of every partition of a topic, sorted by number."""
 Addresses = dict[bytes, "array[int]"]
 """Partition -> the addresses of its records, in the order of offsets. The key, called ``key`` in this module, is the
 partition's number as records have it: four bytes, big-endian."""
@@ -34,8 +36,8 @@ class AgreedState(NamedTuple):
 
     counts: list[int]
     """How many records each partition had; partitions in the order of :attr:`TopicRecords.addresses`."""
-    values: list[tuple[int, Partition | Undecoded]]
-    """(number, value in the snapshot) of every partition, sorted by number."""
+    values: Scan
+    """Its partitions in the snapshot."""
 
 
 class _PartitionAt(NamedTuple):
@@ -218,7 +220,7 @@ class _TopicFromRecords(Topic):
             return None
         return base.raw(partition_id)
 
-    def scan(self) -> list[tuple[int, Partition | Undecoded]]:
+    def scan(self) -> Scan:
         """Return (number, value) of every partition, sorted by number."""
         records = self.records
         values: dict[int, Partition | Undecoded] = {} if records.base is None else dict(records.base.scan())
@@ -266,7 +268,7 @@ class RecordedTopic(_TopicFromRecords):
         records.agreed = AgreedState(counts, theirs)
         return True
 
-    def _expected(self, agreed: AgreedState | None, counts: list[int]) -> list[tuple[int, Partition | Undecoded]]:
+    def _expected(self, agreed: AgreedState | None, counts: list[int]) -> Scan:
         """Return (number, value) of every partition as the log has it, sorted by number.
 
         Args:
@@ -363,12 +365,13 @@ class RecordedTopic(_TopicFromRecords):
 class TopicAt(_TopicFromRecords):
     """A recorded topic (``of``) at one point in time: with its records below the address ``limit``."""
 
-    __slots__ = ("_limit", "_of")
+    __slots__ = ("__weakref__", "_limit", "_of", "_scan")
 
     def __init__(self, of: RecordedTopic, limit: int) -> None:
         super().__init__(of.name, of.id, of.origin, of.records)
         self._of = of
         self._limit = limit
+        self._scan: Scan | None = None
 
     @property
     def recorded(self) -> RecordedTopic:
@@ -378,6 +381,19 @@ class TopicAt(_TopicFromRecords):
     def _count(self, addresses: array[int]) -> int:
         # The common case: no record of the partition is at or above the limit.
         return len(addresses) if addresses[-1] < self._limit else bisect_left(addresses, self._limit)
+
+    def scan(self) -> Scan:
+        """As :meth:`.Topic.scan`, kept for the next command; not to be changed."""
+        if self._changed:
+            return super().scan()
+        if self._scan is None:
+            self._scan = super().scan()
+            self.records.changes.kept_scans.add(self, len(self._scan))
+        return self._scan
+
+    def forget_scan(self) -> None:
+        """Drop the scan that is kept."""
+        self._scan = None
 
     def copy(self) -> Topic:
         """Return a copy that may be changed; this topic stays as it is."""

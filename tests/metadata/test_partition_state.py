@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kshell.metadata import partition_state
@@ -127,9 +129,9 @@ def test_values_that_differ_in_epochs_share_a_verdict_that_does_not_depend_on_th
 @pytest.mark.parametrize("field", [name for name in Partition._fields if not name.endswith("_epoch")])
 def test_every_other_field_may_change_a_verdict(field: str) -> None:
     verdicts = Verdicts(lambda partition, _: getattr(partition, field), MinIsr(replayed()[0]))
-    other = FINE._replace(**{field: ("another",)})
+    changed: dict[str, Any] = {field: ("another",)}
     assert verdicts.add("t", FINE)[0] == getattr(FINE, field)
-    assert verdicts.add("t", other)[0] == ("another",)
+    assert verdicts.add("t", FINE._replace(**changed))[0] == ("another",)
 
 
 def test_verdicts_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:

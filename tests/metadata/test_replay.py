@@ -36,6 +36,7 @@ TOPIC = value("TOPIC", name="orders", topicId=ID)
 
 def partition(number: int = 0, version: int = 2, **data: Any) -> bytes:
     defaults: dict[str, Any] = {
+        "topicId": ID,
         "replicas": [1, 2, 3],
         "isr": [1, 2, 3],
         "leader": 1,
@@ -44,11 +45,11 @@ def partition(number: int = 0, version: int = 2, **data: Any) -> bytes:
     }
     if version >= 1:
         defaults["directories"] = [uuid(11), uuid(12), uuid(13)]
-    return value("PARTITION", version, partitionId=number, topicId=ID, **(defaults | data))
+    return value("PARTITION", version, partitionId=number, **(defaults | data))
 
 
 def change(number: int = 0, version: int = 2, **data: Any) -> bytes:
-    return value("PARTITION_CHANGE", version, partitionId=number, topicId=ID, **data)
+    return value("PARTITION_CHANGE", version, partitionId=number, **({"topicId": ID} | data))
 
 
 def broker(number: int = 1, epoch: int = 10, version: int = 3, **data: Any) -> bytes:
@@ -721,7 +722,7 @@ def test_bytes_that_are_released_are_let_go_of() -> None:
     replayer = Replayer()
     created = [value("TOPIC", name="t", topicId=uuid(1)), value("PARTITION", partitionId=0, **known)]
     replayer.log_batch(parsed(batch(created)), LOG)
-    replayer.image()
+    assert [len(topic.scan()) for topic in replayer.image().tables["topics"].values()] == [1]  # which is kept
     log = weakref.ref(replayer.log)
     gc.disable()
     try:
@@ -730,3 +731,23 @@ def test_bytes_that_are_released_are_let_go_of() -> None:
     finally:
         gc.enable()
     assert replayer.image().tables["topics"][uuid(1)].value(0).leader == 1
+
+
+def test_scans_are_kept_until_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kshell.metadata.partition_changes._MOST_SCANNED", 8)
+    created = [value("TOPIC", name=f"t{number}", topicId=uuid(number)) for number in (1, 2, 3)]
+    image, replayer = replayed(*created, *(partition(n, topicId=uuid(t)) for t in (1, 2, 3) for n in range(4)))
+    one, two, three = (image["topics"][uuid(number)] for number in (1, 2, 3))
+    of_one, of_two = one.scan(), two.scan()
+    assert (one.scan() is of_one, two.scan() is of_two) == (True, True)
+    three.scan()
+    assert (one.scan() is of_one, one.scan(), two.scan() is of_two, two.scan()) == (False, of_one, False, of_two)
+
+    replayer.log_batch(parsed(batch([change(3, topicId=uuid(2), leader=2)], 15)), LOG)
+    later = replayer.image()["topics"][uuid(2)]
+    assert [value.leader for _, value in later.scan()] == [1, 1, 1, 2]
+    assert two.scan() == of_two
+
+    changed = two.copy()
+    changed.put(0, later.partition(3))
+    assert [value.leader for _, value in changed.scan()] == [2, 1, 1, 1]
