@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from kshell.client.contexts import load
@@ -19,6 +19,7 @@ from kshell.history.diff import (
     CHANGED,
     FIELDS,
     REMOVED,
+    Change,
     TreeComparison,
     counts,
     repeats_by_name,
@@ -134,13 +135,13 @@ def _result(
         result: Result = Value(join(place), "patch", patch, exit_code=EXIT_FINDING if patch else 0)
         result.readable = Text(json.dumps(patch, indent=2, ensure_ascii=False), exit_code=result.exit_code)
         return result
+    if args.stat:
+        return _statistics(args, comparison, content)
     every = comparison.changes()
     every = every if content is None else content.changes(every)
     marked_changes = [(change, args.where is None or bool(args.where(change.row()))) for change in every]
     changes = [change for change, is_chosen in marked_changes if is_chosen]
     code = EXIT_FINDING if marked_changes else EXIT_OK
-    if args.stat:
-        return Rows(_STAT, counts(iter(changes), place), exit_code=code)
     result = diff_rows((change.row() for change in changes), code)
     if place[: len(TOPICS_BY_ID)] != TOPICS_BY_ID:
         result.page = _PAGE._replace(repeats=_is_by_id)
@@ -154,6 +155,27 @@ def _result(
     )
     result.readable = diff_rows((change.row() for change in shown), code)
     return result
+
+
+def _statistics(args: DiffArguments, comparison: TreeComparison, content: ContentComparison | None) -> Result:
+    """Count the changes as they are found: there may be a million. Topics count once, below ``byName``."""
+
+    def changes(*, repeated: bool) -> Iterator[Change]:
+        every = comparison.changes(repeated=repeated)
+        return every if content is None else content.changes(every)
+
+    is_different = False
+
+    def chosen() -> Iterator[Change]:
+        nonlocal is_different
+        for change in changes(repeated=False):
+            is_different = True
+            if args.where is None or args.where(change.row()):
+                yield change
+
+    rows = counts(chosen())
+    is_different = is_different or next(changes(repeated=True), None) is not None
+    return Rows(_STAT, rows, exit_code=EXIT_FINDING if is_different else EXIT_OK)
 
 
 def diff_rows(changes: Iterable[Row], exit_code: int) -> Rows:

@@ -146,10 +146,10 @@ class TreeComparison:
         """Whether the path exists in at least one of the images."""
         return any(node_at(root, self._place) is not None for root in self._roots)
 
-    def changes(self) -> Iterator[Change]:
-        """Yield every leaf that differs, in the tree's order."""
+    def changes(self, *, repeated: bool = True) -> Iterator[Change]:
+        """Yield every leaf that differs, in the tree's order; ``repeated``: also those of :func:`repeats_by_name`."""
         for path in changed_places(self._old.image, self._new.image, self._place):
-            if path == PROVENANCE and self._ignored:
+            if (path == PROVENANCE and self._ignored) or (not repeated and repeats_by_name(path, self._place)):
                 continue
             for change in self._at(path):
                 if change.path[: len(self._place)] == self._place:
@@ -240,11 +240,11 @@ def _leaves(path: Segments, node: Node | None) -> Iterator[tuple[Segments, Leaf]
         yield from ((at, leaf) for at, leaf in walk(path, node, values=True) if isinstance(leaf, Leaf))
 
 
-def counts(changes: Iterator[Change], place: Segments) -> list[Row]:
-    """Return one row per leaf type: how many were added, removed and changed. Topics count once, below ``byName``."""
+def counts(changes: Iterator[Change]) -> list[Row]:
+    """Return one row per leaf type: how many were added, removed and changed. New ids of topics are not counted."""
     table: dict[str, dict[str, int]] = {}
     for change in changes:
-        if repeats_by_name(change.path, place) or (change.type == "topicId" and change.change != CHANGED):
+        if change.type == "topicId" and change.change != CHANGED:
             continue
         row = table.setdefault(change.type, {ADDED: 0, REMOVED: 0, CHANGED: 0})
         row[change.change] += 1

@@ -281,8 +281,8 @@ class Topic:
         for number in sorted({*self.partition_ids(), *topic.partition_ids()}):
             raw = self.raw(number)
             if raw is None or raw != topic.raw(number):
-                mine, theirs = self.partition(number), topic.partition(number)
-                if mine is None or theirs is None or mine.value != theirs.value:
+                mine, theirs = self.value(number), topic.value(number)
+                if mine is None or mine != theirs:
                     numbers.append(number)
         return numbers
 

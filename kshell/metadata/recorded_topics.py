@@ -416,8 +416,8 @@ class TopicAt(_TopicFromRecords):
         numbers = []
         for key in self._between(topic):
             partition_id = _to_int(key)
-            mine, theirs = self.partition(partition_id), topic.partition(partition_id)
-            if mine is None or theirs is None or mine.value != theirs.value:
+            mine, theirs = self.value(partition_id), topic.value(partition_id)
+            if mine is None or mine != theirs:
                 numbers.append(partition_id)
         return sorted(numbers)
 

@@ -195,6 +195,28 @@ def test_stat(sample: Session) -> None:
     assert told["broker"] == {"type": "broker", "added": 0, "removed": 0, "changed": 1}
 
 
+@pytest.mark.parametrize("where", ["", " --where 'type == partition'", " --ignore-epochs", " --by content"])
+def test_stat_counts_the_rows(sample: Session, where: str) -> None:
+    counted: dict[str, dict[str, int]] = {}
+    for row in rows(sample, f"diff 160 now{where}"):
+        if "/topics/byId/" not in row["path"] and (row["type"], row["change"]) != ("topicId", "removed"):
+            of_type = counted.setdefault(row["type"], {"added": 0, "removed": 0, "changed": 0})
+            of_type[row["change"]] += 1
+    told = rows(sample, f"diff 160 now --stat{where}")
+    assert told == [{"type": name} | numbers for name, numbers in sorted(counted.items())]
+
+
+def test_what_has_no_name_counts_for_the_exit_code_of_stat(tmp_path: Path) -> None:
+    """Two topics with one name, which no controller writes: the first one can be reached by its id alone."""
+    topics = [value("TOPIC", name="t", topicId=uuid(number)) for number in (1, 2)]
+    known = {"partitionId": 0, "topicId": uuid(1)}
+    placed = value("PARTITION", replicas=[1], isr=[1], leader=1, leaderEpoch=0, partitionEpoch=0, **known)
+    changed = value("PARTITION_CHANGE", leader=-1, **known)
+    session = opened(write_log(tmp_path, batch([topics[0], placed, topics[1], changed])))
+    result = run(session, "diff 2 3 --stat --ignore-epochs")
+    assert (rows(session, "diff 2 3 --stat --ignore-epochs"), result.exit_code) == ([], 1)
+
+
 def test_a_patch_below_a_path(sample: Session) -> None:
     for path in ("/image/topics", "/image/topics/byName/orders", "/image/topics/byName/orders/0", "/image/configs"):
         patch = value_of(sample, f"diff 160 now {path} --json-patch")
