@@ -22,6 +22,7 @@ from typing import NamedTuple
 from kshell.client import releases
 from kshell.client.releases import METADATA_VERSION, RELEASES, Offer, Range, position
 from kshell.protocol.names import API_NAMES, api_name
+from kshell.wording import first_of
 
 SAME, LESS, NARROWED = range(3)
 LAST = RELEASES[-1]
@@ -437,6 +438,4 @@ def _version_text(span: Range) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    names = list(names)
-    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
-    return ", ".join(names[:MOST]) + more
+    return first_of(list(names), MOST)

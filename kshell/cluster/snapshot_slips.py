@@ -19,6 +19,7 @@ from kshell.sources.directory.describe import snapshot_named_by
 from kshell.sources.directory.files import Listing
 from kshell.sources.directory.log import Progress
 from kshell.tree.paths import Segments, is_under, join, paths
+from kshell.wording import first_of
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -90,10 +91,9 @@ def sentences(slips: list[Slip], place: Segments) -> Iterator[str]:
     for snapshot in dict.fromkeys(slip.snapshot for slip in slips):
         concerned = [slip for slip in slips if slip.snapshot == snapshot and is_under(slip.path, place)]
         if concerned:
-            named = ", ".join(f"{join(slip.path)} ({slip.difference})" for slip in concerned[:_NAMED])
-            more = f" and {len(concerned) - _NAMED} more" if len(concerned) > _NAMED else ""
+            named = first_of([f"{join(slip.path)} ({slip.difference})" for slip in concerned], _NAMED)
             yield (
-                f"snapshot {snapshot} and the log before it disagree: {named}{more}; this comes from no record, but"
+                f"snapshot {snapshot} and the log before it disagree: {named}; this comes from no record, but"
                 " from the node that wrote the snapshot"
             )
 

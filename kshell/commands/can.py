@@ -27,6 +27,7 @@ from kshell.metadata.image import Image
 from kshell.metadata.partial import MISSING
 from kshell.metadata.values import plain
 from kshell.tables.existing import PRINCIPAL, TOPIC, NameMeant, principals, unknown_names
+from kshell.wording import first_of
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -143,9 +144,8 @@ def _remark(session: Session, request: AccessRequest, decision: Decision, supers
     if hosts:
         session.remarks.append(f"there are ACLs for this from single hosts: --host {' or --host '.join(hosts[:3])}")
     if ranges:
-        more = f" and {len(ranges) - 3} more" if len(ranges) > 3 else ""
         session.remarks.append(
-            f"there are ACLs for this from ranges of hosts, {', '.join(ranges[:3])}{more}: --host names an address"
+            f"there are ACLs for this from ranges of hosts, {first_of(ranges, 3)}: --host names an address"
         )
     if decision.allowed or supers:
         return

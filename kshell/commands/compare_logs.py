@@ -61,6 +61,7 @@ from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import RowArguments, has_row_options, row_flags, select, wanted
 from kshell.tree.hash import image_hash
 from kshell.tree.paths import Segments, join
+from kshell.wording import first_of
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -176,8 +177,7 @@ def _differing(image: Image, peer_image: Image) -> list[Segments]:
 
 
 def _join_paths(paths: list[Segments]) -> str:
-    more = f" and {len(paths) - _MOST_PATHS} more" if len(paths) > _MOST_PATHS else ""
-    return ", ".join(map(join, paths[:_MOST_PATHS])) + more
+    return first_of(list(map(join, paths)), _MOST_PATHS)
 
 
 _RECORD = {

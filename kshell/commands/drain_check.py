@@ -22,6 +22,7 @@ from kshell.tables.enumeration import Enumeration
 from kshell.tables.existing import BROKER_ID, TOPIC_NAME, note_unknown_names
 from kshell.tables.selection import row_flags, select, worst_first
 from kshell.tables.state.topics import by_name
+from kshell.wording import first_of
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -90,10 +91,9 @@ def _already_down(image: Image, leaving: frozenset[int]) -> Iterator[str]:
         if isinstance(value, Partition) and value.leader == -1 and not leaving.isdisjoint(_candidates(value))
     ]
     if waiting:
-        more = f" and {len(waiting) - _NAMED} more" if len(waiting) > _NAMED else ""
         yield (
             "keep the disks: offline without a leader, and waiting for these brokers:"
-            f" {', '.join(waiting[:_NAMED])}{more}; `why {waiting[0]}`"
+            f" {first_of(waiting, _NAMED)}; `why {waiting[0]}`"
         )
 
 

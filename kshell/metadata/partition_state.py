@@ -86,8 +86,8 @@ class Verdicts(Generic[T]):
     """A cache of verdicts on partitions: ``decide`` is called once for each value of a partition and its min ISR.
 
     A scan returns one object for all partitions with equal values (:meth:`.Topic.scan`), so the cache goes by the
-    identity of values. After a long log nearly all partitions differ, but most of them only in their epochs. Its size is
-    bounded.
+    identity of values. After a long log nearly all partitions differ, but most of them only in their epochs. The
+    cache's size is bounded.
 
     Args:
         decide: Called with a partition and its effective min ISR.

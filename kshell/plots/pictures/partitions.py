@@ -8,6 +8,7 @@ from kshell.engine.result import Row
 from kshell.metadata.partition_state import OFFLINE, ONLINE, UNDER_MIN_ISR, UNDER_REPLICATED
 from kshell.plots import panels, theme
 from kshell.plots.picture import Drawn, number, picture
+from kshell.wording import first_of
 
 _STATES = {ONLINE: theme.BLUE, UNDER_REPLICATED: theme.ORANGE, UNDER_MIN_ISR: theme.PURPLE, OFFLINE: theme.TROUBLE}
 _OTHER_STATE = "another state"
@@ -97,5 +98,4 @@ def _worst(rows: list[Row]) -> str:
     lost = [theme.short_name(row["name"], 40) for row in rows if _count(row, "offline")]
     if not lost:
         return ""
-    more = f" and {len(lost) - 3:,} more" if len(lost) > 3 else ""
-    return f" Partitions are offline in {', '.join(lost[:3])}{more}."
+    return f" Partitions are offline in {first_of(lost, 3)}."

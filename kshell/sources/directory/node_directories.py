@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from kshell.sources.directory.files import META, METADATA_DIRECTORY, Listing, is_remote, locate
 from kshell.sources.directory.sidecar_files import meta_properties, node_id
+from kshell.wording import first_of
 
 _KNOWN_KEYS = frozenset(("version", "cluster.id", "node.id", "broker.id", "directory.id"))
 """Keys that Kafka writes (``org.apache.kafka.metadata.properties.MetaPropertiesVersion``)."""
@@ -95,15 +96,15 @@ def _beside(directory: NodeDirectory, rest: list[NodeDirectory], usual: str | No
     cluster = directory.cluster_id
     if cluster and cluster != usual:
         alike = [peer.path for peer in rest if peer.cluster_id == usual]
-        yield f"is of another cluster than {_listed(alike)}, which {'is' if len(alike) == 1 else 'are'} of {usual}"
+        yield f"is of another cluster than {first_of(alike, 1)}, which {'is' if len(alike) == 1 else 'are'} of {usual}"
     peers = [peer for peer in rest if peer.cluster_id == cluster]
     same = [peer.path for peer in peers if directory.directory_id and peer.directory_id == directory.directory_id]
     if same:
-        yield f"directory.id is that of {_listed(same)}, too: one is a copy of the other"
+        yield f"directory.id is that of {first_of(same, 1)}, too: one is a copy of the other"
     twins = [peer for peer in peers if directory.node_id is not None and peer.node_id == directory.node_id]
     twins = [peer for peer in twins if peer.path not in same and _exclude_each_other(directory, peer)]
     if twins:
-        yield f"node.id is that of {_listed([peer.path for peer in twins])}, too: two nodes, or two copies of one"
+        yield f"node.id is that of {first_of([peer.path for peer in twins], 1)}, too: two nodes, or two copies of one"
 
 
 def _exclude_each_other(directory: NodeDirectory, peer: NodeDirectory) -> bool:
@@ -112,7 +113,3 @@ def _exclude_each_other(directory: NodeDirectory, peer: NodeDirectory) -> bool:
     """
     ids = {directory.directory_id, peer.directory_id}
     return (directory.has_metadata_log and peer.has_metadata_log) or len(ids) == 1
-
-
-def _listed(paths: list[str]) -> str:
-    return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"

@@ -17,6 +17,7 @@ from kshell.spark.verbs import SPARK_FLAGS, Verb
 from kshell.spark.verbs.warehouse.flags import OUT, WarehouseArguments, point
 from kshell.spark.verbs.warehouse.opening import open_warehouse
 from kshell.tables.query import plain, unique
+from kshell.wording import first_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,18 +60,14 @@ def run(args: QueryArguments) -> Rows:
         answer = _answer(place.warehouse, args.sql)
         place.progress.stop()
         if moment.unknown:
-            _note(f"nothing is known at that point of {_first_of(moment.unknown)}: the views leave them out")
+            _note(f"nothing is known at that point of {first_of(moment.unknown, _NAMED)}: the views leave them out")
         if moment.outdated:
+            whose = first_of(moment.outdated, _NAMED)
             _note(
-                f"the state of {_first_of(moment.outdated)} is that before damage in the log, which goes on after it:"
+                f"the state of {whose} is that before damage in the log, which goes on after it:"
                 " the table clusters has stateOffset, and quarantine says where"
             )
         return answer
-
-
-def _first_of(clusters: Sequence[str]) -> str:
-    more = f" and {len(clusters) - _NAMED:,} more" if len(clusters) > _NAMED else ""
-    return ", ".join(clusters[:_NAMED]) + more
 
 
 def _note(text: str) -> None:

@@ -18,9 +18,10 @@ from kshell.spark.report.section import (
     SectionTable,
     TableColumn,
 )
+from kshell.wording import first_of
 
 _MOST = 40
-_MOST_CUT = 3
+_NAMED = 3
 _TROUBLES = ("offline", "underMinIsr", "underReplicated", "fenced")
 
 
@@ -69,7 +70,7 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
     lead = f"{counted(len(rows), 'cluster')}, {sizes}." if scope.is_fleet else f"{sizes}."
     cut = [row["clusterId"] for row in rows if row["stateOffset"] is not None and row["stateOffset"] < row["endOffset"]]
     if cut:
-        whose = ", ".join(cut[:_MOST_CUT]) + (f" and {len(cut) - _MOST_CUT:,} more" if len(cut) > _MOST_CUT else "")
+        whose = first_of(cut, _NAMED)
         lead += f" What is counted of {whose} is the state before damage in the log, which goes on after it."
     columns = in_cluster(
         scope,
@@ -158,9 +159,8 @@ def _fenced(fact: str, state: str, clusters: Sequence[tuple[Row, int, Sequence[i
     """Name fenced brokers. ``clusters``: (row of the cluster, number of its fenced brokers, the first of their ids)."""
     count = sum(number for _, number, _ in clusters)
     where = [_named(row, number, ids, is_fleet=is_fleet) for row, number, ids in clusters]
-    more = f" and {len(where) - 3:,} more clusters" if len(where) > 3 else ""
     message = f"broker is {state}" if count == 1 else f"brokers are {state}"
-    return Attention.of(fact, f"{count:,}", message, f"{'; '.join(where[:3])}{more}")
+    return Attention.of(fact, f"{count:,}", message, first_of(where, _NAMED, "; ", "clusters"))
 
 
 def _named(row: Row, count: int, ids: Sequence[int], *, is_fleet: bool) -> str:
