@@ -13,6 +13,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+from kshell import errors
 from kshell.errors import CommandError
 from kshell.spark.tables.data_files import WRITE_HINT
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _REFUSED = re.compile(rf"^{re.escape(CommandError.__module__)}\.{CommandError.__name__}: (.+)$", re.MULTILINE)
 """The last line of a traceback that ends with a CommandError of kshell."""
+_TOLD = re.compile(rf"^{re.escape(CommandError.__module__)}\.(\w+): (.+)$", re.MULTILINE)
+"""As :data:`_REFUSED`, of any error of kshell."""
 _LACKS = re.compile(r"^ModuleNotFoundError: No module named '([\w.]+)'$", re.MULTILINE)
 _INSTALL = (
     "the Python of the executors (PYSPARK_PYTHON, or spark.pyspark.python, says which) needs"
@@ -80,3 +83,13 @@ def of_task(error: BaseException) -> CommandError | None:
     if (match := _LACKS.search(message)) is not None:
         return CommandError(f"executors have no Python module {match[1]}", hint=_INSTALL)
     return None
+
+
+def of_worker(error: BaseException) -> CommandError | None:
+    """Return the error of kshell, without its hint, that ended Spark's Python process; ``None`` for another one."""
+    match = _TOLD.search(str(error))
+    if match is None:
+        return None
+    told = CommandError(match[2])
+    told.exit_code = getattr(errors, match[1], CommandError).exit_code
+    return told

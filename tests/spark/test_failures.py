@@ -8,7 +8,7 @@ import pytest
 
 from kshell.errors import CommandError
 from kshell.spark import cli
-from kshell.spark.failures import of_task
+from kshell.spark.failures import of_task, of_worker
 from kshell.spark.tables.data_files import WRITE_HINT
 
 pyspark = pytest.importorskip("pyspark.errors")
@@ -39,6 +39,13 @@ def test_executors_without_a_package(module: str) -> None:
     assert isinstance(found, CommandError)
     assert found.message == f"executors have no Python module {module}"
     assert "pip install 'kraft-shell[spark]'" in (found.hint or "")
+
+
+def test_the_error_of_a_streams_own_python_process() -> None:
+    found = of_worker(failed("kshell.errors.SourceNotFoundError: /fleet: no such file or directory"))
+    assert isinstance(found, CommandError)
+    assert (found.message, found.exit_code) == ("/fleet: no such file or directory", 3)
+    assert of_worker(failed("ValueError: kshell.errors.SourceNotFoundError: /fleet")) is None
 
 
 def test_what_is_something_else() -> None:

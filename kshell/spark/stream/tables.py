@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.errors import CommandError, KshellError, UsageError
 from kshell.sources.points import Point
-from kshell.spark.failures import WORKER_STARTS, is_late_worker
+from kshell.spark.failures import WORKER_STARTS, is_late_worker, of_worker
 from kshell.spark.files.scan import LogCopy, Unread
 from kshell.spark.interrupts import handled
 from kshell.spark.options import parse
@@ -115,8 +115,9 @@ class TableStream:
         CommandError if another query uses the checkpoint (a directory), and KshellError for an error of a step.
         """
         place = location(checkpoint)
-        if place == self._warehouse.place:
-            raise UsageError(f"{place}: both the tables and the checkpoint", hint="a checkpoint has its own directory")
+        tables = self._warehouse.place
+        if f"{place}/".startswith(f"{tables}/"):
+            raise UsageError(f"{place}: among the tables", hint=f"next to them: --checkpoint {tables}-checkpoint")
         with writer_lock(place):
             spark = self._session()  # first: a starting session sets handlers of its own, which would abort a step
             with self._signals():
@@ -171,6 +172,8 @@ class TableStream:
         if self._failure is not None:
             raise self._failure
         if error is not None and not self._stop:
+            if (told := of_worker(error)) is not None:
+                raise told from error
             reason = str(error).strip().partition("\n")[0][:300]
             raise CommandError(f"the stream ended: {reason}") from error
 
