@@ -106,7 +106,10 @@ class _Between:
             yield record, touched_paths(self._paths.tracker, record)
 
     def _are_states_known(self) -> bool:
-        """Whether the state before any record can be looked up: nothing before it is missing or damaged."""
+        """Whether the state before any record can be looked up: nothing before it is missing or damaged.
+
+        Nor may a snapshot inside the log say something else than the records before it: those count here.
+        """
         session = self._session
         if self._paths.restart is not None:
             return False
@@ -115,4 +118,6 @@ class _Between:
             past = None if session.past is None else session.past.up_to(session.until, session.progress)
         except KshellError:
             return False
-        return past is not None and not past.damage and not past.begins_after_damage
+        if past is None or past.damage or past.begins_after_damage:
+            return False
+        return not any(checkpoint.disagreements for checkpoint in past.history.checkpoints)

@@ -97,3 +97,14 @@ def test_leaders_do_not_come_back_where_a_transaction_is_aborted(tmp_path: Path)
         "leaderId 1 -> 2",
         "leaderId 2 -> 3",
     ]
+
+
+@pytest.mark.usefixtures("few")
+def test_a_snapshot_inside_a_log_that_says_something_else(tmp_path: Path) -> None:
+    """The old values that are shown are those of the records before, whichever records are asked for."""
+    old, new = (value("CONFIG", resourceType=2, resourceName="t", name="retention.ms", value=at) for at in "12")
+    between = batch([value("NO_OP")] * 70, 3)
+    write_log(tmp_path, control_batch([leader_change()]), batch([_TOPIC, old], 1), between, batch([new], 73))
+    write_snapshot(tmp_path, snapshot([_TOPIC]), 3)
+    check(tmp_path)
+    assert lines(opened(tmp_path), "log --type CONFIG_RECORD")[1].endswith("retention.ms: 1 -> 2")
