@@ -424,10 +424,11 @@ def signature(copy: LogCopy, path: str, position: int) -> int | None:
 
 
 def still_there(copy: LogCopy, reported: Iterable[ReportedFinding]) -> Iterator[ReportedFinding]:
-    """Return the reported findings whose file still exists and whose signature is unchanged."""
+    """Return the reported findings whose file still exists and reaches them, and whose signature is unchanged."""
     sizes = file_sizes(copy)
     for finding in reported:
-        if finding.path in sizes and signature(copy, finding.path, finding.position) == finding.signature:
+        is_reached = finding.position < sizes.get(finding.path, -1)
+        if is_reached and signature(copy, finding.path, finding.position) == finding.signature:
             yield finding
 
 

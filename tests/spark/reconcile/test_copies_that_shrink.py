@@ -212,3 +212,16 @@ def test_an_empty_log_that_grows_and_stays_behind(tmp_path: Path) -> None:
     for end in (5, 9, 0, 40):
         node(tmp_path, 2, parts[:end])
         as_a_first_look(tables, one, two)
+
+
+@pytest.mark.parametrize("end", [25, 20, 0])
+def test_damage_that_is_cut_off(end: int, tmp_path: Path) -> None:
+    """A damaged tail is removed: what is left is whole."""
+    parts = log(*[1] * 40)
+    one, two = node(tmp_path, 1, parts), node(tmp_path, 2, parts[:15])
+    tables = read(one, two)
+    damaged = parts[25][:-1] + bytes([parts[25][-1] ^ 1])
+    node(tmp_path, 2, [*parts[:25], damaged, *parts[26:30]])
+    assert as_a_first_look(tables, one, two)["node-2"][0] == "damaged"
+    node(tmp_path, 2, parts[:end])
+    assert as_a_first_look(tables, one, two)["node-2"][0] == "behind"
