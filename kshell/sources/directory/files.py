@@ -211,7 +211,9 @@ def _local_files(path: str, unreadable: list[str]) -> Iterator[_File]:
                 if entry.is_symlink():
                     unreadable.append(f"{entry.path}: a link to a file that does not exist: left out")
                 continue  # deleted while we list: a running server does that
-            except OSError as error:  # a link to itself
+            except OSError as error:  # such as a link to itself
+                if isinstance(error, PermissionError) and not entry.is_symlink():
+                    raise  # nobody may search the directory: it may be listed, but no file in it can be read
                 unreadable.append(f"{entry.path}: {error.strerror}: left out")
                 continue
             if stat.S_ISREG(status.st_mode):

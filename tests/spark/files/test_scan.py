@@ -179,6 +179,7 @@ def test_a_copy_whose_meta_properties_nobody_may_read(tmp_path: Path) -> None:
         ("one", f"o*/a/{METADATA_DIRECTORY}", f"one/a/{METADATA_DIRECTORY}"),
         ("one", "one/*", "one"),
         (f"one/a/{METADATA_DIRECTORY}", f"*/*/{METADATA_DIRECTORY}/*.log", f"one/a/{METADATA_DIRECTORY}"),
+        (f"one/a/{METADATA_DIRECTORY}", "*/*", f"one/a/{METADATA_DIRECTORY}"),
     ],
 )
 @pytest.mark.parametrize("mode", [0o000, 0o600, 0o100])
