@@ -73,11 +73,11 @@ def answer(command: Command, session: Session, result: Result, limit: int) -> An
         reply["meaning"] = (
             (command.exit_1_when or meaning_of_no(command)) if code == EXIT_FINDING else dict(EXIT_CODES)[code]
         )
-    notes = list(dict.fromkeys((*session.problems(), *session.notes())))
     if (state := _state(session)) is not None:
         reply["state"] = state
     if left_out:
         reply["leftOut"] = left_out
+    notes = list(dict.fromkeys((*session.problems(), *session.notes())))
     if notes:
         reply["notes"] = notes[:MOST_NOTES]
         if len(notes) > MOST_NOTES:
@@ -100,7 +100,8 @@ def answer(command: Command, session: Session, result: Result, limit: int) -> An
 def _state(session: Session) -> JsonObject | None:
     """Return what the answer says of the state; ``None`` without a log, and where only records around damage were read.
 
-    It is there whether or not an earlier question has read the log.
+    It is there whether or not an earlier question has read the log. One that is left out is forgotten, too, so that
+    neither the notes of this answer nor the next answer are about it.
     """
     if not session.source.has_log:
         return None
@@ -110,6 +111,7 @@ def _state(session: Session) -> JsonObject | None:
     except KshellError:
         return None
     if loaded.damage and not was_loaded:
+        session.renew()
         return None
     provenance = loaded.image.provenance
     return {"offset": provenance.offset, "time": iso(provenance.timestamp)}

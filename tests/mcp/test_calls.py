@@ -364,6 +364,18 @@ def test_a_directory_is_read_again_when_it_has_grown(tmp_path: Path) -> None:
     assert refused(calls, "topics")["exitCode"] == 3
 
 
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_a_question_that_is_asked_twice_has_the_same_answer(tmp_path: Path, *, is_damaged: bool) -> None:
+    """Records around damage are of no one state, which the first answer must not leave behind for the second."""
+    log = builders.write_log(tmp_path, *(builders.batch([builders.value("NO_OP")], offset) for offset in range(3)))
+    if is_damaged:
+        builders.flip(log, log.stat().st_size // 2)
+    calls = opened(("directory", str(tmp_path)))
+    first = asked(calls, "log", noop=True)
+    assert asked(calls, "log", noop=True) == first
+    assert ("state" in first) is not is_damaged
+
+
 def test_every_recorded_directory_answers_every_tool() -> None:
     for node in builders.recorded()[:: max(1, len(builders.recorded()) // 4)]:
         calls = opened(("directory", str(node)))
