@@ -256,7 +256,7 @@ class _Search:
         found: Found = ((record, []) for record in records)
         if named or concern is not None:
             found = with_paths(session, records, start, concern, values=named)
-        return records, (one for one in found if self._is_asked_for(one[0]))
+        return records, (match for match in found if self._is_asked_for(match[0]))
 
     def _is_asked_for(self, record: LogRecord) -> bool:
         name = record.decoded.name
@@ -278,7 +278,7 @@ class _Search:
     def _rows(self, found: Found) -> Iterator[Row]:
         place = self._place
         for record, touched in found:
-            near = touched if place is None else [one for one in touched if is_under(one.path, place)]
+            near = touched if place is None else [change for change in touched if is_under(change.path, place)]
             if not (near or place is None):
                 continue
             row = self._row(record, next(iter(near), None))

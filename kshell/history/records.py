@@ -387,11 +387,11 @@ def with_paths(
 ) -> Found:
     """Yield each record with the paths that it touches and, if ``values`` is set, the values there before and after it.
 
-    ``records`` must hold every record from ``start`` on, or every one for which ``concern`` is true. Those before the
-    oldest snapshot inside the log are named by that snapshot: their topics have names only if they exist in it.
+    ``records`` must hold every record from ``start`` on, or every one for which ``record_filter`` is true. Those before
+    the oldest snapshot inside the log are named by that snapshot: their topics have names only if they exist in it.
 
-    Raises DataError where the image before ``start`` is not known; without a ``concern``, paths that need it are left
-    out.
+    Raises DataError where the image before ``start`` is not known; without a ``record_filter``, paths that need it are
+    left out.
     """
     found = TouchedPaths(session, start, values=values, is_needed=record_filter is not None)
     if record_filter is not None:
