@@ -159,6 +159,8 @@ def parse_line(text: str) -> Line:
             target, rest = next(tokens, None), next(tokens, None)
             if not shell_words:
                 raise UsageError("there is no command before the redirection", column=token.start)
+            if (column := _stream_column(text, shell_words, token)) is not None:
+                raise UsageError("only > FILE and >> FILE are known here", hint=_STREAMS, column=column)
             if target is None or target.kind is not TokenKind.TARGET:
                 raise UsageError("there is no file after the redirection", column=token.start)
             _check_closed(target)
@@ -166,6 +168,15 @@ def parse_line(text: str) -> Line:
                 raise UsageError("only a comment may follow the file", column=rest.start)
             return Line(shell_words, target=target.text, append=token.text == ">>")
     return Line(shell_words)
+
+
+def _stream_column(line: str, shell_words: list[Word], mark: Token) -> int | None:
+    """The column of a redirection by number as in ``2> FILE``, ``&> FILE`` or ``>&2``; ``None`` if it is none."""
+    last = shell_words[-1]
+    is_number = last.text in ("1", "2", "&") and not last.quoted and last.column == mark.start - 1
+    if is_number and len(shell_words) > 1:
+        return last.column
+    return mark.start if line.startswith("&", mark.end) else None
 
 
 def _check_closed(token: Token) -> None:
@@ -183,6 +194,9 @@ def _after_blanks(line: str, at: int) -> int:
 
 def _rest(line: str, at: int, kind: TokenKind) -> Token:
     return Token(kind, at, len(line), line[at:].rstrip())
+
+
+_STREAMS = "errors and notes go to standard error of kshell itself; put a blank before > if the 2 is an argument"
 
 
 class _WordReader:

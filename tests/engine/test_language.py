@@ -85,3 +85,32 @@ def test_a_command_that_is_missing_beside_and_is_an_error(line: str) -> None:
 
 def test_empty_commands_beside_semicolons_are_none() -> None:
     assert [part.text.strip() for part in commands("; pwd ;; ls && cd ;")] == ["pwd", "ls", "cd"]
+
+
+@pytest.mark.parametrize(
+    ("line", "column"),
+    [("ls /image 2>/dev/null", 10), ("ls 2>>x", 3), ("ls 1>x", 3), ("ls 2>&1 | cat", 3), ("ls &> x", 3), ("ls >&2", 3)],
+)
+def test_streams_of_the_systems_shell_are_refused(line: str, column: int) -> None:
+    """They wrote a file named &2, or took the 2 for a path."""
+    with pytest.raises(UsageError, match="only > FILE and >> FILE") as raised:
+        parse_line(line)
+    assert raised.value.column == column
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "target"),
+    [
+        ("cat 2 > x", ["cat", "2"], "x"),
+        ("cat '2'> x", ["cat", "2"], "x"),
+        ("cat 2 >'&1'x", ["cat", "2"], "&1x"),
+        ("cat orders/2>x", ["cat", "orders/2"], "x"),
+        ("cat a\\&>x", ["cat", "a&"], "x"),
+        ("2>x", ["2"], "x"),
+        ("ls > a&b", ["ls"], "a&b"),
+        ("dump | jq . 2>&1", ["dump"], None),
+    ],
+)
+def test_what_only_looks_like_them_is_taken(line: str, words: list[str], target: str | None) -> None:
+    parsed = parse_line(line)
+    assert [word.text for word in parsed.words] == words and parsed.target == target
