@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,8 @@ def run(session: Session, args: TopArguments) -> Result:
         KshellError: the source cannot be read.
     """
     # Only a front end that can ask questions has a terminal; notebooks and Python have none, even if stdin is one.
-    if session.ask is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    if session.ask is None or not is_terminal:
         raise UsageError("top: needs a terminal for its full screen", hint=_INSTEAD)
     require("top", "tui", "textual")
     named = None if args.source is None else source_named(session, args.source)

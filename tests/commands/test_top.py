@@ -26,6 +26,17 @@ def test_python_and_notebooks_are_refused_even_at_a_terminal(monkeypatch: pytest
         session.run("top")
 
 
+def test_a_dumb_terminal_shows_no_full_screen(sample: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("kshell.commands.top.require", lambda *names: pytest.fail("goes on to the screen"))
+    monkeypatch.setenv("TERM", "dumb")
+    sample.ask = lambda question: False
+    with pytest.raises(UsageError, match="needs a terminal") as raised:
+        run(sample, "top")
+    assert "`status` prints one screen" in str(raised.value.hint)
+
+
 def test_without_the_extra_its_name_is_said(sample: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
