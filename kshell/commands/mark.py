@@ -44,6 +44,8 @@ def run(session: Session, args: MarkArguments) -> Result:
         raise CommandError("there is no record yet that could be marked")
     mark = Mark(args.name.removeprefix("@"), offset, _time(then, offset))
     session.marks.add(mark)
+    if session.marks.path is None:
+        session.remarks.append("no home directory to keep the mark in: it is forgotten when kshell ends")
     return _rows([mark])
 
 

@@ -368,7 +368,9 @@ class TestMarks:
         monkeypatch.delenv("XDG_STATE_HOME")
         monkeypatch.delenv("HOME")
         run(sample, "mark kept 158")
+        assert sample.remarks == ["no home directory to keep the mark in: it is forgotten when kshell ends"]
         assert [row["name"] for row in rows(sample, "mark")] == ["kept"]
+        assert sample.remarks == []
         assert sample.reshape(show_secrets=True).reshape(point="@kept").until == 158
 
     @pytest.mark.parametrize(
