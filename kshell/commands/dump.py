@@ -13,6 +13,7 @@ from kshell.history.records import (
     COLUMNS,
     SNAPSHOT_FLAG,
     TYPE_FLAG,
+    before_log,
     conclude,
     notes_on_start,
     only,
@@ -52,6 +53,8 @@ def _records(session: Session, args: DumpArguments) -> DecodedRecords:
         return snapshot_records(listing, snapshot, start=start, until=args.to, wanted=wanted, progress=session.progress)
     limits = [limit for limit in (args.to, session.until) if limit is not None]
     until = min(limits) if limits else None
+    if start <= (until or 0) and (deleted := before_log(session, until)) is not None:
+        session.remarks.append(deleted)
     return log_records(session.source, start=start, until=until, wanted=wanted, progress=session.progress)
 
 

@@ -30,6 +30,7 @@ from kshell.history.records import (
     Found,
     PathRecordFilter,
     Touched,
+    before_log,
     conclude,
     first_snapshot_end,
     log_start,
@@ -113,16 +114,9 @@ def _statistics(session: Session, args: LogArguments) -> Result:
     plain, timezone = os.environ.get("TERM") == "dumb", session.settings.get("timezone") or "UTC"
     result.readable = Drawing(lambda width: draw(weight, width, plain=plain, timezone=timezone))
     conclude(session, records, result)
-    if (missing := without_log(session) or _before_log(session, until)) is not None:
+    if (missing := without_log(session) or before_log(session, until)) is not None:
         session.remarks.append(missing)
     return result
-
-
-def _before_log(session: Session, until: int | None) -> str | None:
-    """A sentence for an end before the log's start: what was there is deleted, not "nothing happened"."""
-    if until is None or until >= (start := with_listing(session, log_start)):
-        return None
-    return f"the log starts at offset {start}, after offset {until}: the records before it are deleted"
 
 
 def _names_before(session: Session) -> dict[bytes, str]:
@@ -209,7 +203,7 @@ class _Search:
         since, until = self._since, self._until
         if (missing := without_log(self._session)) is not None:
             return [missing]
-        if (before := _before_log(self._session, until)) is not None:
+        if (before := before_log(self._session, until)) is not None:
             return [before]
         if since.last_ms is not None:
             return []  # said already: no record is newer than the point of --since

@@ -500,6 +500,13 @@ def end_notes(records: DecodedRecords) -> list[str]:
     return [*records.notes, torn.note(path) + USUAL]
 
 
+def before_log(session: Session, until: int | None) -> str | None:
+    """A sentence for an end before the log's start: what was there is deleted, not "nothing happened"."""
+    if until is None or until >= (start := with_listing(session, log_start)):
+        return None
+    return f"the log starts at offset {start}, after offset {until}: the records before it are deleted"
+
+
 def notes_on_start(records: DecodedRecords, start: str) -> list[str]:
     """Say where the log ends if it ends before the asked offset; ``start`` names that. Ask after the last record."""
     last = records.end_before_start

@@ -185,6 +185,14 @@ def test_an_end_before_the_beginning_is_named(sample: Session) -> None:
     assert sample.remarks == ["--from 10 is after --to 5: no record is between them"]
 
 
+@pytest.mark.parametrize("line", ["dump --to 50", "dump --from 10 --to 50 -o jsonl"])
+def test_an_end_before_the_log_starts_is_named(cut_sample: Session, line: str) -> None:
+    """What is deleted is not what never happened."""
+    assert rows(cut_sample, line) == []
+    assert cut_sample.remarks == ["the log starts at offset 158, after offset 50: the records before it are deleted"]
+    assert rows(cut_sample, "dump --to 158") and cut_sample.remarks == []
+
+
 @pytest.mark.parametrize("form", ["text", "jsonl"])
 def test_a_beginning_after_the_logs_end_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str], form: str) -> None:
     small_log(tmp_path)
