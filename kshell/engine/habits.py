@@ -69,6 +69,8 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "--at": ("{name} --as-of {value}",),
     "--time": ("{name} --as-of {value}",),
     "--watch": ("watch {name}",),
+    "--times": ("watch --times {value} {name}",),
+    "--interval": ("watch --interval {value} {name}",),
     "-w": ("watch {name}",),
     "-f": ("follow", "watch {name}"),
     "--file": ("{name} --to {value}",),
@@ -156,6 +158,8 @@ def option_hint(command: Command, option: str, value: str | None) -> str | None:
         option: as it was typed, ``--json``.
         value: the value that was typed with it, if any.
     """
+    if command.name == "alias":
+        return "quote a meaning that has options: `alias NAME 'LINE'`"
     for template in (*OPTIONS.get(f"{command.name} {option}", ()), *OPTIONS.get(option, ())):
         for tried in (value, *_EXAMPLES):
             if tried is not None and _is_understood(template.format(name=command.name, value=quote(tried))):

@@ -114,10 +114,12 @@ def require_new_directory(session: Session, typed: str, hint: str, *, force: boo
         force: whether the path may exist already.
 
     Raises:
-        CommandError: the path is in the source's own directory, or exists and is not an empty directory.
+        CommandError: the path is in the source's own directory, is no directory, or (without ``force``) is not empty.
     """
     target = os.path.realpath(local_path(typed))
     require_outside(session, typed, target)
+    if os.path.lexists(target) and not os.path.isdir(target):
+        raise CommandError(f"{typed}: is not a directory", hint="choose another name")
     if not force:
         require_empty(typed, target, hint)
     return target

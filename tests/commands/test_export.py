@@ -405,3 +405,14 @@ def test_a_database_is_the_file_that_is_named(sample: Session, tmp_path: Path, n
     (tmp_path / "folder.sqlite").mkdir()
     with pytest.raises(CommandError, match="is a directory"):
         run(sample, f"export {tmp_path}/folder.sqlite")
+
+
+def test_a_file_in_the_place_of_the_directory_is_named(sample: Session, tmp_path: Path) -> None:
+    """--force would not help there."""
+    file = tmp_path / "tables"
+    file.write_text("mine")
+    for force in ("", " --force"):
+        with pytest.raises(CommandError, match="is not a directory") as raised:
+            run(sample, f"export --format jsonl{force} {file}")
+        assert raised.value.hint is not None and "--force" not in raised.value.hint
+    assert file.read_text() == "mine"

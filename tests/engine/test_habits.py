@@ -65,6 +65,7 @@ def hint_of(session: Session, line: str) -> str:
         ("topics --offline", "partitions --offline"),
         ("dump --offset 182", "explain 182"),
         ("tree --depth 3", "tree -L 3"),
+        ("topics --times 1", "watch --times 1 topics"),
     ],
 )
 def test_the_line_that_is_proposed_works(sample: Session, line: str, proposed: str) -> None:
@@ -113,6 +114,12 @@ def test_a_source_in_the_wrong_place(sample: Session, tmp_path: object) -> None:
     assert command_hint("localhost:9093") == "`kshell -q localhost:9093 …` connects to controllers, `-b` to brokers"
     assert command_hint("ls | head -1") == "a line in quotes follows -c: `kshell -c 'ls | head -1'`"
     assert command_hint("kafka-topics.sh") == command_hint("kafka-topics") == COMMANDS["kafka-topics"]
+
+
+@pytest.mark.parametrize("line", ["alias ll ls -l", "alias off=partitions --offline", "alias w top --json"])
+def test_a_meaning_with_options_is_to_be_quoted(sample: Session, line: str) -> None:
+    assert hint_of(sample, line) == "quote a meaning that has options: `alias NAME 'LINE'`"
+    run(sample, "alias ll 'ls -l'")
 
 
 def test_an_option_that_nobody_knows_is_no_endless_search(sample: Session) -> None:
