@@ -404,6 +404,9 @@ def _nothing(session: Session, story: Story, text: str, readings: list[Partition
             )
             return CommandError(f"{text}: {reason}", hint=f"there is {there}")
     meant = _split(text)[-1]
+    if meant.topic in story.names():  # its records of partitions come next in the log
+        reason = f"{meant.topic} has no partition, {now_or_before(session)}"
+        return CommandError(f"{text}: {reason}", hint=f"`why {quote(meant.topic)}` tells the story of the topic")
     number = "" if meant.partition is None else f"-{meant.partition}"
     listed = "`topics` lists them; a partition is written TOPIC-NUMBER"
     hint = did_you_mean(meant.topic, story.names(), listed, limit=3, write=lambda name: f"{name}{number}")
