@@ -69,6 +69,14 @@ def complete(session: Session, before: str, more: Mapping[str, Command] = Mappin
     return _arguments(session, command[0], command[1], token)
 
 
+def complete_query(session: Session, before: str) -> Completions:
+    """Return the candidates for a query that is typed as a line of its own: those of ``sql``, without its quotes."""
+    start = len(before) - len(before.lstrip())
+    propose = registry.get("sql").args[0].complete
+    candidates = [] if propose is None else _proposals(session, propose, before[start:], session.is_loaded)
+    return Completions(start, tuple(candidates[:LIMIT]), len(candidates))
+
+
 def _line_in(command: Command, tokens: list[str]) -> list[str]:
     """Return the words of the command line that is the last argument of the command (``watch``); else an empty list."""
     state = State(command, [])

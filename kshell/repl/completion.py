@@ -14,7 +14,8 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.key_binding import KeyPressEvent
 
-from kshell.engine.completion import Completions, complete
+from kshell.engine.completion import Completions, complete, complete_query
+from kshell.engine.execution import is_query
 from kshell.engine.session import Session
 from kshell.repl.terminal import clean
 
@@ -43,7 +44,7 @@ class ShellCompleter(Completer):
 def quietly(session: Session, before: str) -> Completions:
     """Return the completions; none after any error, so that the prompt stays usable. The command will report it."""
     try:
-        return complete(session, before)
+        return complete_query(session, before) if is_query(before) else complete(session, before)
     except Exception:
         return Completions(len(before))
 

@@ -13,6 +13,7 @@ from kshell.engine import levels, registry
 from kshell.engine.completion import LIMIT, Completions, complete
 from kshell.engine.declaration import Arg, Command, Flag
 from kshell.engine.session import Session
+from kshell.repl.completion import quietly
 from kshell.sources.directory.source import DirectorySource
 from kshell.tree.node import Directory, Node, leaf
 from tests.repl.conftest import DEMO
@@ -267,3 +268,23 @@ def test_a_settings_values_are_its_own(session: Session) -> None:
     assert [one.text.strip() for one in complete(session, "set pager ").candidates] == ["on", "off"]
     assert "json" in [one.text.strip() for one in complete(session, "set output j").candidates]
     assert not complete(session, "set nothing ").candidates
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("SELECT name FROM topi", ["SELECT name FROM topics", "SELECT name FROM topics_at("]),
+        ("  select * from brok", ["  select * from brokers", "  select * from brokers_at("]),
+        ("SELECT * FROM topics WHERE offl", ["SELECT * FROM topics WHERE offline"]),
+        ("WITH x AS (SELECT 1) SELECT * FROM conf", [
+            "WITH x AS (SELECT 1) SELECT * FROM config_changes",
+            "WITH x AS (SELECT 1) SELECT * FROM configs",
+            "WITH x AS (SELECT 1) SELECT * FROM configs_at(",
+        ]),
+        ("SELECT 'a b' FROM nosu", []),
+    ],
+)  # fmt: skip
+def test_a_query_alone_is_completed_as_the_argument_of_sql(session: Session, before: str, expected: list[str]) -> None:
+    _ = session.image
+    found = quietly(session, before)
+    assert sorted(before[: found.start] + one.text for one in found.candidates) == expected
