@@ -9,10 +9,11 @@ import contextlib
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import threading
 from collections.abc import Callable
-from typing import TextIO
+from typing import Any, TextIO
 
 from kshell.render.cells import rows_of
 
@@ -62,6 +63,8 @@ class Screen:
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
         self._pager: subprocess.Popen[str] | None = None
+        self._at_stop: Any = None
+        """The handler of Ctrl-Z before the pager was started, where the pager is not to be suspended."""
 
     @property
     def pages(self) -> bool:
@@ -129,6 +132,9 @@ class Screen:
         self._out.flush()
         environment = {"LESSSECURE": "1", "LESS": "FRX", "LV": "-c", "LESSCHARSET": "utf-8", **os.environ}
         assert self._command
+        if "less" in self._command and environment["LESSSECURE"]:
+            # less ignores Ctrl-Z then. If kshell stopped alone, less and the user's shell would both read the keyboard.
+            self._at_stop = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
         self._pager = subprocess.Popen(
             self._command, shell=True, stdin=subprocess.PIPE, stdout=self._out, encoding="utf-8", env=environment
         )
@@ -177,3 +183,5 @@ class Screen:
         while self._pager.returncode is None:
             with contextlib.suppress(KeyboardInterrupt):
                 self._pager.wait()
+        if self._at_stop is not None:
+            signal.signal(signal.SIGTSTP, self._at_stop)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import signal
 import sys
 import time
 from pathlib import Path
@@ -221,6 +222,27 @@ def test_a_pager_that_is_left_early_ends_the_answer(small: TextIO, monkeypatch: 
         for number in range(1_000_000):
             screen.write(f"{number}\n")
     screen.finish()
+
+
+@pytest.mark.parametrize(("secure", "ignored"), [(None, True), ("1", True), ("", False)])
+def test_ctrl_z_does_not_stop_kshell_alone_where_less_ignores_it(
+    small: TextIO, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, secure: str | None, ignored: bool
+) -> None:
+    """less and the user's shell would both read the keyboard."""
+    less = tmp_path / "less"
+    less.write_text('#!/bin/sh\ncat > /dev/null\n[ -z "$LESSSECURE" ] || kill -TSTP $$\necho "went on" > "$0.done"\n')
+    less.chmod(0o755)
+    monkeypatch.setenv("PAGER", str(less))
+    monkeypatch.delenv("LESSSECURE", raising=False)
+    if secure is not None:
+        monkeypatch.setenv("LESSSECURE", secure)
+    before = signal.getsignal(signal.SIGTSTP)
+    screen = Screen(small, paging=True)
+    screen.write("x\n" * 99)
+    assert (signal.getsignal(signal.SIGTSTP) is signal.SIG_IGN) is ignored
+    screen.finish()
+    assert (tmp_path / "less.done").read_text() == "went on\n"
+    assert signal.getsignal(signal.SIGTSTP) is before
 
 
 def test_slow_answers_are_shown_as_they_come(small: TextIO, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
