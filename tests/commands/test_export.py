@@ -366,7 +366,9 @@ def test_a_full_disk_is_the_users_trouble_and_leaves_nothing(form: str, tmp_path
         "resource.setrlimit(resource.RLIMIT_FSIZE, (2048, resource.RLIM_INFINITY));"
         f"sys.exit(main(['--demo', 'export', '--format', '{form}', '{tmp_path / 'out'}']))"
     )
-    ended = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=120)
+    ended = subprocess.run(
+        [sys.executable, "-B", "-c", program], check=False, capture_output=True, text=True, timeout=120
+    )
     assert ended.returncode == 2, ended.stderr
     assert "fault of kshell" not in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import stat
 from html.parser import HTMLParser
 from pathlib import Path
@@ -17,6 +16,7 @@ from kshell.errors import CommandError, UsageError
 from kshell.sources.choose import demo_directory
 from tests import builders
 from tests.commands.shell import opened, rows, run
+from tests.full_disk import file_size_limit
 
 
 @pytest.fixture
@@ -136,13 +136,8 @@ def test_only_its_owner_reads_it_and_nothing_is_replaced_unasked(sample: Session
 
 
 def test_a_full_disk_leaves_nothing(sample: Session, tmp_path: Path) -> None:
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
-    try:
-        with pytest.raises(CommandError, match=r"a\.html: File too large"):
-            rows(sample, f"report --to {tmp_path / 'a.html'}")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with pytest.raises(CommandError, match=r"a\.html: File too large"), file_size_limit(4096):
+        rows(sample, f"report --to {tmp_path / 'a.html'}")
     assert os.listdir(tmp_path) == []
 
 

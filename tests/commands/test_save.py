@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import resource
 import stat
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from kshell.sources.directory.source import DirectorySource
 from kshell.tree.hash import image_hash
 from tests import builders
 from tests.commands.shell import opened, rows, run
+from tests.full_disk import file_size_limit
 from tests.leaves import values
 from tests.test_fixtures import DIRECTORIES, ident
 
@@ -103,13 +103,8 @@ def test_a_bootstrap_file_is_to_be_copied(tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_where_the_disk_is_full(tmp_path: Path) -> None:
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
-    try:
-        with pytest.raises(CommandError, match="saved: File too large"):
-            run(opened(demo_directory()), f"save {tmp_path / 'saved'}")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with pytest.raises(CommandError, match="saved: File too large"), file_size_limit(4096):
+        run(opened(demo_directory()), f"save {tmp_path / 'saved'}")
     assert os.listdir(tmp_path) == []
 
 

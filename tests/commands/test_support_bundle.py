@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import resource
 import stat
 import zipfile
 from pathlib import Path
@@ -19,6 +18,7 @@ from kshell.errors import CommandError, UsageError
 from kshell.sources.choose import demo_directory
 from tests import builders
 from tests.commands.shell import opened, rows
+from tests.full_disk import file_size_limit
 
 UNKNOWN = bytes((1, 200, 1, 0))
 """The begin of a record of a type that no release has: frame version 1, type 200, version 0."""
@@ -122,13 +122,8 @@ def test_a_file_that_exists_stays_unless_forced(sample: Session, tmp_path: Path)
 
 
 def test_nothing_is_left_of_one_that_cannot_be_written(sample: Session, tmp_path: Path) -> None:
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
-    try:
-        with pytest.raises(CommandError, match=r"bundle\.zip: File too large"):
-            rows(sample, f"support-bundle {tmp_path / 'bundle.zip'}")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with pytest.raises(CommandError, match=r"bundle\.zip: File too large"), file_size_limit(4096):
+        rows(sample, f"support-bundle {tmp_path / 'bundle.zip'}")
     assert os.listdir(tmp_path) == []
 
 

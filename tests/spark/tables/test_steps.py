@@ -774,7 +774,7 @@ def test_optimize_without_room_is_one_error_and_leaves_nothing(tmp_path: Path) -
         for number in range(3):
             step(warehouse, [(A, number)])
     before = data_files(tmp_path)
-    program = [sys.executable, "-c", FULL.format(root=str(ROOT)), str(tmp_path)]
+    program = [sys.executable, "-B", "-c", FULL.format(root=str(ROOT)), str(tmp_path)]
     done = subprocess.run(program, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     first, hint = done.stderr.splitlines()
