@@ -142,7 +142,7 @@ class KeptScans:
             self._topics.clear()
             self._partitions = 0
         self._topics.append(ref(topic))
-        self._partitions += partitions
+        self._partitions += max(partitions, 1)
 
 
 class PartitionChanges:
