@@ -133,7 +133,7 @@ class Filer:
         table = delta.peek(self._family)
         if self._must_exist:
             waiting = None if below is None else below.get(key)
-            was_there = Uuid(key) in table
+            was_there = bool(table) and Uuid(key) in table
             if not (was_there if waiting is None else waiting >= 0):
                 return False
         else:

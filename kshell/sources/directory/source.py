@@ -11,6 +11,7 @@ import gc
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import TypeVar
 
 from kshell.errors import (
@@ -308,6 +309,7 @@ def replay_log(
     """
     end: int | None = None
     timestamp = -1
+    name_of = cache(os.path.basename)
     for file, batch in batches:
         if until is not None and batch.base_offset > until:
             break
@@ -318,7 +320,7 @@ def replay_log(
             )
         try:
             if batch.last_offset >= start:
-                replayer.log_batch(batch, os.path.basename(file), start)
+                replayer.log_batch(batch, name_of(file), start)
                 replayer.release()
         except DecodeError as error:
             damage.append(CorruptDataError(file, batch.position, str(error)))
