@@ -452,6 +452,15 @@ class TestRefused:
         assert (found["addingReplicas"], found["removingReplicas"]) == (NOT_AVAILABLE, NOT_AVAILABLE)
         assert any("DESCRIBE on CLUSTER:kafka-cluster" in note for note in made.notes)
 
+    def test_topics_without_a_controller_that_lists_reassignments(self, quorum: Quorum) -> None:
+        """Brokers pass that request on: it gets no answer, but they still know the topics."""
+        quorum.on("ListPartitionReassignments", faults.slow(5))
+        made = loaded(quorum, request_timeout_ms="150", default_api_timeout_ms="200")
+        found = value(made.image, "/topics/byName/orders/1")
+        assert (found["addingReplicas"], found["removingReplicas"]) == (NOT_AVAILABLE, NOT_AVAILABLE)
+        assert found["replicas"]
+        assert any("adding and removing replicas are not known" in note for note in made.notes)
+
     def test_who_may_not_see_the_quorum_reads_why(self, quorum: Quorum) -> None:
         quorum.on("DescribeQuorum", faults.error(DENIED, whole=True))
         source = opened(quorum)

@@ -10,7 +10,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kshell.client.nodes import Nodes
-from kshell.errors import AuthorizationError, NodeError, ProtocolError, ServerError, UnsupportedVersionError
+from kshell.errors import (
+    AuthorizationError,
+    NodeError,
+    ProtocolError,
+    ServerError,
+    SourceTimeoutError,
+    UnsupportedVersionError,
+)
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.topics import NAMES, TOPICS, create
 from kshell.metadata.partial import UNREPORTED
@@ -124,10 +131,13 @@ def _listed(ids: list[int] | None) -> Any:
 
 
 def _moves(nodes: Nodes, notes: list[str]) -> Moves | None:
-    """The ongoing reassignments; ``None``, with a note, if they are not known."""
+    """The ongoing reassignments; ``None``, with a note, if they are not known.
+
+    Brokers pass this request on to the active controller, so without one there is no answer in time.
+    """
     try:
         answer = ask(nodes, LIST_PARTITION_REASSIGNMENTS, {"topics": None})
-    except (AuthorizationError, UnsupportedVersionError, ServerError) as error:
+    except (AuthorizationError, UnsupportedVersionError, ServerError, SourceTimeoutError) as error:
         acl_hint = " (the principal needs DESCRIBE on CLUSTER:kafka-cluster)" * isinstance(error, AuthorizationError)
         notes.append(f"adding and removing replicas are not known: {error.message}{acl_hint}")
         return None
