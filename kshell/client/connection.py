@@ -354,6 +354,8 @@ class Connection:
         self.timeout = timeout
         self.retires_at = inf
         """The monotonic time from which on the node closes the connection at the next request (KIP-368)."""
+        self.awaited: Api | None = None
+        """The API of the request that waits for its answer, or waited for it when an interrupt or a deadline came."""
         self._transport = transport
         self._client_id = client_id
         self._dialect_apis = dialect_apis or {}
@@ -443,15 +445,18 @@ class Connection:
             began = time.monotonic()
             deadline = began + (self.timeout if timeout is None else timeout)
             flow = None if whole is None else Flow(began + whole, _STALL)
+            self.awaited = api
             try:
                 self._transport.send(encode_request(api, version, request_id, self._client_id, message), deadline)
                 frame = self._transport.receive(deadline, flow)
             except NodeError as error:
+                self.awaited = None
                 self.close()
                 raise self._with_api_and_hint(error, api) from None
             except BaseException:
                 self.close()  # an interrupt leaves an answer under way
                 raise
+            self.awaited = None
             self._check(frame, request_id, api)
             return frame
 

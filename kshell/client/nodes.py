@@ -90,6 +90,8 @@ class Nodes:
         self._open: dict[Address, Connection] = {}
         self._silent: set[Address] = set()
         """Addresses whose last attempt ended in a timeout; they are tried after all others."""
+        self._dialed: set[Address] = set()
+        """Addresses to which a connection is being made, or was when an interrupt or a deadline came."""
         self._lock = threading.Lock()
         self._is_closed = False
 
@@ -103,15 +105,31 @@ class Nodes:
             timeout: seconds for everything; connecting and authenticating have at most
                 ``socket.connection.setup.timeout.ms`` of it.
         """
-        deadline = time.monotonic() + timeout
+        self._dialed.add(address)
+        try:
+            connection = self._dial(address, time.monotonic() + timeout)
+        except NodeError:
+            self._dialed.discard(address)
+            raise
+        self._dialed.discard(address)
+        self.was_reached = True
+        return connection
+
+    def _dial(self, address: Address, deadline: float) -> Connection:
         connection = connect(*address, self.settings, timeout=_seconds_left(deadline, self.settings.connect_timeout))
         try:
             self._admit(connection, _seconds_left(deadline, connection.patience))
         except BaseException:
             connection.close()
             raise
-        self.was_reached = True
         return connection
+
+    def unanswered(self) -> list[str]:
+        """Return who was asked and has not answered: ``host:9093 (DescribeQuorum)``, or an address being dialed."""
+        connections = list(self._open.values())  # a copy, because another thread may add some
+        apis = [(connection.node, connection.awaited) for connection in connections]
+        asked = [f"{node} ({api.name})" for node, api in apis if api is not None]
+        return [*asked, *(name_of(*address) for address in sorted(self._dialed))]
 
     def at(self, address: Address, *, timeout: float = inf) -> Connection:
         """Return the pooled connection to an address, or open one; ``timeout`` as in :meth:`dial`. Raises NodeError."""

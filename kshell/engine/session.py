@@ -387,11 +387,17 @@ class Session(SourceView):
         return None if timestamp <= 0 else time.time() - timestamp / 1000
 
     def why(self, error: DeadlineError) -> KshellError:
-        """Return the error to report after a deadline; SourceTimeoutError if a live source is in trouble."""
+        """Return the error to report after a deadline; SourceTimeoutError that says what a live source waited for."""
         following = self.source.following()
-        if following is None or following.trouble is None:
+        trouble = None if following is None else following.trouble
+        if trouble is None and self.source.nodes is not None and not self.is_loaded:
+            from kshell.wording import first_of  # late: only this error needs it
+
+            nodes = self.source.nodes.unanswered()
+            trouble = f"no answer yet from {first_of(nodes, 3)}" if nodes else None
+        if trouble is None:
             return error
-        return SourceTimeoutError(self.source.name, f"{error.message}: {following.trouble}", hint=error.hint)
+        return SourceTimeoutError(self.source.name, f"{error.message}: {trouble}", hint=error.hint)
 
     def note_damage(self, damage: Iterable[DataError]) -> None:
         """Record damage that a command found in the log, for the notes and the exit code; the same damage only once."""

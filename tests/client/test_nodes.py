@@ -8,9 +8,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from kshell.client.address import addresses
+from kshell.client.address import addresses, name_of
 from kshell.client.nodes import BROKER, CONTROLLER, Nodes
-from kshell.errors import ClusterIdError, ConnectError, NodeError, SourceTimeoutError, WrongEndpointError
+from kshell.engine.execution import deadline
+from kshell.errors import (
+    ClusterIdError,
+    ConnectError,
+    DeadlineError,
+    NodeError,
+    SourceTimeoutError,
+    WrongEndpointError,
+)
 from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
 from tests.server import Quorum, faults, settings
 
@@ -172,3 +180,20 @@ def test_nothing_stays_open_when_a_node_is_not_admitted(quorum: Quorum, nodes: N
     quorum.on("DescribeCluster", faults.error(114))
     with pytest.raises(WrongEndpointError):
         nodes.dial(nodes.bootstrap[0])  # an open socket would be a ResourceWarning
+
+
+def test_who_has_not_answered_when_a_deadline_comes(quorum: Quorum, nodes: Nodes) -> None:
+    """One node that is asked, and one to which a connection is being made; none after answers and errors."""
+    asked = nodes.any()
+    assert nodes.unanswered() == []
+    quorum.on("DescribeCluster", faults.slow(5))
+    with pytest.raises(DeadlineError), deadline(0.1):
+        asked.request(DESCRIBE_CLUSTER, {"endpointType": 2}, timeout=3)
+    quorum.on("ApiVersions", faults.slow(5))
+    other = next(address for address in nodes.bootstrap if name_of(*address) != asked.node)
+    with pytest.raises(DeadlineError), deadline(0.1):
+        nodes.dial(other)
+    assert nodes.unanswered() == [f"{asked.node} (DescribeCluster)", name_of(*other)]
+    with pytest.raises(SourceTimeoutError):
+        nodes.dial(other, timeout=0.1)
+    assert nodes.unanswered() == [f"{asked.node} (DescribeCluster)"]

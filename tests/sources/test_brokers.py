@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -459,6 +460,14 @@ class TestRefused:
         found = value(made.image, "/topics/byName/orders/1")
         assert (found["addingReplicas"], found["removingReplicas"]) == (NOT_AVAILABLE, NOT_AVAILABLE)
         assert found["replicas"]
+        assert any("adding and removing replicas are not known" in note for note in made.notes)
+
+    def test_topics_do_not_wait_long_for_reassignments(self, quorum: Quorum, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("kshell.sources.brokers.topics._PATIENCE", 0.2)
+        quorum.on("ListPartitionReassignments", faults.slow(20))
+        began = time.monotonic()
+        made = loaded(quorum)
+        assert time.monotonic() - began < 15
         assert any("adding and removing replicas are not known" in note for note in made.notes)
 
     def test_who_may_not_see_the_quorum_reads_why(self, quorum: Quorum) -> None:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import settings as search
 from hypothesis import strategies as st
 
+from kshell import cli
 from kshell.client.address import addresses
 from kshell.client.nodes import CONTROLLER, Nodes
 from kshell.errors import (
@@ -402,6 +403,18 @@ def wait_for(source: QuorumSource, end: int) -> None:
 
 
 # --- deadlines ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("line", ["ls /image", "quorum", "topics"])
+def test_a_command_that_gave_up_names_who_has_not_answered(
+    line: str, quorum: Quorum, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quorum.on("ApiVersions", faults.slow(4))
+    assert cli.main(["-q", quorum.bootstrap, "--timeout", "0.5", *line.split()]) == 3
+    nodes = quorum.bootstrap.split(",")
+    said = capsys.readouterr().err
+    assert "gave up after 0.5 s: no answer yet from 127.0.0.1:" in said
+    assert any(f"no answer yet from {node}" in said for node in nodes)
 
 
 def within(source: QuorumSource, seconds: float = DEADLINE) -> Image:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from math import inf
 from typing import NamedTuple
 
 from kshell.client import codes
@@ -30,10 +31,16 @@ class NodeAnswer(NamedTuple):
         return self.origin.place.file
 
 
-def ask(nodes: Nodes, api: Api, message: Message, accepted: Versions | None = None) -> NodeAnswer:
-    """Ask any node, and again, perhaps another one, until ``default.api.timeout.ms``. Raises NodeError."""
+def ask(
+    nodes: Nodes, api: Api, message: Message, accepted: Versions | None = None, *, seconds: float = inf
+) -> NodeAnswer:
+    """Ask any node, and again, perhaps another one, for ``default.api.timeout.ms`` or ``seconds``, whichever is less.
+
+    Raises NodeError.
+    """
     settings = nodes.settings
-    backoff = Backoff(settings.retry_backoff, settings.retry_backoff_max, time.monotonic() + settings.api_timeout)
+    end = time.monotonic() + min(settings.api_timeout, seconds)
+    backoff = Backoff(settings.retry_backoff, settings.retry_backoff_max, end)
     failure: NodeError | None = None
     while True:
         try:

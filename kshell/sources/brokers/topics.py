@@ -36,6 +36,8 @@ _PAGE = 2000
 """Partitions in one answer: the most that a broker returns by default."""
 _MOST_PAGES = 20_000
 """The most pages that are read; full ones have forty million partitions, more than any cluster has."""
+_PATIENCE = 10.0
+"""The most seconds that topics wait for the ongoing reassignments: without them they are shown, too."""
 _WITH_IDS = Versions(10, None)
 _LISTENER_NOT_FOUND = 72
 """Error: the leader has no listener of the name that this broker was asked at, so the broker does not report it."""
@@ -136,7 +138,7 @@ def _moves(nodes: Nodes, notes: list[str]) -> Moves | None:
     Brokers pass this request on to the active controller, so without one there is no answer in time.
     """
     try:
-        answer = ask(nodes, LIST_PARTITION_REASSIGNMENTS, {"topics": None})
+        answer = ask(nodes, LIST_PARTITION_REASSIGNMENTS, {"topics": None}, seconds=_PATIENCE)
     except (AuthorizationError, UnsupportedVersionError, ServerError, SourceTimeoutError) as error:
         acl_hint = " (the principal needs DESCRIBE on CLUSTER:kafka-cluster)" * isinstance(error, AuthorizationError)
         notes.append(f"adding and removing replicas are not known: {error.message}{acl_hint}")

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from kshell.errors import CommandError, SourceError, SourceNotFoundError, SourcePermissionError
 from kshell.protocol.primitives import Buffer
-from kshell.wording import first_of
 
 METADATA_DIRECTORY = "__cluster_metadata-0"
 META = "meta.properties"
@@ -242,6 +241,8 @@ def _what_to_pass(path: str) -> str:
         )
     below = [inner for name in sorted(names)[:_LOOKED_INTO] if _holds_metadata(inner := os.path.join(path, name))]
     if below:
+        from kshell.wording import first_of  # late: only this hint needs it
+
         return f"below it there are some that do: {first_of(below, _PROPOSED)}"
     return f"pass a {METADATA_DIRECTORY} directory, the log directory around it (metadata.log.dir), or one file of it"
 
