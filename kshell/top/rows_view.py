@@ -7,18 +7,17 @@ drawn unchanged, without interpreting markup in them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final
+from typing import Final
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from kshell.render.cells import blanks, cells, clip
-from kshell.top.panels import PanelColumn, PanelRows, lines
+from kshell.top.panels import Opening, PanelColumn, PanelRows, lines
 
 _SAMPLE: Final = 300
 """The number of rows that decide the widths of columns; wider cells further down are cut."""
@@ -32,34 +31,16 @@ _TONES: Final = {
 }
 
 
-class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
+class RowsView(ScrollView, can_focus=False):
     """The widget that shows a :class:`PanelRows`, given to :meth:`show`; the screen draws its :meth:`head`.
 
-    It posts :class:`Chosen` and :class:`LaidOut`. The default keys of scrolling widgets are not bound, because Left,
-    Right, Home and End belong to the slider.
+    It posts :class:`Chosen` and :class:`LaidOut`. It has no keys of its own: the screen moves its cursor.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "up", show=False),
-        Binding("down,j", "move(1)", "down", show=False),
-        Binding("pageup", "page(-1)", "page up", show=False),
-        Binding("pagedown,space", "page(1)", "page down", show=False),
-        Binding("g", "end(False)", "first row", show=False),
-        Binding("G", "end(True)", "last row", show=False),
-        Binding("enter", "choose", "open", show=False),
-    ]
     DEFAULT_CSS = "RowsView { overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; }"
 
     class Chosen(Message):
-        """The user has chosen a row, with Enter or a second click.
-
-        Attributes:
-            index: its index in the whole listing, not among the filtered rows.
-        """
-
-        def __init__(self, index: int) -> None:
-            super().__init__()
-            self.index = index
+        """The user has chosen the cursor's row with a second click."""
 
     class LaidOut(Message):
         """The widths of the columns, and so the text of :meth:`head`, have changed."""
@@ -138,7 +119,7 @@ class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
 
     # --- moving --------------------------------------------------------------------------------------------------
 
-    def action_move(self, rows: int) -> None:
+    def move(self, rows: int) -> None:
         """Move the cursor, or scroll a text, by so many rows."""
         if self._is_text:
             self.scroll_to(y=self.scroll_offset.y + rows, animate=False)
@@ -147,18 +128,18 @@ class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
         self._follow()
         self.refresh()
 
-    def action_page(self, pages: int) -> None:
+    def page(self, pages: int) -> None:
         """Move a screenful up or down."""
-        self.action_move(pages * max(self.size.height - 1, 1))
+        self.move(pages * max(self.size.height - 1, 1))
 
-    def action_end(self, last: bool) -> None:
+    def end(self, last: bool) -> None:
         """Go to the first or the last row."""
-        self.action_move(len(self._indexes) if last else -len(self._indexes))
+        self.move(len(self._indexes) if last else -len(self._indexes))
 
-    def action_choose(self) -> None:
-        """Post :class:`Chosen` for the cursor's row."""
-        if len(self._indexes) and not self._is_text:
-            self.post_message(self.Chosen(self._indexes[self.cursor]))
+    @property
+    def opening(self) -> Opening | None:
+        """The page of the cursor's row; ``None`` if it has none."""
+        return None if self._is_text or not self._indexes else self._listing.opens(self._indexes[self.cursor])
 
     def on_click(self, event: object) -> None:
         """Move the cursor to the clicked row; if it is there already, choose the row."""
@@ -166,9 +147,9 @@ class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
         if y >= len(self._indexes) or self._is_text:
             return
         if y == self.cursor:
-            self.action_choose()
+            self.post_message(self.Chosen())
         else:
-            self.action_move(y - self.cursor)
+            self.move(y - self.cursor)
 
     def _follow(self) -> None:
         if not self._is_text:

@@ -18,7 +18,8 @@ from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.css.query import NoMatches
-from textual.widgets import Input, Static
+from textual.events import Key, Paste
+from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
 from kshell.engine.session import Session
@@ -59,7 +60,8 @@ seconds (a large one less often). The first step back reads the whole log once."
 class Place:
     """An opened page: the rows that it shows, its filter, and the cursor's row (or the first line of a text).
 
-    ``indexes`` are the rows that the filter leaves; ``None`` without a filter.
+    ``indexes`` are the rows that the filter leaves; ``None`` without a filter. They, and the listing, may be older than
+    what is asked for: ``matched`` and ``point`` say which filter and which moment they belong to.
     """
 
     def __init__(self, opening: Opening) -> None:
@@ -68,16 +70,22 @@ class Place:
         self.position = 0
         self.listing: PanelRows | None = None
         self.indexes: list[int] | None = None
+        self.matched = ""
+        self.point: int | None = None
 
 
 class TopApp(App[None]):
-    """The textual app. Each panel has a stack of places; attributes say whether something but ``q`` ended the app."""
+    """The textual app. Each panel has a stack of places; attributes say whether something but ``q`` ended the app.
+
+    No widget has the focus, so that all keys take one way, from the screen to the app, in the order in which they were
+    typed. Those that a widget handles, and those with ``priority``, would overtake others that are typed ahead.
+    """
 
     ENABLE_COMMAND_PALETTE = False
     TITLE = "kshell top"
     # Only the terminal's default colours, so that the screen also works without colours.
     CSS = """
-    Screen, RowsView, Static, Input { background: ansi_default; color: ansi_default; }
+    Screen, RowsView, Static { background: ansi_default; color: ansi_default; }
     #title, #tabs, #head, #slider, #status { height: 1; width: 1fr; }
     #title { text-style: bold; }
     #head { text-style: underline; }
@@ -87,13 +95,17 @@ class TopApp(App[None]):
         scrollbar-background: ansi_default; scrollbar-background-hover: ansi_default;
         scrollbar-background-active: ansi_default;
     }
-    Input { border: none; height: 1; padding: 0; display: none; }
-    Input:focus { border: none; }
-    Input > .input--cursor { background: ansi_default; color: ansi_default; text-style: reverse; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c", "interrupt", "quit", show=False, priority=True),
         Binding("q", "leave", "quit", show=False),
+        Binding("up,k", "move(-1)", "up", show=False),
+        Binding("down,j", "move(1)", "down", show=False),
+        Binding("pageup", "page(-1)", "page up", show=False),
+        Binding("pagedown,space", "page(1)", "page down", show=False),
+        Binding("g", "end(False)", "first row", show=False),
+        Binding("G", "end(True)", "last row", show=False),
+        Binding("enter", "choose", "open", show=False),
         Binding("left", "step(-1)", "back", show=False),
         Binding("right", "step(1)", "forward", show=False),
         Binding("shift+left,less_than_sign", "long_step(-1)", "far back", show=False),
@@ -104,8 +116,6 @@ class TopApp(App[None]):
         Binding("slash", "filter", "filter", show=False),
         Binding("question_mark", "help", "help", show=False),
         Binding("r", "reload", "read again", show=False),
-        Binding("tab", "turn(1)", "next panel", show=False, priority=True),
-        Binding("shift+tab", "turn(-1)", "panel before", show=False, priority=True),
         *(Binding(str(number), f"panel({number - 1})", show=False) for number in range(1, len(PANELS) + 1)),
     ]
 
@@ -136,6 +146,12 @@ class TopApp(App[None]):
         self._is_reading = False
         self._waiting: list[Callable[[], None]] | None = None
         """Actions of the slider that wait until the first and last offset of the log are read; ``None`` otherwise."""
+        self._shown: tuple[Place, str, int | None] | None = None
+        """The place, filter and point of the rows on the screen."""
+        self._held: list[Callable[[], None]] = []
+        """Actions on rows that wait until these are on the screen."""
+        self._is_typing = False
+        """Whether a filter is being typed."""
 
     def compose(self) -> ComposeResult:
         """Yield the widgets of the screen, from the top."""
@@ -145,14 +161,12 @@ class TopApp(App[None]):
         yield RowsView(colored=self._colored)
         yield Static(id="slider", markup=False)
         yield Static(id="status", markup=False)
-        yield Input(placeholder="filter")
 
     def on_mount(self) -> None:
         """Read the first panel, and start to look for news regularly."""
         if self.has_limit:
             # The usual handler raises an error wherever Python happens to be, which could be anywhere in textual.
             asyncio.get_running_loop().add_signal_handler(signal.SIGALRM, self._give_up)
-        self._rows.focus()
         self._read()
         self.set_interval(_EVERY, self._look)
 
@@ -198,8 +212,11 @@ class TopApp(App[None]):
             view: PanelView = await self._in_thread(self._viewer.show, number, place.opening, point, width)
         except Superseded:
             return
-        place.listing = view.listing
-        place.indexes = await self._in_thread(view.listing.matching, place.filter) if place.filter else None
+        indexes, matched = None, ""
+        while matched != place.filter:  # the user may go on typing meanwhile
+            matched = place.filter
+            indexes = await self._in_thread(view.listing.matching, matched) if matched else None
+        place.listing, place.indexes, place.matched, place.point = view.listing, indexes, matched, point
         self.moment = view.moment or self.moment
         self._is_reading = False
         self._put_up()
@@ -207,8 +224,26 @@ class TopApp(App[None]):
     def _put_up(self) -> None:
         place = self._place
         if place.listing is not None:
+            if self._is_shown:
+                place.position = self._rows.position  # the user may have moved while it was read again
             self._rows.show(place.listing, place.indexes, place.position)
+            self._shown = place, place.matched, place.point
         self._draw()
+        self._run_held()
+
+    @property
+    def _is_shown(self) -> bool:
+        """Whether the rows on the screen are the current page's, with its filter, at the current point."""
+        return self._shown == (self._place, self._place.filter, self.point)
+
+    def _with_rows(self, then: Callable[[], None]) -> None:
+        """Call ``then`` once the rows are on the screen that the keys before it asked for."""
+        self._held.append(then)
+        self._run_held()
+
+    def _run_held(self) -> None:
+        while self._held and self._waiting is None and self._is_shown:
+            self._held.pop(0)()
 
     def _draw(self) -> None:
         with contextlib.suppress(NoMatches):  # before the screen is made
@@ -220,7 +255,8 @@ class TopApp(App[None]):
         self.query_one("#tabs", Static).update(self._tabs(width))
         self.query_one("#head", Static).update(Text(self._rows.head(), no_wrap=True))
         self.query_one("#slider", Static).update(Text(self._slider(width), no_wrap=True))
-        self.query_one("#status", Static).update(Text(clip(self._status(), width), no_wrap=True))
+        status = self._typed(width) if self._is_typing else Text(clip(self._status(), width), no_wrap=True)
+        self.query_one("#status", Static).update(status)
 
     def _tabs(self, width: int) -> Text:
         if len(self._stack) > 1:
@@ -246,6 +282,13 @@ class TopApp(App[None]):
         notes = [f"{count:,} rows"] if place.listing.columns and len(self._stack) == 1 and count != 1 else []
         notes += [place.listing.note] if place.listing.note else []
         return f"{'; '.join(notes)}  {_KEYS}" if notes and self.size.width > 110 else place.listing.note or _KEYS
+
+    def _typed(self, width: int) -> Text:
+        """Return the filter that is being typed, or its end if it is long, with a cursor."""
+        text = cell(self._place.filter)
+        while cells(text) > max(width - len("/ "), 0):
+            text = text[1:]
+        return Text("/" + text, no_wrap=True).append(" ", style="reverse")
 
     def _slider(self, width: int) -> str:
         moment = self.moment
@@ -274,7 +317,9 @@ class TopApp(App[None]):
         self._with_bounds(lambda: self._go(0 if self.bounds is None else self.bounds[0]))
 
     def action_now(self) -> None:
-        """Go to the newest state."""
+        """Go to the newest state, whatever steps still wait."""
+        if self._waiting is not None:
+            self._waiting.clear()
         self._go(None)
 
     def _hundredth(self) -> int:
@@ -319,9 +364,10 @@ class TopApp(App[None]):
         if self.bounds is None:
             self._message = self._message or "this source knows its newest state only: there is no log to go back in"
             self._draw()
-            return
-        for then in waiting:
-            then()
+        else:
+            for then in waiting:
+                then()
+        self._run_held()
 
     def _look(self) -> None:
         """Look for news, unless something is still being read or was read a short time ago."""
@@ -365,13 +411,15 @@ class TopApp(App[None]):
     # --- places --------------------------------------------------------------------------------------------------
 
     def _remember(self) -> None:
-        if self._place.listing is not None:
+        if self._is_shown:
             self._place.position = self._rows.position
         self._message = ""
 
     def action_panel(self, number: int) -> None:
         """Show a panel; if it is the current one, close all pages that were opened in it."""
         self._remember()
+        self._held.clear()
+        self._is_typing = False
         if number == self._panel:
             del self._stack[1:]
         self._panel = number
@@ -381,16 +429,43 @@ class TopApp(App[None]):
         """Go ``by`` panels forward, or back if it is negative."""
         self.action_panel((self._panel + by) % len(PANELS))
 
+    def action_focus_next(self) -> None:
+        """Show the next panel, instead of what textual's binding of Tab does."""
+        self.action_turn(1)
+
+    def action_focus_previous(self) -> None:
+        """Show the panel before, instead of what textual's binding of Shift-Tab does."""
+        self.action_turn(-1)
+
+    def action_move(self, rows: int) -> None:
+        """Move the cursor, or scroll a text, by so many rows."""
+        self._with_rows(partial(self._rows.move, rows))
+
+    def action_page(self, pages: int) -> None:
+        """Move a screenful up or down."""
+        self._with_rows(partial(self._rows.page, pages))
+
+    def action_end(self, last: bool) -> None:
+        """Go to the first or the last row."""
+        self._with_rows(partial(self._rows.end, last))
+
+    def action_choose(self) -> None:
+        """Open the page of the cursor's row, if it has one."""
+        self._with_rows(self._choose)
+
+    def _choose(self) -> None:
+        opening = self._rows.opening
+        if opening is not None:
+            self._open(opening)
+
     def on_rows_view_laid_out(self) -> None:
         """Draw the head line again, because the rows get a new size, and so new widths, after the screen."""
         self._draw()
 
-    def on_rows_view_chosen(self, event: RowsView.Chosen) -> None:
-        """Open the page of the chosen row, if it has one."""
-        listing = self._place.listing
-        opening = None if listing is None or event.index >= len(listing) else listing.opens(event.index)
-        if opening is not None:
-            self._open(opening)
+    def on_rows_view_chosen(self) -> None:
+        """Open the page of the row that was clicked, unless others are to be shown by now."""
+        if self._is_shown:
+            self._choose()
 
     def _open(self, opening: Opening) -> None:
         self._remember()
@@ -399,14 +474,14 @@ class TopApp(App[None]):
 
     def action_help(self) -> None:
         """Open the page that explains the keys."""
+        self._held.clear()
         if self._place.opening.title != "Help":
             self._open(Opening("Help", lambda session, width: lines(_HELP.split("\n"))))
 
     def action_close(self) -> None:
-        """Remove the filter, and leave its input, or else close the page."""
-        if self.query_one(Input).display:
-            self._set_filter("")
-            self._end_filter()
+        """Forget the keys that wait for rows, or remove the filter, or else close the page."""
+        if self._held:
+            self._held.clear()
         elif self._place.filter:
             self._set_filter("")
         elif len(self._stack) > 1:
@@ -416,37 +491,44 @@ class TopApp(App[None]):
     # --- the filter ----------------------------------------------------------------------------------------------
 
     def action_filter(self) -> None:
-        """Show the input for the filter, in place of the status line."""
-        field = self.query_one(Input)
-        field.value = self._place.filter
-        field.display = True
-        self.query_one("#status", Static).display = False
-        field.focus()
+        """Let the user type the filter, in place of the status line."""
+        self._is_typing = True
+        self._draw()
 
-    def on_input_changed(self, event: Input.Changed) -> None:
-        """Filter while the user types."""
-        if event.input.display and event.value != self._place.filter:
-            self._set_filter(event.value)
+    def on_key(self, event: Key) -> None:
+        """Edit the filter while it is typed; Tab does what it does otherwise."""
+        if not self._is_typing or event.key in ("tab", "shift+tab"):
+            return
+        event.prevent_default()  # the bindings
+        text = self._place.filter
+        if event.key in ("enter", "escape"):
+            self._is_typing = False
+            self._set_filter(text if event.key == "enter" else "")
+        elif event.key in ("backspace", "ctrl+h"):
+            self._set_filter(text[:-1])
+        elif event.key == "ctrl+u":
+            self._set_filter("")
+        elif event.is_printable and event.character is not None:
+            self._set_filter(text + event.character)
 
-    def on_input_submitted(self) -> None:
-        """Leave the input on Enter, and keep the filter."""
-        self._end_filter()
-
-    def _end_filter(self) -> None:
-        self.query_one(Input).display = False
-        self.query_one("#status", Static).display = True
-        self._rows.focus()
+    def on_paste(self, event: Paste) -> None:
+        """Add the first line of what is pasted to the filter while it is typed."""
+        if self._is_typing:
+            self._set_filter(self._place.filter + "".join(filter(str.isprintable, event.text.split("\n")[0])))
 
     def _set_filter(self, text: str) -> None:
-        self._place.filter, self._place.position = text, 0
-        self._work(partial(self._filter, self._place, text), "filter")
+        if text != self._place.filter:
+            self._held.clear()
+            self._place.filter, self._place.position = text, 0
+            self._work(partial(self._filter, self._place, text), "filter")
+        self._draw()
 
     async def _filter(self, place: Place, text: str) -> None:
         listing = place.listing
         if listing is not None:
             indexes = await self._in_thread(listing.matching, text) if text else None
             if place.listing is listing and place.filter == text:
-                place.indexes = indexes
+                place.indexes, place.matched = indexes, text
         self._put_up()
 
     # --- the end -------------------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from tests.needed import is_required
 if importlib.util.find_spec("textual") is None and not is_required():
     pytest.skip("textual is not installed (extra tui)", allow_module_level=True)
 
+from textual.events import Paste
 from textual.pilot import Pilot
 
 from kshell.top.panels import PanelColumn, PanelRows
@@ -53,6 +54,12 @@ class Screen:
         for key in keys:
             await self._pilot.press(key)
             await self.settle()
+
+    async def type_ahead(self, *keys: str) -> None:
+        """Press keys all at once, as a slow connection or a paste brings them."""
+        for key in keys:
+            self.app.simulate_key(key)
+        await self.settle()
 
     async def settle(self) -> None:
         """Until nothing is read any more."""
@@ -179,6 +186,80 @@ def test_the_filter_narrows_while_it_is_typed() -> None:
         await screen.press("q")
 
     assert not drive(sample_session(), steps).interrupted
+
+
+@pytest.mark.parametrize(
+    ("keys", "title"),
+    [
+        (["2", "slash", *"leg", "enter", "enter"], "Topics > legacy-import"),
+        (["2", "slash", *"nts", "enter", "down", "enter", "down", "enter"], "Topics > shipments > shipments/1"),
+        (["2", "slash", *"legx", "backspace", "enter", "enter"], "Topics > legacy-import"),
+        (["2", "slash", *"nts", "escape", "down", "enter"], "Topics > audit-log"),
+        (["2", "slash", *"leg", "enter", "slash", "ctrl+u", *"ship", "enter", "enter"], "Topics > shipments"),
+        (["slash", *"leg", "tab", "down", "enter"], "Topics > audit-log"),
+        (["2", "tab", "enter"], "Brokers > /image/cluster/brokers/1"),
+        (["2", "G", "k", "enter", "enter"], "Topics > search_index.updates > search_index.updates/0"),
+    ],
+)
+def test_keys_that_are_typed_ahead_do_what_they_do_with_pauses(keys: list[str], title: str) -> None:
+    async def paused(screen: Screen) -> None:
+        await screen.press(*keys)
+        assert screen.lines[1] == title
+
+    async def ahead(screen: Screen) -> None:
+        await screen.type_ahead(*keys)
+        assert screen.lines[1] == title
+
+    drive(sample_session(), paused)
+    drive(sample_session(), ahead)
+
+
+def test_enter_waits_for_the_moment_that_was_asked_for() -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.press("2")
+        await screen.type_ahead("left", "home", "enter")  # there is no topic yet
+        assert "1 Problems" in screen.lines[1]
+        await screen.type_ahead("end", "G", "enter")
+        assert screen.lines[1] == "Topics > shipments"
+
+    drive(sample_session(), steps)
+
+
+def test_a_step_that_waits_for_the_log_does_not_come_after_end() -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.type_ahead("left", "end")
+        assert " now " in screen.lines[-2]
+        await screen.type_ahead("end", "left")
+        assert " now " not in screen.lines[-2]
+
+    drive(sample_session(), steps)
+
+
+def test_a_row_is_not_opened_for_who_has_gone_elsewhere_meanwhile() -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.type_ahead("2", "down", "enter", "3")
+        assert "1 Problems" in screen.lines[1]
+        assert screen.column(1) == ["false", "false", "true"]
+        await screen.type_ahead("2", "down", "enter", "escape", "down", "enter")
+        assert screen.lines[1] == "Topics > audit-log"
+
+    drive(sample_session(), steps)
+
+
+def test_the_filter_can_be_pasted_and_its_end_stays_in_sight() -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.press("2")
+        screen.app.post_message(Paste("q"))  # not a key, and no filter is typed
+        await screen.press("slash")
+        screen.app.post_message(Paste("leg\x1b\nsecond line"))
+        await screen.settle()
+        assert screen.column() == ["legacy-import"]
+        await screen.press(*"abcdefghij" * 9)
+        assert screen.lines[-1].endswith("ghij")
+        await screen.press("escape")
+        assert len(screen.column()) == 12
+
+    drive(sample_session(), steps)
 
 
 @pytest.mark.parametrize("width", [60, 80, 110])

@@ -53,6 +53,17 @@ def test_ctrl_c_ends_it_and_the_terminal_is_as_it_was(terminal: Open) -> None:
     shell.wait(r"echoed\?")
 
 
+def test_keys_that_come_in_one_piece_filter_and_open(terminal: Open) -> None:
+    shell = terminal("--demo", "top")
+    shell.wait(r"^critical +offlinePartition")
+    shell.press("2", "/", "l", "e", "g", "Enter", "Enter")
+    shell.wait(r"^Topics > legacy-import$")
+    shell.press("3", "/", "x", "q", "BSpace")
+    shell.wait(r"^/x$")
+    shell.press("Enter", "q")
+    shell.wait("^EXIT=0$")
+
+
 def test_without_colours_there_are_none(terminal: Open) -> None:
     shell = terminal("--demo", "top", NO_COLOR="1")
     shell.wait(r"^critical +offlinePartition")
