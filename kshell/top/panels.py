@@ -48,7 +48,7 @@ class PanelRows:
     """The rows of a page, whose cells are made when they are needed; without ``columns``, lines of text.
 
     ``cells``, ``tone`` and ``opens`` get one of the ``rows`` and make its escaped cells, its tone, and the page behind
-    it.
+    it; ``searched`` gives the texts in which a filter looks, if these are not the cells.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class PanelRows:
         *,
         tone: Callable[[Any], str] = lambda row: "",
         opens: Callable[[Any], Opening | None] = lambda row: None,
+        searched: Callable[[Any], tuple[str, ...]] | None = None,
         note: str = "",
     ) -> None:
         self.columns = columns
@@ -69,6 +70,7 @@ class PanelRows:
         self._cells = cells
         self._tone = tone
         self._opens = opens
+        self._searched = searched or cells
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -89,7 +91,9 @@ class PanelRows:
         """Return the indexes of the rows with a cell that holds the text, in upper or lower case."""
         wanted = text.casefold()
         return [
-            index for index, row in enumerate(self._rows) if any(wanted in each.casefold() for each in self._cells(row))
+            index
+            for index, row in enumerate(self._rows)
+            if any(wanted in each.casefold() for each in self._searched(row))
         ]
 
 
@@ -122,7 +126,8 @@ def _cells_of(*names: str) -> Callable[[Row], tuple[str, ...]]:
 
 def _text(result: Result, width: int) -> PanelRows:
     text = "".join(render(result, "text", width=width))
-    return lines(part for line in text.removesuffix("\n").split("\n") for part in _folded(line, width))
+    parts = [(part, line) for line in text.removesuffix("\n").split("\n") for part in _folded(line, width)]
+    return PanelRows((), parts, lambda row: row[:1], searched=lambda row: row[1:])
 
 
 def _folded(line: str, width: int) -> Iterator[str]:

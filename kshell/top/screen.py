@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import signal
 import sys
+import textwrap
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -52,9 +53,18 @@ Home, End                the log's first record; now
 r                        read the source again
 q, Ctrl-C                quit
 
-The slider shows offset and time of the last record that counts: every
-panel is the state as of it. At `now` the source is looked at again every two
-seconds (a large one less often). The first step back reads the whole log once."""
+The slider shows offset and time of the last record that counts: every panel is the state as of it. \
+At `now` the source is looked at again every two seconds (a large one less often). \
+The first step back reads the whole log once."""
+
+
+def _help(width: int) -> list[str]:
+    """Return the lines of the help, broken between words; the keys have a column of their own if there is room."""
+    width, keys = min(width, 79), 25
+    paragraph = textwrap.TextWrapper(width)
+    key = textwrap.TextWrapper(width, subsequent_indent=" " * (keys if width > 2 * keys else 2))
+    wrapped = ((key if line[keys - 2 : keys] == "  " else paragraph).wrap(line) for line in _HELP.split("\n"))
+    return [part for broken in wrapped for part in broken or [""]]
 
 
 class Place:
@@ -476,7 +486,7 @@ class TopApp(App[None]):
         """Open the page that explains the keys."""
         self._held.clear()
         if self._place.opening.title != "Help":
-            self._open(Opening("Help", lambda session, width: lines(_HELP.split("\n"))))
+            self._open(Opening("Help", lambda session, width: lines(_help(width))))
 
     def action_close(self) -> None:
         """Forget the keys that wait for rows, or remove the filter, or else close the page."""

@@ -279,6 +279,28 @@ def test_commands_of_a_story_are_there_to_their_ends(width: int) -> None:
     drive(session, steps, size=(width, 60))
 
 
+def test_the_filter_of_a_story_keeps_a_command_whole() -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.press("enter", "slash", *"import --partition")
+        command = "".join(screen.lines[3:-2])
+        assert command.lstrip().startswith("kafka-leader-election.sh ")
+        assert command.endswith("--topic legacy-import --partition 0")
+
+    drive(sample_session(), steps, size=(60, 24))
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 200])
+def test_the_help_is_there_to_its_ends(width: int) -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.press("question_mark")
+        shown = " ".join(screen.text.split())
+        for words in ("move; g and G go to the first and the last row", "a hundredth of the log (also Shift-Left,"):
+            assert words in shown
+        assert "The first step back reads the whole log once." in shown
+
+    drive(sample_session(), steps, size=(width, 60))
+
+
 def test_escape_leaves_the_filter_while_it_is_typed() -> None:
     async def steps(screen: Screen) -> None:
         await screen.press("2", "slash", *"aud", "escape")
