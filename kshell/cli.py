@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from kshell.engine import registry
 from kshell.engine.arguments import SHAPING, parse, parse_options, take_out
 from kshell.engine.declaration import Flag
-from kshell.engine.execution import Call, Engine, prepare, prepare_words, run_commands
+from kshell.engine.execution import Call, Engine, logical_lines, prepare, prepare_words, run_commands
 from kshell.engine.result import Exit, Text
 from kshell.engine.session import Session
 from kshell.engine.source_flags import NAMING, PROPERTIES, READING, RUNNING, SOURCES, given_sources
@@ -271,14 +271,18 @@ def _has_more(lines: Iterator[str], *, live: bool) -> bool:
 
 def _file_lines(name: str) -> Iterator[str]:
     if name == _STDIN:
-        yield from (line.rstrip("\r\n") for line in sys.stdin)
+        yield from _command_lines(sys.stdin)
         return
     try:
         with open(name, encoding="utf-8-sig") as file:
-            yield from (line.rstrip("\r\n") for line in file)
+            yield from _command_lines(file)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
         raise CommandError(f"{name}: {reason}") from None
+
+
+def _command_lines(file: TextIO) -> Iterator[str]:
+    return (line for _, line in logical_lines(line.rstrip("\r\n") for line in file))
 
 
 def usage() -> str:

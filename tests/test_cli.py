@@ -270,6 +270,27 @@ def test_timeout() -> None:
     assert time.monotonic() - started < 15
 
 
+@pytest.mark.parametrize("way", ["stdin", "file", "source"])
+def test_a_quote_that_is_open_goes_on_in_the_next_line(way: str, tmp_path: Path) -> None:
+    script = 'sql "\nSELECT count(*) AS n\nFROM brokers\n" -o csv\npwd\n'
+    path = tmp_path / "script"
+    path.write_text(script)
+    if way == "stdin":
+        done = run("--demo", stdin=script)
+    else:
+        done = run("--demo", *(("-f", str(path)) if way == "file" else ("source", str(path))))
+    assert (done.returncode, done.stdout) == (0, "n\n3\n/\n"), done.stderr
+
+
+def test_a_quote_that_nobody_closes_is_told_at_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "script"
+    path.write_text("pwd\ncat 'image\npwd\n")
+    done = run("--demo", "--keep-going", "-f", str(path))
+    assert (done.returncode, done.stdout) == (2, "/\n/\n")
+    assert "the quote ' is not closed" in done.stderr
+    assert "cat 'image\n" in done.stderr
+
+
 # --- options ----------------------------------------------------------------------------------------------------------
 
 

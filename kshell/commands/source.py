@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator
 
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag
-from kshell.engine.execution import commands, prepare
+from kshell.engine.execution import commands, logical_lines, prepare
 from kshell.engine.language import quote
 from kshell.engine.local_files import complete_file
 from kshell.engine.predicates import exit_code_of
@@ -72,7 +72,7 @@ def _parts(session: Session, path: str, lines: list[str], *, keep_going: bool) -
         )
     session.sourcing.append(path)
     try:
-        for number, line in enumerate(lines, 1):
+        for number, line in logical_lines(lines):
             yield from _line(session, line, f"{path}: line {number}", keep_going=keep_going)
     finally:
         session.sourcing.pop()
@@ -127,8 +127,9 @@ COMMAND = Command(
         Example("source checks.kshell --keep-going", "every line, whatever the ones before it gave"),
     ),
     description=(
-        "The lines run as if they were typed: cd, set and alias stay in effect. The first line that fails ends the"
-        " file, unless --keep-going; the exit code is then the highest that was met. A file may source others."
+        "The lines run as if they were typed: cd, set and alias stay in effect. Where a quote is open, a line goes on"
+        " in the next one. The first line that fails ends the file, unless --keep-going; the exit code is then the"
+        " highest that was met. A file may source others."
     ),
     needs_source=False,
 )

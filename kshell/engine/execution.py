@@ -8,7 +8,8 @@ and reports each problem or note only once, in the same way for every front end.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from types import FrameType
 from typing import Any, Final, NamedTuple, Protocol
@@ -16,13 +17,15 @@ from typing import Any, Final, NamedTuple, Protocol
 from kshell.engine import registry
 from kshell.engine.arguments import parse
 from kshell.engine.declaration import Command
-from kshell.engine.language import Line, LineCommand, Word, parse_line, parts
+from kshell.engine.language import Line, LineCommand, Word, open_quote, parse_line, parts
 from kshell.engine.predicates import FAIL_IF_ANY
 from kshell.engine.result import Result
 from kshell.engine.session import Session
 from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, DeadlineError, KshellError, UsageError
 
 _ALARM_INTERVAL: Final = 1.0  # seconds
+_MOST_JOINED: Final = 200
+"""Lines over which a quote may go on; beyond them it is taken for a mistake."""
 
 
 class PatternWord(str):
@@ -94,6 +97,30 @@ def commands(text: str) -> list[LineCommand]:
         if after.if_done and not (before.text.strip() and after.text.strip()):
             raise UsageError("a command is missing beside &&", column=after.start - len("&&"))
     return [part for part in line_commands if part.text.strip()]
+
+
+def logical_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Yield (number, line) of a text's lines, from 1; a line whose quote is open goes on up to where that is closed.
+
+    The parts of such a line are separated by newlines, and its number is that of the first. If the quote is closed
+    nowhere, its line stands alone, for it has the mistake. An SQL query without ``sql`` before it is always one line.
+    """
+    numbered, ahead = enumerate(lines, 1), deque[tuple[int, str]]()
+    while (first := ahead.popleft() if ahead else next(numbered, None)) is not None:
+        number, text = first
+        joined, mark = text, "" if is_query(text) else open_quote(text)
+        taken: list[tuple[int, str]] = []
+        while mark and len(taken) < _MOST_JOINED:
+            following = ahead.popleft() if ahead else next(numbered, None)
+            if following is None:
+                break
+            taken.append(following)
+            joined = f"{joined}\n{following[1]}"
+            if mark in following[1]:
+                mark = open_quote(joined)
+        if mark:
+            ahead.extendleft(reversed(taken))
+        yield number, text if mark else joined
 
 
 def run_commands(text: str, run: Callable[[str], int], complain: Callable[[KshellError, str], None]) -> int:

@@ -135,6 +135,12 @@ def _separator(line: str, at: int) -> str:
     return next((mark for mark in (";", "&&") if line.startswith(mark, at)), "")
 
 
+def open_quote(line: str) -> str:
+    """Return the quote mark that a line leaves open; an empty string if there is none."""
+    tokens = scan(line, several=True)
+    return tokens[-1].open if tokens and tokens[-1].open != "\\" else ""
+
+
 def words(line: str) -> list[Token]:
     """Return the tokens of a line that are words: the command and its arguments."""
     return [token for token in scan(line) if token.kind is TokenKind.WORD]

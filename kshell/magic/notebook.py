@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
 from traitlets import Bool
 
-from kshell.engine.execution import Call, prepare_line, time_limit
+from kshell.engine.execution import Call, logical_lines, prepare_line, time_limit
 from kshell.engine.result import Exit, Frames, Many, Nothing, Rows, Text, Value
 from kshell.engine.result import Result as Answer
 from kshell.engine.session import Session
@@ -116,7 +116,7 @@ class Notebook:
 
     def _lines(self, body: str, options: Split, local: Names | None) -> Iterator[Result]:
         failed = 0
-        for number, text in enumerate(body.splitlines(), 1):
+        for number, text in logical_lines(body.splitlines()):
             try:
                 result = self._cell_line(text, options, local)
             except (Exception, KeyboardInterrupt) as error:

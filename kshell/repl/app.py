@@ -10,6 +10,7 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output
 
 from kshell import __version__
+from kshell.engine.execution import logical_lines
 from kshell.engine.language import quote
 from kshell.engine.result import Exit
 from kshell.engine.session import Session
@@ -92,7 +93,7 @@ class Repl:
             entered = self._prompt.ask(self._lines.status)
         finally:
             self._meter.changed = lambda: None
-        lines = [line for line in entered.split("\n") if line.strip()]
+        lines = [line for _, line in logical_lines(entered.split("\n")) if line.strip()]
         for number, line in enumerate(lines, 1):
             if len(lines) > 1:
                 self._lines.echo(line)

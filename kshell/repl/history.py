@@ -12,6 +12,8 @@ from collections.abc import Iterable
 
 from prompt_toolkit.history import History
 
+from kshell.engine.execution import logical_lines
+
 _MOST_LINES = 10_000
 """The most lines that are read from the file, the newest ones."""
 
@@ -67,10 +69,13 @@ class ShellHistory(History):
             return []
 
     def append_string(self, string: str) -> None:
-        """Store each line of the input (several may be pasted), unless it is empty or starts with a blank."""
-        for line in string.split("\n"):
+        """Store each line of the input (several may be pasted), unless it is empty or starts with a blank.
+
+        A line that goes on over several, in quotes, is stored as one: the file has an entry a line.
+        """
+        for _, line in logical_lines(string.split("\n")):
             if line.strip() and not line[0].isspace():
-                super().append_string(line)
+                super().append_string(line.replace("\n", " "))
 
     def store_string(self, string: str) -> None:
         """Append a line to the file with a single write, because several shells may share the file."""

@@ -121,7 +121,8 @@ class Lines:
         """Print one of several pasted lines after a prompt, as if it had been typed alone, before it runs."""
         sys.stdout.flush()
         fragments = prompt_text(self._session, self.status, shutil.get_terminal_size().columns)
-        sys.stderr.write("".join(paint(part[1], "hint", self.colored()) for part in fragments) + clean(line) + "\n")
+        shown = "\n".join(map(clean, line.split("\n")))
+        sys.stderr.write("".join(paint(part[1], "hint", self.colored()) for part in fragments) + shown + "\n")
         sys.stderr.flush()
 
     def write(self, text: str, style: str = "") -> None:

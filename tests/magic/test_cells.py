@@ -64,6 +64,13 @@ def test_several_answers_are_one_result(cells: Cells) -> None:
     assert cells.shown == []
 
 
+def test_a_line_goes_on_where_a_quote_is_open(cells: Cells) -> None:
+    cells.run('%%kafka --into all\nsql "\nSELECT count(*) AS n\nFROM brokers\n"\npwd\n')
+    assert [part.to_dict() for part in cells.ip.user_ns["all"].parts] == [[{"n": 3}], "/"]
+    cells.fails('%%kafka\nsql "\nSELECT 1 AS n\n"\nls /nope\n')
+    assert "line 4" in cells.printed
+
+
 def test_the_first_line_that_fails_ends_the_cell(cells: Cells) -> None:
     error = cells.fails("%%kafka\npwd\nls /nope\npwd\n")
     assert isinstance(error, NoSuchPathError)

@@ -194,6 +194,18 @@ def test_several_pasted_lines_run_one_after_another(type_keys: Type, capsys: pyt
     assert capsys.readouterr().out == "/image\n/image\n"
 
 
+def test_a_pasted_line_goes_on_where_a_quote_is_open(
+    type_keys: Type, home: Path, session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = "topics --columns name -o csv --where 'partitions > 1\n  and name == orders'"
+    assert type_keys(f"\x1b[200~{line}\npwd\x1b[201~", "\n", CTRL_D) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "name\norders\n/\n"
+    assert f"kshell:/> {line}\n" in printed.err
+    kept = [line.replace("\n", " "), "pwd"]
+    assert (home / ".local/state/kshell/history").read_text().splitlines() == kept
+
+
 def test_a_pasted_block_runs_line_by_line_with_each_error_at_its_line(
     type_keys: Type, capsys: pytest.CaptureFixture[str]
 ) -> None:
