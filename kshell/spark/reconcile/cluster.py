@@ -22,7 +22,7 @@ from kshell.spark.reconcile.copy_report import (
     segment_head,
     segment_sums,
 )
-from kshell.spark.reconcile.inventory import Checkpoint, Position, StateRange, take_inventory
+from kshell.spark.reconcile.inventory import Checkpoint, Position, StateRange, base_offsets, take_inventory
 from kshell.spark.reconcile.plan import (
     ReadPlan,
     ReplayRange,
@@ -154,7 +154,10 @@ def _next_checkpoint(
     if base is not None and base.end > following.offset and base.last_ms >= 0:
         first_ms = base.last_ms if following.first_ms is None else following.first_ms
         following = following._replace(first_ms=first_ms, last_ms=base.last_ms)
-    return following._replace(positions=_positions(comparison, following.offset, report.excluded, last))
+    positions = _positions(comparison, following.offset, report.excluded, last)
+    known = (copy for copy in copies if copy.path in positions)
+    segments = {copy.path: [base for base in base_offsets(copy) if base < following.offset] for copy in known}
+    return following._replace(positions=positions, segments=segments)
 
 
 def _state_ranges(plan: ReadPlan, before: Sequence[StateRange]) -> tuple[StateRange, ...]:

@@ -1,8 +1,9 @@
 """List which batches each copy of a cluster's log has after the checkpoint, without comparing the copies yet.
 
 The checkpoint, :class:`Checkpoint`, says how far the cluster's tables are. Planning reads batch headers only, from
-the last batch that is in the tables. If one copy is new or no longer has that batch, if deleted segments are back, or
-if damage that was reported is no longer there, all copies are planned from their beginning.
+the last batch that is in the tables. If one copy is new or no longer has that batch, if deleted segments are back, if
+one is gone between others, or if damage that was reported is no longer there, all copies are planned from their
+beginning.
 """
 
 from __future__ import annotations
@@ -130,6 +131,8 @@ class Checkpoint(NamedTuple):
     """The time of the last batch that was read."""
     positions: Mapping[str, Position | None] = {}
     """Path of a copy -> its last batch that is in the tables; ``None``: it has none."""
+    segments: Mapping[str, Sequence[int]] = {}
+    """Path of a copy -> the base offsets of its segments that begin before ``offset``."""
     copy_rows: Mapping[str, Row] = {}
     """Path of a copy that is not excluded -> its row of ``copies``."""
     excluded: Mapping[str, Evidence] = {}
@@ -284,7 +287,14 @@ def _start_at(copy: LogCopy, position: Position | None) -> Start | None:
 
 
 def _continues(copy: LogCopy, checkpoint: Checkpoint) -> bool:
-    """Whether to plan a copy from the checkpoint on: it is known, and no damage of its segments was repaired."""
+    """Whether to plan a copy from the checkpoint on: it is known, and no damage of its segments was repaired or new.
+
+    Kafka deletes a log's first segments, and its last ones when it truncates the log; one between others is damage.
+    """
+    bases = base_offsets(copy)
+    known = checkpoint.segments.get(copy.path, ()) if bases else ()
+    if any(bases[0] < base < bases[-1] and base not in bases for base in known):
+        return False
     segments = {segment.path for segment in copy.listing.segments}
     reported = [finding for finding in checkpoint.findings.get(copy.path, ()) if finding.path in segments]
     return copy.path in checkpoint.positions and len(reported) == sum(1 for _ in still_there(copy, reported))
@@ -430,6 +440,11 @@ def still_there(copy: LogCopy, reported: Iterable[ReportedFinding]) -> Iterator[
         is_reached = finding.position < sizes.get(finding.path, -1)
         if is_reached and signature(copy, finding.path, finding.position) == finding.signature:
             yield finding
+
+
+def base_offsets(copy: LogCopy) -> list[int]:
+    """Return the offsets at which a copy's segments begin, by their names."""
+    return [segment.base_offset for segment in copy.listing.segments if segment.base_offset is not None]
 
 
 def log_size(copy: LogCopy) -> int:

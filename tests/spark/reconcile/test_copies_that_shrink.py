@@ -214,6 +214,52 @@ def test_an_empty_log_that_grows_and_stays_behind(tmp_path: Path) -> None:
         as_a_first_look(tables, one, two)
 
 
+def test_a_segment_that_is_lost_between_others(tmp_path: Path) -> None:
+    """Neither the first nor the last segment shows it."""
+    parts = log(*[1] * 40)
+    one, two = node(tmp_path, 1, parts), node(tmp_path, 2, parts[:10])
+    directory = two / METADATA_DIRECTORY
+    for first in (10, 20, 30):
+        write_log(directory, *parts[first : first + 10], base_offset=first)
+    tables = read(one, two)
+    lost = directory / f"{10:020d}.log"
+    raw = lost.read_bytes()
+    lost.unlink()
+    assert as_a_first_look(tables, one, two)["node-2"][0] == "damaged"
+    assert [row["reason"] for row in tables.findings] == ["the segment starts at offset 20, 10 was expected"]
+    lost.write_bytes(raw)
+    assert as_a_first_look(tables, one, two)["node-2"][0] == "same"
+    (directory / f"{20:020d}.log").unlink()
+    (directory / f"{0:020d}.log").unlink()
+    assert as_a_first_look(tables, one, two)["node-2"][:2] == ("damaged", 10)
+    assert tables.restarts == 0 and tables.offsets == list(range(40))
+
+
+def test_a_new_segment_without_records_gives_a_run_nothing_to_do(tmp_path: Path) -> None:
+    parts = log(*[1] * 20)
+    for number in (1, 2):
+        write_log(node(tmp_path, number, parts[:10]) / METADATA_DIRECTORY, *parts[10:], base_offset=10)
+    state = step(tmp_path, WarehouseState())
+    assert state is not None
+    (tmp_path / "node-2" / METADATA_DIRECTORY / f"{20:020d}.log").touch()
+    assert step(tmp_path, state) is None
+
+
+def test_a_lone_copy_that_loses_a_segment_between_others(tmp_path: Path) -> None:
+    """Its tables keep the records."""
+    parts = log(*[1] * 30)
+    one = node(tmp_path, 1, parts[:10])
+    for first in (10, 20):
+        write_log(one / METADATA_DIRECTORY, *parts[first : first + 10], base_offset=first)
+    tables = read(one)
+    (one / METADATA_DIRECTORY / f"{10:020d}.log").unlink()
+    tables.step(one)
+    assert [row["reason"] for row in tables.findings] == ["the segment starts at offset 20, 10 was expected"]
+    assert tables.restarts == 0 and tables.offsets == list(range(30))
+    again = tables.step(one)
+    assert (again.slices, again.findings, again.ranges, again.restart) == ((), (), (), False)
+
+
 @pytest.mark.parametrize("end", [25, 20, 0])
 def test_damage_that_is_cut_off(end: int, tmp_path: Path) -> None:
     """A damaged tail is removed: what is left is whole."""
