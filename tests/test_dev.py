@@ -131,3 +131,22 @@ def test_help_with_a_word_is_that_of_a_command(tmp_path: Path) -> None:
     done = [dev(*words, KSHELL_VENV=str(environment)) for words in (["help"], ["help", "why"])]
     assert [one.returncode for one in done] == [0, 0], done
     assert done[0].stdout.startswith("./dev VERB") and done[1].stdout.startswith("`why [")
+
+
+def test_where_no_environment_can_be_made_another_directory_is_proposed(tmp_path: Path) -> None:
+    """In a checkout that only another user may write, for instance."""
+    done = dev("demo", "ls", "/image", KSHELL_VENV=str(tmp_path / "missing/venv"), PYTHON=sys.executable)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"dev: cannot write {tmp_path}/missing/venv.lock, and so not make the environment beside it:"
+        " name another directory with KSHELL_VENV\n"
+    )
+
+
+def test_a_link_to_dev_means_the_checkout_that_it_points_to(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/absolute").symlink_to(ROOT / "dev")
+    (tmp_path / "bin/relative").symlink_to("absolute")
+    for name in ("absolute", "relative"):
+        done = subprocess.run([tmp_path / "bin" / name, "why"], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr[:27]) == (2, "why is a command of kshell:"), done
