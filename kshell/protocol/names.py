@@ -84,7 +84,6 @@ _ERRORS = """
 """
 """Error codes and names; ``*`` marks one whose exception is a RetriableException in Kafka."""
 
-NONE = 0
 UNKNOWN_SERVER_ERROR = -1
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,8 +24,6 @@ from kshell.tables.declaration import ColumnarRows, Field, Table
 
 DATABASE = "kraft"
 """The name, without its ending, of the single file of a database format."""
-Write = Callable[[Table, Iterable[Row]], str]
-"""A function that writes a table and returns the name of its file."""
 
 
 class Writer(ABC):
