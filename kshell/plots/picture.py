@@ -70,9 +70,15 @@ def picture(
     commands: tuple[str, ...] = (),
     spec: Callable[[list[Row]], JsonObject] | None = None,
 ) -> Callable[[_Draw], _Draw]:
-    """Declare the decorated function as the way to draw a picture. See :class:`Picture`."""
+    """Declare the decorated function as the way to draw a picture. See :class:`Picture`.
+
+    Raises:
+        ValueError: a picture of this name is declared already.
+    """
 
     def declare(draw: _Draw) -> _Draw:
+        if name in DECLARED:
+            raise ValueError(f"the picture {name!r} is declared twice")
         DECLARED[name] = Picture(name, draw, needs, any_of, commands, spec)
         return draw
 

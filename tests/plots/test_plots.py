@@ -13,7 +13,8 @@ from kshell.engine.result import Column, Result, Rows
 from kshell.errors import UsageError
 from kshell.extras import install_command
 from kshell.plots import declared_pictures, draw, picture_of
-from kshell.plots.picture import Picture
+from kshell.plots.picture import DECLARED, Picture
+from kshell.plots.picture import picture as declare_picture
 from kshell.plots.theme import TROUBLE
 from kshell.plots.vega import MIME
 from tests.plots.answers import HOSTILE, answer, figure, quorum, replica, rows, stretches, texts
@@ -61,6 +62,13 @@ def test_no_rows_is_an_error(picture: Picture) -> None:
     empty = Rows(tuple(map(Column, (*picture.needs, *picture.any_of[:1]))), [])
     with pytest.raises(UsageError, match=f"nothing to draw for {picture.name}: the answer has no rows"):
         draw(empty)
+
+
+def test_a_name_is_that_of_one_picture() -> None:
+    (name, *_) = (picture.name for picture in declared_pictures())
+    with pytest.raises(ValueError, match="is declared twice"):
+        declare_picture(name, needs=("a",))(lambda rows: pytest.fail("drawn"))
+    assert all(picture.needs != ("a",) for picture in DECLARED.values())
 
 
 def test_rows_that_are_made_while_they_are_read_are_kept() -> None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kshell.metadata.image import families
 from kshell.metadata.records import record_types
 from kshell.protocol.control import CONTROL_TYPES
 from kshell.protocol.decoder import UNKNOWN_TAGS, decode, decoder
 from kshell.protocol.encoder import encode
 from kshell.protocol.primitives import DecodeError, write_uvarint
-from kshell.protocol.schema import Schema
+from kshell.protocol.schema import Field, Schema
 from tests.protocol.strategies import messages
 
 FIELDS = """
@@ -67,6 +69,32 @@ def test_the_declared_types_and_their_highest_versions_are_listed() -> None:
         "list the api key here, with the highest version of its schema"
     )
     assert all(kind.schema.versions.low == 0 for kind in record_types().values())
+
+
+def test_every_field_of_a_record_is_in_some_known_version() -> None:
+    def unreachable(fields: tuple[Field, ...], high: int, path: str) -> list[str]:
+        return [
+            name
+            for field in fields
+            for name in (
+                *([f"{path}.{field.name} {field.versions}"] if field.versions.low > high else ()),
+                *unreachable(field.fields, high, f"{path}.{field.name}"),
+            )
+        ]
+
+    found = [
+        name
+        for kind in record_types().values()
+        for name in unreachable(kind.schema.fields, kind.schema.versions.high or 0, kind.name)
+    ]
+    assert found == [], "widen the version range of @record"
+
+
+def test_names_of_records_and_paths_of_families_are_their_own() -> None:
+    names = Counter(kind.name for kind in record_types().values())
+    assert [name for name, count in names.items() if count > 1] == [], "two record types have one name"
+    paths = Counter(declared.path for declared in families().values())
+    assert [path for path, count in paths.items() if count > 1] == [], "two families have one path: one would be hidden"
 
 
 @every_version
