@@ -20,7 +20,7 @@ KIP-4 topic-admin broker: Topics are created and deleted through the protocol
     CreateTopics 0, DeleteTopics 0
 KIP-35 api-versions any: Servers say which versions of which APIs they offer
     ApiVersions 0
-KIP-36 rack-awareness broker: Brokers tell their racks
+KIP-36 rack-awareness broker: Brokers report their racks
     Metadata 1
 KIP-43 sasl-mechanisms any: The SASL mechanism is negotiated
     SaslHandshake 0
@@ -30,7 +30,7 @@ KIP-62 rebalance-timeout broker: A rebalance timeout apart from the session time
     JoinGroup 1
 KIP-74 fetch-max-bytes broker: A limit for a whole fetch response
     Fetch 3
-KIP-78 cluster-id broker: Brokers tell the cluster's id
+KIP-78 cluster-id broker: Brokers report the cluster's id
     Metadata 2
 KIP-79 offsets-by-timestamp broker: One offset for a timestamp
     ListOffsets 1
@@ -44,7 +44,7 @@ KIP-107 delete-records broker: Records before an offset are deleted
     DeleteRecords 0
 KIP-110 zstd broker: Records compressed with Zstandard
     Produce 7, Fetch 10
-KIP-112 jbod-offline-replicas broker: Replicas on failed disks are told as offline
+KIP-112 jbod-offline-replicas broker: Replicas on failed disks are reported as offline
     Metadata 5
 KIP-113 log-dirs broker: Replicas' log directories are described and changed
     DescribeLogDirs 0, AlterReplicaLogDirs 0
@@ -56,7 +56,7 @@ KIP-152 sasl-authenticate any: SASL inside Kafka's own messages, with errors tha
     SaslHandshake 1, SaslAuthenticate 0
 KIP-195 create-partitions broker: Partitions are added to topics
     CreatePartitions 0
-KIP-226 dynamic-broker-configs broker: Broker configs change without a restart; a config tells its source and synonyms
+KIP-226 dynamic-broker-configs broker: Broker configs change without a restart; a config has its source and synonyms
     DescribeConfigs 1, AlterConfigs 0
 KIP-227 fetch-sessions broker: Incremental fetch requests
     Fetch 7
@@ -96,7 +96,7 @@ KIP-482 flexible-versions any: Tagged fields
     ApiVersions 3
 KIP-496 offset-delete broker: Committed offsets of a group are deleted
     OffsetDelete 0
-KIP-511 client-software any: Clients tell their software's name and version
+KIP-511 client-software any: Clients send their software's name and version
     ApiVersions 3
 KIP-516 topic-ids broker: Topics are read and deleted by id
     Metadata 12, Fetch 13, DeleteTopics 6
@@ -108,13 +108,13 @@ KIP-546 quotas broker: Client quotas are described and altered through the proto
     DescribeClientQuotas 0, AlterClientQuotas 0
 KIP-554 scram-admin broker: SCRAM credentials are listed, set and deleted (metadata.version 11 in KRaft)
     DescribeUserScramCredentials 0, AlterUserScramCredentials 0
-KIP-569 config-docs any: Configs tell their type and documentation
+KIP-569 config-docs any: Configs are described with type and documentation
     DescribeConfigs 3
 KIP-584 features any: Levels of features are supported, finalized and updated
     ApiVersions 3, UpdateFeatures 0
 KIP-595 quorum controller: The metadata quorum and its log
     Vote 0, BeginQuorumEpoch 0, EndQuorumEpoch 0, Fetch 12
-KIP-599 controller-throttling broker: A quota for changes of topics, told as THROTTLING_QUOTA_EXCEEDED
+KIP-599 controller-throttling broker: A quota for changes of topics, reported as THROTTLING_QUOTA_EXCEEDED
     CreateTopics 6, DeleteTopics 5, CreatePartitions 3
 KIP-630 snapshot-fetch controller: Snapshots of the metadata log are fetched
     FetchSnapshot 0, Fetch 12
@@ -136,7 +136,7 @@ KIP-800 leave-reason broker: Members say why they join or leave a group
     JoinGroup 8, LeaveGroup 5
 KIP-827 disk-capacity broker: Total and usable bytes of log directories
     DescribeLogDirs 4
-KIP-836 quorum-timestamps any: DescribeQuorum tells when replicas last fetched and caught up
+KIP-836 quorum-timestamps any: DescribeQuorum reports when replicas last fetched and caught up
     DescribeQuorum 1
 KIP-848 consumer-groups broker: The consumer group protocol whose assignments are made by the coordinator
     ConsumerGroupHeartbeat 0, ConsumerGroupDescribe 0, OffsetCommit 9, OffsetFetch 9, @group.version 1
@@ -171,7 +171,7 @@ KIP-1000 client-metrics-admin broker: Subscriptions to client metrics are listed
     ListConfigResources 0
 KIP-1005 tiered-offsets broker: The last offset in remote storage
     ListOffsets 9
-KIP-1022 feature-levels-of-0 any: Features whose lowest supported level is 0 are told
+KIP-1022 feature-levels-of-0 any: Features whose lowest supported level is 0 are reported
     ApiVersions 4
 KIP-1023 pending-upload-offsets broker: The earliest offset that waits for upload to remote storage
     ListOffsets 11
@@ -181,7 +181,7 @@ KIP-1066 cordoned-log-dirs broker: Log directories that take no new replicas
     DescribeLogDirs 5
 KIP-1071 streams-groups broker: Groups of Kafka Streams whose tasks are assigned by the coordinator
     StreamsGroupHeartbeat 0, StreamsGroupDescribe 0, @streams.version 1
-KIP-1073 fenced-brokers any: DescribeCluster tells fenced brokers, too
+KIP-1073 fenced-brokers any: DescribeCluster lists fenced brokers, too
     DescribeCluster 2
 KIP-1099 group-member-types broker: Whether a member speaks the classic or the consumer protocol
     ConsumerGroupDescribe 1

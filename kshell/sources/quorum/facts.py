@@ -105,7 +105,7 @@ def _ask_each(nodes: Nodes, limit: Backoff) -> tuple[JsonObject, str]:
     for connection in nodes.reachable(timeout=limit.seconds_left):
         body = _describe_at(connection, limit)
         refused = [part["errorCode"] for topic in body["topics"] for part in topic["partitions"]]
-        if codes.NOT_LEADER not in (body["errorCode"], *refused):
+        if codes.NOT_LEADER_OR_FOLLOWER not in (body["errorCode"], *refused):
             return body, connection.node
     connection = nodes.at(find_leader(nodes, timeout=limit.seconds_left).address, timeout=limit.seconds_left)
     return _describe_at(connection, limit), connection.node
