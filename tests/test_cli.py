@@ -83,7 +83,7 @@ def test_standard_input_is_lines_of_commands() -> None:
 
 def test_pipes_and_files(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert answer("--demo", "-c", "ls /image | wc -l").strip() == "10"
+    assert answer("--demo", "-c", "ls /image | wc -l").strip() == "10", "one line for each family of /image"
     assert answer("--demo", "-c", f"pwd > {out}", "-c", f"pwd >> {out}") == ""
     assert out.read_text() == "/\n/\n"
 
