@@ -386,10 +386,11 @@ class TopicAt(_TopicFromRecords):
         """As :meth:`.Topic.scan`, kept for the next command; not to be changed."""
         if self._changed:
             return super().scan()
-        if self._scan is None:
-            self._scan = super().scan()
-            self.records.changes.kept_scans.add(self, len(self._scan))
-        return self._scan
+        scan = self._scan  # once, because another thread may drop it
+        if scan is None:
+            scan = self._scan = super().scan()
+            self.records.changes.kept_scans.add(self, len(scan))
+        return scan
 
     def forget_scan(self) -> None:
         """Drop the scan that is kept."""

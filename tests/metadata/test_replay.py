@@ -11,6 +11,7 @@ import pytest
 from kshell.metadata.families.producer_ids import NEXT
 from kshell.metadata.image import EMPTY, Image
 from kshell.metadata.partitions import Partition, Topic
+from kshell.metadata.recorded_topics import RecordedTopic, TopicAt
 from kshell.metadata.replay import Problem, Replayer
 from kshell.metadata.values import Provenance
 from kshell.protocol.batches import pack, write_batch
@@ -751,3 +752,19 @@ def test_scans_are_kept_until_there_are_too_many(monkeypatch: pytest.MonkeyPatch
     changed = two.copy()
     changed.put(0, later.partition(3))
     assert [value.leader for _, value in changed.scan()] == [2, 1, 1, 1]
+
+
+def test_a_scan_that_another_thread_forgets_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Completion reads the partitions in a thread of its own."""
+    monkeypatch.setattr("kshell.metadata.partition_changes._MOST_SCANNED", 1)
+    topic = replayed(TOPIC, partition(0), partition(1))[0]["topics"][ID]
+    all_filed = RecordedTopic._all_filed
+    meanwhile = [topic.scan]
+
+    def scanned_meanwhile(self: Any) -> Any:
+        if meanwhile:
+            meanwhile.pop()()
+        return all_filed(self)
+
+    monkeypatch.setattr(TopicAt, "_all_filed", scanned_meanwhile)
+    assert [number for number, _ in topic.scan()] == [0, 1]
