@@ -470,6 +470,18 @@ class TestRefused:
         assert time.monotonic() - began < 15
         assert any("adding and removing replicas are not known" in note for note in made.notes)
 
+    def test_topics_of_brokers_that_are_away_for_longer_than_topics_wait_for_reassignments(
+        self, quorum: Quorum, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("kshell.sources.brokers.topics._PATIENCE", 0.2)
+        source = opened(quorum)
+        source.image("brokers")
+        quorum.on("ListPartitionReassignments", faults.hang_up)
+        quorum.on("ApiVersions", faults.hang_up, times=8)
+        image, notes = source.image("topics")
+        assert value(image, "/topics/byName/orders/1")["replicas"]
+        assert any("adding and removing replicas are not known" in note for note in notes)
+
     def test_who_may_not_see_the_quorum_reads_why(self, quorum: Quorum) -> None:
         quorum.on("DescribeQuorum", faults.error(DENIED, whole=True))
         source = opened(quorum)

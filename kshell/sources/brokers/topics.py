@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kshell.client.nodes import Nodes
 from kshell.errors import (
     AuthorizationError,
+    ConnectError,
     NodeError,
     ProtocolError,
     ServerError,
@@ -78,14 +79,17 @@ def _write(nodes: Nodes, delta: Delta, notes: list[str], moves: Moves | None, wr
 
 def _pages(nodes: Nodes, size: int = _PAGE) -> Iterator[tuple[NodeAnswer, Message]]:
     """Yield (answer, topic) of every topic. A topic that a page cuts is yielded again with its other partitions."""
-    if not nodes.any().offers(DESCRIBE_TOPIC_PARTITIONS):
-        wanted = {"topics": None, "allowAutoTopicCreation": False}
-        answer = ask(nodes, METADATA, wanted, _WITH_IDS)
-        yield from ((answer, topic) for topic in answer.body["topics"])
-        return
     cursor: Message | None = None
     for _ in range(_MOST_PAGES):
-        answer = ask(nodes, DESCRIBE_TOPIC_PARTITIONS, {"topics": [], "responsePartitionLimit": size, "cursor": cursor})
+        page = {"topics": [], "responsePartitionLimit": size, "cursor": cursor}
+        try:
+            answer = ask(nodes, DESCRIBE_TOPIC_PARTITIONS, page)
+        except UnsupportedVersionError:
+            if cursor is not None:
+                raise
+            answer = ask(nodes, METADATA, {"topics": None, "allowAutoTopicCreation": False}, _WITH_IDS)
+            yield from ((answer, topic) for topic in answer.body["topics"])
+            return
         yield from ((answer, topic) for topic in answer.body["topics"])
         after = answer.body["nextCursor"]
         if after is None:
@@ -135,11 +139,12 @@ def _listed(ids: list[int] | None) -> Any:
 def _moves(nodes: Nodes, notes: list[str]) -> Moves | None:
     """The ongoing reassignments; ``None``, with a note, if they are not known.
 
-    Brokers pass this request on to the active controller, so without one there is no answer in time.
+    Brokers pass this request on to the active controller, so without one there is no answer in time. If no broker can
+    be reached meanwhile, the request for topics, which comes next, goes on trying.
     """
     try:
         answer = ask(nodes, LIST_PARTITION_REASSIGNMENTS, {"topics": None}, seconds=_PATIENCE)
-    except (AuthorizationError, UnsupportedVersionError, ServerError, SourceTimeoutError) as error:
+    except (AuthorizationError, UnsupportedVersionError, ServerError, SourceTimeoutError, ConnectError) as error:
         acl_hint = " (the principal needs DESCRIBE on CLUSTER:kafka-cluster)" * isinstance(error, AuthorizationError)
         notes.append(f"adding and removing replicas are not known: {error.message}{acl_hint}")
         return None
