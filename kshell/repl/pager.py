@@ -176,12 +176,12 @@ class Screen:
         if self._pager is None:
             self._out.write("".join(pending))
             self._out.flush()
-            return
-        assert self._pager.stdin is not None
-        with contextlib.suppress(OSError):
-            self._pager.stdin.close()
-        while self._pager.returncode is None:
-            with contextlib.suppress(KeyboardInterrupt):
-                self._pager.wait()
-        if self._at_stop is not None:
+        else:
+            assert self._pager.stdin is not None
+            with contextlib.suppress(OSError):
+                self._pager.stdin.close()
+            while self._pager.returncode is None:
+                with contextlib.suppress(KeyboardInterrupt):
+                    self._pager.wait()
+        if self._at_stop is not None:  # also after a pager that did not start
             signal.signal(signal.SIGTSTP, self._at_stop)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import shutil
@@ -242,6 +243,23 @@ def test_ctrl_z_does_not_stop_kshell_alone_where_less_ignores_it(
     assert (signal.getsignal(signal.SIGTSTP) is signal.SIG_IGN) is ignored
     screen.finish()
     assert (tmp_path / "less.done").read_text() == "went on\n"
+    assert signal.getsignal(signal.SIGTSTP) is before
+
+
+def test_ctrl_z_stops_kshell_again_after_a_pager_that_did_not_start(
+    small: TextIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setenv("PAGER", "less")
+    monkeypatch.delenv("LESSSECURE", raising=False)
+    monkeypatch.setattr("kshell.repl.pager.subprocess.Popen", refuse)
+    before = signal.getsignal(signal.SIGTSTP)
+    screen = Screen(small, paging=True)
+    with pytest.raises(OSError, match="Too many"):
+        screen.write("x\n" * 99)
+    screen.finish()
     assert signal.getsignal(signal.SIGTSTP) is before
 
 
