@@ -125,11 +125,18 @@ class Nodes:
         return connection
 
     def unanswered(self) -> list[str]:
-        """Return who was asked and has not answered: ``host:9093 (DescribeQuorum)``, or an address being dialed."""
-        connections = list(self._open.values())  # a copy, because another thread may add some
-        apis = [(connection.node, connection.awaited) for connection in connections]
-        asked = [f"{node} ({api.name})" for node, api in apis if api is not None]
-        return [*asked, *(name_of(*address) for address in sorted(self._dialed))]
+        """Return who was asked and has not answered: ``host:9093 (DescribeQuorum)``, or an address being dialed.
+
+        Connections that an interrupt or a deadline has ended are named once: the next error is about another question.
+        """
+        asked: list[str] = []
+        for connection in list(self._open.values()):  # a copy, because another thread may add some
+            if (api := connection.awaited) is not None:
+                asked.append(f"{connection.node} ({api.name})")
+                connection.awaited = api if connection.is_open else None
+        dialed = sorted(self._dialed)
+        self._dialed.clear()
+        return [*asked, *(name_of(*address) for address in dialed)]
 
     def at(self, address: Address, *, timeout: float = inf) -> Connection:
         """Return the pooled connection to an address, or open one; ``timeout`` as in :meth:`dial`. Raises NodeError."""
