@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import settings as search
 from hypothesis import strategies as st
 
-from kshell import cli
 from kshell.client.address import addresses
 from kshell.client.nodes import CONTROLLER, Nodes
+from kshell.engine.execution import prepare, time_limit
+from kshell.engine.session import Session
 from kshell.errors import (
     ConnectError,
     CorruptDataError,
@@ -406,15 +407,15 @@ def wait_for(source: QuorumSource, end: int) -> None:
 
 
 @pytest.mark.parametrize("line", ["ls /image", "quorum", "topics"])
-def test_a_command_that_gave_up_names_who_has_not_answered(
-    line: str, quorum: Quorum, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_command_that_gave_up_names_who_has_not_answered(line: str, quorum: Quorum) -> None:
     quorum.on("ApiVersions", faults.slow(4))
-    assert cli.main(["-q", quorum.bootstrap, "--timeout", "0.5", *line.split()]) == 3
+    call = prepare(Session(source_of(quorum)), f"{line} --timeout 0.5")
+    assert call is not None
+    with pytest.raises(SourceTimeoutError) as raised, time_limit(call):
+        call.run()
+    assert raised.value.exit_code == 3
     nodes = quorum.bootstrap.split(",")
-    said = capsys.readouterr().err
-    assert "gave up after 0.5 s: no answer yet from 127.0.0.1:" in said
-    assert any(f"no answer yet from {node}" in said for node in nodes)
+    assert any(f"gave up after 0.5 s: no answer yet from {node}" in raised.value.message for node in nodes)
 
 
 def within(source: QuorumSource, seconds: float = DEADLINE) -> Image:
