@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, TYPE_CHECKING, TextIO
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 _LAST_ANSWER = 2.0
 """Seconds that a program has to print its last output after Ctrl-C or a deadline ended its input."""
+_PIECE, _PAUSE = 1 << 15, 0.1
+"""Characters that are written at once, and seconds after which fewer are."""
 
 
 class OutputClosed(Exception):
@@ -127,14 +130,33 @@ def _abandon(out: TextIO) -> None:
 
 def _write(first: list[str], rest: Iterator[str], stream: IO[str], name: str, *, live: bool = False) -> None:
     """Write chunks. An OSError of writing becomes a CommandError; errors of making a chunk are passed on."""
+    following = rest if live or stream.isatty() else _joined(rest)
     try:
-        for chunk in itertools.chain(first, rest):
+        for chunk in itertools.chain(first, following):
             _put(chunk, stream, name, flush=live)
     except (KeyboardInterrupt, DeadlineError) as stop:
         for chunk in _last_words(rest, stop) if live else ():
             _put(chunk, stream, name, flush=True)
         raise
     _put("", stream, name, flush=True)
+
+
+def _joined(chunks: Iterator[str]) -> Iterator[str]:
+    """Join chunks that come in quick succession: where Python does not buffer, each is a system call of its own."""
+    waiting: list[str] = []
+    size, last = 0, time.monotonic()
+    try:
+        for chunk in chunks:
+            waiting.append(chunk)
+            size += len(chunk)
+            if size >= _PIECE or time.monotonic() - last > _PAUSE:
+                yield "".join(waiting)
+                waiting.clear()
+                size, last = 0, time.monotonic()
+    except (Exception, KeyboardInterrupt):
+        yield "".join(waiting)  # what was made before
+        raise
+    yield "".join(waiting)
 
 
 def _put(chunk: str, stream: IO[str], name: str, *, flush: bool) -> None:

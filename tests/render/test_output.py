@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kshell.engine.result import Column, Row, Rows, Text
-from kshell.errors import CommandError, CorruptDataError, DataError, UsageError
+from kshell.errors import CommandError, CorruptDataError, DataError, DeadlineError, UsageError
 from kshell.render.output import describe_error, emit
 
 SAMPLE = Text("é\nb")
@@ -70,6 +70,64 @@ def test_errors_of_the_rows_come_through_after_what_was_made() -> None:
     with pytest.raises(DataError, match="damaged"):
         emit(many(fails_at=2), "csv", stdout=out)
     assert out.getvalue() == "n\n0\n1\n"
+
+
+class Counted(io.StringIO):
+    """A stream that remembers what each write gave it."""
+
+    def __init__(self, *, terminal: bool = False) -> None:
+        super().__init__()
+        self.pieces: list[str] = []
+        self._terminal = terminal
+
+    def isatty(self) -> bool:
+        return self._terminal
+
+    def write(self, text: str) -> int:
+        self.pieces += [text] * bool(text)
+        return super().write(text)
+
+
+def test_many_lines_are_written_together() -> None:
+    """Without Python's buffer (PYTHONUNBUFFERED, usual in containers) each write is a system call."""
+    out = Counted()
+    emit(many(20_000), "csv", stdout=out)
+    assert out.getvalue().split() == ["n", *map(str, range(20_000))]
+    assert len(out.pieces) < 20
+    assert max(map(len, out.pieces)) < 40_000
+
+
+def test_a_terminal_gets_each_line_at_once() -> None:
+    out = Counted(terminal=True)
+    emit(many(3), "csv", stdout=out)
+    assert out.pieces == ["n\n", "0\n", "1\n", "2\n"]
+
+
+def test_a_line_that_comes_late_does_not_wait_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("kshell.render.output.time.monotonic", lambda: clock[0])
+    out = Counted()
+
+    def rows() -> Iterator[Row]:
+        for number in range(6):
+            clock[0] += 1.0 if number in (2, 4) else 0.01
+            yield {"n": number}
+
+    emit(Rows((Column("n"),), rows()), "csv", stdout=out)
+    assert out.pieces == ["n\n", "0\n1\n2\n", "3\n4\n", "5\n"]
+
+
+@pytest.mark.parametrize("error", [DataError("damaged"), KeyboardInterrupt(), DeadlineError("over")])
+def test_what_was_made_before_an_error_is_written(error: BaseException) -> None:
+    out = Counted()
+
+    def rows() -> Iterator[Row]:
+        yield from ({"n": number} for number in range(3))
+        raise error
+
+    with pytest.raises(type(error)):
+        emit(Rows((Column("n"),), rows()), "csv", stdout=out)
+    assert out.getvalue() == "n\n0\n1\n2\n"
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
