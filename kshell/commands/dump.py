@@ -53,7 +53,7 @@ def _records(session: Session, args: DumpArguments) -> DecodedRecords:
         return snapshot_records(listing, snapshot, start=start, until=args.to, wanted=wanted, progress=session.progress)
     limits = [limit for limit in (args.to, session.until) if limit is not None]
     until = min(limits) if limits else None
-    if start <= (until or 0) and (deleted := before_log(session, until)) is not None:
+    if until is not None and start <= until and (deleted := before_log(session, until)) is not None:
         session.remarks.append(deleted)
     return log_records(session.source, start=start, until=until, wanted=wanted, progress=session.progress)
 

@@ -7,9 +7,9 @@ without its epochs) is worked out once and cached. The epochs are counted separa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import starmap
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.metadata.partitions import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, Partition, from_record, java_int, merge
 from kshell.metadata.record_log import RecordLog
@@ -18,7 +18,7 @@ from kshell.protocol.decoder import Message
 from kshell.protocol.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
-    from weakref import ref
+    from weakref import WeakMethod
 
 PARTITION, PARTITION_CHANGE, CLEAR_ELR = 3, 5, 28
 """Api keys of the records that write partitions."""
@@ -113,13 +113,6 @@ class Waypoint(NamedTuple):
     partition_epoch: int
 
 
-class KeepsScan(Protocol):
-    """A topic that keeps its scan."""
-
-    def forget_scan(self) -> None:
-        """Drop the scan."""
-
-
 class KeptScans:
     """Which topics of a log keep their scans: together at most 2^17 partitions, then all drop theirs.
 
@@ -127,21 +120,20 @@ class KeptScans:
     """
 
     def __init__(self) -> None:
-        self._topics: list[ref[KeepsScan]] = []
+        self._forgetting: list[WeakMethod[Callable[[], None]]] = []
         self._partitions = 0
 
-    def add(self, topic: KeepsScan, partitions: int) -> None:
-        """Count the scan of a topic."""
-        from weakref import ref  # late: not every command scans topics
+    def add(self, forget: Callable[[], None], partitions: int) -> None:
+        """Count the scan of a topic, whose method ``forget`` drops it."""
+        from weakref import WeakMethod  # late: not every command scans topics
 
         if self._partitions + partitions > _MOST_SCANNED:
-            for kept in self._topics:
-                other = kept()
-                if other is not None:
-                    other.forget_scan()
-            self._topics.clear()
+            for kept in self._forgetting:
+                if (drop := kept()) is not None:
+                    drop()
+            self._forgetting.clear()
             self._partitions = 0
-        self._topics.append(ref(topic))
+        self._forgetting.append(WeakMethod(forget))
         self._partitions += max(partitions, 1)
 
 

@@ -101,7 +101,7 @@ class Verdicts(Generic[T]):
         self._decide = decide
         self._min_isr = min_isr
         self._by_epochs = by_epochs
-        self._decided: dict[tuple[object, ...], T] = {}
+        self._decided: dict[tuple[int | None, tuple[object, ...]], T] = {}
         self._count = 0
         self._by_own: dict[int | None, dict[int, tuple[T, Partition]]] = {}
 
@@ -126,19 +126,14 @@ class Verdicts(Generic[T]):
             self._count = 0
         self._count += 1
         own = self._min_isr.own(topic)
-        verdict = self._verdict(topic, own, value), value
-        self._by_own.setdefault(own, {})[id(value)] = verdict
-        return verdict
-
-    def _verdict(self, topic: str, own: int | None, value: Partition) -> T:
-        if self._by_epochs:
-            return self._decide(value, self._min_isr.of(topic, value.leader))
-        compared = (own, *value[:_EPOCHS_FROM])
+        compared = own, value if self._by_epochs else value[:_EPOCHS_FROM]
         if compared not in self._decided:
             if len(self._decided) >= _MOST_VERDICTS:
                 self._decided.clear()
             self._decided[compared] = self._decide(value, self._min_isr.of(topic, value.leader))
-        return self._decided[compared]
+        verdict = self._decided[compared], value
+        self._by_own.setdefault(own, {})[id(value)] = verdict
+        return verdict
 
 
 def problems(partition: Partition, min_isr: int | None) -> list[str]:

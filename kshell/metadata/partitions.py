@@ -123,6 +123,8 @@ def java_int(epoch: int) -> int:
     return (epoch + _HALF) % _INT32 - _HALF
 
 
+Scan = list[tuple[int, Partition | Undecoded]]
+"""(number, value) of every partition of a topic, sorted by number."""
 Report = Callable[[Origin, str, Undecoded | None], None]
 """Called for a record of a snapshot that turns out wrong when it is framed or decoded: (origin, reason, its bytes if it
 could not be decoded)."""
@@ -230,7 +232,7 @@ class Topic:
             if entry is not None:
                 yield number, entry
 
-    def scan(self) -> list[tuple[int, Partition | Undecoded]]:
+    def scan(self) -> Scan:
         """Return (number, value) of every partition, sorted, without caching framed records: to scan all topics."""
         waiting = self._in_bulk()
         if waiting is not None and not self._changed:
@@ -247,11 +249,11 @@ class Topic:
         """Return (number, value with its origin) of the partitions that were set over the runs."""
         return iter(self._changed.items())
 
-    def _in_bulk(self) -> list[tuple[int, Partition | Undecoded]] | None:
+    def _in_bulk(self) -> Scan | None:
         """Return (number, value) of the partitions in the runs, sorted by number; equal values are one object.
         ``None`` if a record cannot be decoded, has a wrong offset, or repeats a partition: read them one by one then.
         """
-        values: list[tuple[int, Partition | Undecoded]] = []
+        values: Scan = []
         for run in self._runs:
             read = _READER.partitions(run.buf, run.start, run.end)
             if read is None:

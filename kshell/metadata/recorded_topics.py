@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeGuard
 
 from kshell.metadata.partition_changes import PartitionChanges, Waypoint
-from kshell.metadata.partitions import Partition, Topic
+from kshell.metadata.partitions import Partition, Scan, Topic
 from kshell.metadata.record_log import RecordLog
 from kshell.metadata.records import Undecoded
 from kshell.metadata.values import Entry, Origin
@@ -24,8 +24,6 @@ _BUSY = 64
 """Records from which on the state of a partition, once made from them, is cached."""
 _STRIDE = 1024
 """Records between two cached waypoints of a partition."""
-Scan = list[tuple[int, Partition | Undecoded]]
-"""(number, value) of every partition of a topic, sorted by number."""
 Addresses = dict[bytes, "array[int]"]
 """Partition -> the addresses of its records, in the order of offsets. The key, called ``key`` in this module, is the
 partition's number as records have it: four bytes, big-endian."""
@@ -389,10 +387,10 @@ class TopicAt(_TopicFromRecords):
         scan = self._scan  # once, because another thread may drop it
         if scan is None:
             scan = self._scan = super().scan()
-            self.records.changes.kept_scans.add(self, len(scan))
+            self.records.changes.kept_scans.add(self._forget_scan, len(scan))
         return scan
 
-    def forget_scan(self) -> None:
+    def _forget_scan(self) -> None:
         """Drop the scan that is kept."""
         self._scan = None
 
