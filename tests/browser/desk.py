@@ -103,15 +103,19 @@ class Desk:
         """Types a line, runs it and waits for its end."""
         before = self.number(cell)
         self.start(text, cell)
-        prompt = self.cells.nth(cell).locator(".jp-InputPrompt")
+        prompt = self.prompt(cell)
         expect(prompt).not_to_have_text(before, timeout=LIMIT)
         expect(prompt).to_contain_text("]:", timeout=LIMIT)
         expect(prompt).not_to_contain_text("*", timeout=LIMIT)
         self.wait_until_idle()
 
+    def prompt(self, cell: int = -1) -> Locator:
+        """Where a cell's number stands."""
+        return self.cells.nth(cell).locator(".jp-InputPrompt")
+
     def number(self, cell: int = -1) -> str:
-        """What stands before a cell: ``[3]:``."""
-        return self.cells.nth(cell).locator(".jp-InputPrompt").inner_text()
+        """What stands before a cell now: ``[3]:``."""
+        return self.prompt(cell).inner_text()
 
     def typed(self, cell: int = -1) -> str:
         """What a cell has."""
