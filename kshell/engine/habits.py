@@ -174,7 +174,7 @@ def command_hint(word: str) -> str | None:
     if known is not None:
         return known
     if " " in word.strip():
-        return f"a line in quotes follows -c: `kshell -c {quote(word)}`"
+        return f"a line in quotes follows -c: `kshell … -c {quote(word)}`"
     if os.path.isdir(word):
         return f"{word} is a directory: `kshell -d {quote(word)} …` reads it"
     return f"`kshell -q {word} …` connects to controllers, `-b` to brokers" if _HOST.fullmatch(word) else None

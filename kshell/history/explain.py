@@ -396,7 +396,7 @@ def fall(broker: int, revisions: Brokers, effect: AnyRevision | None = None) -> 
         event for event in broker_events(broker, revisions[max(0, at - 1) :]) if at == 0 or event.at in revisions[at:]
     ]
     descriptions = [
-        f"{_verb(event.event)} at offset {event.at.offset} ({_moment(event.at, effect)})" for event in events
+        f"{_verb(event)} at offset {event.at.offset} ({_moment(event.at, effect)})" for event in events
     ]
     return (
         descriptions
@@ -411,11 +411,11 @@ def _moment(cause: AnyRevision, effect: AnyRevision | None) -> str:
     return "Kafka writes the cause after its effects" if is_behind else str(iso(cause.time))
 
 
-def _verb(event: str) -> str:
-    name = event.removeprefix("broker-")
-    return {"controlled-shutdown": "shut down in a controlled way", "registered": "registered again, fenced,"}.get(
-        name, name
-    )
+def _verb(event: Event) -> str:
+    if event.event == "broker-registered":
+        return f"{event.description.removeprefix(f'broker {event.broker} ')},"
+    name = event.event.removeprefix("broker-")
+    return "shut down in a controlled way" if name == "controlled-shutdown" else name
 
 
 def _status(story: Story, broker: int) -> str:

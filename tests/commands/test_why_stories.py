@@ -109,6 +109,16 @@ class TestBroker:
         assert "It has no replica." in said(session, "why broker-1")
         assert "1 log directory of it cordoned" in said(session, "why broker-1 --until 3")
 
+    def test_a_first_registration_is_not_called_another_one(self, tmp_path: Path) -> None:
+        partition = value(
+            "PARTITION", 2, partitionId=0, topicId=uuid(7), replicas=[1], isr=[1], leader=-1, leaderEpoch=1,
+            partitionEpoch=1, directories=[uuid(9)],
+        )  # fmt: skip
+        session = made(
+            tmp_path, value("TOPIC", name="t", topicId=uuid(7)), registration(1, 1, fenced=True), partition
+        )
+        assert "broker 1, which was registered, fenced, at offset 2 (" in said(session, "why t-0")
+
     @pytest.mark.parametrize("node", recorded(log_from_zero=True)[::4], ids=node_name)
     def test_agrees_with_the_table_at_every_offset(self, node: Path) -> None:
         session = opened(node)

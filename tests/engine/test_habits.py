@@ -112,7 +112,7 @@ def test_a_source_in_the_wrong_place(sample: Session, tmp_path: object) -> None:
         assert hint_of(sample, f"blame /image/configs {path}") == "`blame` takes one path"
     assert command_hint(str(tmp_path)) == f"{tmp_path} is a directory: `kshell -d {tmp_path} …` reads it"
     assert command_hint("localhost:9093") == "`kshell -q localhost:9093 …` connects to controllers, `-b` to brokers"
-    assert command_hint("ls | head -1") == "a line in quotes follows -c: `kshell -c 'ls | head -1'`"
+    assert command_hint("ls | head -1") == "a line in quotes follows -c: `kshell … -c 'ls | head -1'`"
     assert command_hint("kafka-topics.sh") == command_hint("kafka-topics") == COMMANDS["kafka-topics"]
 
 
