@@ -18,6 +18,7 @@ from kshell.client.releases import RELEASES, supported_features
 from kshell.engine.session import Session
 from kshell.errors import NodeError, UsageError
 from kshell.metadata.metadata_version import NEWEST_NAMED
+from kshell.metadata.records import record_types
 from kshell.protocol.batches import write_batch
 from kshell.protocol.names import API_NAMES
 from kshell.protocol.primitives import write_uvarint
@@ -37,7 +38,7 @@ LATER = f"{RELEASES[-1]} or later"
 RANGES = {METADATA: (15, LEVEL + 1), "kraft.version": (0, 2), "share.version": (0, 5), "mirror.version": (0, 3)}
 FEATURES = [{"name": n, "minSupportedVersion": low, "maxSupportedVersion": high} for n, (low, high) in RANGES.items()]
 FINALIZED = {METADATA: LEVEL, "share.version": 4, "mirror.version": 2}
-NEW_API, NEW_ERROR, NEW_TYPE, NEW_CONTROL = max(API_NAMES) + 5, 200, 90, 17
+NEW_API, NEW_TYPE, NEW_ERROR, NEW_CONTROL = max(API_NAMES) + 5, max(record_types()) + 5, 200, 17
 SECRET = "hunter2"
 
 

@@ -395,9 +395,7 @@ def fall(broker: int, revisions: Brokers, effect: AnyRevision | None = None) -> 
     events = [
         event for event in broker_events(broker, revisions[max(0, at - 1) :]) if at == 0 or event.at in revisions[at:]
     ]
-    descriptions = [
-        f"{_verb(event)} at offset {event.at.offset} ({_moment(event.at, effect)})" for event in events
-    ]
+    descriptions = [f"{_verb(event)} at offset {event.at.offset} ({_moment(event.at, effect)})" for event in events]
     return (
         descriptions
         if len(descriptions) <= 3

@@ -114,9 +114,7 @@ class TestBroker:
             "PARTITION", 2, partitionId=0, topicId=uuid(7), replicas=[1], isr=[1], leader=-1, leaderEpoch=1,
             partitionEpoch=1, directories=[uuid(9)],
         )  # fmt: skip
-        session = made(
-            tmp_path, value("TOPIC", name="t", topicId=uuid(7)), registration(1, 1, fenced=True), partition
-        )
+        session = made(tmp_path, value("TOPIC", name="t", topicId=uuid(7)), registration(1, 1, fenced=True), partition)
         assert "broker 1, which was registered, fenced, at offset 2 (" in said(session, "why t-0")
 
     @pytest.mark.parametrize("node", recorded(log_from_zero=True)[::4], ids=node_name)

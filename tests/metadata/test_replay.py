@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import gc
+import re
 import weakref
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kshell.metadata.families.features import ZK_MIGRATION
 from kshell.metadata.families.producer_ids import NEXT
 from kshell.metadata.image import EMPTY, Image
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.recorded_topics import RecordedTopic, TopicAt
+from kshell.metadata.records import record_types
 from kshell.metadata.replay import Problem, Replayer
 from kshell.metadata.values import Provenance
 from kshell.protocol.batches import pack, write_batch
@@ -31,6 +35,7 @@ from tests.builders import (
     value,
 )
 
+WRITTEN_HERE = re.compile(r'value\(\s*"(\w+)"')
 ID = uuid(1)
 TOPIC = value("TOPIC", name="orders", topicId=ID)
 
@@ -423,6 +428,11 @@ def test_kraft_version_is_no_feature_of_the_image() -> None:
     assert image.provenance.offset == 0
 
 
+def test_the_last_state_of_the_migration_from_zookeeper_counts() -> None:
+    image = after(*(value("ZK_MIGRATION_STATE", zkMigrationState=state) for state in (1, 2)))
+    assert image[ZK_MIGRATION][ZK_MIGRATION].value == 2
+
+
 def test_acls_are_added_and_removed_by_id() -> None:
     acl = value(
         "ACCESS_CONTROL_ENTRY",
@@ -768,3 +778,9 @@ def test_a_scan_that_another_thread_forgets_is_returned(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(TopicAt, "_all_filed", scanned_meanwhile)
     assert [number for number, _ in topic.scan()] == [0, 1]
+
+
+def test_every_record_type_is_replayed_here() -> None:
+    """The other tests decode and show records of a new type by its declaration; only here is its effect checked."""
+    written = {f"{name}_RECORD" for name in WRITTEN_HERE.findall(Path(__file__).read_text(encoding="utf-8"))}
+    assert {record_type.name for record_type in record_types().values()} == written
