@@ -78,6 +78,8 @@ def answer(command: Command, session: Session, result: Result, limit: int) -> An
     if left_out:
         reply["leftOut"] = left_out
     notes = list(dict.fromkeys((*session.problems(), *session.notes())))
+    if _is_damaged(session):
+        session.renew()  # else the next answer would be about this state, too, although it reads records alone
     if notes:
         reply["notes"] = notes[:MOST_NOTES]
         if len(notes) > MOST_NOTES:
@@ -100,21 +102,23 @@ def answer(command: Command, session: Session, result: Result, limit: int) -> An
 def _state(session: Session) -> JsonObject | None:
     """Return what the answer says of the state; ``None`` without a log, and where only records around damage were read.
 
-    It is there whether or not an earlier question has read the log. One that is left out is forgotten, too, so that
-    neither the notes of this answer nor the next answer are about it.
+    Such an answer is of no one state, and none of its notes is about one.
     """
     if not session.source.has_log:
         return None
     was_loaded = session.is_loaded
     try:
-        loaded = session.loaded
+        provenance = session.loaded.image.provenance
     except KshellError:
         return None
-    if loaded.damage and not was_loaded:
+    if not was_loaded and _is_damaged(session):
         session.renew()
         return None
-    provenance = loaded.image.provenance
     return {"offset": provenance.offset, "time": iso(provenance.timestamp)}
+
+
+def _is_damaged(session: Session) -> bool:
+    return session.is_loaded and bool(session.loaded.damage)
 
 
 def _long_texts(value: object) -> int:

@@ -365,8 +365,8 @@ def test_a_directory_is_read_again_when_it_has_grown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_damaged", [False, True])
-def test_a_question_that_is_asked_twice_has_the_same_answer(tmp_path: Path, *, is_damaged: bool) -> None:
-    """Records around damage are of no one state, which the first answer must not leave behind for the second."""
+def test_a_question_that_is_asked_again_has_the_same_answer(tmp_path: Path, *, is_damaged: bool) -> None:
+    """Records around damage are of no one state, which no earlier answer must leave behind."""
     log = builders.write_log(tmp_path, *(builders.batch([builders.value("NO_OP")], offset) for offset in range(3)))
     if is_damaged:
         builders.flip(log, log.stat().st_size // 2)
@@ -374,6 +374,10 @@ def test_a_question_that_is_asked_twice_has_the_same_answer(tmp_path: Path, *, i
     first = asked(calls, "log", noop=True)
     assert asked(calls, "log", noop=True) == first
     assert ("state" in first) is not is_damaged
+    tables = asked(calls, "topics")
+    assert "state" in tables and any("CRC" in note for note in tables.get("notes", ())) is is_damaged
+    assert asked(calls, "log", noop=True) == first
+    assert asked(calls, "topics") == tables
 
 
 def test_every_recorded_directory_answers_every_tool() -> None:
