@@ -33,6 +33,7 @@ from kshell.errors import (
 )
 from kshell.protocol.decoder import Message
 from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER, METADATA
+from kshell.protocol.messages.quorum import FETCH
 from kshell.protocol.schema import Versions
 
 if TYPE_CHECKING:
@@ -124,14 +125,17 @@ class Nodes:
             raise
         return connection
 
-    def unanswered(self) -> list[str]:
+    def take_unanswered(self, *, with_fetch: bool) -> list[str]:
         """Return who was asked and has not answered: ``host:9093 (DescribeQuorum)``, or an address being dialed.
 
         Connections that an interrupt or a deadline has ended are named once: the next error is about another question.
+
+        Args:
+            with_fetch: whether Fetch counts, for which a server may wait until there is something new.
         """
         asked: list[str] = []
         for connection in list(self._open.values()):  # a copy, because another thread may add some
-            if (api := connection.awaited) is not None:
+            if (api := connection.awaited) is not None and (with_fetch or api.key != FETCH.key):
                 asked.append(f"{connection.node} ({api.name})")
                 connection.awaited = api if connection.is_open else None
         dialed = sorted(self._dialed)

@@ -390,10 +390,11 @@ class Session(SourceView):
         """Return the error to report after a deadline; SourceTimeoutError that says what a live source waited for."""
         following = self.source.following()
         trouble = None if following is None else following.trouble
-        if trouble is None and self.source.nodes is not None and not self.is_loaded:
+        if trouble is None and self.source.nodes is not None:
             from kshell.wording import first_of  # late: only this error needs it
 
-            nodes = self.source.nodes.unanswered()
+            # What follows a quorum that is loaded always waits for the answer to a Fetch.
+            nodes = self.source.nodes.take_unanswered(with_fetch=not self.is_loaded)
             trouble = f"no answer yet from {first_of(nodes, 3)}" if nodes else None
         if trouble is None:
             return error

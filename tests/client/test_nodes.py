@@ -185,7 +185,7 @@ def test_nothing_stays_open_when_a_node_is_not_admitted(quorum: Quorum, nodes: N
 def test_who_has_not_answered_when_a_deadline_comes(quorum: Quorum, nodes: Nodes) -> None:
     """One node that is asked, and one to which a connection is being made; none after answers and errors."""
     asked = nodes.any()
-    assert nodes.unanswered() == []
+    assert nodes.take_unanswered(with_fetch=True) == []
     quorum.on("DescribeCluster", faults.slow(5))
     with pytest.raises(DeadlineError), deadline(0.1):
         asked.request(DESCRIBE_CLUSTER, {"endpointType": 2}, timeout=3)
@@ -193,8 +193,8 @@ def test_who_has_not_answered_when_a_deadline_comes(quorum: Quorum, nodes: Nodes
     other = next(address for address in nodes.bootstrap if name_of(*address) != asked.node)
     with pytest.raises(DeadlineError), deadline(0.1):
         nodes.dial(other)
-    assert nodes.unanswered() == [f"{asked.node} (DescribeCluster)", name_of(*other)]
-    assert nodes.unanswered() == [], "named once"
+    assert nodes.take_unanswered(with_fetch=True) == [f"{asked.node} (DescribeCluster)", name_of(*other)]
+    assert nodes.take_unanswered(with_fetch=True) == [], "named once"
     with pytest.raises(SourceTimeoutError):
         nodes.dial(other, timeout=0.1)
-    assert nodes.unanswered() == []
+    assert nodes.take_unanswered(with_fetch=True) == []

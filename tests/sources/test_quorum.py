@@ -418,6 +418,17 @@ def test_a_command_that_gave_up_names_who_has_not_answered(line: str, quorum: Qu
     assert any(f"gave up after 0.5 s: no answer yet from {node}" in raised.value.message for node in nodes)
 
 
+def test_a_command_that_gave_up_after_the_state_was_loaded_names_who_has_not_answered(quorum: Quorum) -> None:
+    source = source_of(quorum)
+    session = Session(source)
+    assert session.loaded.image
+    quorum.on("DescribeQuorum", faults.slow(4))
+    call = prepare(session, "quorum --timeout 0.5")
+    assert call is not None
+    with pytest.raises(SourceTimeoutError, match=r"no answer yet from [^ ]+ \(DescribeQuorum\)$"), time_limit(call):
+        call.run()
+
+
 def within(source: QuorumSource, seconds: float = DEADLINE) -> Image:
     """The image, by a clock: a hang fails the test."""
     begin = time.monotonic()
