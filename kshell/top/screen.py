@@ -71,7 +71,7 @@ class Place:
     """An opened page: the rows that it shows, its filter, and the cursor's row (or the first line of a text).
 
     ``indexes`` are the rows that the filter leaves; ``None`` without a filter. They, and the listing, may be older than
-    what is asked for: ``matched`` and ``point`` say which filter and which moment they belong to.
+    what is asked for: ``matched`` and ``point`` say which filter and which offset they belong to.
     """
 
     def __init__(self, opening: Opening) -> None:
@@ -158,7 +158,7 @@ class TopApp(App[None]):
         """Actions of the slider that wait until the first and last offset of the log are read; ``None`` otherwise."""
         self._shown: tuple[Place, str, int | None] | None = None
         """The place, filter and point of the rows on the screen."""
-        self._held: list[Callable[[], None]] = []
+        self._waiting_keys: list[Callable[[], None]] = []
         """Actions on rows that wait until these are on the screen."""
         self._is_typing = False
         """Whether a filter is being typed."""
@@ -239,7 +239,7 @@ class TopApp(App[None]):
             self._rows.show(place.listing, place.indexes, place.position)
             self._shown = place, place.matched, place.point
         self._draw()
-        self._run_held()
+        self._run_waiting_keys()
 
     @property
     def _is_shown(self) -> bool:
@@ -248,12 +248,12 @@ class TopApp(App[None]):
 
     def _with_rows(self, then: Callable[[], None]) -> None:
         """Call ``then`` once the rows are on the screen that the keys before it asked for."""
-        self._held.append(then)
-        self._run_held()
+        self._waiting_keys.append(then)
+        self._run_waiting_keys()
 
-    def _run_held(self) -> None:
-        while self._held and self._waiting is None and self._is_shown:
-            self._held.pop(0)()
+    def _run_waiting_keys(self) -> None:
+        while self._waiting_keys and self._waiting is None and self._is_shown:
+            self._waiting_keys.pop(0)()
 
     def _draw(self) -> None:
         with contextlib.suppress(NoMatches):  # before the screen is made
@@ -327,7 +327,8 @@ class TopApp(App[None]):
         self._with_bounds(lambda: self._go(0 if self.bounds is None else self.bounds[0]))
 
     def action_now(self) -> None:
-        """Go to the newest state, whatever steps still wait."""
+        """Go to the newest state, whatever still waits."""
+        self._waiting_keys.clear()
         if self._waiting is not None:
             self._waiting.clear()
         self._go(None)
@@ -353,7 +354,14 @@ class TopApp(App[None]):
         self._read()
 
     def _with_bounds(self, then: Callable[[], None]) -> None:
-        """Call ``then`` once the first and last offset of the log are known; a live log is asked again, as it grows."""
+        """Call ``then`` once the first and last offset of the log are known, and keys before it have got their rows."""
+        if self._waiting_keys:
+            self._waiting_keys.append(partial(self._when_bounded, then))
+        else:
+            self._when_bounded(then)
+
+    def _when_bounded(self, then: Callable[[], None]) -> None:
+        """Call ``then`` once the first and last offset are known; a live log is asked again, as it grows."""
         if self._waiting is not None:
             self._waiting.append(then)
         elif self.bounds is None or (self.point is None and self._viewer.is_live):
@@ -377,7 +385,7 @@ class TopApp(App[None]):
         else:
             for then in waiting:
                 then()
-        self._run_held()
+        self._run_waiting_keys()
 
     def _look(self) -> None:
         """Look for news, unless something is still being read or was read a short time ago."""
@@ -428,7 +436,7 @@ class TopApp(App[None]):
     def action_panel(self, number: int) -> None:
         """Show a panel; if it is the current one, close all pages that were opened in it."""
         self._remember()
-        self._held.clear()
+        self._waiting_keys.clear()
         self._is_typing = False
         if number == self._panel:
             del self._stack[1:]
@@ -484,14 +492,14 @@ class TopApp(App[None]):
 
     def action_help(self) -> None:
         """Open the page that explains the keys."""
-        self._held.clear()
+        self._waiting_keys.clear()
         if self._place.opening.title != "Help":
             self._open(Opening("Help", lambda session, width: lines(_help(width))))
 
     def action_close(self) -> None:
         """Forget the keys that wait for rows, or remove the filter, or else close the page."""
-        if self._held:
-            self._held.clear()
+        if self._waiting_keys:
+            self._waiting_keys.clear()
         elif self._place.filter:
             self._set_filter("")
         elif len(self._stack) > 1:
@@ -528,7 +536,7 @@ class TopApp(App[None]):
 
     def _set_filter(self, text: str) -> None:
         if text != self._place.filter:
-            self._held.clear()
+            self._waiting_keys.clear()
             self._place.filter, self._place.position = text, 0
             self._work(partial(self._filter, self._place, text), "filter")
         self._draw()

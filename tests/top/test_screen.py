@@ -235,6 +235,17 @@ def test_a_step_that_waits_for_the_log_does_not_come_after_end() -> None:
     drive(sample_session(), steps)
 
 
+def test_keys_that_wait_for_rows_of_one_time_do_not_act_on_those_of_another() -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.press("2")
+        await screen.type_ahead("home", "down", "enter", "end")
+        assert "1 Problems" in screen.lines[1] and " now " in screen.lines[-2]
+        await screen.type_ahead("left", "G", "enter", "home")
+        assert screen.lines[1] == "Topics > shipments" and " offset 0 " in screen.lines[-2]
+
+    drive(sample_session(), steps)
+
+
 def test_a_row_is_not_opened_for_who_has_gone_elsewhere_meanwhile() -> None:
     async def steps(screen: Screen) -> None:
         await screen.type_ahead("2", "down", "enter", "3")
