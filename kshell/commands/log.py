@@ -350,8 +350,8 @@ COMMAND = Command(
     description=(
         "The rows are those of dump, oldest first. Text also names the path that a record touches, shows Kafka's names"
         " instead of its numbers (TOPIC for resourceType 2), and shows what the record changed (`1000 -> 2000`),"
-        " otherwise what it holds. The value before comes from the log's records, from its start or from the snapshot"
-        " that it begins with. NoOp records, which change nothing, are left out unless --noop is given. A path may name"
+        " otherwise what it holds. The value before comes from the records before, else from the state at the first of"
+        " them (with --since, the state there). NoOp records, which change nothing, are left out unless --noop is given. A path may name"
         " something that no longer exists. Records say what changed and when, never who changed it. The history starts"
         " where the log starts: what is only in a snapshot happened before that. Records of a metadata transaction are"
         " shown where they are written; they took effect at its end, if it was not aborted.\n\n"
