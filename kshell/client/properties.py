@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import ParamSpec, TypeVar
 
 from kshell.errors import KshellError, UsageError
-from kshell.extras import require
 
 
 class Secret:
@@ -154,7 +153,6 @@ def _read(path: str) -> bytes:
 
 def parse(text: bytes | str, name: str) -> Iterator[tuple[int, str, str]]:
     """Yield (line, key, value) of each entry; bytes are ISO-8859-1. Raises UsageError, which names file and line."""
-    require("a properties file", "live", "javaproperties")
     import javaproperties
 
     line = 1

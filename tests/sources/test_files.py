@@ -60,3 +60,32 @@ def test_meta_properties_stand_around_or_in_the_directory(tmp_path: Path, inside
     text = "#\n# comment = no\n\ncluster.id=a=b\n node.id = 7 \n"
     ((inner if inside else tmp_path) / "meta.properties").write_text(text)
     assert meta_properties(listing(inner)) == {"cluster.id": "a=b", "node.id": "7"}
+
+
+@pytest.mark.parametrize(
+    ("line", "cluster_id"),
+    [
+        ("cluster.id=a\\=b\\:c", "a=b:c"),
+        ("cluster.id : abc", "abc"),
+        ("  cluster.id abc", "abc"),
+        ("cluster.id=\\u00e9t\\u00E9 \\\\", "été \\"),
+        ("cluster.id=ab\\\n   c", "abc"),
+        ("! a comment\ncluster.id=ü", "ü"),
+        ("cluster.id=MkU3OEVBNTcwNTJENDM2Qg==", "MkU3OEVBNTcwNTJENDM2Qg=="),
+    ],
+)
+def test_meta_properties_are_java_properties(tmp_path: Path, line: str, cluster_id: str) -> None:
+    write_log(tmp_path, batch([value("NO_OP")]))
+    (tmp_path / "meta.properties").write_text(f"#\n{line}\nnode.id=7\n", encoding="utf-8")
+    assert meta_properties(listing(tmp_path)) == {"cluster.id": cluster_id, "node.id": "7"}
+
+
+def test_what_java_refuses_is_not_used(tmp_path: Path) -> None:
+    write_log(tmp_path, batch([value("NO_OP")]))
+    (tmp_path / "meta.properties").write_text("cluster.id=a\\u12\nnode.id=7\n")
+    notes: list[str] = []
+    assert meta_properties(listing(tmp_path), notes) == {}
+    assert notes == [
+        f"{tmp_path}/meta.properties: \\u without four hexadecimal digits after it: the file is not used; copy it from the"
+        " node again"
+    ]

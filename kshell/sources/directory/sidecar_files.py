@@ -32,6 +32,8 @@ TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 """The id of the metadata topic in every cluster (``org.apache.kafka.common.Uuid.METADATA_TOPIC_ID``)."""
 _UUID = re.compile(r"[\w-]{22}")
 """Kafka's text of a UUID."""
+_PLAIN_LINE = re.compile(r"#.*|\s*|[\w.]+=[\w./+-]*=*")
+"""A line of a Java properties file that is what it looks like, trailing ``=`` of an id included."""
 _LARGEST_INT, _LARGEST_LONG = (1 << 31) - 1, (1 << 63) - 1
 _NO_NODE = _NO_EPOCH = -1
 _ADVICE = "copy it from the node again"
@@ -139,10 +141,11 @@ def meta_properties(listing: Listing, notes: Notes = None, *, raises: bool = Fal
     for name in (os.path.join(os.pardir, META), META):
         # A user's comment may have any encoding.
         path, text = _beside(listing, name, notes, errors="replace", raises=raises)
-        lines = text.splitlines()
-        pairs = [line.partition("=") for line in lines if line.strip() and not line.startswith("#")]
-        if pairs:
-            properties = {key.strip(): value.strip() for key, _, value in pairs}
+        properties = _properties(text)
+        if properties is None:
+            _note(notes, f"{path}: \\u without four hexadecimal digits after it: the file is not used; {_ADVICE}")
+            return {}
+        if properties:
             configured_id = properties.get("node.id", properties.get("broker.id"))
             if not properties.keys() & {"version", "cluster.id", "node.id", "broker.id"}:
                 _note(notes, f"{path}: has no line that Kafka writes: {_ADVICE}")
@@ -150,6 +153,35 @@ def meta_properties(listing: Listing, notes: Notes = None, *, raises: bool = Fal
                 _note(notes, f"{path}: node.id is not the id of a node: it is not used; {_ADVICE}")
             return properties
     return {}
+
+
+def _properties(text: str) -> dict[str, str] | None:
+    """Parse the text of a Java properties file; ``None`` where Java refuses it.
+
+    Source: ``java.util.Properties.load``. Kafka writes ``=``, ``:``, ``#`` and ``!`` in a cluster's id as ``\\=`` and so on.
+    """
+    lines = text.splitlines()
+    if all(
+        map(_PLAIN_LINE.fullmatch, lines)
+    ):  # nearly always, and most of the time of a one-shot would go into the import
+        pairs = [line.partition("=") for line in lines if line.strip() and not line.startswith("#")]
+        return {key: value.strip() for key, _, value in pairs}
+    import javaproperties
+
+    try:
+        return {key: value.strip() for key, value in javaproperties.loads(text).items()}
+    except javaproperties.InvalidUEscapeError:
+        return None
+
+
+def property_line(key: str, value: str) -> str:
+    """Return a line of ``meta.properties``, with a newline, as Kafka writes and reads it."""
+    line = f"{key}={value}"
+    if not _PLAIN_LINE.fullmatch(line):
+        import javaproperties
+
+        line = javaproperties.join_key_value(key, value)
+    return f"{line}\n"
 
 
 def cluster_id(listing: Listing, notes: Notes = None) -> str | None:

@@ -17,7 +17,7 @@ from kshell.protocol.batches import iter_records, write_batch
 from kshell.protocol.primitives import DecodeError
 from kshell.sources.directory.files import BOOTSTRAP, METADATA_DIRECTORY, Listing, SnapshotFile, open_read
 from kshell.sources.directory.log import FileBatch, LogReader, Progress
-from kshell.sources.directory.sidecar_files import EPOCHS, PARTITION, TOPIC_ID, bootstrap_file
+from kshell.sources.directory.sidecar_files import EPOCHS, PARTITION, TOPIC_ID, bootstrap_file, property_line
 from kshell.sources.directory.snapshot import SnapshotReader
 
 MANIFEST = "manifest.json"
@@ -69,7 +69,7 @@ class MetadataWriter:
 
     def properties(self, pairs: Mapping[str, str]) -> None:
         """Write ``meta.properties``."""
-        lines = "".join(f"{key}={value}\n" for key, value in pairs.items())
+        lines = "".join(property_line(key, value) for key, value in pairs.items())
         self.write("meta.properties", [f"#\n{lines}".encode()])
 
     def snapshots(self, listing: Listing, until: int | None, progress: Progress | None) -> list[str]:

@@ -49,7 +49,7 @@ def utf8(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("text in UTF-8; write a cluster's id as its meta.properties or `tables` has it") from None
+        raise ValueError("text in UTF-8; write a cluster's id as `tables` has it") from None
     return text
 
 
