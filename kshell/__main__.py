@@ -38,13 +38,20 @@ def _again(dropped: "sys.UnraisableHookArgs") -> None:
     if dropped.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(dropped)
         return
-    import threading
+    import _thread  # starting a threading.Thread waits for it, and the signal must not come in here
 
-    main_thread = threading.main_thread().ident
-    assert main_thread is not None
-    timer = threading.Timer(0.01, _signal.pthread_kill, (main_thread, _signal.SIGINT))  # once the finalizer is over
-    timer.daemon = True
-    timer.start()
+    main_thread, is_over = _thread.get_ident(), _thread.allocate_lock()
+
+    def interrupt() -> None:
+        import time
+
+        with is_over:
+            time.sleep(0.01)  # until the finalizer is over, too
+        _signal.pthread_kill(main_thread, _signal.SIGINT)
+
+    is_over.acquire()
+    _thread.start_new_thread(interrupt, ())
+    is_over.release()
 
 
 if __name__ == "__main__":

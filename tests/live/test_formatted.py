@@ -1,4 +1,4 @@
-"""Ids of clusters as Kafka writes them into ``meta.properties``, which is a Java properties file, and as it reads them."""
+"""Ids of clusters as Kafka writes them into ``meta.properties``, a Java properties file, and as it reads them."""
 
 from __future__ import annotations
 

@@ -85,7 +85,5 @@ def test_what_java_refuses_is_not_used(tmp_path: Path) -> None:
     (tmp_path / "meta.properties").write_text("cluster.id=a\\u12\nnode.id=7\n")
     notes: list[str] = []
     assert meta_properties(listing(tmp_path), notes) == {}
-    assert notes == [
-        f"{tmp_path}/meta.properties: \\u without four hexadecimal digits after it: the file is not used; copy it from the"
-        " node again"
-    ]
+    reason = "\\u without four hexadecimal digits after it: the file is not used; copy it from the node again"
+    assert notes == [f"{tmp_path}/meta.properties: {reason}"]

@@ -158,7 +158,7 @@ def meta_properties(listing: Listing, notes: Notes = None, *, raises: bool = Fal
 def _properties(text: str) -> dict[str, str] | None:
     """Parse the text of a Java properties file; ``None`` where Java refuses it.
 
-    Source: ``java.util.Properties.load``. Kafka writes ``=``, ``:``, ``#`` and ``!`` in a cluster's id as ``\\=`` and so on.
+    Source: ``java.util.Properties``. Kafka writes ``=``, ``:``, ``#`` and ``!`` in a cluster's id as ``\\=`` and so on.
     """
     lines = text.splitlines()
     if all(
