@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kshell.engine.result import Row
-from kshell.spark.report.section import Scope, TableColumn
+from kshell.spark.report.section import Scope, SectionDrawing, SectionTable, TableColumn
 
 DAYS = 366
 """How many days a sum by day goes back from the last day that has rows."""
@@ -33,10 +33,11 @@ def daily(table: str, who: str, value: str, column: str, where: str = "true") ->
     """
 
 
-def daily_note(rows: Sequence[Row], who: str, noun: str) -> str:
-    """Return a note on how many values of ``who`` :func:`daily` has left out; empty if none."""
+def by_day(rows: Sequence[Row], who: str) -> tuple[SectionDrawing, ...]:
+    """Draw an answer to :func:`daily`, if it has rows. A note says how many values of ``who`` are left out, if any."""
     count, all_of = len({row[who] for row in rows}), total_of(rows)
-    return f"{count} of {all_of:,} {noun}: those with the most" if count < all_of else ""
+    note = f"{count} of {all_of:,} {who.removesuffix('Id')}s: those with the most" if count < all_of else ""
+    return (SectionDrawing(rows, note),) if rows else ()
 
 
 def top_rows(columns: str, rest: str, order: str, limit: int) -> str:
@@ -47,6 +48,11 @@ def top_rows(columns: str, rest: str, order: str, limit: int) -> str:
 def total_of(rows: Sequence[Row]) -> int:
     """Return the count of all rows from an answer to :func:`top_rows` or :func:`daily`; 0 for one without rows."""
     return int(rows[0][_OF]) if rows else 0
+
+
+def top_table(scope: Scope, caption: str, rows: Sequence[Row], *columns: TableColumn) -> SectionTable:
+    """Return an answer to :func:`top_rows` as a table; ``columns`` as for :func:`in_cluster`."""
+    return SectionTable(caption, in_cluster(scope, *columns), rows, total_of(rows))
 
 
 def in_cluster(scope: Scope, *columns: TableColumn) -> tuple[TableColumn, ...]:

@@ -32,10 +32,9 @@ class Scope(NamedTuple):
         """Whether the report is about all clusters of the warehouse."""
         return self.cluster is None
 
-    @property
-    def who(self) -> str:
-        """The column by which sums are grouped: clusters in a fleet, brokers in a cluster."""
-        return "clusterId" if self.is_fleet else "broker"
+    def by(self, column: str) -> str:
+        """Return the column by which sums are grouped: clusters in a fleet, in one cluster ``column``."""
+        return "clusterId" if self.is_fleet else column
 
 
 class TableColumn(NamedTuple):

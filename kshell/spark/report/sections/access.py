@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import daily, daily_note, in_cluster, top_rows, total_of
-from kshell.spark.report.section import (
-    Answers,
-    Attention,
-    ReportSection,
-    Scope,
-    SectionContent,
-    SectionDrawing,
-    SectionTable,
-    TableColumn,
-)
+from kshell.spark.report.queries import by_day, daily, top_rows, top_table, total_of
+from kshell.spark.report.section import Answers, Attention, ReportSection, Scope, SectionContent, TableColumn
 
 _BOTH = """(
     SELECT clusterId, offset, ms, day, kind, change, said, oldValue, newValue FROM {access_audit}
@@ -31,7 +22,7 @@ _BOTH = """(
 def queries(scope: Scope) -> Mapping[str, str]:
     """Ask for changes per day, ACLs that are wide open now, and the last changes."""
     return {
-        "days": daily(_BOTH, "clusterId" if scope.is_fleet else "kind", "1", "changes", "change <> 'found'"),
+        "days": daily(_BOTH, scope.by("kind"), "1", "changes", "change <> 'found'"),
         "open": top_rows(
             "clusterId, said, ms, change", "FROM {access_audit} WHERE isWideOpen AND isCurrent", "clusterId, said", 12
         ),
@@ -46,22 +37,24 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
     """List ACLs that are wide open, which need attention, and the last changes."""
-    wide, last, days = answers["open"], answers["last"], answers["days"]
+    wide, last = answers["open"], answers["last"]
     lead = f"{counted(total_of(last), 'change')} in the log." if last else "Nothing was changed."
     lead += (
         f" {counted(total_of(wide), 'ACL')} that {'is' if total_of(wide) == 1 else 'are'} wide open." if wide else ""
     )
     tables, attention = [], []
     if wide:
-        columns = in_cluster(scope, TableColumn("said", "ACL"), TableColumn("ms", "since (UTC)", "time"))
-        tables.append(SectionTable("ACLs that are wide open now", columns, wide, total_of(wide)))
+        columns = TableColumn("said", "ACL"), TableColumn("ms", "since (UTC)", "time")
+        tables.append(top_table(scope, "ACLs that are wide open now", wide, *columns))
         message = "ACL is wide open" if total_of(wide) == 1 else "ACLs are wide open"
         attention.append(
             Attention.of("wideOpenAcl", f"{total_of(wide):,}", f"{message}: everybody may", wide[0]["said"])
         )
     if last:
-        columns = in_cluster(
+        table = top_table(
             scope,
+            "The last changes",
+            last,
             TableColumn("ms", "at (UTC)", "time"),
             TableColumn("kind", "kind"),
             TableColumn("change", "change"),
@@ -69,9 +62,8 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
             TableColumn("oldValue", "before"),
             TableColumn("newValue", "after"),
         )
-        tables.append(SectionTable("The last changes", columns, last, total_of(last)))
-    note = daily_note(days, "clusterId" if scope.is_fleet else "kind", "clusters" if scope.is_fleet else "kinds")
-    return SectionContent(lead, (SectionDrawing(days, note),) if days else (), tuple(tables), tuple(attention))
+        tables.append(table)
+    return SectionContent(lead, by_day(answers["days"], scope.by("kind")), tuple(tables), tuple(attention))
 
 
 SECTION = ReportSection(

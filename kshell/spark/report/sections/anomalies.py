@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import in_cluster, top_rows, total_of
-from kshell.spark.report.section import (
-    Answers,
-    Attention,
-    ReportSection,
-    Scope,
-    SectionContent,
-    SectionTable,
-    TableColumn,
-)
+from kshell.spark.report.queries import top_rows, top_table, total_of
+from kshell.spark.report.section import Answers, Attention, ReportSection, Scope, SectionContent, TableColumn
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
@@ -28,8 +20,10 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
     rows = answers["rows"]
     if not rows:
         return SectionContent("No hour stands out, or fewer than four weeks are covered.")
-    columns = in_cluster(
+    table = top_table(
         scope,
+        "Hours furthest from the same hour of other weeks",
+        rows,
         TableColumn("hour", "hour (UTC)"),
         TableColumn("measure", "measure"),
         TableColumn("value", "there were", "count"),
@@ -40,15 +34,9 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
     )
     worst, count = rows[0], total_of(rows)
     where = f"{worst['measure']} {worst['value']:,} at {worst['hour']}, {worst['median']:g} in other weeks"
-    message = (
-        "hour was unlike the same hour of other weeks"
-        if count == 1
-        else "hours were unlike the same hour of other weeks"
-    )
-    table = SectionTable("Hours furthest from the same hour of other weeks", columns, rows, count)
-    return SectionContent(
-        f"{counted(count, 'hour')} stood out.", (), (table,), (Attention("info", f"{count:,}", message, where),)
-    )
+    message = f"{'hour was' if count == 1 else 'hours were'} unlike the same hour of other weeks"
+    attention = Attention("info", f"{count:,}", message, where)
+    return SectionContent(f"{counted(count, 'hour')} stood out.", (), (table,), (attention,))
 
 
 SECTION = ReportSection(

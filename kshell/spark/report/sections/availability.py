@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kshell.engine.result import Row
 from kshell.plots.pictures.availability import percent
-from kshell.spark.report.queries import in_cluster, top_rows, total_of
+from kshell.spark.report.queries import top_rows, top_table
 from kshell.spark.report.section import (
     Answers,
     Attention,
@@ -86,22 +86,17 @@ def _tables(scope: Scope, answers: Answers) -> list[SectionTable]:
     rows = answers["partitions"]
     if not rows:
         return []
-    columns = in_cluster(
+    table = top_table(
         scope,
+        "Partitions that were offline the longest, over the months in which they were under min ISR",
+        rows,
         TableColumn("topic", "topic"),
         TableColumn("partition", "partition", "count"),
         TableColumn("offlineMs", "without a leader", "lasting"),
         TableColumn("underMinIsrMs", "under min ISR", "lasting"),
         TableColumn("availability", "available", "share"),
     )
-    return [
-        SectionTable(
-            "Partitions that were offline the longest, over the months in which they were under min ISR",
-            columns,
-            rows,
-            total_of(rows),
-        )
-    ]
+    return [table]
 
 
 def _attention(scope: Scope, last: str, least_available: Sequence[Row]) -> list[Attention]:

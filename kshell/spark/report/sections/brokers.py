@@ -6,16 +6,8 @@ from collections.abc import Mapping
 
 from kshell.plots.theme import counted
 from kshell.spark.gold.timelines.durations import day_of
-from kshell.spark.report.queries import daily, daily_note, in_cluster, top_rows, total_of
-from kshell.spark.report.section import (
-    Answers,
-    ReportSection,
-    Scope,
-    SectionContent,
-    SectionDrawing,
-    SectionTable,
-    TableColumn,
-)
+from kshell.spark.report.queries import by_day, daily, top_rows, top_table, total_of
+from kshell.spark.report.section import Answers, ReportSection, Scope, SectionContent, SectionDrawing, TableColumn
 
 _STATES = 2000
 """How many rows of ``broker_states`` are drawn at most: the last ones."""
@@ -49,8 +41,10 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
         f"{counted(total_of(rows), 'broker')}, {counted(total['sessions'], 'registration')}, fenced"
         f" {counted(total['fencings'], 'time')} while {'they' if total_of(rows) > 1 else 'it'} served."
     )
-    columns = in_cluster(
+    table = top_table(
         scope,
+        "Brokers, those longest fenced first",
+        rows,
         TableColumn("broker", "broker", "broker"),
         TableColumn("rack", "rack"),
         TableColumn("sessions", "registrations", "count"),
@@ -61,13 +55,11 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
         TableColumn("unfencedMs", "unfenced", "lasting"),
     )
     if scope.is_fleet:
-        drawings = (SectionDrawing(over, daily_note(over, "clusterId", "clusters")),) if over else ()
+        drawings = by_day(over, "clusterId")
     else:
         note = f"the last {len(over):,} of {total_of(over):,} changes" if len(over) < total_of(over) else ""
         drawings = (SectionDrawing(sorted(over, key=lambda row: (row["broker"], row["fromMs"])), note),) if over else ()
-    return SectionContent(
-        lead, drawings, (SectionTable("Brokers, those longest fenced first", columns, rows, total_of(rows)),)
-    )
+    return SectionContent(lead, drawings, (table,))
 
 
 SECTION = ReportSection(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import in_cluster, top_rows, total_of
+from kshell.spark.report.queries import top_rows, top_table
 from kshell.spark.report.section import (
     Answers,
     Attention,
@@ -82,24 +82,28 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
 def _tables(scope: Scope, answers: Answers) -> list[SectionTable]:
     tables, differing, quarantined = [], answers["odd"], answers["quarantine"]
     if differing:
-        columns = in_cluster(
+        table = top_table(
             scope,
+            "Copies that are not as the others",
+            differing,
             TableColumn("copy", "copy"),
             TableColumn("state", "state"),
             TableColumn("endOffset", "end offset", "count"),
             TableColumn("reason", "reason"),
             TableColumn("damage", "damage"),
         )
-        tables.append(SectionTable("Copies that are not as the others", columns, differing, total_of(differing)))
+        tables.append(table)
     if quarantined:
-        columns = in_cluster(
+        table = top_table(
             scope,
+            "Quarantine by reason",
+            quarantined,
             TableColumn("kind", "kind"),
             TableColumn("count", "times", "count"),
             TableColumn("reason", "reason"),
             TableColumn("file", "for instance in"),
         )
-        tables.append(SectionTable("Quarantine by reason", columns, quarantined, total_of(quarantined)))
+        tables.append(table)
     return tables
 
 

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from kshell.engine.result import Row
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import in_cluster, top_rows, total_of
-from kshell.spark.report.section import (
-    Answers,
-    Attention,
-    ReportSection,
-    Scope,
-    SectionContent,
-    SectionTable,
-    TableColumn,
-)
+from kshell.spark.report.queries import top_rows, top_table, total_of
+from kshell.spark.report.section import Answers, Attention, ReportSection, Scope, SectionContent, TableColumn
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
@@ -38,10 +29,10 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
     rows = answers["unusual"]
     if not rows:
         return SectionContent("Nothing is set differently.")
-    names = {row["scope"]: row["names"] for row in answers["names"]}
-    lead = f"{counted(total_of(rows), 'unusual value')}."
-    columns = in_cluster(
+    table = top_table(
         scope,
+        "Values that most others do not have",
+        rows,
         TableColumn("scope", "among"),
         TableColumn("resourceType", "type"),
         TableColumn("resource", "resource"),
@@ -52,24 +43,12 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
         TableColumn("members", "of", "count"),
         TableColumn("sinceMs", "since (UTC)", "time"),
     )
-    brokers = names.get("brokers", 0)
-    attention = [Attention("info", f"{brokers:,}", _MESSAGES[brokers != 1], _names(rows))] if brokers else []
-    return SectionContent(
-        lead,
-        (),
-        (SectionTable("Values that most others do not have", columns, rows, total_of(rows)),),
-        tuple(attention),
-    )
-
-
-_MESSAGES = (
-    "config is set differently on brokers of one cluster",
-    "configs are set differently on brokers of one cluster",
-)
-
-
-def _names(rows: Sequence[Row]) -> str:
-    return ", ".join(sorted({row["name"] for row in rows if row["scope"] == "brokers"})[:3])
+    attention = []
+    if brokers := sum(row["names"] for row in answers["names"] if row["scope"] == "brokers"):
+        message = f"{'config is' if brokers == 1 else 'configs are'} set differently on brokers of one cluster"
+        where = ", ".join(sorted({row["name"] for row in rows if row["scope"] == "brokers"})[:3])
+        attention = [Attention("info", f"{brokers:,}", message, where)]
+    return SectionContent(f"{counted(total_of(rows), 'unusual value')}.", (), (table,), tuple(attention))
 
 
 SECTION = ReportSection(

@@ -6,24 +6,14 @@ from collections.abc import Mapping
 
 from kshell.plots.theme import counted
 from kshell.plots.times import moment
-from kshell.spark.report.queries import daily, daily_note, in_cluster, top_rows, total_of
-from kshell.spark.report.section import (
-    Answers,
-    Attention,
-    ReportSection,
-    Scope,
-    SectionContent,
-    SectionDrawing,
-    SectionTable,
-    TableColumn,
-)
+from kshell.spark.report.queries import by_day, daily, top_rows, top_table, total_of
+from kshell.spark.report.section import Answers, Attention, ReportSection, Scope, SectionContent, TableColumn
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
     """Ask for elections per day, and the last ones."""
-    who = "clusterId" if scope.is_fleet else "topic"
     return {
-        "days": daily("{unclean_elections}", who, "1", "elections"),
+        "days": daily("{unclean_elections}", scope.by("topic"), "1", "elections"),
         "last": top_rows(
             "clusterId, topic, partition, ms, leader, previousLeader, previousIsr, leaderlessMs, evidence",
             "FROM {unclean_elections}",
@@ -38,9 +28,10 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
     last = answers["last"]
     if not last:
         return SectionContent("There was none.")
-    count, who = total_of(last), "clusterId" if scope.is_fleet else "topic"
-    columns = in_cluster(
+    table = top_table(
         scope,
+        "The last unclean elections",
+        last,
         TableColumn("ms", "at (UTC)", "time"),
         TableColumn("topic", "topic"),
         TableColumn("partition", "partition", "count"),
@@ -50,14 +41,11 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
         TableColumn("leaderlessMs", "without a leader before", "lasting"),
         TableColumn("evidence", "told by"),
     )
-    when = f"the last one at {moment(last[0]['ms']).partition('.')[0]} UTC"
+    count, when = total_of(last), f"the last one at {moment(last[0]['ms']).partition('.')[0]} UTC"
     where = f"{last[0]['topic']}-{last[0]['partition']}"
     message = f"unclean election{'' if count == 1 else 's'}: acknowledged records may be lost"
     attention = Attention.of("uncleanRecovery", f"{count:,}", message, f"{when}, of {where}")
-    days = answers["days"]
-    note = daily_note(days, who, "clusters" if scope.is_fleet else "topics")
-    drawings = (SectionDrawing(days, note),) if days else ()
-    table = SectionTable("The last unclean elections", columns, last, count)
+    drawings = by_day(answers["days"], scope.by("topic"))
     return SectionContent(f"{counted(count, 'unclean election')}, {when}.", drawings, (table,), (attention,))
 
 

@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import in_cluster, top_rows, total_of
-from kshell.spark.report.section import (
-    Answers,
-    ReportSection,
-    Scope,
-    SectionContent,
-    SectionDrawing,
-    SectionTable,
-    TableColumn,
-)
+from kshell.spark.report.queries import top_rows, top_table
+from kshell.spark.report.section import Answers, ReportSection, Scope, SectionContent, SectionDrawing, TableColumn
 from kshell.tree.image import format_duration
 
 _RANGES = (
@@ -70,8 +62,10 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
         }
         for place, (duration, _) in enumerate(_RANGES)
     ]
-    columns = in_cluster(
+    table = top_table(
         scope,
+        "Episodes: those that last, then the longest",
+        answers["longest"],
         TableColumn("topic", "topic"),
         TableColumn("partition", "partition", "count"),
         TableColumn("fromMs", "from (UTC)", "time"),
@@ -81,9 +75,6 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
         TableColumn("replicationFactor", "of", "count"),
         TableColumn("missing", "missing brokers"),
         TableColumn("leaderlessMs", "without a leader", "lasting"),
-    )
-    table = SectionTable(
-        "Episodes: those that last, then the longest", columns, answers["longest"], total_of(answers["longest"])
     )
     return SectionContent(lead, (SectionDrawing(ranges),), (table,))
 

@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import DAYS, daily, daily_note, top_rows, total_of
-from kshell.spark.report.section import (
-    Answers,
-    ReportSection,
-    Scope,
-    SectionContent,
-    SectionDrawing,
-    SectionTable,
-    TableColumn,
-)
+from kshell.spark.report.queries import DAYS, by_day, daily, top_rows, total_of
+from kshell.spark.report.section import Answers, ReportSection, Scope, SectionContent, SectionTable, TableColumn
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
     """Ask for records per day, by cluster or type, and in all."""
-    who = "clusterId" if scope.is_fleet else "type"
+    who = scope.by("type")
     return {
         "days": daily("{metadata_growth}", who, "records", "records"),
         "who": top_rows(
@@ -34,21 +26,25 @@ def queries(scope: Scope) -> Mapping[str, str]:
 
 def describe(scope: Scope, answers: Answers) -> SectionContent:
     """Count the records, and list the clusters or types with the most."""
-    rows, days = answers["who"], answers["days"]
+    rows = answers["who"]
     if not rows:
         return SectionContent("The log has no records beside a snapshot's.")
-    who, noun = ("clusterId", "clusters") if scope.is_fleet else ("type", "types")
-    total = answers["all"][0]
+    who, total = scope.by("type"), answers["all"][0]
+    noun = who.removesuffix("Id")
     lead = f"{counted(total['records'], 'record')} of {counted(total['types'], 'type')}, in all."
     columns = (
-        TableColumn(who, noun[:-1]),
+        TableColumn(who, noun),
         TableColumn("records", "records", "count"),
         TableColumn("undecoded", "undecoded", "count"),
         TableColumn("last", "last on"),
     )
-    notes = ". ".join(filter(None, (daily_note(days, who, noun), f"At most the last {DAYS} days")))
-    table = SectionTable(f"Records by {noun[:-1]}, the most first", columns, rows, total_of(rows))
-    return SectionContent(lead, (SectionDrawing(days, f"{notes}."),) if days else (), (table,))
+    table = SectionTable(f"Records by {noun}, the most first", columns, rows, total_of(rows))
+    at_most = f"At most the last {DAYS} days."
+    drawings = tuple(
+        drawing._replace(note=f"{drawing.note}. {at_most}" if drawing.note else at_most)
+        for drawing in by_day(answers["days"], who)
+    )
+    return SectionContent(lead, drawings, (table,))
 
 
 SECTION = ReportSection(

@@ -6,16 +6,8 @@ from collections.abc import Mapping
 
 from kshell.plots.pictures.availability import percent
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import daily, daily_note, in_cluster, top_rows, total_of
-from kshell.spark.report.section import (
-    Answers,
-    ReportSection,
-    Scope,
-    SectionContent,
-    SectionDrawing,
-    SectionTable,
-    TableColumn,
-)
+from kshell.spark.report.queries import by_day, daily, top_rows, top_table, total_of
+from kshell.spark.report.section import Answers, ReportSection, Scope, SectionContent, SectionTable, TableColumn
 
 _SUMS = """sum(gained) AS gained, sum(lost) AS lost, sum(leaderMs) AS leaderMs,
     sum(preferredMs) / nullif(sum(leaderMs), 0) AS preferredShare"""
@@ -23,11 +15,10 @@ _SUMS = """sum(gained) AS gained, sum(lost) AS lost, sum(leaderMs) AS leaderMs,
 
 def queries(scope: Scope) -> Mapping[str, str]:
     """Ask for changes of leader per day, and for sums by cluster or broker, and by topic."""
+    who = scope.by("broker")
     return {
-        "days": daily("{leadership}", scope.who, "gained", "gained"),
-        "who": top_rows(
-            f"{scope.who}, {_SUMS}", f"FROM {{leadership}} GROUP BY {scope.who}", f"gained DESC, {scope.who}", 15
-        ),
+        "days": daily("{leadership}", who, "gained", "gained"),
+        "who": top_rows(f"{who}, {_SUMS}", f"FROM {{leadership}} GROUP BY {who}", f"gained DESC, {who}", 15),
         "topics": top_rows(
             "*",
             f"FROM (SELECT clusterId, topic, {_SUMS} FROM {{leadership}} GROUP BY clusterId, topic) WHERE gained > 0",
@@ -46,29 +37,20 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
     share = total["preferredShare"]
     lead = f"{counted(total['gained'], 'change of leader', 'changes of leader')}."
     lead += "" if share is None else f" The preferred leader led {percent(share)} of the time."
-    noun = "clusters" if scope.is_fleet else "brokers"
     sums = (
         TableColumn("gained", "changes to it" if not scope.is_fleet else "changes", "count"),
         *(() if scope.is_fleet else (TableColumn("lost", "from it", "count"),)),
         TableColumn("leaderMs", "partition time led", "lasting"),
         TableColumn("preferredShare", "as the preferred leader", "share"),
     )
-    whose = TableColumn(scope.who, scope.who.removesuffix("Id"), "text" if scope.is_fleet else "broker")
-    tables = [
-        SectionTable(
-            f"Leadership by {whose.title}, most changes first", (whose, *sums), answers["who"], total_of(answers["who"])
-        )
-    ]
-    if answers["topics"]:
-        columns = in_cluster(
-            scope, TableColumn("topic", "topic"), TableColumn("gained", "changes", "count"), *sums[-2:]
-        )
-        tables.append(
-            SectionTable("Topics whose leaders changed most", columns, answers["topics"], total_of(answers["topics"]))
-        )
+    rows, topics, who = answers["who"], answers["topics"], scope.by("broker")
+    whose = TableColumn(who, who.removesuffix("Id"), "text" if scope.is_fleet else "broker")
+    tables = [SectionTable(f"Leadership by {whose.title}, most changes first", (whose, *sums), rows, total_of(rows))]
+    if topics:
+        columns = TableColumn("topic", "topic"), TableColumn("gained", "changes", "count"), *sums[-2:]
+        tables.append(top_table(scope, "Topics whose leaders changed most", topics, *columns))
     days = answers["days"] if any(row["gained"] for row in answers["days"]) else []
-    drawings = (SectionDrawing(days, daily_note(days, scope.who, noun)),) if days else ()
-    return SectionContent(lead, drawings, tuple(tables))
+    return SectionContent(lead, by_day(days, who), tuple(tables))
 
 
 SECTION = ReportSection(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kshell.engine.result import Row
 from kshell.plots.pictures.availability import percent
-from kshell.spark.report.queries import daily, daily_note, in_cluster, top_rows, total_of
+from kshell.spark.report.queries import by_day, daily, top_rows, top_table, total_of
 from kshell.spark.report.section import (
     Answers,
     Attention,
@@ -28,9 +28,9 @@ def queries(scope: Scope) -> Mapping[str, str]:
     """Ask for skew per day, skew and racks on the last day, and for one cluster its brokers' load on that day."""
     line = "concat(measure, ' by ', level) AS measure, mostToMean FROM {skew} WHERE mostToMean IS NOT NULL"
     cluster = "clusterId, mostToMean FROM {skew} WHERE level = 'broker' AND measure = 'leaders'"
-    named, who = (cluster, "clusterId") if scope.is_fleet else (line, "measure")
+    named = cluster if scope.is_fleet else line
     questions = {
-        "days": daily(f"(SELECT day, {named})", who, "mostToMean", "mostToMean"),
+        "days": daily(f"(SELECT day, {named})", scope.by("measure"), "mostToMean", "mostToMean"),
         "skews": top_rows(
             "clusterId, level, measure, members, mean, most, busiest, mostToMean, variation",
             _last_day("skew", "mostToMean") + (" AND level = 'broker'" if scope.is_fleet else ""),
@@ -71,10 +71,7 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
     if racks:
         lead += _racks(scope, racks)
     drawings = [] if scope.is_fleet else _brokers(answers["brokers"])
-    who = "clusterId" if scope.is_fleet else "measure"
-    drawings += (
-        [SectionDrawing(days, daily_note(days, who, "clusters"))] if len({row["day"] for row in days}) > 1 else []
-    )
+    drawings += by_day(days, scope.by("measure")) if len({row["day"] for row in days}) > 1 else ()
     return SectionContent(
         lead, tuple(drawings), tuple(_tables(scope, skews, racks)), tuple(_attention(scope, skewed, racks))
     )
@@ -107,8 +104,10 @@ def _racks(scope: Scope, racks: Sequence[Row]) -> str:
 
 
 def _tables(scope: Scope, skews: Sequence[Row], racks: Sequence[Row]) -> list[SectionTable]:
-    columns = in_cluster(
+    skew = top_table(
         scope,
+        "Skew on the last day",
+        skews,
         TableColumn("measure", "measure"),
         TableColumn("level", "by"),
         TableColumn("members", "members", "count"),
@@ -118,19 +117,16 @@ def _tables(scope: Scope, skews: Sequence[Row], racks: Sequence[Row]) -> list[Se
         TableColumn("mostToMean", "most / mean", "ratio"),
         TableColumn("variation", "deviation / mean", "ratio"),
     )
-    tables = [SectionTable("Skew on the last day", columns, skews, total_of(skews))]
-    if racks:
-        columns = in_cluster(
-            scope,
-            TableColumn("day", "day"),
-            TableColumn("racks", "racks", "count"),
-            TableColumn("spread", "as wide as can be", "share"),
-            TableColumn("oneRack", "all in one rack", "share"),
-        )
-        tables.append(
-            SectionTable("Spread over racks on the last day, of partition time", columns, racks, total_of(racks))
-        )
-    return tables
+    spread = top_table(
+        scope,
+        "Spread over racks on the last day, of partition time",
+        racks,
+        TableColumn("day", "day"),
+        TableColumn("racks", "racks", "count"),
+        TableColumn("spread", "as wide as can be", "share"),
+        TableColumn("oneRack", "all in one rack", "share"),
+    )
+    return [skew, spread] if racks else [skew]
 
 
 def _attention(scope: Scope, skewed: Sequence[Row], racks: Sequence[Row]) -> list[Attention]:

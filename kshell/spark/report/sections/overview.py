@@ -7,7 +7,7 @@ from typing import Any
 
 from kshell.engine.result import Row
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import in_cluster, top_rows, total_of
+from kshell.spark.report.queries import in_cluster, top_rows, top_table
 from kshell.spark.report.section import (
     Answers,
     Attention,
@@ -86,11 +86,8 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
         TableColumn("lastTimestampMs", "last record (UTC)", "time"),
     )
     worst = sorted(rows, key=lambda row: (*(-row[name] for name in (*_TROUBLES, "partitions")), row["clusterId"]))
-    tables = [
-        SectionTable(
-            "Clusters, those with trouble first" if scope.is_fleet else "The cluster", columns, worst[:_MOST], len(rows)
-        )
-    ]
+    caption = "Clusters, those with trouble first" if scope.is_fleet else "The cluster"
+    tables = [SectionTable(caption, columns, worst[:_MOST], len(rows))]
     if answers["worst"]:
         tables.append(_topics(scope, answers["worst"]))
     drawings = (SectionDrawing(worst),) if scope.is_fleet and any(row["partitions"] for row in rows) else ()
@@ -111,8 +108,10 @@ def _joined(answers: Answers) -> Sequence[Row]:
 
 
 def _topics(scope: Scope, rows: Sequence[Row]) -> SectionTable:
-    columns = in_cluster(
+    return top_table(
         scope,
+        "Topics that lack leaders or in-sync replicas now, the worst first",
+        rows,
         TableColumn("name", "topic"),
         TableColumn("partitions", "partitions", "count"),
         TableColumn("offline", "offline", "count"),
@@ -120,9 +119,6 @@ def _topics(scope: Scope, rows: Sequence[Row]) -> SectionTable:
         TableColumn("underReplicated", "under-replicated", "count"),
         TableColumn("replicationFactor", "replication factor", "count"),
         TableColumn("minIsr", "min.insync.replicas", "count"),
-    )
-    return SectionTable(
-        "Topics that lack leaders or in-sync replicas now, the worst first", columns, rows, total_of(rows)
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kshell.engine.result import Row
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import in_cluster, top_rows, total_of
+from kshell.spark.report.queries import top_rows, top_table, total_of
 from kshell.spark.report.section import (
     Answers,
     Attention,
@@ -56,9 +56,10 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
 
 
 def _tables(scope: Scope, answers: Answers) -> tuple[SectionTable, ...]:
-    rows = answers["rows"]
-    columns = in_cluster(
+    longest = top_table(
         scope,
+        "Reassignments: those that last, then the longest",
+        answers["rows"][:10],
         TableColumn("topic", "topic"),
         TableColumn("partition", "partition", "count"),
         TableColumn("fromMs", "from (UTC)", "time"),
@@ -75,7 +76,6 @@ def _tables(scope: Scope, answers: Answers) -> tuple[SectionTable, ...]:
         TableColumn("half", "half took up to", "lasting"),
         TableColumn("longest", "longest", "lasting"),
     )
-    longest = SectionTable("Reassignments: those that last, then the longest", columns, rows[:10], total_of(rows))
     return SectionTable("How they ended", ends, answers["ends"]), longest
 
 

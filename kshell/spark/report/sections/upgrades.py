@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import in_cluster, top_rows, total_of
+from kshell.spark.report.queries import top_rows, top_table
 from kshell.spark.report.section import (
     Answers,
     Attention,
@@ -13,7 +13,6 @@ from kshell.spark.report.section import (
     Scope,
     SectionContent,
     SectionDrawing,
-    SectionTable,
     TableColumn,
 )
 from kshell.spark.tables.gold_table import TOMORROW
@@ -57,8 +56,10 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
         lead = f"{counted(len(versions), 'metadata.version')}: {counts}."
     else:
         lead = f"metadata.version is {versions[0]['version']}." if versions else "metadata.version is not in the log."
-    columns = in_cluster(
+    table = top_table(
         scope,
+        "The last changes of features",
+        last,
         TableColumn("ms", "at (UTC)", "time"),
         TableColumn("feature", "feature"),
         TableColumn("change", "change"),
@@ -66,14 +67,16 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
         TableColumn("after", "after"),
         TableColumn("heldMs", "held before", "lasting"),
     )
-    tables = (SectionTable("The last changes of features", columns, last, total_of(last)),) if last else ()
     down = [row for row in last if row["change"] == "downgrade"]
     message = f"downgrade{'' if len(down) == 1 else 's'} of a feature among the last {len(last)} changes"
     attention = [
         Attention("info", f"{len(down):,}", message, f"{change['feature']} to {change['after']}") for change in down[:1]
     ]
     return SectionContent(
-        lead, (SectionDrawing(sorted(lanes, key=lambda row: (row["ms"], row["offset"]))),), tables, tuple(attention)
+        lead,
+        (SectionDrawing(sorted(lanes, key=lambda row: (row["ms"], row["offset"]))),),
+        (table,) if last else (),
+        tuple(attention),
     )
 
 
