@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce
+from functools import partial, reduce
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,13 +32,13 @@ def spread(
 ) -> DataFrame:
     """Return the rows that ``work`` makes of each piece, in the order of the pieces.
 
-    ``work`` must be a function or an object of a class at the top of a module, because it is pickled by name. It
+    ``work`` must be a function at the top of a module, or a ``partial`` of one, because it is pickled by name. It
     returns ``pyarrow.RecordBatch`` objects of exactly ``schema`` (a StructType, or a schema as Spark SQL writes it).
     """
     frames = [
-        spark.range(0, len(part), 1, max(len(part), 1)).mapInArrow(Work(part, work), schema)
-        for part in (pieces[at : at + _TOGETHER] for at in range(0, len(pieces), _TOGETHER))
-    ] or [spark.range(0, 0, 1, 1).mapInArrow(Work((), work), schema)]
+        spark.range(0, len(part), 1, max(len(part), 1)).mapInArrow(partial(_task, part, work), schema)
+        for part in (pieces[at : at + _TOGETHER] for at in range(0, max(len(pieces), 1), _TOGETHER))
+    ]
     return reduce(lambda merged, frame: merged.unionAll(frame), frames)
 
 
@@ -47,7 +47,7 @@ def gathered(spark: SparkSession, pieces: Sequence[bytes], work: Callable[[bytes
 
     Raises CommandError if tasks fail for a reason that :func:`~kshell.spark.failures.of_task` knows.
     """
-    return collected(spread(spark, pieces, Pickled(work), PICKLED))
+    return collected(spread(spark, pieces, partial(_pickling, work), PICKLED))
 
 
 def collected(frame: DataFrame) -> list[Any]:
@@ -61,14 +61,8 @@ def collected(frame: DataFrame) -> list[Any]:
     return [pickle.loads(row[_VALUE]) for row in rows]
 
 
-class Pickled:
-    """Adapts a function that returns one value to :func:`spread`: it returns the value as one pickled row."""
-
-    def __init__(self, work: Callable[[bytes], object]) -> None:
-        self._work = work
-
-    def __call__(self, piece: bytes) -> Iterator[pa.RecordBatch]:
-        yield pickled(self._work(piece))
+def _pickling(work: Callable[[bytes], object], piece: bytes) -> Iterator[pa.RecordBatch]:
+    yield pickled(work(piece))
 
 
 def pickled(value: object) -> pa.RecordBatch:
@@ -77,14 +71,10 @@ def pickled(value: object) -> pa.RecordBatch:
     return arrow.record_batch([arrow.array([pickle.dumps(value)], type=arrow.binary())], names=[_VALUE])
 
 
-class Work:
-    """The function of a task: it gets indexes of pieces as rows and calls ``work`` with each of these pieces."""
-
-    def __init__(self, pieces: Sequence[bytes], work: Callable[[bytes], Iterable[pa.RecordBatch]]) -> None:
-        self._pieces = tuple(pieces)
-        self._work = work
-
-    def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                yield from self._work(self._pieces[number])
+def _task(
+    pieces: Sequence[bytes], work: Callable[[bytes], Iterable[pa.RecordBatch]], numbers: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Call ``work``, in a task, with each of the pieces whose indexes the task gets as rows."""
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            yield from work(pieces[number])

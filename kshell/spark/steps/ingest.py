@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pickle
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.spark.decoding.decode import View
@@ -75,7 +76,7 @@ def append(warehouse: Warehouse, slices: Sequence[Slice], parallelism: int) -> A
 
     Tasks write the rows as they decode them; they do not pass through Spark.
     """
-    pieces, work = packed(slices, parallelism), Writing(warehouse.writer(RECORDS))
+    pieces, work = packed(slices, parallelism), partial(write, warehouse.writer(RECORDS))
     written = list(map(work, pieces)) if _is_little(slices) else gathered(warehouse.spark, pieces, work)
     rows = warehouse.append_files(RECORDS, [file for task in written for file in task.files])
     counts: dict[str, RecordCounts] = {}
@@ -112,18 +113,12 @@ class WrittenFiles(NamedTuple):
     """Cluster id -> its records."""
 
 
-class Writing:
-    """Writes pickled slices as data files of the table ``records``."""
-
-    def __init__(self, writer: DataFileWriter) -> None:
-        self._writer = writer
-
-    def __call__(self, piece: bytes) -> WrittenFiles:
-        """Read, decode and write the slices of one task. Raises CommandError."""
-        view = View(RECORDS, RECORD_FIELDS, Narrowing(), dictionaries=True)
-        counts: dict[str, RecordCounts] = {}
-        files = self._writer.write(_counting(view.batches(pickle.loads(piece)), counts))
-        return WrittenFiles(files, view.finding_count, counts)
+def write(writer: DataFileWriter, piece: bytes) -> WrittenFiles:
+    """Read and decode the slices of one task, given pickled, and write them as files of ``records``. CommandError."""
+    view = View(RECORDS, RECORD_FIELDS, Narrowing(), dictionaries=True)
+    counts: dict[str, RecordCounts] = {}
+    files = writer.write(_counting(view.batches(pickle.loads(piece)), counts))
+    return WrittenFiles(files, view.finding_count, counts)
 
 
 _COUNTED = ["clusterId", "type", "reason", "timestampMs"]

@@ -21,6 +21,7 @@ import pickle
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from kshell.errors import CommandError, DataError, UsageError
@@ -184,7 +185,7 @@ class Warehouse:
         schema, root = spark_schema(spec.fields), f"{self.place}/{spec.path}"
         if remote.is_remote(self.place):
             # Tasks read a store as they write it; Spark's own reader would need a connector on its class path.
-            work = _Reading(DataFileWriter(root, spec.fields, spec.partition_column))
+            work = partial(_read, DataFileWriter(root, spec.fields, spec.partition_column))
             frame = spread(self.spark, [pickle.dumps(file) for file in files], work, schema)
         else:
             base = for_spark(root)
@@ -429,7 +430,7 @@ class Warehouse:
         if self._writes_here:
             return writer.write_frame(_computed(frame).select(names).to_batches())
         selected = frame if frame.columns == names else frame.select(*names)
-        written = collected(selected.mapInArrow(_Writing(writer), PICKLED))
+        written = collected(selected.mapInArrow(partial(_write, writer), PICKLED))
         return [file for files in written for file in files]
 
     def _remove(self, table: DeltaTable, files: Iterable[DataFile], clusters: Collection[str]) -> None:
@@ -567,24 +568,14 @@ def _merge_small_files(table: DeltaTable, small: int, *, most: int, file_bytes: 
             table.add(merged)
 
 
-class _Writing:
-    """The task that writes rows of a frame as data files of a table; it returns these, pickled, as one row."""
-
-    def __init__(self, writer: DataFileWriter) -> None:
-        self._writer = writer
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        files = self._writer.write_frame(batches)
-        if files:
-            yield pickled(files)
+def _write(writer: DataFileWriter, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Write rows of a frame, in a task, as data files of a table; return these, pickled, as one row."""
+    files = writer.write_frame(batches)
+    if files:
+        yield pickled(files)
 
 
-class _Reading:
-    """The task that reads the rows of one data file, given pickled."""
-
-    def __init__(self, writer: DataFileWriter) -> None:
-        self._writer = writer
-
-    def __call__(self, piece: bytes) -> Iterator[pa.RecordBatch]:
-        for rows in self._writer.read([pickle.loads(piece)]):
-            yield from rows.to_batches()
+def _read(writer: DataFileWriter, piece: bytes) -> Iterator[pa.RecordBatch]:
+    """Read the rows of one data file, given pickled, in a task."""
+    for rows in writer.read([pickle.loads(piece)]):
+        yield from rows.to_batches()

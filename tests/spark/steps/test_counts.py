@@ -14,7 +14,7 @@ from kshell.spark.files.scan import CopyOrigin
 from kshell.spark.options import parse
 from kshell.spark.schemas import RECORD_FIELDS
 from kshell.spark.steps.cluster_changes import RecordCounts, TimeRange
-from kshell.spark.steps.ingest import Writing
+from kshell.spark.steps.ingest import write
 from kshell.spark.tables.data_files import DataFileWriter
 from tests.builders import control_batch, leader_change, node_name, recorded, timed_batch, value, write_log
 from tests.spark.reading import rows
@@ -28,7 +28,7 @@ def slices(path: Path) -> list[Slice]:
 
 def counted(some: list[Slice], out: Path) -> dict[str, RecordCounts]:
     """What one task counts of the records that it writes."""
-    return Writing(DataFileWriter(str(out), RECORD_FIELDS))(pickle.dumps(tuple(some))).counts
+    return write(DataFileWriter(str(out), RECORD_FIELDS), pickle.dumps(tuple(some))).counts
 
 
 def expected(some: list[dict[str, Any]]) -> RecordCounts:
