@@ -7,8 +7,7 @@ A cluster whose earlier days are final contributes only the input rows that late
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import reduce
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql import functions as fn
@@ -16,6 +15,7 @@ from pyspark.sql import functions as fn
 from kshell.spark.gold.timelines.durations import LAST_MS
 from kshell.spark.gold.timelines.retained_versions import RETAINED, is_late
 from kshell.spark.steps.finalization import Horizon, begin_of, together
+from kshell.spark.steps.local_frames import union
 from kshell.spark.tables.catalog import CLOSED, CLUSTERS, CURRENT, IS_FINAL, RECORDS
 from kshell.spark.tables.gold_table import DAY, MONTH, PARTITIONS_RETAINED, GoldTable, Shared, queried
 
@@ -113,7 +113,7 @@ class GoldLayer:
     def _by_day(self) -> DataFrame:
         """Return the versions of partitions for tables that settle by day: the late ones and the retained ones."""
         frames = [self._warehouse.read(PARTITIONS_RETAINED, self._continued)] if self._continued else []
-        return _union([self._late(DAY), *frames])
+        return union([self._late(DAY), *frames])
 
     def _late(self, period: str) -> DataFrame:
         """Return the partitions' versions: all of recomputed clusters; of others those that rows not final yet need."""
@@ -122,23 +122,19 @@ class GoldLayer:
             return self._warehouse.read(_PARTITIONS, names, CLOSED).where(is_late(str(begin)))
 
         current = [self._warehouse.read(_PARTITIONS, self._continued, CURRENT)] if self._continued else []
-        return _union([*self._each(_PARTITIONS, period, closed), *current])
+        return union([*self._each(_PARTITIONS, period, closed), *current])
 
     def _records(self) -> DataFrame:
         def late(begin: int, names: list[str]) -> DataFrame:
             return self._warehouse.read(RECORDS, names).where(fn.col("timestampMs").between(begin, LAST_MS))
 
-        return _union(self._each(RECORDS, DAY, late))
+        return union(self._each(RECORDS, DAY, late))
 
     def _each(self, name: str, period: str, late: Callable[[int, list[str]], DataFrame]) -> list[DataFrame]:
         """Read a table: all rows of recomputed clusters, and the rows that ``late`` selects of the other clusters."""
         # As few frames as possible: Spark starts tasks for an empty frame, too.
         anew = [self._warehouse.read(name, self._recomputed)] if self._recomputed or not self._continued else []
         return [*anew, *(late(begin, names) for begin, names in together(self._horizons, period).items())]
-
-
-def _union(frames: Iterable[DataFrame]) -> DataFrame:
-    return reduce(lambda merged, frame: merged.unionByName(frame), frames)
 
 
 def _of_cluster(values: Mapping[str, int]) -> Column:

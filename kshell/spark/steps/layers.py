@@ -12,15 +12,15 @@ from pyspark.sql import functions as fn
 from kshell.errors import UnreadError
 from kshell.protocol.control import CONTROL_TYPES
 from kshell.spark import gold, silver
+from kshell.spark.files.plan import UNREAD
 from kshell.spark.schemas import CLUSTER_FIELDS, COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
 from kshell.spark.silver.declaration import SilverTable
 from kshell.spark.silver.events import RANGE_FIELDS, effective, open_transactions_of
 from kshell.spark.steps import ingest
 from kshell.spark.steps.cluster_changes import ClusterChange, RecordCounts
-from kshell.spark.steps.damage import HINT, bad_of, check, of_all, without_logs
 from kshell.spark.steps.finalization import Horizon, horizon, tomorrow_ms
 from kshell.spark.steps.gold_layer import GoldLayer
-from kshell.spark.steps.local_frames import frame_of
+from kshell.spark.steps.local_frames import frame_of, union
 from kshell.spark.tables import catalog
 from kshell.spark.tables.catalog import CLUSTERS, CONTROL_RECORDS, COPIES, CURRENT, FILES, QUARANTINE, RECORDS
 from kshell.spark.tables.gold_table import PARTITIONS_RETAINED
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 _FILE = ["clusterId", "file"]
 _BEGIN = "BEGIN_TRANSACTION_RECORD"
 _CONTROL = [kind.name for kind in CONTROL_TYPES.values()]
+_BAD_BATCH = "kind = 'batch' and not isSnapshot"
+"""SQL: whether a finding is a damaged batch of a log. Planning leaves these out, and then reports them itself."""
+_HINT = "the step is not committed; executors on other machines must reach the same paths"
 _CHANGING_DAMAGE = "each time that it is read, other batches are damaged"
 Work = tuple[str, Callable[[], None]]
 """The name of a table, and the function that writes it."""
@@ -108,9 +111,9 @@ class StepWriter:
         bad_batches: dict[str, list[tuple[str, int, str]]] = {}
         for _ in range(_READS):
             findings = self._written()
-            more = bad_of(findings) if findings is not None and self._replan_cluster is not None else {}
+            more = _bad_batches(findings) if findings is not None and self._replan_cluster is not None else {}
             if findings is not None:
-                self._damage.append(without_logs(findings) if more else findings)
+                self._damage.append(findings.where(f"not ({_BAD_BATCH})") if more else findings)
             if not more:
                 self._change(RECORDS, self._counts)
                 return self._counts
@@ -118,7 +121,7 @@ class StepWriter:
             self._replan({name: bad_batches[name] for name in more})
         raise UnreadError(
             _CHANGING_DAMAGE,
-            hint=HINT,
+            hint=_HINT,
             clusters={name: f"{bad_batches[name][-1][0]}: {_CHANGING_DAMAGE}" for name in more},
         )
 
@@ -135,8 +138,8 @@ class StepWriter:
             return None
         findings = ingest.findings(self._spark, slices, cores).localCheckpoint()  # the files may change meanwhile
         if findings.count() != taken.finding_count:
-            raise UnreadError("the sources changed while they were read", hint=HINT)
-        check(findings)
+            raise UnreadError("the sources changed while they were read", hint=_HINT)
+        _check_read(findings)
         return findings
 
     def _replan(self, bad: Mapping[str, BadBatches]) -> None:
@@ -176,12 +179,11 @@ class StepWriter:
         if any(records.undecoded for records in counted.values()):
             undecoded = self._new_records().where(fn.col("reason").isNotNull())
             frames.append(undecoded.withColumn("kind", fn.lit("record")).select(*names))
-        if (damage := of_all(self._damage)) is not None:
-            frames.append(damage)
+        if self._damage:  # each read of the same files has found it again
+            frames.append(union(self._damage).dropDuplicates(["file", "position", "kind"]))
         if not frames:
             return
-        frame = reduce(lambda merged, next_frame: merged.unionByName(next_frame), frames)
-        self.rows[QUARANTINE] = self._warehouse.append(QUARANTINE, frame)
+        self.rows[QUARANTINE] = self._warehouse.append(QUARANTINE, union(frames))
         self._change(QUARANTINE, self._fresh)
         written = self._warehouse.read_appended(QUARANTINE)
         groups = written.groupBy("kind", "reason").count().orderBy(fn.desc("count"), "kind", "reason")
@@ -253,8 +255,7 @@ class StepWriter:
             )
             before = self._warehouse.read_before(RECORDS, open_transactions, "offset", least)
             frames.append(before.where(since & ~fn.col("isSnapshot")))
-        frames = frames or [self._warehouse.read(RECORDS, ())]
-        return reduce(lambda merged, frame: merged.unionByName(frame), frames)
+        return union(frames or [self._warehouse.read(RECORDS, ())])
 
     def _touched(self, types: Collection[str], counted: Mapping[str, RecordCounts]) -> list[str]:
         """Return the clusters in which records of some types may take effect in this step."""
@@ -307,6 +308,23 @@ class StepWriter:
 
     def _change(self, name: str, clusters: Iterable[str]) -> None:
         self._changed.setdefault(name, set()).update(clusters)
+
+
+def _check_read(findings: DataFrame) -> None:
+    """Raise UnreadError if files could not be read; it names each cluster that this concerns, with one example."""
+    unread = findings.where(fn.col("kind") == UNREAD).groupBy("clusterId")
+    examples = unread.agg(fn.min_by(fn.struct("file", "reason"), "file")).collect()
+    clusters = {name: f"{example.file}: {example.reason}" for name, example in examples}
+    if clusters:
+        raise UnreadError(next(iter(clusters.values())), hint=_HINT, clusters=clusters)
+
+
+def _bad_batches(findings: DataFrame) -> dict[str, list[tuple[str, int, str]]]:
+    """Return the damaged batches of logs, by cluster."""
+    bad: dict[str, list[tuple[str, int, str]]] = {}
+    for row in findings.where(_BAD_BATCH).select("clusterId", "file", "position", "reason").collect():
+        bad.setdefault(row["clusterId"], []).append((row["file"], row["position"], row["reason"]))
+    return bad
 
 
 def _write_in_parallel(work: Sequence[Work], progress: Progress) -> None:

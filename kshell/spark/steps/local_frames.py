@@ -1,9 +1,10 @@
-"""Make a DataFrame of rows that are in the driver's memory."""
+"""Make a DataFrame of rows that are in the driver's memory, or of other DataFrames."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -34,3 +35,8 @@ def frame_of_batches(
         table = columns.empty_table()  # columns without a chunk are an error in PySpark
     frame: DataFrame = spark.createDataFrame(table, spark_schema(fields))
     return frame
+
+
+def union(frames: Iterable[DataFrame]) -> DataFrame:
+    """Return the rows of several frames, of at least one, which have the same columns."""
+    return reduce(lambda merged, frame: merged.unionByName(frame), frames)
