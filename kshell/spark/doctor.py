@@ -20,12 +20,11 @@ from kshell.errors import EXIT_FINDING, EXIT_OK, KshellError
 from kshell.extras import install_command
 from kshell.spark import java, session
 from kshell.spark.tables.delta import DeltaTable
-from kshell.tables.arrow import batches
 from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 
 class Package(NamedTuple):
@@ -252,7 +251,7 @@ def basics(checks: SessionChecks, spark: SparkSession, folder: str | None) -> No
     checks.run("sql", lambda: _sql(spark))
     checks.run("python worker", lambda: _worker(spark))
     if folder is not None:
-        checks.run("parquet", lambda: _path(spark, "parquet", os.path.join(folder, "parquet")))
+        checks.run("parquet", lambda: _parquet(spark, os.path.join(folder, "parquet")))
 
 
 def _sql(spark: SparkSession) -> str:
@@ -272,13 +271,9 @@ def _python(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield arrow.RecordBatch.from_pydict({"python": [platform.python_version()] * batch.num_rows})
 
 
-def _path(spark: SparkSession, name: str, path: str) -> str:
-    spark.range(_ROWS).write.format(name).save(path)
-    return _read_back(spark.read.format(name).load(path))
-
-
-def _read_back(frame: DataFrame) -> str:
-    row = frame.selectExpr("count(*) AS n", "sum(id) AS total").collect()[0]
+def _parquet(spark: SparkSession, path: str) -> str:
+    spark.range(_ROWS).write.parquet(path)
+    row = spark.read.parquet(path).selectExpr("count(*) AS n", "sum(id) AS total").collect()[0]
     return _check_sum(row.n, int(row.total))
 
 
@@ -292,9 +287,8 @@ def _delta(path: str) -> str:
     """Commit a small Delta table and read it: whether ``deltalake`` works on this machine."""
     fields = (Field("id", "int64", "a number"),)
     table = DeltaTable(path, "doctor", "a trial", fields)
-    arrow = importlib.import_module("pyarrow")
-    table.add(table.writer.write(batches(arrow, fields, ({"id": number} for number in range(_ROWS)))))
+    table.add(table.writer.write_rows({"id": number} for number in range(_ROWS)))
     table.commit(1)
     table.open()
-    ids = [row["id"] for part in table.writer.read(table.files.values()) for row in part.to_pylist()]
+    ids = [row["id"] for row in table.rows()]
     return _check_sum(len(ids), sum(ids))

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.errors import CommandError, DataError, UsageError
 from kshell.sources import remote
+from kshell.spark.schemas import Row
 from kshell.spark.tables.expectations import Breach, ExpectationCheck, Expectations
-from kshell.tables.arrow import schema
+from kshell.tables.arrow import batches, schema
 from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
@@ -131,6 +132,10 @@ class DataFileWriter(NamedTuple):
                 raise CommandError(f"{self.table}: {remote.reason(error)}", hint=WRITE_HINT) from None
             raise
         return written
+
+    def write_rows(self, rows: Iterable[Row]) -> list[DataFile]:
+        """Write rows as :meth:`write` does; they may lack columns, which are then null."""
+        return self.write(batches(importlib.import_module("pyarrow"), self.fields, rows))
 
     def write_frame(self, batches: Iterable[pa.RecordBatch]) -> list[DataFile]:
         """Write batches from Spark, in whose Arrow schema nested types have other field names; see :meth:`write`."""

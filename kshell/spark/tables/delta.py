@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from kshell.errors import CommandError, DataError, KshellError, UsageError
 from kshell.extras import require
 from kshell.sources import remote
-from kshell.spark.schemas import schema_json, spark_columns, sql_type
+from kshell.spark.schemas import Row, schema_json, spark_columns, sql_type
 from kshell.spark.tables import log_files
 from kshell.spark.tables.data_files import OTHER_COLUMNS, DataFile, DataFileWriter, file_system
 from kshell.spark.tables.expectations import Expectations
@@ -124,6 +124,11 @@ class DeltaTable:
     def written_files(self) -> list[DataFile]:
         """Return the files that were added but not committed; nobody else uses them, so they may be deleted."""
         return [file for path, file in self.files.items() if path in self._written]
+
+    def rows(self, files: Mapping[str, DataFile] | None = None) -> list[Row]:
+        """Return the rows of ``files`` or of others that a version has, for small tables. Raises DataError."""
+        rows: list[Row] = self.writer.rows_of((self.files if files is None else files).values()).to_pylist()
+        return rows
 
     def add(self, files: Iterable[DataFile], *, appended: bool = False) -> None:
         """Add files to the next version. ``appended``: their rows are new, not rewritten from other files."""

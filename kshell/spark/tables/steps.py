@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import importlib
 import json
 import os
 import platform
@@ -27,9 +26,8 @@ from kshell.errors import CommandError, DataError, KshellError, UsageError
 from kshell.sources import remote
 from kshell.spark.schemas import Row
 from kshell.spark.tables import log_files
-from kshell.spark.tables.data_files import DataFile, file_system
+from kshell.spark.tables.data_files import file_system
 from kshell.spark.tables.delta import NO_TABLE, DeltaTable
-from kshell.tables.arrow import batches
 from kshell.tables.declaration import OTHER_FIELDS, Field
 
 FOLDER = "_kshell"
@@ -111,7 +109,7 @@ class StepLog:
         self._steps.open()
         self._rows = [
             row | {name: None if row[name] is None else dict(row[name]) for name in ("versions", "rows")}
-            for row in _read(self._steps, self._steps.files)
+            for row in self._steps.rows()
         ]
         order = [(row["step"], row["phase"] == DONE_PHASE) for row in self._rows]
         if order != sorted(set(order)):  # an entry was lost that replaced rows by newer ones
@@ -141,14 +139,14 @@ class StepLog:
         progress, version = self._progress, done["versions"]["progress"]
         try:
             files = progress.files_at(version) if is_last else progress.files_of(done["step"], version)
-            return _read(progress, files)
+            return progress.rows(files)
         except DataError as error:
             before = [row for row in self._rows if row["phase"] == DONE_PHASE and row["step"] < done["step"]]
             if not before:
                 raise
             earlier, version = before[-1]["step"], before[-1]["versions"]["progress"]
             try:
-                _read(progress, progress.files_of(earlier, version))
+                progress.rows(progress.files_of(earlier, version))
                 progress.take_over(version, dry_run=True)
             except KshellError:
                 raise error from None
@@ -256,9 +254,8 @@ class StepLog:
         self._rows = log_rows
 
     def _overwrite(self, table: DeltaTable, rows: list[Row], step: int) -> None:
-        arrow = importlib.import_module("pyarrow")
         table.drop(list(table.files.values()))
-        table.add(table.writer.write(batches(arrow, table.fields, rows)))
+        table.add(table.writer.write_rows(rows))
         table.commit(step)
 
     def _check_place(self) -> None:
@@ -275,10 +272,6 @@ class StepLog:
                 f"{self.place}: tables of an older kshell, in a layout of its own",
                 hint="make them again: `kshell-pipeline run` with a new --out; the old directory can go then",
             )
-
-
-def _read(table: DeltaTable, files: Mapping[str, DataFile]) -> list[Row]:
-    return [row for part in table.writer.read(files.values()) for row in part.to_pylist()]
 
 
 @contextlib.contextmanager

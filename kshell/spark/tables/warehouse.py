@@ -15,7 +15,6 @@ clusters, and its statistics say of which; replacing the rows of some clusters r
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import pickle
 import re
@@ -36,7 +35,6 @@ from kshell.spark.tables.data_files import CLUSTER, WRITE_HINT, DataFile, DataFi
 from kshell.spark.tables.delta import LOG_HOURS, NO_TABLE, RETAINED_HOURS, DeltaTable
 from kshell.spark.tables.expectations import Breach, Unique, breach_rows, by_cluster, identity, repeated
 from kshell.spark.tables.steps import OPTIMIZE, VACUUM, ClusterState, StepLog, WarehouseState, writer_lock
-from kshell.tables.arrow import batches
 from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
@@ -380,12 +378,11 @@ class Warehouse:
         """Write the step's new rows of ``breaches``, without those that an equal earlier row reports; return them."""
         if not any(self._breaches.values()):
             return []
-        arrow, table = importlib.import_module("pyarrow"), self._own(BREACHES)
+        table = self._own(BREACHES)
         rows = breach_rows(self.step, self._breaches, {name: spec.expect for name, spec in catalog.tables().items()})
-        there = [row for part in table.writer.read(table.files.values()) for row in part.to_pylist()]
-        reported = {identity(row) for row in there}
+        reported = {identity(row) for row in table.rows()}
         new = [row for row in rows if identity(row) not in reported]
-        self.append_files(BREACHES, table.writer.write(batches(arrow, table.fields, new)))
+        self.append_files(BREACHES, table.writer.write_rows(new))
         return new
 
     def _committed(self, state: WarehouseState, action: str) -> WarehouseState:
