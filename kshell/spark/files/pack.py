@@ -40,19 +40,17 @@ class Slice(NamedTuple):
 
 def partitions(options: Options) -> list[tuple[Slice, ...]]:
     """Plan a batch read: return the slices of each Spark partition. Raises UsageError, SourceError."""
-    copies = [copy for copy in find(options.paths) if _is_wanted(copy.origin, options.narrowing.clusters)]
-    total = sum(_PER_FILE + size for _, size in files_of(copies, options.snapshots))
-    target = aim(total, options.parallelism, options.slice_bytes)
-    return pack((piece for copy in copies for piece in slices(copy, options, target)), target)
+    clusters = options.narrowing.clusters
+    copies = [copy for copy in find(options.paths) if clusters is None or copy.origin.cluster_id in clusters]
+    target = aim(sum(_PER_FILE + size for _, size in files_of(copies, options.snapshots)), options)
+    files = ((copy.origin, file) for copy in copies for file in plans(copy, options.snapshots, target))
+    return pack((piece for origin, file in files for piece in file_slices(origin, file, options, target)), target)
 
 
-def _is_wanted(origin: CopyOrigin, clusters: frozenset[str] | None) -> bool:
-    return clusters is None or origin.cluster_id in clusters
-
-
-def aim(total: int, parallelism: int, most: int) -> int:
-    """Return the target cost of a partition in bytes, at most ``most``: ``total`` spread over ``parallelism`` cores."""
-    return max(min(most, total // max(parallelism, 1)), min(_LEAST, most))
+def aim(total: int, options: Options) -> int:
+    """Return the target cost of a partition in bytes: ``total`` spread over the cores, within the limits."""
+    most = options.slice_bytes
+    return max(min(most, total // options.parallelism), min(_LEAST, most))
 
 
 def pack(pieces: Iterable[Slice], target: int) -> list[tuple[Slice, ...]]:
@@ -74,14 +72,8 @@ def _grouped(items: Iterable[_Item], cost_of: Callable[[_Item], int], target: in
         yield tuple(group)
 
 
-def slices(copy: LogCopy, options: Options, target: int) -> Iterator[Slice]:
-    """Return the slices of a directory: one per file, or several of about ``target`` bytes."""
-    for file in plans(copy, options.snapshots, target):
-        yield from file_slices(copy.origin, file, options, target)
-
-
 def file_slices(origin: CopyOrigin, file: FilePlan, options: Options, target: int) -> Iterator[Slice]:
-    """Return the slices of one file; its findings are in the first one."""
+    """Return the slices of one file, each of about ``target`` bytes; its findings are in the first one."""
     runs = [run for run in file.runs if _may_hold(options, file, run)]
     if options.view == FILES:
         yield Slice(origin, file)

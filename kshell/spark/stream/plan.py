@@ -137,5 +137,5 @@ def slices(options: Options, before: StreamPositions, after: StreamPositions) ->
         for item in growth(options, before, after, options.slice_bytes)
         for file in item.files
     ]
-    target = aim(sum(file.cost() for file in files), options.parallelism, options.slice_bytes)
+    target = aim(sum(file.cost() for file in files), options)
     return pack((piece for origin, file in files for piece in file_slices(origin, file, options, target)), target)
