@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import struct
 from collections.abc import Iterator
+from contextlib import closing
 from typing import NamedTuple
 
 from kshell.errors import CorruptDataError, SourceError
@@ -326,14 +327,12 @@ class Boundaries(LogReader):
         """Add the batches whose headers fit; return the byte from which the file must be verified, or ``None``."""
         expected = segment.base_offset if self._next is None else self._next
         begin, self._begin = self._begin, 0
-        file = open_file(segment.path)
-        try:
+        with closing(open_file(segment.path)) as file:
             walk = HeaderWalk(Headers(file, segment), self._epochs, self._lines, expected)
-            stop = walk.run(runs, begin)
-        except OSError as error:
-            raise SourceError(f"{segment.path}: {error.strerror or error}") from None
-        finally:
-            file.close()
+            try:
+                stop = walk.run(runs, begin)
+            except OSError as error:
+                raise SourceError(f"{segment.path}: {error.strerror or error}") from None
         self._epochs = walk.epochs
         if walk.expected != expected:  # else the segment had no good batch, and the next offset stays unknown
             self._next = walk.expected

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import NamedTuple
 
 from kshell.errors import SourceError
@@ -65,13 +66,10 @@ class ResumedBoundaries(Boundaries):
 
     def _prime(self, segment: Segment, at: int, end: int) -> None:
         """Read the batch before the start, so that the epoch of the next batch is checked against its epoch."""
-        file = open_file(segment.path)
-        try:
+        with closing(open_file(segment.path)) as file:
             headers = Headers(file, segment)
             batch = headers.header(at)
             self._epochs.fault(headers.batch(at, end) or batch if batch.is_control else batch)
-        finally:
-            file.close()
 
     def _add(self, segment: Segment, runs: Runs, *, is_last: bool) -> None:
         self.path = segment.path
@@ -160,11 +158,8 @@ def _behind(segment: Segment, place: StreamPosition, at: int, position: int, off
     place = place._replace(segment=base_of(segment), at=at, position=position, offset=offset)
     if at < 0:
         return place
-    file = open_file(segment.path)
-    try:
+    with closing(open_file(segment.path)) as file:
         header = Headers(file, segment).header(at)
-    finally:
-        file.close()
     return place._replace(epoch=header.epoch, crc=header.crc)
 
 

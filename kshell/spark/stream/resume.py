@@ -7,6 +7,7 @@ deleted, and the end of the log may have been truncated: a new leader replaces r
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import NamedTuple
 
 from kshell.protocol.batches import Batch
@@ -68,11 +69,8 @@ def _is_there(segment: Segment, place: StreamPosition) -> bool:
         return False
     if place.at < 0:
         return True
-    file = open_file(segment.path)
-    try:
+    with closing(open_file(segment.path)) as file:
         batch = header_at(file, place.at)
-    finally:
-        file.close()
     return batch is not None and batch.size == place.position - place.at and _is_last(batch, place)
 
 
@@ -109,8 +107,7 @@ def _relocate(segments: Sequence[Segment], place: StreamPosition) -> Start:
 
 def _headers(segment: Segment) -> Iterator[tuple[int, Batch]]:
     """Read (first byte, header) of a segment's batches, as far as their offsets follow each other."""
-    file = open_file(segment.path)
-    try:
+    with closing(open_file(segment.path)) as file:
         position, expected = 0, segment.base_offset
         while position < segment.size:
             batch = header_at(file, position)
@@ -120,5 +117,3 @@ def _headers(segment: Segment) -> Iterator[tuple[int, Batch]]:
                 return
             yield position, batch
             position, expected = position + batch.size, batch.last_offset + 1
-    finally:
-        file.close()
