@@ -137,10 +137,10 @@ class View:
     def _quarantine(self, piece: Slice) -> Iterator[Row]:
         source, redaction = _source(piece.origin, piece.file), Redaction(show_secrets=self.show_secrets)
         for finding in piece.file.findings:
-            yield source | _finding_columns(finding)
+            yield source | finding.columns()
         for event in self._events(piece, self.narrowing.types):
             if isinstance(event, FileFinding):
-                yield source | _finding_columns(event)
+                yield source | event.columns()
             elif event[2].undecoded is not None:
                 placed, raw, decoded = event
                 row = source | _context(placed, raw, decoded)
@@ -175,8 +175,3 @@ def _context(placed: PositionedBatch, raw: RawRecord, decoded: Decoded) -> Row:
         "type": decoded.name,
         "version": decoded.version if decoded.version in INT16 else None,
     }
-
-
-def _finding_columns(finding: FileFinding) -> Row:
-    position = None if finding.position < 0 else finding.position
-    return {"position": position, "kind": finding.kind, "reason": finding.reason}

@@ -25,6 +25,7 @@ from kshell.sources.directory.log import LogReader, opened
 from kshell.sources.directory.ranges import FileWindows, OpenFile, open_file
 from kshell.sources.directory.sidecar_files import leader_epochs
 from kshell.sources.directory.snapshot import SnapshotReader
+from kshell.spark.schemas import Row
 
 UNREAD = "unread"
 """The kind of a finding about a file that could not be read; see :class:`FileFinding`."""
@@ -58,6 +59,10 @@ class FileFinding(NamedTuple):
     position: int
     kind: str
     reason: str
+
+    def columns(self) -> Row:
+        """Return the finding as columns of ``quarantine`` and ``files``, in which no particular byte is null."""
+        return {"position": None if self.position < 0 else self.position, "kind": self.kind, "reason": self.reason}
 
 
 def damaged(error: CorruptDataError) -> FileFinding:

@@ -138,9 +138,7 @@ def finding_columns(plan: FilePlan, findings: Sequence[FileFinding]) -> Row:
         "crcFailures": sum(finding.reason == CRC for finding in findings),
         "isDamaged": any(finding.kind != "torn" for finding in findings),
         "tornAt": next((finding.position for finding in findings if finding.kind == "torn"), None),
-        "findings": [
-            {"position": None if at < 0 else at, "kind": kind, "reason": reason} for at, kind, reason in findings
-        ],
+        "findings": [finding.columns() for finding in findings],
     }
 
 

@@ -156,8 +156,7 @@ class Findings:
         return tuple(FileFinding(*finding[1:4]) for finding in reported if finding.path == path)
 
     def _add_row(self, finding: FileFinding, **values: object) -> None:
-        position = None if finding.position < 0 else finding.position
-        values |= {"clusterId": self._cluster_id, "position": position, "kind": finding.kind, "reason": finding.reason}
+        values |= {"clusterId": self._cluster_id, **finding.columns()}
         self.rows.append({field.name: values.get(field.name) for field in QUARANTINE_FIELDS})
 
 
