@@ -110,7 +110,7 @@ def _of_a_process(measured: str, source: Path, out: Path) -> list[float]:
 def _steps(source: str, before: str) -> None:
     from kshell.spark import session
     from kshell.spark.steps import planning
-    from kshell.spark.steps.step_run import run_step
+    from kshell.spark.steps.step import run_step
     from kshell.spark.tables.warehouse import Warehouse
 
     with session.running() as spark:

@@ -23,8 +23,7 @@ from kshell.spark.files.scan import LogCopy, Unread
 from kshell.spark.interrupts import handled
 from kshell.spark.options import parse
 from kshell.spark.reconcile import by_cluster
-from kshell.spark.steps.step import NOTHING, Summary, is_damage
-from kshell.spark.steps.step_run import run_step
+from kshell.spark.steps.step import NOTHING, Summary, is_damage, run_step
 from kshell.spark.steps.unread import UnreadErrors, add_unread, first, is_unread
 from kshell.spark.stream.growth import FIELDS, FORMAT, GrowthRow, GrowthSource
 from kshell.spark.stream.plan import listed_copies

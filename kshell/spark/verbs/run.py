@@ -23,7 +23,7 @@ _FEW_OFFSETS, _FEW_BYTES = 200_000, 32 << 20
 def run(args: SourcesArguments) -> Report:
     """Run one step. Exit code 4 if something was damaged or malformed, else 3 if something could not be read."""
     from kshell.spark.steps.planning import NOW, clusters
-    from kshell.spark.steps.step_run import run_step
+    from kshell.spark.steps.step import run_step
     from kshell.spark.steps.unread import UnreadErrors, first
     from kshell.spark.verbs.warehouse.step_summary import report
 

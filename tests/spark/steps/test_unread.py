@@ -16,7 +16,7 @@ from kshell.spark.decoding.decode import View
 from kshell.spark.files.pack import partitions
 from kshell.spark.options import parse
 from kshell.spark.reconcile import ReconciledLog
-from kshell.spark.steps import layers, step_run
+from kshell.spark.steps import layers, step
 from kshell.spark.steps.planning import clusters
 from kshell.spark.steps.step import Summary
 from kshell.spark.steps.unread import UnreadErrors, first
@@ -80,7 +80,7 @@ def test_quarantine_has_it_as_a_row(harm: Harm, tmp_path: Path) -> None:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next attempt does not wait."""
-    monkeypatch.setattr(step_run, "_PAUSE", 0)
+    monkeypatch.setattr(step, "_PAUSE", 0)
 
 
 def content(warehouse: Warehouse) -> dict[str, list[str]]:
@@ -102,7 +102,7 @@ def run(
             waiting.pop()()
 
     with warehouse.writing():
-        return step_run.run_step(warehouse, clusters(map(str, directories)), planned=planned, failed=failed)
+        return step.run_step(warehouse, clusters(map(str, directories)), planned=planned, failed=failed)
 
 
 @pytest.mark.spark
@@ -210,11 +210,11 @@ def test_a_copy_of_an_unknown_cluster_is_of_its_own_once_it_can_be_read(spark: A
     warehouse, source = Warehouse(spark, str(tmp_path / "out")), f"{tmp_path}/fleet/*/{METADATA_DIRECTORY}"
     meta = tmp_path / "fleet/controller-3001/meta.properties"
 
-    def step() -> tuple[int, dict[str, str], set[str], int]:
+    def once() -> tuple[int, dict[str, str], set[str], int]:
         failed = UnreadErrors()
         copies = clusters([source], failed=failed)
         with warehouse.writing():
-            summary = step_run.run_step(warehouse, copies, failed=failed)
+            summary = step.run_step(warehouse, copies, failed=failed)
         (cluster,) = warehouse.read("clusters").collect()
         rows = warehouse.read("copies").collect()
         states = {Path(row.copy).parent.name: row.state for row in rows}
@@ -222,14 +222,14 @@ def test_a_copy_of_an_unknown_cluster_is_of_its_own_once_it_can_be_read(spark: A
 
     refused = {"controller-3000": "reference", "controller-3001": "unreadable"}
     with locked(meta):
-        code, states, (unknown,), end = step()
+        code, states, (unknown,), end = once()
     assert (code, states, unknown[:8], end) == (3, refused, "unknown-", 351)
     whole = {"controller-3000": "behind", "controller-3001": "reference"}
-    assert step() == (0, whole, set(), 574)
+    assert once() == (0, whole, set(), 574)
     assert not warehouse.state.failed
     with locked(meta.parent):
-        assert step() == (3, refused, set(), 574), "the tables know whose it is"
-    assert step() == (0, whole, set(), 574)
+        assert once() == (3, refused, set(), 574), "the tables know whose it is"
+    assert once() == (0, whole, set(), 574)
 
 
 @pytest.mark.spark
@@ -252,12 +252,12 @@ def test_a_stream_whose_only_news_is_refused_goes_on(
     monkeypatch.setattr(layers.StepWriter, "_written", written)
     with monkeypatch.context() as patch, warehouse.writing():
         patch.setattr("kshell.spark.files.read.open_file", Refusing)
-        assert step_run.run_step(warehouse, other).unread_code == 3
+        assert step.run_step(warehouse, other).unread_code == 3
         assert list(warehouse.state.failed) == ["other"] and len(reads) == 4
-        assert step_run.run_step(warehouse, other).unread_code == 3
+        assert step.run_step(warehouse, other).unread_code == 3
         assert len(reads) == 5, "what is known to be refused is tried once"
     with warehouse.writing():
-        assert step_run.run_step(warehouse, other).clusters == ("other",)
+        assert step.run_step(warehouse, other).clusters == ("other",)
     assert not warehouse.state.failed
 
 
@@ -309,13 +309,13 @@ def test_another_file_of_a_cluster_that_was_refused_is_tried_again(
             raise UnreadError("gone", clusters={cluster: blamed.pop()})
         return sorted(failed.get(cluster, ()))
 
-    monkeypatch.setattr(step_run, "advance", advance)
+    monkeypatch.setattr(step, "advance", advance)
     warehouse: Any = type("Warehouse", (), {"state": state})()
     blamed[:] = [f"{other}/00000000000000000000.log: no such file"] * 3
-    found: Any = step_run.run_step(warehouse, copies)
+    found: Any = step.run_step(warehouse, copies)
     assert found == [], "retention deletes files while others are refused"
     blamed[:] = [f"{refused}/00000000000000000000.log: permission denied"] * 2
-    found = step_run.run_step(warehouse, copies)
+    found = step.run_step(warehouse, copies)
     assert found == [refused] and len(blamed) == 1
 
 
