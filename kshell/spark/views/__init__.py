@@ -13,13 +13,13 @@ from pyspark.sql import functions as fn
 
 from kshell.errors import UsageError
 from kshell.metadata import partition_state
+from kshell.metadata.config_types import LISTENER_PREFIX, PER_MECHANISM, TABLE, known_types
 from kshell.metadata.partition_state import MIN_ISR_CONFIG as MIN_ISR
 from kshell.metadata.partition_state import NUMBER_PATTERN
 from kshell.spark import silver
 from kshell.spark.schemas import spark_schema
 from kshell.spark.silver.declaration import CLUSTER
 from kshell.spark.steps.local_frames import frame_of
-from kshell.spark.views.config_facts import with_facts
 from kshell.tables.declaration import Field, tables
 
 if TYPE_CHECKING:
@@ -188,6 +188,44 @@ def _configs(versions: Mapping[str, DataFrame]) -> DataFrame:
     return with_facts(versions["configs"]).withColumns(
         {"source": source, **{column: fn.lit(None) for column in not_in_records}}
     )
+
+
+_FACTS = (
+    Field("_kind", "string", "the type of resources that have the key"),
+    Field("_key", "string", "its name"),
+    Field("type", "string", "the type of its values"),
+    Field("isSensitive", "boolean", "whether they are secrets"),
+)
+
+
+def with_facts(rows: DataFrame) -> DataFrame:
+    """Add ``type`` and ``isSensitive`` of the config key to rows with ``resourceType`` and ``name``. Both are null for
+    a key that no release knows. Keys are looked up as in :func:`kshell.metadata.config_types.known_key`.
+    """
+    listed = (
+        {"_kind": kind, "_key": name, "type": key_type.type, "isSensitive": key_type.is_password}
+        for kind in TABLE
+        for name, key_type in known_types(kind).items()
+    )
+    name, facts = fn.col("name"), frame_of(rows.sparkSession, _FACTS, listed)
+    exact = rows.join(fn.broadcast(facts), _is_key(name), "left").drop("_kind", "_key")
+    listeners = facts.where("_kind = 'BROKER'").withColumnsRenamed({"type": "_type", "isSensitive": "_isSensitive"})
+    joined = exact.join(fn.broadcast(listeners), fn.col("type").isNull() & _is_key(_after_prefix(name)), "left")
+    known = {fact: fn.coalesce(fact, f"_{fact}") for fact in ("type", "isSensitive")}
+    return joined.withColumns(known).drop("_kind", "_key", *(f"_{fact}" for fact in known))
+
+
+def _is_key(name: Column) -> Column:
+    return (fn.col("resourceType") == fn.col("_kind")) & (name == fn.col("_key"))
+
+
+def _after_prefix(name: Column) -> Column:
+    """The key after the prefix ``listener.name.LISTENER.`` and after a SASL mechanism, if any; null without prefix."""
+    rest = fn.regexp_extract(name, r"^listener\.name\.[^.]*\.(.*)$", 1)
+    base = rest
+    for key in sorted(PER_MECHANISM):
+        base = fn.when(rest.endswith(f".{key}"), fn.lit(key)).otherwise(base)
+    return fn.when(name.startswith(LISTENER_PREFIX), base)
 
 
 def _controllers(versions: Mapping[str, DataFrame]) -> DataFrame:

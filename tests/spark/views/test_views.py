@@ -47,7 +47,7 @@ def test_the_rows_of_a_moment(spark: Any) -> None:
 
 
 def test_config_keys_have_the_types_that_the_shell_knows(spark: Any) -> None:
-    from kshell.spark.views.config_facts import with_facts
+    from kshell.spark.views import with_facts
 
     keys = {(kind, name) for kind in TABLE for name in known_types(kind)}
     keys |= {("BROKER", f"listener.name.x.{name}") for name in known_types("BROKER")}
