@@ -13,8 +13,9 @@ import pytest
 
 from kshell.engine.result import Report, Row
 from kshell.errors import CommandError, UsageError
-from kshell.spark import doctor, java, session
+from kshell.spark import java, session
 from kshell.spark.tables.delta import DeltaTable
+from kshell.spark.verbs import doctor
 from tests.spark.here import ROOT, need_spark, packaged_path, process
 
 
