@@ -17,14 +17,14 @@ import re
 import signal
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kshell.errors import CommandError, KshellError, SourceError, UsageError
 from kshell.extras import missing
-from kshell.spark import java, jvm_options
+from kshell.spark import java
 from kshell.spark.interrupts import quiet
-from kshell.spark.shipping import ship
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,6 +54,11 @@ FOR_FEW_ROWS = {
     "spark.sql.legacy.parameterSubstitution.constantsOnly": "true",
 }
 """Settings for queries over few rows, which Spark takes longer to plan than to compute."""
+
+
+_PACKAGE = "kshell"
+ZIP = f"{_PACKAGE}.zip"
+_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def is_local(master: str) -> bool:
@@ -170,8 +175,8 @@ def local(
     _check_user()
     java_home = java.find(os.environ)
     environment = local_environment(java_home, os.environ)
-    collects = not jvm_options.names_collector(settings or {}, os.environ, environment["SPARK_HOME"])
-    java_options = jvm_options.options(log_level, brief=brief, collects=collects)
+    collects = not names_collector(settings or {}, os.environ, environment["SPARK_HOME"])
+    java_options = jvm_options(log_level, brief=brief, collects=collects)
     heap = {} if brief else {"spark.driver.memory": f"{heap_megabytes()}m"}
     wanted = local_settings(master, warehouse, java_options) | heap | dict(settings or {})
     with _environment(environment):
@@ -297,6 +302,57 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
+# --- the JVM's options ------------------------------------------------------------------------------------------------
+
+_LEVELS = ("off", "error", "warn", "info", "debug")
+_BRIEF = ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m", "-Xmn256m", "-XX:MetaspaceSize=256m"]
+"""Compile fast instead of optimizing, and collect seldom: by default, loading Spark's classes alone causes four full
+collections. Without the second option the code cache would be 48 MB, which the pipeline fills."""
+_BRIEF_COLLECTOR = "-XX:+UseSerialGC"
+_COLLECTOR = "-XX:+UseParallelGC"
+"""Throughput matters here, not pauses: no answer is expected within milliseconds (decision 21)."""
+_ANY_COLLECTOR = re.compile(r"-XX:[+-]Use\w+GC\b")
+_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS", "PYSPARK_SUBMIT_ARGS")
+"""Variables with options that Java reads itself, or that Spark passes to it."""
+_EXTRA = "spark.driver.extraJavaOptions"
+_DEFAULTS = "spark-defaults.conf"
+
+
+def jvm_options(log_level: str, *, brief: bool = False, collects: bool = True) -> list[str]:
+    """Return the JVM options of a session.
+
+    ``brief``: the session lasts only seconds. ``collects``: choose a garbage collector, too.
+    Raises UsageError for an unknown log level.
+    """
+    if log_level not in _LEVELS:
+        raise UsageError(f"{log_level!r} is no level of a log", hint=f"one of {', '.join(_LEVELS)}")
+    collector = [_BRIEF_COLLECTOR if brief else _COLLECTOR] if collects else []
+    return _logging(log_level) + (_BRIEF if brief else []) + collector
+
+
+def _logging(level: str) -> list[str]:
+    quiet = os.path.join(os.path.dirname(os.path.abspath(__file__)), "log4j2.properties")
+    if not os.path.isfile(quiet):  # it cannot be read if this package runs from a zip
+        return []
+    return [
+        f"-Dlog4j2.configurationFile={pathlib.Path(quiet).as_uri()}",
+        f"-Dkshell.log.level={level}",
+        f"-Dkshell.log.task.level={'off' if level == 'error' else level}",
+    ]
+
+
+def names_collector(settings: Mapping[str, str], environment: Mapping[str, str], spark_home: str) -> bool:
+    """Whether the user has chosen a garbage collector already: with two of them Java does not start.
+
+    It may be in the session's ``settings``, in variables, or in ``spark-defaults.conf``.
+    """
+    places = [settings.get(_EXTRA, ""), *(environment.get(name, "") for name in _VARIABLES)]
+    folder = environment.get("SPARK_CONF_DIR") or os.path.join(spark_home, "conf")
+    with contextlib.suppress(OSError):  # the file is missing, or Spark will report what is wrong with it
+        places.append(pathlib.Path(folder, _DEFAULTS).read_text("utf-8", errors="replace"))
+    return any(_ANY_COLLECTOR.search(place) for place in places)
+
+
 # --- elsewhere -------------------------------------------------------------------------------------------------------
 
 
@@ -315,6 +371,39 @@ def elsewhere(master: str, *, settings: Mapping[str, str] | None = None) -> Spar
     driver = {"JAVA_HOME": java.home_for_spark(java.find(os.environ), os.environ)}
     with _environment(driver):
         return _started({"spark.master": master} | wanted, f"{master}: no session", SourceError)
+
+
+def ship(spark: SparkSession, folder: str) -> None:
+    """Make this package importable for the session's tasks; the zip for that is written to ``folder``.
+
+    The packages that kshell needs (``crc32c`` and ``numpy``, which are compiled; ``pyarrow`` and ``pandas``, which
+    Spark needs, too) must be installed there, or sent in one of the ways in docs/spark.md.
+    """
+    spark.addArtifacts(zipped(folder), pyfile=True)
+
+
+def zipped(folder: str) -> str:
+    """Return the path of a zip with the package's code: the one it runs from, or a new one in ``folder``.
+
+    The same code gives the same bytes. Raises UsageError if the code cannot be found.
+    """
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    if os.path.isfile(os.path.dirname(root)):
+        return os.path.dirname(root)
+    if not os.path.isdir(root):
+        raise UsageError(f"{root}: no directory, so the package cannot be sent to executors", hint="give --py-files")
+    path = os.path.join(folder, ZIP)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(_code(root)):
+            entry = zipfile.ZipInfo(f"{_PACKAGE}/{os.path.relpath(file, root)}", _EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            with open(file, "rb") as source:
+                archive.writestr(entry, source.read())
+    return path
+
+
+def _code(root: str) -> list[str]:
+    return [os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names if name.endswith(".py")]
 
 
 def _started(settings: Mapping[str, str], failed: str, kind: type[CommandError | SourceError]) -> SparkSession:

@@ -188,10 +188,8 @@ OWN = {
     "render/output": "writes",
     "repl/history": "kshell's own",
     "spark/java": "kshell's own",
-    "spark/jvm_options": "Spark's",
     "spark/report/write": "writes",
-    "spark/session": "the kernel's",
-    "spark/shipping": "kshell's own code",
+    "spark/session": "the kernel's, Spark's, and kshell's own code",
     "spark/tables/steps": "the warehouse's lock",
     "sources/directory/files": "here all files of a source are opened",
 }

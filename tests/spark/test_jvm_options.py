@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from kshell.errors import UsageError
-from kshell.spark import jvm_options
+from kshell.spark import session
 from tests.spark.here import ROOT, need_spark, process
 
 
 def test_options() -> None:
-    said = jvm_options.options("error")
+    said = session.jvm_options("error")
     assert f"-Dlog4j2.configurationFile={(ROOT / 'kshell/spark/log4j2.properties').as_uri()}" in said
     assert {"-Dkshell.log.level=error", "-Dkshell.log.task.level=off", "-XX:+UseParallelGC"} <= set(said)
     assert not any("Tiered" in one for one in said)
-    brief = jvm_options.options("info", brief=True)
+    brief = session.jvm_options("info", brief=True)
     assert {
         "-XX:TieredStopAtLevel=1",
         "-XX:MetaspaceSize=256m",
@@ -26,13 +26,13 @@ def test_options() -> None:
         "-XX:+UseSerialGC",
     } <= set(brief)
     with pytest.raises(UsageError, match="'loud' is no level of a log"):
-        jvm_options.options("loud")
+        session.jvm_options("loud")
 
 
 @pytest.mark.parametrize("brief", [False, True])
 def test_options_without_a_collector(brief: bool) -> None:
-    every = jvm_options.options("error", brief=brief)
-    chosen = jvm_options.options("error", brief=brief, collects=False)
+    every = session.jvm_options("error", brief=brief)
+    chosen = session.jvm_options("error", brief=brief, collects=False)
     assert len(every) == len(chosen) + 1
     assert not any(one.endswith("GC") for one in chosen)
 
@@ -73,7 +73,7 @@ def test_who_has_chosen_one(
         home, environment = tmp_path / "nothing", environment | {"SPARK_CONF_DIR": str(folder)}
     else:
         home = tmp_path
-    assert jvm_options.names_collector(settings, environment, str(home)) == expected
+    assert session.names_collector(settings, environment, str(home)) == expected
 
 
 _PROGRAM = """

@@ -7,7 +7,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from kshell.spark.shipping import zipped
+from kshell.spark.session import zipped
 from tests.spark.here import ROOT
 
 _PROGRAM = """
@@ -16,9 +16,9 @@ sys.path.insert(0, sys.argv[1])
 import kshell.commands, kshell.spark.decoding.decode, kshell.spark.steps.ingest, kshell.spark.verbs
 from kshell.metadata.records import record_types
 from kshell.spark.tables import catalog
-from kshell.spark import shipping
+from kshell.spark import session
 print(kshell.__file__)
-print(shipping.zipped(sys.argv[2]))
+print(session.zipped(sys.argv[2]))
 print(*kshell.spark.verbs.names())
 print(*catalog.tables())
 print(*sorted(kind.name for kind in record_types().values()))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kshell.sources.directory.files import METADATA_DIRECTORY
-from kshell.spark.shipping import zipped
+from kshell.spark.session import zipped
 from tests.builders import FIXTURES
 from tests.needed import is_required
 from tests.spark import beyond
