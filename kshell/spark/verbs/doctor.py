@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import importlib.metadata
 import importlib.util
 import os
@@ -12,7 +10,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.engine.declaration import Example, Flag
@@ -204,10 +201,13 @@ def _tried(master: str | None, settings: Mapping[str, str], log_level: str, prob
     checks = SessionChecks()
     with tempfile.TemporaryDirectory(prefix="kshell-doctor-", ignore_cleanup_errors=True) as folder:
         checks.run("delta", lambda: _delta(os.path.join(folder, "delta")))
-        running = functools.partial(session.running, master, settings=settings, brief=True, log_level=log_level)
-        with _started(checks, running) as spark:
-            if spark is not None:
+        began = time.monotonic()
+        try:
+            with session.running(master, settings=settings, brief=True, log_level=log_level) as spark:
+                checks.add("session", _WORKS, time.monotonic() - began, f"Spark {spark.version}")
                 basics(checks, spark, folder if session.is_here(spark) else None)
+        except KshellError as error:  # it does not start: the checks themselves do not raise
+            checks.failed("session", time.monotonic() - began, error)
     for row in checks.rows:
         if row["standing"] == _FAILS:
             _problem(problems, f"{row['check']}: {row['detail']}", row["hint"])
@@ -247,23 +247,6 @@ def error_summary(error: Exception) -> str:
     # py4j: the first line says that a call failed, the second names the exception.
     first = lines[1].removeprefix(": ") if len(lines) > 1 and lines[1].startswith(": ") else "".join(lines[:1])
     return (causes[-1] if causes else first or type(error).__name__)[:_LONGEST]
-
-
-@contextlib.contextmanager
-def _started(
-    checks: SessionChecks, start: Callable[[], AbstractContextManager[SparkSession]]
-) -> Iterator[SparkSession | None]:
-    """Start a session for the block, and add a row about the start; the value is ``None`` if it does not start."""
-    with contextlib.ExitStack() as stack:
-        began = time.monotonic()
-        try:
-            spark = stack.enter_context(start())
-        except KshellError as error:
-            checks.failed("session", time.monotonic() - began, error)
-            yield None
-        else:
-            checks.add("session", _WORKS, time.monotonic() - began, f"Spark {spark.version}")
-            yield spark
 
 
 def basics(checks: SessionChecks, spark: SparkSession, folder: str | None) -> None:
