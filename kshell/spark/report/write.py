@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from kshell.errors import CommandError, UsageError
 from kshell.spark.report.compose import Document
@@ -16,41 +15,31 @@ _ENDINGS = {".html": HTML, ".htm": HTML, ".md": MARKDOWN, ".markdown": MARKDOWN}
 _NAME = "report"
 
 
-class ReportTarget(NamedTuple):
-    """The files to write: format -> path."""
-
-    files: Mapping[str, str]
-
-    @property
-    def pictures(self) -> str:
-        """The directory for the pictures that the Markdown file links to."""
-        return os.path.splitext(self.files[MARKDOWN])[0] + "-pictures"
-
-
-def target_of(place: str, formats: Iterable[str] = ()) -> ReportTarget:
-    """Choose files: ``report.html`` and ``report.md`` in a directory, or one file whose ending says its format.
+def target_of(place: str, formats: Iterable[str] = ()) -> dict[str, str]:
+    """Choose files (format -> path): ``report.html`` and ``report.md`` in a directory, or one with a known ending.
 
     ``formats``: only these; empty: all. Raises UsageError if the file's ending says another format.
     """
     wanted, ending_format = set(formats), _ENDINGS.get(os.path.splitext(place)[1].lower())
     if ending_format is None or os.path.isdir(place):
         names = {HTML: f"{_NAME}.html", MARKDOWN: f"{_NAME}.md"}
-        return ReportTarget(
-            {format_: os.path.join(place, name) for format_, name in names.items() if not wanted or format_ in wanted}
-        )
+        return {name: os.path.join(place, file) for name, file in names.items() if not wanted or name in wanted}
     if wanted - {ending_format}:
         raise UsageError(f"{place}: its ending says {ending_format}", hint="--to DIR takes both formats")
-    return ReportTarget({ending_format: place})
+    return {ending_format: place}
 
 
-def write(document: Document, target: ReportTarget) -> list[tuple[str, int]]:
-    """Write the files. Return path and size in bytes of each, pictures included. Raises CommandError if that fails."""
+def write(document: Document, target: Mapping[str, str]) -> list[tuple[str, int]]:
+    """Write the files of :func:`target_of`, and pictures in a directory beside the Markdown file.
+
+    Returns path and size in bytes of each. Raises CommandError if that fails.
+    """
     files: list[tuple[str, bytes]] = []
-    if HTML in target.files:
-        files.append((target.files[HTML], page(document).encode()))
-    if MARKDOWN in target.files:
-        folder = target.pictures
-        files.append((target.files[MARKDOWN], markdown(document, os.path.basename(folder)).encode()))
+    if HTML in target:
+        files.append((target[HTML], page(document).encode()))
+    if MARKDOWN in target:
+        folder = os.path.splitext(target[MARKDOWN])[0] + "-pictures"
+        files.append((target[MARKDOWN], markdown(document, os.path.basename(folder)).encode()))
         pictures = (picture for part in document.parts for picture in part.pictures)
         files += [(os.path.join(folder, f"{picture.name}.png"), picture.png) for picture in pictures]
     try:

@@ -192,7 +192,7 @@ def test_markdown_has_its_pictures_beside_it(tmp_path: Path) -> None:
     ],
 )
 def test_where_files_go(place: str, formats: tuple[str, ...], files: list[str]) -> None:
-    assert list(target_of(place, formats).files.values()) == files
+    assert list(target_of(place, formats).values()) == files
 
 
 def test_an_ending_that_says_another_format() -> None:
