@@ -53,7 +53,6 @@ class View:
     ) -> None:
         self.name = name
         self.fields = tuple(fields)
-        self.wanted = frozenset(field.name for field in fields)
         self.narrowing = narrowing
         self.show_secrets = show_secrets
         self.is_whole = is_whole

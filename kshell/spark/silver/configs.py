@@ -7,7 +7,7 @@ from kshell.metadata.metadata_version import FEATURE, KRAFT_FEATURE
 from kshell.metadata.names import DEFAULT, LIKE_DEFAULT
 from kshell.metadata.redaction import REDACTED
 from kshell.spark.silver.declaration import SilverTable, silver
-from kshell.spark.silver.expressions import encoded_name, enum_name_sql, record_fields_sql, sorted_by
+from kshell.spark.silver.expressions import enum_name_sql, record_fields_sql, sorted_by
 from kshell.spark.silver.topics import TOPIC_LIFETIMES
 from kshell.spark.silver.versions import MOMENT, after, versions, whole_states
 
@@ -82,7 +82,7 @@ def _entity_name(entity: str, kind: str) -> str:
     return (
         f"CASE WHEN NOT array_contains(map_keys({entity}), '{kind}') THEN NULL"
         f" WHEN {name} IS NULL THEN '{DEFAULT}'"
-        f" WHEN {name} = '{DEFAULT}' OR {name} RLIKE r'{LIKE_DEFAULT}' THEN {encoded_name(name, _UNSAFE)}"
+        f" WHEN {name} = '{DEFAULT}' OR {name} RLIKE r'{LIKE_DEFAULT}' THEN {_encoded(name)}"
         f" ELSE {name} END"
     )
 
@@ -91,13 +91,25 @@ def _segment(entity: str) -> str:
     """SQL: the entity as a path segment ``clientId(x)_user(y)``, as ``entity_segment`` of the family ``quotas``."""
     places = " ".join(f"WHEN '{kind}' THEN {place}" for kind, (place, _) in _LABELS.items())
     labels = " ".join(f"WHEN '{kind}' THEN '{label}'" for kind, (_, label) in _LABELS.items())
-    label = f"CASE e.entityType {labels} ELSE {encoded_name('e.entityType', _UNSAFE)} END"
-    name = f"coalesce({encoded_name('e.entityName', _UNSAFE)}, '{DEFAULT}')"
+    label = f"CASE e.entityType {labels} ELSE {_encoded('e.entityType')} END"
+    name = f"coalesce({_encoded('e.entityName')}, '{DEFAULT}')"
     part = (
         f"struct(CASE e.entityType {places} ELSE {len(_LABELS)} END AS place, e.entityType AS kind,"
         f" concat({label}, '(', {name}, ')') AS text)"
     )
     return f"array_join(transform(array_sort(transform({entity}, e -> {part})), p -> p.text), '_')"
+
+
+def _encoded(name: str) -> str:
+    """SQL: a name within a path segment, as :func:`kshell.metadata.names.encode_name`."""
+    percent = "regexp_replace(hex(encode(c, 'UTF-8')), '(..)', '%$1')"
+    letters = f"transform(split({name}, ''), c -> CASE WHEN c RLIKE r'{_UNSAFE}' THEN {percent} ELSE c END)"
+    return (
+        f"CASE WHEN {name} = '' THEN '<empty>'"
+        f" WHEN {name} IN ('.', '..') THEN replace({name}, '.', '%2E')"
+        f" WHEN {name} IN ('<default>', '<empty>') THEN concat('%3C', substring({name}, 2, 9))"
+        f" WHEN {name} RLIKE r'{_UNSAFE}' THEN array_join({letters}, '') ELSE {name} END"
+    )
 
 
 TABLES = (

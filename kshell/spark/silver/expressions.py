@@ -1,4 +1,4 @@
-"""SQL that several tables need: fields of records, Kafka's names of codes, names in paths, listeners, features."""
+"""SQL that several tables need: fields of records, Kafka's names of codes, listeners, features."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from kshell.metadata.values import SECURITY_PROTOCOLS
 from kshell.spark.schemas import column_name, record_fields, spark_columns
 from kshell.tables.declaration import Field
 
-UNSAFE = r"[\x00-\x1f\x7f-\x9f/%]"
-"""Characters that are percent-encoded in a path segment."""
 LISTENERS = "array<struct<name:string,host:string,port:int,securityProtocol:string>>"
 _FEATURES = "map<string,struct<min:smallint,max:smallint>>"
 
@@ -41,18 +39,6 @@ def sorted_by(structs: str, name: str) -> str:
     numbered = f"transform({structs}, (s, i) -> struct(s.{name} AS name, i AS at))"
     last = f"filter({numbered}, s -> NOT exists({numbered}, other -> other.name = s.name AND other.at > s.at))"
     return f"transform(array_sort({last}), s -> get({structs}, s.at))"
-
-
-def encoded_name(name: str, unsafe: str = UNSAFE) -> str:
-    """SQL: a name as a path segment, as :func:`kshell.metadata.names.encode_name`."""
-    percent = "regexp_replace(hex(encode(c, 'UTF-8')), '(..)', '%$1')"
-    letters = f"transform(split({name}, ''), c -> CASE WHEN c RLIKE r'{unsafe}' THEN {percent} ELSE c END)"
-    return (
-        f"CASE WHEN {name} = '' THEN '<empty>'"
-        f" WHEN {name} IN ('.', '..') THEN replace({name}, '.', '%2E')"
-        f" WHEN {name} IN ('<default>', '<empty>') THEN concat('%3C', substring({name}, 2, 9))"
-        f" WHEN {name} RLIKE r'{unsafe}' THEN array_join({letters}, '') ELSE {name} END"
-    )
 
 
 def listeners(points: str) -> str:
