@@ -60,13 +60,6 @@ class Sources(NamedTuple):
     """Where a cluster begins that the tables do not have yet."""
 
 
-class Trigger(NamedTuple):
-    """When micro-batches begin: every ``every`` seconds; with ``available_now`` at once, until present data is read."""
-
-    available_now: bool = False
-    every: float = EVERY
-
-
 class Stopping(Exception):
     """Refuses a micro-batch because the stream is stopping. Spark does not commit it, so the next query repeats it."""
 
@@ -107,11 +100,13 @@ class TableStream:
         """Return the bytes of all logs as they are now."""
         return sum(segment.size for copy in listed_copies(self._options).values() for segment in copy.listing.segments)
 
-    def run(self, checkpoint: str, trigger: Trigger) -> int:
-        """Follow the sources until a signal comes, which lets the running micro-batch finish, or until all is read.
+    def run(self, checkpoint: str, every: float | None = EVERY) -> int:
+        """Follow the sources until a signal comes, which lets the running micro-batch finish.
 
-        The caller must be the warehouse's only writer. Returns the number of the signal; 0 if there was none. Raises
-        CommandError if another query uses the checkpoint (a directory), and KshellError for an error of a step.
+        ``every`` is the time between micro-batches, in seconds; ``None``: they begin at once, and end when what is
+        there now is read. The caller must be the warehouse's only writer. Returns the number of the signal; 0 if there
+        was none. Raises CommandError if another query uses the checkpoint (a directory), and KshellError for an error
+        of a step.
         """
         place = location(checkpoint)
         tables = self._warehouse.place
@@ -124,7 +119,7 @@ class TableStream:
                     self._say("no metadata directory there yet")
                 if _has_begun(place):
                     self._catch_up()
-                self._start(lambda: self._query(spark, for_spark(place), trigger))
+                self._start(lambda: self._query(spark, for_spark(place), every))
         return self._stop
 
     def _session(self) -> SparkSession:
@@ -134,13 +129,13 @@ class TableStream:
         spark.dataSource.register(GrowthSource)
         return spark
 
-    def _query(self, spark: SparkSession, checkpoint: str, trigger: Trigger) -> StreamingQuery:
+    def _query(self, spark: SparkSession, checkpoint: str, every: float | None) -> StreamingQuery:
         """Start the query."""
         reader = spark.readStream.format(FORMAT).options(**self._sources.options)
         writer = reader.load().writeStream.foreachBatch(self._batch).option("checkpointLocation", checkpoint)
-        if trigger.available_now:
+        if every is None:
             return writer.trigger(availableNow=True).start()
-        return writer.trigger(processingTime=f"{trigger.every * 1000:.0f} milliseconds").start()
+        return writer.trigger(processingTime=f"{every * 1000:.0f} milliseconds").start()
 
     def _start(self, query: Callable[[], StreamingQuery]) -> None:
         """Start a query and wait for its end; start another one if Spark's Python worker did not start in time."""

@@ -33,7 +33,7 @@ class StreamArguments(SourcesArguments):
 
 def run(args: StreamArguments) -> Report:
     """Follow until a signal, or with ``--available-now`` until all is read. Exit codes of ``run``; 130 for Ctrl-C."""
-    from kshell.spark.stream.tables import EVERY, Sources, TableStream, Trigger
+    from kshell.spark.stream.tables import EVERY, Sources, TableStream
     from kshell.spark.verbs.warehouse.step_summary import report
 
     sources = Sources(_options(sources_of(args), args.max_bytes), args.cluster, args.since or Point())
@@ -51,7 +51,7 @@ def run(args: StreamArguments) -> Report:
         stream = TableStream(place.warehouse, sources, say=say, progress=place.progress, retained_hours=args.retain)
         place.is_brief = args.available_now and stream.size() < _FEW
         with place.warehouse.writing():
-            stopped = stream.run(args.checkpoint, Trigger(args.available_now, args.every or EVERY))
+            stopped = stream.run(args.checkpoint, None if args.available_now else args.every or EVERY)
         step_report = report(place.warehouse.place, len(stream.clusters), stream.summary)
     if stopped == signal.SIGINT:
         step_report.exit_code = EXIT_INTERRUPTED

@@ -21,7 +21,7 @@ from kshell.spark.options import parse
 from kshell.spark.steps.step import NOTHING, Summary
 from kshell.spark.steps.unread import reasons_of
 from kshell.spark.stream import tables as stream_tables
-from kshell.spark.stream.tables import Sources, Stopping, TableStream, Trigger, folded
+from kshell.spark.stream.tables import Sources, Stopping, TableStream, folded
 from kshell.spark.tables.steps import ClusterState, WarehouseState
 from tests.builders import batch, value, write_log
 from tests.spark.files.test_scan import refusing
@@ -183,7 +183,7 @@ def test_a_python_worker_that_is_late_is_started_again(tmp_path: Path, monkeypat
     stream, query = stream_of(tmp_path, said), LateWorker(3)
     monkeypatch.setattr(stream, "_session", object)
     monkeypatch.setattr(stream, "_query", lambda *given: query)
-    assert stream.run(str(tmp_path / "checkpoint"), Trigger()) == 0
+    assert stream.run(str(tmp_path / "checkpoint")) == 0
     assert said == ["Spark's Python worker was not up within Spark's ten seconds; the stream starts again"] * 2
 
 
@@ -193,7 +193,7 @@ def test_a_python_worker_that_never_comes_ends_the_stream(tmp_path: Path, monkey
     monkeypatch.setattr(stream, "_session", object)
     monkeypatch.setattr(stream, "_query", lambda *given: query)
     with pytest.raises(CommandError, match=r"the stream ended: .* failed to connect back"):
-        stream.run(str(tmp_path / "checkpoint"), Trigger())
+        stream.run(str(tmp_path / "checkpoint"))
     assert len(said) == WORKER_STARTS - 1
 
 
@@ -264,7 +264,7 @@ def test_a_session_that_starts_leaves_the_signals_to_the_stream(
         monkeypatch.setattr(stream, "_session", lambda: sessions.enter_context(quiet(cast("Any", object()))))
         monkeypatch.setattr(stream, "_query", lambda *given: Query())
         try:
-            stopped = stream.run(str(tmp_path / "checkpoint"), Trigger())
+            stopped = stream.run(str(tmp_path / "checkpoint"))
         except KeyboardInterrupt:
             pytest.fail("the session took it")
         assert stopped == signal.SIGTERM
@@ -328,21 +328,21 @@ def test_two_streams_do_not_share_a_checkpoint(tmp_path: Path, monkeypatch: pyte
 
     def meanwhile(self: Any) -> Any:
         with pytest.raises(CommandError, match="is writing there"):
-            two.run(str(tmp_path / "checkpoint"), Trigger())
+            two.run(str(tmp_path / "checkpoint"))
         raise UsageError("enough")
 
     monkeypatch.setattr(TableStream, "_session", meanwhile)
     with pytest.raises(UsageError, match="enough"):
-        one.run(str(tmp_path / "checkpoint"), Trigger())
+        one.run(str(tmp_path / "checkpoint"))
     for inside in ("out", "out/", "out/checkpoint"):
         with pytest.raises(UsageError, match="among the tables"):
-            one.run(str(tmp_path / inside), Trigger())
+            one.run(str(tmp_path / inside))
 
 
 def test_not_through_connect(tmp_path: Path) -> None:
     remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
     with pytest.raises(UsageError, match="Spark Connect"):
-        stream_of(tmp_path, [], remote).run(str(tmp_path / "checkpoint"), Trigger())
+        stream_of(tmp_path, [], remote).run(str(tmp_path / "checkpoint"))
 
 
 def test_size_is_that_of_the_logs(tmp_path: Path) -> None:
