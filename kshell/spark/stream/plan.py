@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import NamedTuple
 
 from kshell.errors import SourceNotFoundError
 from kshell.sources.directory.files import Listing
@@ -92,50 +91,27 @@ class _Lister:
         return listing if self._within is None else self._within.clip(listing)
 
 
-class Growth(NamedTuple):
-    """What a micro-batch reads of one directory, up to ``place``; ``copy`` is ``None`` if the directory is gone."""
+def _grown_files(options: Options, before: StreamPositions, after: StreamPositions) -> Iterator[Slice]:
+    """Plan the part of every directory whose position changed, in the order of their paths: whole files.
 
-    path: str
-    copy: LogCopy | None
-    place: StreamPosition
-    files: tuple[FilePlan, ...]
-
-
-def growth(options: Options, before: StreamPositions, after: StreamPositions, piece_bytes: int) -> Iterator[Growth]:
-    """Plan the part of every directory whose position changed, in the order of their paths. Raises SourceError."""
+    A directory that is gone gives a finding, of an unknown origin. Raises SourceError.
+    """
     moved = [path for path in sorted(after) if after[path] != before.get(path, StreamPosition())]
     copies = listed_copies(options) if moved else {}
     for path in moved:
-        copy = copies.get(path) or _directly(path)
-        files: list[FilePlan] = []
+        start = before.get(path, StreamPosition())
         try:
-            if copy is not None:
-                now = partial(list_again, copy.path)
-                files = plan_between(
-                    now, before.get(path, StreamPosition()), after[path], options.snapshots, piece_bytes
-                )
+            origin = copies[path].origin if path in copies else origin_of(list_again(path))
+            now = partial(list_again, copies[path].path if path in copies else path)
+            files = plan_between(now, start, after[path], options.snapshots, options.slice_bytes)
         except SourceNotFoundError:
-            copy = None
-        if copy is None:
             finding = FileFinding(-1, "file", "all of it was deleted before being read")
-            files = [FilePlan(path, 0, False, (), (finding,))]
-        yield Growth(path, copy, after[path], tuple(files))
-
-
-def _directly(path: str) -> LogCopy | None:
-    try:
-        listing = list_again(path)
-    except SourceNotFoundError:
-        return None
-    return LogCopy(path, listing, origin_of(listing))
+            origin, files = CopyOrigin(None, None), [FilePlan(path, 0, False, (), (finding,))]
+        yield from (Slice(origin, file) for file in files)
 
 
 def slices(options: Options, before: StreamPositions, after: StreamPositions) -> list[tuple[Slice, ...]]:
     """Return the slices of a micro-batch, one tuple per Spark partition. Raises SourceError."""
-    files = [
-        Slice(item.copy.origin if item.copy else CopyOrigin(None, None), file)
-        for item in growth(options, before, after, options.slice_bytes)
-        for file in item.files
-    ]
+    files = [*_grown_files(options, before, after)]
     target = aim(sum(file.cost() for file in files), options)
     return pack((piece for origin, file in files for piece in file_slices(origin, file, options, target)), target)
