@@ -22,13 +22,6 @@ Span = Sequence[int]
 """One of a checkpoint's ``state_ranges``: first offset, offset after the last one, their times in ms since 1970."""
 
 
-class StateAtPoint(NamedTuple):
-    """The state that a point means: the one after the record at ``offset``, and whether the tables know that state."""
-
-    offset: int
-    is_known: bool = True
-
-
 class Moment(NamedTuple):
     """What a point means in each cluster.
 
@@ -54,14 +47,18 @@ def moment_of(warehouse: Warehouse, point: Point) -> Moment:
         return Moment(outdated=tuple(sorted(cut)))
     if point.time_ms is None:
         assert point.offset is not None
-        states = {name: known_at(cluster.reached, point.offset) for name, cluster in clusters.items()}
+        states = {
+            name: point.offset if is_known_at(cluster.reached, point.offset) else None
+            for name, cluster in clusters.items()
+        }
     else:
         later = first_after(warehouse.read(catalog.RECORDS), point.time_ms)
         states = {name: known_by(cluster.reached, point.time_ms, later.get(name)) for name, cluster in clusters.items()}
+    offsets = {name: offset for name, offset in states.items() if offset is not None}
     return Moment(
-        {name: then.offset for name, then in states.items() if then.is_known},
-        tuple(sorted(name for name, then in states.items() if not then.is_known)),
-        tuple(sorted(name for name, end in cut.items() if states[name].is_known and states[name].offset >= end)),
+        offsets,
+        tuple(sorted(states.keys() - offsets.keys())),
+        tuple(sorted(name for name, end in cut.items() if name in offsets and offsets[name] >= end)),
     )
 
 
@@ -79,24 +76,25 @@ def first_after(records: DataFrame, time_ms: int) -> dict[str, int]:
     return dict(map(tuple, later.collect()))
 
 
-def known_at(checkpoint: Mapping[str, Any], offset: int) -> StateAtPoint:
-    """Tell whether the state after an offset is known. If the tables begin with offset 0, so is the state before: a
-    cluster without topics and brokers.
+def is_known_at(checkpoint: Mapping[str, Any], offset: int) -> bool:
+    """Whether the state after the record at an offset is known.
+
+    If the tables begin with offset 0, so is the state before: a cluster without topics and brokers.
     """
     ranges: Sequence[Span] = checkpoint["state_ranges"]
     if not ranges:
-        return StateAtPoint(offset, is_known=False)
+        return False
     spans = [(since - 1, to - 1) for since, to, *_ in ranges]
     if offset < spans[0][0]:
-        return StateAtPoint(offset, ranges[0][0] <= 0)
+        return ranges[0][0] <= 0
     gaps = [(earlier[1], later[0]) for earlier, later in pairwise(spans)]
     if _is_cut(checkpoint):
         gaps.append((spans[-1][1], checkpoint["offset"] - 1))
-    return StateAtPoint(offset, not any(before < offset < after for before, after in gaps))
+    return not any(before < offset < after for before, after in gaps)
 
 
-def known_by(checkpoint: Mapping[str, Any], time_ms: int, after: int | None) -> StateAtPoint:
-    """Find the offset whose state is that of a time, and tell whether the state is known.
+def known_by(checkpoint: Mapping[str, Any], time_ms: int, after: int | None) -> int | None:
+    """Find the offset after whose record the state is that of a time; ``None`` if that state is not known.
 
     The rule is the shell's (:func:`kshell.sources.points.offset_at`): records before the offset ``after`` count. So
     does a snapshot that contains more than the log before it, if it was written by that time. Where a gap follows what
@@ -109,14 +107,14 @@ def known_by(checkpoint: Mapping[str, Any], time_ms: int, after: int | None) -> 
     at = (checkpoint["offset"] if after is None else after) - 1
     counted = [span for span in ranges if _has_begun(span, time_ms, at, is_open=after is None)]
     if not counted:
-        return StateAtPoint(at, is_known=False)
+        return None
     since, to, _, last_ms = counted[-1]
     if after is not None and since - 1 <= at < to:
-        return StateAtPoint(at)
+        return at
     if after is None and not any(span[0] > max(at + 1, to) and span[2] > time_ms for span in ranges):
-        return StateAtPoint(max(at, to - 1))  # no later state is known: this one is still valid
+        return max(at, to - 1)  # no later state is known: this one is still valid
     is_last = at < to or any(first <= to and at < end for first, end in checkpoint["gaps"])
-    return StateAtPoint(to - 1, is_last and time_ms == last_ms)
+    return to - 1 if is_last and time_ms == last_ms else None
 
 
 def _has_begun(span: Span, time_ms: int, at: int, *, is_open: bool) -> bool:

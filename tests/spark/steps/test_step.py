@@ -32,7 +32,7 @@ from kshell.spark.tables.data_files import WRITE_HINT
 from kshell.spark.tables.steps import WarehouseState
 from kshell.spark.tables.warehouse import Warehouse
 from kshell.spark.verbs.warehouse.step_summary import report
-from kshell.spark.views.moment import Moment, known_at, moment_of
+from kshell.spark.views.moment import Moment, is_known_at, moment_of
 from kshell.spark.views.named import named
 from tests.builders import FIXTURES, batch, copy_of, node_name, recorded, value, write_log
 from tests.spark.damaging import spoil
@@ -121,9 +121,9 @@ def check_past(warehouse: Warehouse, nodes: Mapping[str, Path], points: int) -> 
     chosen, checked = random.Random(5), 0
     while checked < points:
         asked = {name: chosen.randrange(one.reached["offset"]) for name, one in warehouse.state.clusters.items()}
-        known = {name: known_at(warehouse.state.clusters[name].reached, offset) for name, offset in asked.items()}
-        then = {name: one.offset for name, one in known.items() if one.is_known}
-        moment = Moment(then, tuple(sorted(known.keys() - then.keys())))
+        clusters = warehouse.state.clusters
+        then = {name: offset for name, offset in asked.items() if is_known_at(clusters[name].reached, offset)}
+        moment = Moment(then, tuple(sorted(asked.keys() - then.keys())))
         shells = {name: at(nodes[name], asked[name]) for name in then}
         for view, table in catalog.current_views().items():
             found: dict[str, list[Any]] = {name: [] for name in then}

@@ -14,7 +14,7 @@ from kshell.protocol.batches import write_batch
 from kshell.sources.directory.source import DirectorySource
 from kshell.sources.points import Point, offset_at
 from kshell.spark.tables.steps import ClusterState
-from kshell.spark.views.moment import known_at, known_by, moment_of
+from kshell.spark.views.moment import is_known_at, known_by, moment_of
 from tests.builders import TIME, metadata, snapshot, value, write_log, write_snapshot
 from tests.spark.reading import needs_arrow
 from tests.spark.reconcile.tables import Tables
@@ -71,20 +71,20 @@ def test_what_a_time_means_is_what_the_shell_says(tmp_path: Path) -> None:
         for time_ms in sorted({at + by for at in {*times, TIME + 100} if at > 0 for by in (-5, 0, 5)}):
             after = min((offset for offset, when in log if when > time_ms), default=None)
             then, theirs = known_by(reached, time_ms, after), shell(source, time_ms)
-            ours = tables.at(then.offset) if then.is_known else None
+            ours = tables.at(then) if then is not None else None
             place = f"{seed}: {time_ms - TIME}"
-            if theirs is None and then.is_known and then.offset >= (reached["state_end"] or 0):
+            if theirs is None and then is not None and then >= (reached["state_end"] or 0):
                 seen["behind"] += 1  # after all that was read, it is what is known now
             elif theirs is None:
                 # Before the first record of a whole log the shell has no state, a fleet a cluster without topics.
                 assert ours is None or not metadata(ours), place
                 seen["unknown"] += ours is None
             else:
-                assert ours is not None, place
+                assert ours is not None and then is not None, place
                 assert metadata(ours) == metadata(theirs), place
                 seen["known"] += 1
-                seen["backwards"] += any(when > time_ms for offset, when in log if offset <= then.offset)
-                seen["taken back"] += any(0 <= when <= time_ms for offset, when in log if offset > then.offset)
+                seen["backwards"] += any(when > time_ms for offset, when in log if offset <= then)
+                seen["taken back"] += any(0 <= when <= time_ms for offset, when in log if offset > then)
     assert seen["backwards"] == 0
     assert min(seen["known"], seen["unknown"], seen["taken back"]) > 50, seen
 
@@ -95,10 +95,10 @@ def test_what_is_known_of_offsets() -> None:
         "offset": 100,
         "state_end": 90,
     }
-    known = [offset for offset in range(110) if known_at(reached, offset).is_known]
+    known = [offset for offset in range(110) if is_known_at(reached, offset)]
     assert known == [*range(19, 40), 59, *range(79, 90), *range(99, 110)]
-    assert known_at({"state_ranges": [[0, 5, 1, 2]], "offset": 5, "state_end": 5}, -1).is_known
-    assert known_at({"state_ranges": [], "offset": 5, "state_end": None}, 3) == (3, False)
+    assert is_known_at({"state_ranges": [[0, 5, 1, 2]], "offset": 5, "state_end": 5}, -1)
+    assert not is_known_at({"state_ranges": [], "offset": 5, "state_end": None}, 3)
 
 
 def test_a_state_before_damage_is_told_from_that_at_the_end_of_the_log() -> None:
