@@ -16,8 +16,8 @@ from kshell.spark.gold.timelines.durations import LAST_MS
 from kshell.spark.gold.timelines.retained_versions import RETAINED, is_late
 from kshell.spark.steps.finalization import Horizon, begin_of, together
 from kshell.spark.steps.local_frames import union
-from kshell.spark.tables.catalog import CLOSED, CLUSTERS, CURRENT, IS_FINAL, RECORDS
-from kshell.spark.tables.gold_table import DAY, MONTH, PARTITIONS_RETAINED, GoldTable, Shared, queried
+from kshell.spark.tables.catalog import CLOSED, CLUSTERS, CURRENT, RECORDS
+from kshell.spark.tables.gold_table import DAY, IS_FINAL, MONTH, PARTITIONS_RETAINED, GoldTable, Shared, queried
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -62,7 +62,7 @@ class GoldLayer:
         assert set(clusters) == set(self._horizons), table.name
         until = fn.col("untilMs")
         mine = frame.where(until.isNull() | (until >= self._since(DAY, _BEGINNING)))
-        rows = mine.withColumn(IS_FINAL, until.isNotNull() & (until < self._until()))
+        rows = mine.withColumn(IS_FINAL.name, until.isNotNull() & (until < self._until()))
         return self._warehouse.extend(table.name, rows, clusters, self._recomputed)
 
     def retain(self) -> int:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from functools import cache
-from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.errors import UsageError, did_you_mean
-from kshell.spark import schemas
+from kshell.spark import gold, schemas, silver
 from kshell.spark.tables.expectations import (
     BREACH_FIELDS,
     Expectations,
@@ -18,22 +16,18 @@ from kshell.spark.tables.expectations import (
     one_current,
     ordered,
 )
+from kshell.spark.tables.gold_table import IS_FINAL, PARTITIONS_RETAINED
 from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pyspark.sql import DataFrame
-
-    from kshell.spark.silver.declaration import SilverTable
-    from kshell.spark.tables.gold_table import GoldTable
 
 BRONZE, SILVER, GOLD, QUALITY = "bronze", "silver", "gold", "quality"
 LAYERS = (BRONZE, SILVER, GOLD, QUALITY)
 RECORDS, QUARANTINE, FILES, COPIES, CLUSTERS = "records", "quarantine", "files", "copies", "clusters"
 CONTROL_RECORDS = "control_records"
 BREACHES = "breaches"
-IS_CURRENT, IS_FINAL = "isCurrent", "isFinal"
+IS_CURRENT = "isCurrent"
 CLOSED, CURRENT = "closed", "current"
 """The two parts of some tables: rows that stay (ended versions, or final rows), and rows that steps replace."""
 _CURRENT = "current_"
@@ -63,7 +57,7 @@ class TableSpec(NamedTuple):
     @property
     def partition_column(self) -> str | None:
         """The boolean column that the table is partitioned by: whether a row is ``CLOSED`` or ``CURRENT``."""
-        return IS_CURRENT if self.has_versions else IS_FINAL if self.has_final_rows else None
+        return IS_CURRENT if self.has_versions else IS_FINAL.name if self.has_final_rows else None
 
     def partition_of(self, part: str) -> str:
         """Return the value of the column :attr:`partition_column` in a part, as directory names have it."""
@@ -73,7 +67,8 @@ class TableSpec(NamedTuple):
 @cache
 def tables() -> dict[str, TableSpec]:
     """Return every table by name: layer by layer, sorted by name within a layer."""
-    specs = [*_bronze(), *_silver(), *_gold(), *_quality()]
+    summary = "rows that break what their tables declare (see expectations): by table, expectation and cluster"
+    specs = [*_bronze(), *_silver(), *_gold(), TableSpec(BREACHES, QUALITY, summary, BREACH_FIELDS)]
     return {spec.name: spec for spec in sorted(specs, key=lambda spec: (LAYERS.index(spec.layer), spec.name))}
 
 
@@ -134,17 +129,16 @@ def _bronze() -> list[TableSpec]:
 
 
 def _silver() -> list[TableSpec]:
-    declared: Mapping[str, SilverTable] = importlib.import_module("kshell.spark.silver").tables()
     return [
         TableSpec(
             silver_table.name,
             SILVER,
             silver_table.summary,
-            tuple(silver_table.fields),
+            silver_table.fields,
             has_versions=True,
-            expect=_version_expectations(tuple(silver_table.keys)),
+            expect=_version_expectations(silver_table.keys),
         )
-        for silver_table in declared.values()
+        for silver_table in silver.tables().values()
     ]
 
 
@@ -158,20 +152,12 @@ def _version_expectations(keys: tuple[str, ...]) -> Expectations:
     )
 
 
-def _quality() -> list[TableSpec]:
-    summary = "rows that break what their tables declare (see expectations): by table, expectation and cluster"
-    return [TableSpec(BREACHES, QUALITY, summary, BREACH_FIELDS)]
-
-
 def _gold() -> list[TableSpec]:
-    declared: ModuleType = importlib.import_module("kshell.spark.tables.gold_table")
-    gold: Mapping[str, GoldTable] = importlib.import_module("kshell.spark.gold").tables()
-    partitions: SilverTable = importlib.import_module("kshell.spark.silver").tables()["partitions"]
     summary = "kshell's own, not for queries: the versions of partitions that ended, and that the next step needs"
-    specs = [TableSpec(declared.PARTITIONS_RETAINED, GOLD, summary, tuple(partitions.fields))]
-    for gold_table in gold.values():
+    specs = [TableSpec(PARTITIONS_RETAINED, GOLD, summary, silver.tables()["partitions"].fields)]
+    for gold_table in gold.tables().values():
         has_final_rows = bool(gold_table.final_by)
-        fields = (*gold_table.fields, *([declared.IS_FINAL] if has_final_rows else []))
+        fields = (*gold_table.fields, *([IS_FINAL] if has_final_rows else []))
         specs.append(
             TableSpec(
                 gold_table.name,
