@@ -12,12 +12,17 @@ from kshell.spark.gold.timelines.durations import by_keys, timed
 _LAYERS = ("ofTopic", "ofLeader", "ofAll")
 """Where a value can be set, as arrays of (beginMs, endMs, number); the first that has one counts."""
 _PATTERN = NUMBER_PATTERN.replace("{", "{{").replace("}", "}}")  # braces of a query name tables
-_NUMBER = f"cast(nullif(regexp_extract(value, r'{_PATTERN}', 1), '') AS int)"
-"""SQL: the config's value as a number; null for what is no number in range, since that cannot be in force."""
+
+
+def number(value: str) -> str:
+    """SQL: a config's value as a number; null for what is no number in range, since that cannot be in force."""
+    return f"cast(nullif(regexp_extract({value}, r'{_PATTERN}', 1), '') AS int)"
+
+
 _VERSIONS = f"(SELECT * FROM {{configs}} WHERE name = '{MIN_ISR_CONFIG}' AND resourceType IN ('TOPIC', 'BROKER'))"
 _SETTINGS = f"""
   SELECT clusterId, resourceType, resourceName, collect_list(struct(beginMs, endMs, number)) AS settings
-  FROM (SELECT *, {_NUMBER} AS number FROM ({timed(_VERSIONS, ("resourceType", "resourceName", "name"))}))
+  FROM (SELECT *, {number("value")} AS number FROM ({timed(_VERSIONS, ("resourceType", "resourceName", "name"))}))
   WHERE number IS NOT NULL AND beginMs < endMs
   GROUP BY {by_keys(("clusterId", "resourceType", "resourceName"))}"""
 """SQL: one row per topic or broker, whose array ``settings`` has the values that were set and their spans."""
