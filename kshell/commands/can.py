@@ -160,13 +160,13 @@ def _remark(session: Session, request: AccessRequest, decision: Decision, supers
         )
 
 
-def _remark_unknown(session: Session, request: AccessRequest, found: Decision) -> None:
+def _remark_unknown(session: Session, request: AccessRequest, decision: Decision) -> None:
     """Add a remark if the topic does not exist or no one has that name: it may be a typo.
 
     No remark on a principal if an ACL decides or the answer is yes; none on a topic if the deciding ACL names it.
     """
-    named = [] if found.allowed or found.rule == ACL else [NameMeant(PRINCIPAL, request.principal)]
-    is_named = found.acl is not None and found.acl.resource_name == request.resource_name
+    named = [] if decision.allowed or decision.rule == ACL else [NameMeant(PRINCIPAL, request.principal)]
+    is_named = decision.acl is not None and decision.acl.resource_name == request.resource_name
     if request.resource_type == "TOPIC" and request.resource_name != "*" and not is_named:
         named.append(NameMeant(TOPIC, request.resource_name))
     session.remarks += unknown_names(session.image, named)

@@ -306,7 +306,7 @@ def _why(
 ) -> str | None:
     """Why a copy is not the same as the others: what shows that it is of another history, else Raft's rules."""
     copy = verdict.copy
-    texts: list[str | None] = [found.text for found in contradicting if found.copy is copy]
+    texts: list[str | None] = [contradiction.text for contradiction in contradicting if contradiction.copy is copy]
     texts = texts or [reason(verdict, reference)]
     left_out = "what is damaged was not compared" if copy.damage else None
     return "; ".join(dict.fromkeys(text for text in [*texts, difference, left_out] if text is not None)) or None

@@ -112,20 +112,20 @@ def _check(session: Session, arguments: list[str]) -> Rows:
         )
     kind, name = resource = parse_entity(arguments[0])
     reported_entry = _reported_entries(session, resource)
-    judged = []
+    verdicts = []
     for assignment in arguments[1:]:
         key, equals, value = assignment.partition("=")
         if not equals or not key:
             raise UsageError(f"{key or '='}: not KEY=VALUE")
-        judged.append((key, value, check(kind, key, value, reported_entry(key))))
+        verdicts.append((key, value, check(kind, key, value, reported_entry(key))))
 
     def present(key: str) -> str | None:
         entry = reported_entry(key)
         return None if entry is None else entry.value
 
-    reasons = conflicts(kind, {key: value for key, value, verdict in judged if verdict.valid}, present)
+    reasons = conflicts(kind, {key: value for key, value, verdict in verdicts if verdict.valid}, present)
     rows = []
-    for key, value, verdict in judged:
+    for key, value, verdict in verdicts:
         hidden = kind != BROKER_LOGGER and not session.redaction.show_secrets and config_is_secret(kind, key)
         facts = {"resourceType": kind, "resourceName": name, "name": key, "value": REDACTED if hidden else value}
         refused = {"valid": False, "reason": reasons[key]} if verdict.valid and key in reasons else {}

@@ -148,12 +148,12 @@ def _result(
     without_repeats = [
         (change, is_chosen) for change, is_chosen in marked_changes if not repeats_by_name(change.path, place)
     ]
-    shown = (
+    readable_changes = (
         (change for change, is_chosen in without_repeats if is_chosen)
         if content is None
         else content.readable(without_repeats)
     )
-    result.readable = diff_rows((change.row() for change in shown), code)
+    result.readable = diff_rows((change.row() for change in readable_changes), code)
     return result
 
 

@@ -62,7 +62,7 @@ def run(session: Session, args: DrainCheckArguments) -> Result:
     """Return one row per partition at risk; exit code 1 if there is any. Raises CommandError for an unknown broker."""
     image = image_for(session, "drain-check", ("topics", "brokers", "configs"))
     note_unknown_names(session, image, args.where)
-    leaving = frozenset(broker_id(word) for words in args.broker for word in words.split(","))
+    leaving = frozenset(broker_id(text) for ids in args.broker for text in ids.split(","))
     least = min_isr_of(session, image, args)
     rows = list(at_risk(image, leaving, least))
     refuse_unknown(image, leaving)

@@ -95,33 +95,33 @@ def run(session: Session, args: FeaturesArguments) -> Result:
     from kshell.cluster.kafka_tools import kafka_tools
 
     if not any(questions):
-        found = cluster_features(session)
-        return _answer(_STATE, _state(found, kafka_tools(session, found)), args, _state_readable)
+        cluster = cluster_features(session)
+        return _answer(_STATE, _state(cluster, kafka_tools(session, cluster)), args, _state_readable)
     wanted = args.can_upgrade or args.can_downgrade or []
     targets = parse_targets(wanted, upgrade=bool(args.can_upgrade))
-    found = cluster_features(session, ask=True)
+    cluster = cluster_features(session, ask=True)
     upgrade = bool(args.can_upgrade)
-    verdicts = _verdicts(found, targets, upgrade=upgrade)
-    tools = kafka_tools(session, found)
+    verdicts = _verdicts(cluster, targets, upgrade=upgrade)
+    tools = kafka_tools(session, cluster)
     rows = [_row(verdict) | {"command": _command(verdict, tools, upgrade=upgrade)} for verdict in verdicts]
     code = code_of_verdicts(verdict.possible for verdict in verdicts)
     result = _answer(_CHANGE, rows, args, _change_readable, code)
     if not has_row_options(args):
-        shown = result.readable if isinstance(result.readable, Rows) else result
+        table = result.readable if isinstance(result.readable, Rows) else result
         target = " ".join(wanted)
-        sentence = _sentence(code, verdicts, found, target)
-        result.readable = Report([Section("answer", sentence, {}), Section("features", "", shown)])
+        sentence = _sentence(code, verdicts, cluster, target)
+        result.readable = Report([Section("answer", sentence, {}), Section("features", "", table)])
     return result
 
 
-def _sentence(code: int, verdicts: Sequence[LevelVerdict], found: ClusterFeatures, target: str) -> str:
+def _sentence(code: int, verdicts: Sequence[LevelVerdict], cluster: ClusterFeatures, target: str) -> str:
     """Say in a sentence what the exit code says, and how many nodes prevent the change."""
     if code == EXIT_OK:
         is_there = all(verdict.level == verdict.target for verdict in verdicts)
         answer = "every level is there already, nothing to do" if is_there else "possible"
-        known = sum(node.supported is not None for node in found.nodes)
-        rest = "" if known == len(found.nodes) else ", and whether the others do is not known"
-        support = f"; {known} of {len(found.nodes)} nodes support it{rest}" if found.nodes else ""
+        reporting = sum(node.supported is not None for node in cluster.nodes)
+        rest = "" if reporting == len(cluster.nodes) else ", and whether the others do is not known"
+        support = f"; {reporting} of {len(cluster.nodes)} nodes support it{rest}" if cluster.nodes else ""
         notes = [f"; {verdict.feature}: {verdict.reason}" for verdict in verdicts if verdict.reason is not None]
         return f"{target}: {answer}{support}{''.join(notes)}"
     if code != EXIT_FINDING:
@@ -131,8 +131,8 @@ def _sentence(code: int, verdicts: Sequence[LevelVerdict], found: ClusterFeature
     if not blocking:
         reasons = "; ".join(f"{verdict.feature}: {verdict.reason}" for verdict in refused)
         return f"{target}: not possible: {reasons}"
-    nodes = f"{len(blocking)} of {len(found.nodes)} nodes"
-    unknown = sum(node.supported is None and node.title not in blocking for node in found.nodes)
+    nodes = f"{len(blocking)} of {len(cluster.nodes)} nodes"
+    unknown = sum(node.supported is None and node.title not in blocking for node in cluster.nodes)
     doubt = f", and of {unknown} more it is not known" if unknown else ""
     if not all(verdict.waits_for_software for verdict in refused):
         return f"{target}: not possible, for the reasons below; {nodes} are in the way{doubt}"
@@ -149,21 +149,21 @@ def _answer(
     exit_code: int = EXIT_OK,
 ) -> Rows:
     """Apply ``--where``, ``--columns`` and the like. Raises UsageError for a column that only another question has."""
-    known = {field.name for field in fields}
+    names = {field.name for field in fields}
     for name in (*(args.columns or ()), *(key.name for key in args.sort or ())):
-        if name not in known:
-            raise UsageError(f"features: this answer has no field {name}", hint=f"fields: {', '.join(sorted(known))}")
+        if name not in names:
+            raise UsageError(f"features: this answer has no field {name}", hint=f"fields: {', '.join(sorted(names))}")
     return select(fields, rows, args, readable=readable, exit_code=exit_code)
 
 
 # --- the present state ---------------------------------------------------------------------------------------------
 
 
-def _state(found: ClusterFeatures, tools: KafkaTools) -> list[Row]:
+def _state(cluster: ClusterFeatures, tools: KafkaTools) -> list[Row]:
     """One row per feature that is finalized or that some node supports; metadata.version is first."""
-    known = {name for node in found.nodes for name in node.supported or ()}
-    names = sorted({*known, *found.finalized}, key=lambda name: (name != METADATA_VERSION, name))
-    return [_feature(found, name, tools) for name in names]
+    supported = {name for node in cluster.nodes for name in node.supported or ()}
+    names = sorted({*supported, *cluster.finalized}, key=lambda name: (name != METADATA_VERSION, name))
+    return [_feature(cluster, name, tools) for name in names]
 
 
 def _state_readable(row: Row) -> Row:
@@ -171,10 +171,10 @@ def _state_readable(row: Row) -> Row:
     return {**row, "nodes": nodes, "inTheWay": row["inTheWay"] or None}
 
 
-def _feature(found: ClusterFeatures, name: str, tools: KafkaTools) -> JsonObject:
-    level = found.finalized.get(name, 0)
+def _feature(cluster: ClusterFeatures, name: str, tools: KafkaTools) -> JsonObject:
+    level = cluster.finalized.get(name, 0)
     # A node that does not know the feature supports its level 0 only.
-    ranges = {node.title: node.supported.get(name, (0, 0)) for node in found.nodes if node.supported is not None}
+    ranges = {node.title: node.supported.get(name, (0, 0)) for node in cluster.nodes if node.supported is not None}
     low, high = shared_range(ranges.values())
     highest = max((top for _, top in ranges.values()), default=None)
     return {
@@ -186,15 +186,15 @@ def _feature(found: ClusterFeatures, name: str, tools: KafkaTools) -> JsonObject
         "highestVersion": highest,
         "inTheWay": [title for title, (least, top) in ranges.items() if top != highest or not least <= level <= top],
         "nodes": {title: {"min": least, "max": top} for title, (least, top) in ranges.items()},
-        "command": None if high is None else _raise_to(found, name, high, tools),
+        "command": None if high is None else _raise_to(cluster, name, high, tools),
     }
 
 
-def _raise_to(found: ClusterFeatures, name: str, level: int, tools: KafkaTools) -> str | None:
+def _raise_to(cluster: ClusterFeatures, name: str, level: int, tools: KafkaTools) -> str | None:
     """The command that raises a feature to a level; ``None`` if there is nothing to raise or it would be refused."""
-    if level <= found.finalized.get(name, 0):
+    if level <= cluster.finalized.get(name, 0):
         return None
-    (verdict,) = check(found, {name: level}, upgrade=True)
+    (verdict,) = check(cluster, {name: level}, upgrade=True)
     return _command(verdict, tools, upgrade=True)
 
 
@@ -208,29 +208,29 @@ def _command(verdict: LevelVerdict, tools: KafkaTools, *, upgrade: bool) -> str 
 
 def shared_range(ranges: Iterable[Range]) -> tuple[int | None, int | None]:
     """The (lowest, highest) level in all ranges; (``None``, ``None``) if they do not overlap, or there is none."""
-    known = list(ranges)
-    low, high = max((one[0] for one in known), default=1), min((one[1] for one in known), default=0)
+    reported = list(ranges)
+    low, high = max((span[0] for span in reported), default=1), min((span[1] for span in reported), default=0)
     return (low, high) if low <= high else (None, None)
 
 
 # --- --can-upgrade and --can-downgrade -----------------------------------------------------------------------------
 
 
-def parse_targets(words: Iterable[str], *, upgrade: bool) -> dict[str, int]:
+def parse_targets(texts: Iterable[str], *, upgrade: bool) -> dict[str, int]:
     """Parse ``4.3`` or ``metadata.version=30`` into levels by feature. Raises UsageError.
 
     A release stands for the default levels of a new cluster; an upgrade leaves out features with level 0.
     """
     targets: dict[str, int] = {}
-    for word in words:
-        name, equals, text = word.partition("=")
+    for target in texts:
+        name, equals, text = target.partition("=")
         if not equals:
             version = version_level(name)
             if version is None:
-                raise UsageError(f"{word}: no release or metadata.version that is known", hint=_hint())
-            more = {one: level for one, level in default_levels(version).items() if level or not upgrade}
+                raise UsageError(f"{target}: no release or metadata.version that is known", hint=_hint())
+            more = {feature: level for feature, level in default_levels(version).items() if level or not upgrade}
         else:
-            more = {name: _level(word, name, text)}
+            more = {name: _level(target, name, text)}
         twice = targets.keys() & more.keys()
         if twice:
             raise UsageError(f"{', '.join(sorted(twice))}: more than one level is given")
@@ -238,11 +238,11 @@ def parse_targets(words: Iterable[str], *, upgrade: bool) -> dict[str, int]:
     return targets
 
 
-def _level(word: str, name: str, text: str) -> int:
+def _level(target: str, name: str, text: str) -> int:
     if name == METADATA_VERSION and (version := version_level(text)) is not None:
         return version
     if not (text.isascii() and text.isdigit() and int(text[:6]) < 1 << 15 and len(text) < 6):
-        raise UsageError(f"{word}: {text or 'nothing'} is no level", hint=_hint())
+        raise UsageError(f"{target}: {text or 'nothing'} is no level", hint=_hint())
     return int(text)
 
 
@@ -250,11 +250,11 @@ def _hint() -> str:
     return "such as 4.4, 4.4-IV2 or transaction.version=2; features map lists all"
 
 
-def _verdicts(found: ClusterFeatures, targets: Mapping[str, int], *, upgrade: bool) -> list[LevelVerdict]:
-    known = {name for node in found.nodes for name in node.supported or ()} | set(found.finalized)
+def _verdicts(cluster: ClusterFeatures, targets: Mapping[str, int], *, upgrade: bool) -> list[LevelVerdict]:
+    known_names = {name for node in cluster.nodes for name in node.supported or ()} | set(cluster.finalized)
     # Lowering a feature to 0 that no node knows and that is not finalized changes nothing.
-    wanted = {name: level for name, level in targets.items() if level or name in known or len(targets) == 1}
-    return check(found, wanted, upgrade=upgrade)
+    wanted = {name: level for name, level in targets.items() if level or name in known_names or len(targets) == 1}
+    return check(cluster, wanted, upgrade=upgrade)
 
 
 def _row(verdict: LevelVerdict) -> JsonObject:
@@ -284,18 +284,18 @@ def _change_readable(row: Row) -> Row:
 def _map() -> list[Row]:
     """One row per level of each feature, with the first and the last release that support it."""
     rows: list[Row] = []
-    for name, known in levels().items():
-        for one in known:
-            first, last = _releases(name, one.level)
+    for name, entries in levels().items():
+        for entry in entries:
+            first, last = _releases(name, entry.level)
             rows.append(
                 {
                     "feature": name,
-                    "level": one.level,
-                    "name": level_name(name, one.level),
+                    "level": entry.level,
+                    "name": level_name(name, entry.level),
                     "release": first,
                     "lastRelease": last,
-                    "metadataVersion": level_name(METADATA_VERSION, one.version),
-                    "needs": dict(one.needs),
+                    "metadataVersion": level_name(METADATA_VERSION, entry.version),
+                    "needs": dict(entry.needs),
                 }
             )
     return rows
@@ -308,15 +308,15 @@ def _map_readable(row: Row) -> Row:
 
 def _releases(name: str, level: int) -> tuple[str | None, str | None]:
     """(the first release that supports a level, the last one, or ``None`` if the newest release still does)."""
-    known = supported_features()
-    having = [release for release, spans in known.items() if name in spans and _is_in(spans[name], level)]
+    features_by_release = supported_features()
+    having = [release for release, spans in features_by_release.items() if name in spans and _is_in(spans[name], level)]
     if not having:
         return None, None
     first = having[0]
-    if name == METADATA_VERSION and first == next(iter(known)):
+    if name == METADATA_VERSION and first == next(iter(features_by_release)):
         # Levels from before 3.3, the first release in the table, are named for the release that brought them.
         first = (level_name(name, level) or "").partition("-")[0]
-    return first, None if having[-1] == next(reversed(known)) else having[-1]
+    return first, None if having[-1] == next(reversed(features_by_release)) else having[-1]
 
 
 def _is_in(span: Range, level: int) -> bool:
@@ -326,10 +326,10 @@ def _is_in(span: Range, level: int) -> bool:
 def _complete_target(session: Session, typed: str) -> Iterable[str]:
     """Complete a level: releases, newest first, then ``FEATURE=LEVEL``."""
     named = dict.fromkeys(
-        (level_name(METADATA_VERSION, one.level) or "").partition("-")[0]
-        for one in levels()[METADATA_VERSION][6:LATEST]
+        (level_name(METADATA_VERSION, entry.level) or "").partition("-")[0]
+        for entry in levels()[METADATA_VERSION][6:LATEST]
     )
-    return [*reversed(named), *(f"{name}={one.level}" for name, known in levels().items() for one in known)]
+    return [*reversed(named), *(f"{name}={entry.level}" for name, entries in levels().items() for entry in entries)]
 
 
 def _complete_what(session: Session, typed: str) -> Iterable[str]:

@@ -26,7 +26,7 @@ FIELDS = (
     Field("level", Enumeration(LEVELS), "critical, error, warning or info", tone=tones.state),
     Field(
         "finding",
-        Enumeration(lambda: (one.name for one in checks())),
+        Enumeration(lambda: (check.name for check in checks())),
         "what was found, by the name of its check",
         spare=-1,
     ),
@@ -37,7 +37,7 @@ FIELDS = (
         "commands", ["string"], "the command lines that do it, in their order; none where no tool of Kafka does", True
     ),
 )
-_SHOWN = 5
+_MOST = 5
 """In text output: next steps per check at most, and findings per next step."""
 
 
@@ -55,12 +55,12 @@ def run(session: Session, args: HealthArguments) -> Result:
     except NoLeaderError as error:
         state, leaderless = without_leader(session, error), error
     health = examine(state, session.progress)
-    shown = wanted(FIELDS, args)
-    rows = FindingRows(health, None if shown is None else shown | {"level"})  # a row's tone needs its level
+    fields = wanted(FIELDS, args)
+    rows = FindingRows(health, None if fields is None else fields | {"level"})  # a row's tone needs its level
     counts = LEVELS[: LEVELS.index(args.fail_on) + 1]
-    needed = None if args.where is None else asked_for(FIELDS, args.where)
+    where_fields = None if args.where is None else asked_for(FIELDS, args.where)
     failed = any(
-        args.where is None or any(args.where(row_of(finding, needed)) for finding in findings)
+        args.where is None or any(args.where(row_of(finding, where_fields)) for finding in findings)
         for findings in health.by_check
         if findings.check.level in counts
     )
@@ -77,15 +77,15 @@ def run(session: Session, args: HealthArguments) -> Result:
 class FindingRows:
     """Findings whose rows are made on iteration, with the needed fields only, for commands take time to write."""
 
-    def __init__(self, health: Health, needed: Wanted = None) -> None:
+    def __init__(self, health: Health, fields: Wanted = None) -> None:
         self._health = health
-        self._needed = needed
+        self._fields = fields
 
     def __len__(self) -> int:
         return sum(map(len, self._health.by_check))
 
     def __iter__(self) -> Iterator[Row]:
-        return (row_of(finding, self._needed) for finding in self._health.findings)
+        return (row_of(finding, self._fields) for finding in self._health.findings)
 
 
 _CELLS: dict[str, Callable[[Finding], object]] = {
@@ -98,9 +98,9 @@ _CELLS: dict[str, Callable[[Finding], object]] = {
 }
 
 
-def row_of(finding: Finding, needed: Wanted = None) -> Row:
-    """Make a row of a finding, with the fields in ``needed``; ``None`` for all."""
-    return {name: cell(finding) for name, cell in _CELLS.items() if needed is None or name in needed}
+def row_of(finding: Finding, fields: Wanted = None) -> Row:
+    """Make a row of a finding, with the fields in ``fields``; ``None`` for all."""
+    return {name: cell(finding) for name, cell in _CELLS.items() if fields is None or name in fields}
 
 
 def level_of(row: Row) -> str:
@@ -129,11 +129,11 @@ class _Lines:
     """The text lines of a check: findings by next step, some of each, and the command that shows the others."""
 
     def __init__(self, findings: CheckFindings) -> None:
-        shown = list(findings.by_step(_SHOWN).items())[:_SHOWN]
-        self._steps = shown
-        self._rest = len(findings) - sum(same.count for _, same in shown)
+        steps = list(findings.by_step(_MOST).items())[:_MOST]
+        self._steps = steps
+        self._rest = len(findings) - sum(same.count for _, same in steps)
         self._name = findings.check.name
-        self._width = max(len(finding.path) for _, same in shown for finding in same.first)
+        self._width = max(len(finding.path) for _, same in steps for finding in same.first)
 
     def __iter__(self) -> Iterator[Row]:
         everything = f"health --where 'finding == {self._name}'"
@@ -141,7 +141,7 @@ class _Lines:
         for step, same in self._steps:
             for finding in same.first:
                 yield {"line": f"{finding.path:<{self._width}}  {finding.evidence}"}
-            more = same.count - _SHOWN
+            more = same.count - _MOST
             if more > 0:
                 yield {"line": f"… {more} more{'' if is_same else ', with the same next step'}: {everything}"}
             yield {"line": f"next: {step}" if is_same else f"  next: {step}"}
@@ -160,7 +160,7 @@ class _Lines:
 
 def _described() -> str:
     """The list of all checks for the help text, from their declarations."""
-    return "\n".join(f"- `{one.name}` ({one.level}): {one.about}" for one in checks())
+    return "\n".join(f"- `{check.name}` ({check.level}): {check.about}" for check in checks())
 
 
 COMMAND = Command(
@@ -189,7 +189,7 @@ COMMAND = Command(
         "Levels: critical (data cannot be reached), error (something is lost or refused, or a node is down), warning"
         " (one more failure would do it, or a setting is at odds), info (worth knowing)."
         f" {MIN_ISR} Text groups findings, shows"
-        f" {_SHOWN} of a kind, and the next step of each; -o wide and every other format have all. On a directory"
+        f" {_MOST} of a kind, and the next step of each; -o wide and every other format have all. On a directory"
         " the state is that of the last record: tokens are expired, and reassignments stuck, by its time. A running"
         " quorum (-q) is asked how it keeps up, too. The findings:\n\n"
         f"{_described()}\n\n"

@@ -154,15 +154,15 @@ class _Search:
         session = self._session
         # Of the last ones, paths and changes are found only after it is known which those are.
         is_end_first = named and self._newest_first and self._place is None and self._count is not None
-        records, found = self._found(named=named and not is_end_first)
+        records, matches = self._matching(named=named and not is_end_first)
         if is_end_first:
-            last = deque((record.offset for record, _ in found if self._is_meant(record)), self._count)
-            found = self._found(named=True, first=last[0])[1] if last else iter(())
+            last = deque((record.offset for record, _ in matches if self._is_meant(record)), self._count)
+            matches = self._matching(named=True, first=last[0])[1] if last else iter(())
         if self._newest_first:
-            rows = reversed(deque(self._rows(found), self._count))
+            rows = reversed(deque(self._rows(matches), self._count))
             self._finish(records, result)
         else:
-            rows = self._rows(found)
+            rows = self._rows(matches)
         number = -1
         for number, row in enumerate(rows):
             if number == self._count:
@@ -195,7 +195,7 @@ class _Search:
                 progress=session.progress,
             )
             past = with_paths(session, records, 0, concern)
-            if not any(is_under(one.path, place) for _, touched in past for one in touched):
+            if not any(is_under(change.path, place) for _, touched in past for change in touched):
                 resolve(session.root, place)
 
     def _why_nothing(self, records: DecodedRecords) -> list[str]:
@@ -223,7 +223,7 @@ class _Search:
             return only(self._types)
         return None if self._noop else _not_no_op
 
-    def _found(self, *, named: bool, first: int = 0) -> tuple[DecodedRecords, Found]:
+    def _matching(self, *, named: bool, first: int = 0) -> tuple[DecodedRecords, Found]:
         """Return what reads the log, and the records that meet the conditions on type and time.
 
         Those before offset ``first`` may be left out.
@@ -247,10 +247,10 @@ class _Search:
         )
         if named and is_partial and concern is None:
             return records, with_paths_of_few(session, records, start, self._is_meant)
-        found: Found = ((record, []) for record in records)
+        matches: Found = ((record, []) for record in records)
         if named or concern is not None:
-            found = with_paths(session, records, start, concern, values=named)
-        return records, (match for match in found if self._is_asked_for(match[0]))
+            matches = with_paths(session, records, start, concern, values=named)
+        return records, (match for match in matches if self._is_asked_for(match[0]))
 
     def _is_asked_for(self, record: LogRecord) -> bool:
         name = record.decoded.name
@@ -269,9 +269,9 @@ class _Search:
         is_meant = (self._grep is None or _matches(self._grep, row)) and (self._where is None or self._where(row))
         return row if is_meant else None
 
-    def _rows(self, found: Found) -> Iterator[Row]:
+    def _rows(self, matches: Found) -> Iterator[Row]:
         place = self._place
-        for record, touched in found:
+        for record, touched in matches:
             near = touched if place is None else [change for change in touched if is_under(change.path, place)]
             if not (near or place is None):
                 continue

@@ -41,9 +41,9 @@ _REQUIREMENT = (
     Field("nextStep", "string", "what to do", prose=True),
     Field("command", "string", "the command that makes the quorum dynamic; null while something is missing", True),
 )
-_SHOWN = ("role", "id", "lag", "lastFetch", "lastCaughtUp", "endpoints")
+_TEXT_COLUMNS = ("role", "id", "lag", "lastFetch", "lastCaughtUp", "endpoints")
 _PROGRESS = ("lag", "lastFetch", "lastCaughtUp")
-_SHOWN_WIDE = ("logEndOffset", "directoryId", "lastFetchTimestamp", "lastCaughtUpTimestamp")
+_WIDE_COLUMNS = ("logEndOffset", "directoryId", "lastFetchTimestamp", "lastCaughtUpTimestamp")
 
 
 class QuorumArguments(Arguments):
@@ -63,9 +63,9 @@ def run(session: Session, args: QuorumArguments) -> Result:
     if args.can_upgrade:
         return _can_upgrade(session)
     nodes = session.source.nodes
-    told = _of_log(session) if nodes is None or session.until is not None else _of_nodes(nodes)
-    result = Report([Section("", "", told)])
-    result.readable = _readable(told)
+    quorum = _of_log(session) if nodes is None or session.until is not None else _of_nodes(nodes)
+    result = Report([Section("", "", quorum)])
+    result.readable = _readable(quorum)
     return result
 
 
@@ -75,25 +75,25 @@ def _can_upgrade(session: Session) -> Result:
     from kshell.cluster.features import cluster_features
     from kshell.cluster.kafka_tools import kafka_tools
 
-    found = cluster_features(session, ask=True)
+    cluster = cluster_features(session, ask=True)
     nodes = session.source.nodes
-    told = None if nodes is None or session.until is not None else _of_nodes(nodes)
-    needed = requirements(found, told, kafka_tools(session, found))
-    code = code_of_verdicts(one.fulfilled for one in needed if one.is_required)
-    return Rows(columns(_REQUIREMENT), [one.row() for one in needed], exit_code=code)
+    quorum = None if nodes is None or session.until is not None else _of_nodes(nodes)
+    required = requirements(cluster, quorum, kafka_tools(session, cluster))
+    code = code_of_verdicts(requirement.fulfilled for requirement in required if requirement.is_required)
+    return Rows(columns(_REQUIREMENT), [requirement.row() for requirement in required], exit_code=code)
 
 
 def _watched(session: Session, args: QuorumArguments) -> Result:
     """Run ``watch quorum`` with the options of this command line."""
     from kshell.commands.watch import COMMAND as WATCH
 
-    given = (("-o", args.output), ("--color", args.color))
-    line = ["quorum", *(word for name, value in given if value is not None for word in (name, value))]
+    options = (("-o", args.output), ("--color", args.color))
+    line = ["quorum", *(token for name, value in options if value is not None for token in (name, value))]
     line += ["--no-header"] if args.no_header else []
-    asked = parse(WATCH, line[:1])
-    asked.command = line
-    asked.interval = args.interval or asked.interval
-    return WATCH.run(session, asked)
+    watch = parse(WATCH, line[:1])
+    watch.command = line
+    watch.interval = args.interval or watch.interval
+    return WATCH.run(session, watch)
 
 
 def _of_nodes(nodes: Nodes) -> JsonObject:
@@ -109,12 +109,12 @@ def _of_log(session: Session) -> JsonObject:
     """The quorum as control records and the files next to the log describe it; lag and observers are not on disk."""
     loaded = session.loaded
     state = quorum_state(loaded.listing, loaded.notes)
-    known = describe.quorum(loaded)
+    facts = describe.quorum(loaded)
     cluster = meta_properties(loaded.listing, loaded.notes).get("cluster.id") or state.get("clusterId") or None
     return {
         "clusterId": None if cluster == "unknown" else cluster,
-        "leaderId": known["leaderId"][1],
-        "leaderEpoch": known["leaderEpoch"][1],
+        "leaderId": facts["leaderId"][1],
+        "leaderEpoch": facts["leaderEpoch"][1],
         "highWatermark": None,
         "voters": [_voter(voter) for voter in describe.voters(loaded)],
         "observers": None,
@@ -124,29 +124,29 @@ def _of_log(session: Session) -> JsonObject:
 def _voter(voter: Row) -> JsonObject:
     points = [{name: point[name] for name in ("name", "host", "port")} for point in voter.get("endpoints", ())]
     directory = voter.get("voterDirectoryId")
-    known = {
+    fields = {
         "id": voter["voterId"],
         "directoryId": None if directory == str(ZERO_UUID) else directory,
         "endpoints": points,
     }
-    return {name: known.get(name) for name in _REPLICA}
+    return {name: fields.get(name) for name in _REPLICA}
 
 
 # --- text output -----------------------------------------------------------------------------------------------------
 
 
-def _readable(told: JsonObject) -> Report:
-    head = {name: told[name] for name in ("clusterId", "leaderId", "leaderEpoch", "highWatermark")}
+def _readable(quorum: JsonObject) -> Report:
+    head = {name: quorum[name] for name in ("clusterId", "leaderId", "leaderEpoch", "highWatermark")}
     head["leaderId"] = describe.leader_name(head["leaderId"])
     # Ages are relative to the leader's clock if known: a leader reports the time of its answer as its own last fetch.
-    leader = next((one for one in told["voters"] if one["id"] == told["leaderId"]), None)
+    leader = next((voter for voter in quorum["voters"] if voter["id"] == quorum["leaderId"]), None)
     now = (leader["lastFetchTimestamp"] if leader else None) or int(time.time() * 1000)
-    rows = [_row("leader" if one is leader else "voter", one, now) for one in _by_id(told["voters"])]
-    rows += [_row("observer", one, now) for one in _by_id(told["observers"] or ())]
+    rows = [_row("leader" if voter is leader else "voter", voter, now) for voter in _by_id(quorum["voters"])]
+    rows += [_row("observer", observer, now) for observer in _by_id(quorum["observers"] or ())]
     # For a directory the lag is not known: empty columns would take the space that endpoints need.
     unknown = [name for name in _PROGRESS if all(row[name] is None for row in rows)]
-    columns = tuple(Column(name, wide=name in (*unknown, *_SHOWN_WIDE)) for name in (*_SHOWN, *_SHOWN_WIDE))
-    title = "Voters and observers" if told["observers"] is not None else "Voters"
+    columns = tuple(Column(name, wide=name in (*unknown, *_WIDE_COLUMNS)) for name in (*_TEXT_COLUMNS, *_WIDE_COLUMNS))
+    title = "Voters and observers" if quorum["observers"] is not None else "Voters"
     return Report([Section("", "Quorum", head), Section("replicas", title, Rows(columns, rows))])
 
 

@@ -132,22 +132,22 @@ def run(session: Session, args: RecoverArguments) -> Result:
 
 def _plan_shown(sections: list[Section], uncommitted: int) -> Report:
     """The text output: the steps come before the records, which may fill pages; their numbers come before the steps."""
-    found = {section.key: section for section in sections}
+    section_by_key = {section.key: section for section in sections}
     records = []
     for key in ("uncertain", "lost"):
-        section = found.pop(key)
+        section = section_by_key.pop(key)
         rows = [{**row, "data": names_and_values(row["data"])} for row in _rows_of(section)]
         records.append(section._replace(body=Rows(_RECORDS, rows)))
     lacking = len(list(_rows_of(records[1])))
-    keep = found["keep"].body
+    keep = section_by_key["keep"].body
     assert isinstance(keep, Mapping)
     at_stake = {
         "uncommitted": counted(uncommitted, "record"),
         "lacking": f"{counted(lacking, 'record')}{' or more' if lacking >= _MOST else ''} of the copies",
     }
-    found["keep"] = found["keep"]._replace(body={**keep, **at_stake})
-    voters_section = found.pop("voters")
-    return Report([*found.values(), *records, voters_section], is_answer_first=True)
+    section_by_key["keep"] = section_by_key["keep"]._replace(body={**keep, **at_stake})
+    voters_section = section_by_key.pop("voters")
+    return Report([*section_by_key.values(), *records, voters_section], is_answer_first=True)
 
 
 def _rows_of(section: Section) -> Rows:
@@ -222,7 +222,7 @@ class _Plan:
 
     def histories(self) -> list[Section]:
         """A section that says why no plan can be made: the copies are not of one history."""
-        sentences = {str(n): found.text for n, found in enumerate(self.survivors.contradictions, 1)}
+        sentences = {str(n): contradiction.text for n, contradiction in enumerate(self.survivors.contradictions, 1)}
         return [Section("histories", "These copies have two histories", sentences)]
 
     def majority(self) -> list[Section]:
@@ -273,7 +273,7 @@ class _Plan:
 
     def _copy(self, verdict: CopyVerdict) -> Row:
         copy, newest = verdict.copy, verdict.copy.newest
-        shown = [found.text for found in self.survivors.contradictions if found.copy is copy]
+        reasons = [contradiction.text for contradiction in self.survivors.contradictions if contradiction.copy is copy]
         return {
             "copy": copy.path,
             "state": with_damage(verdict.state, is_damaged=bool(copy.damage)),
@@ -281,7 +281,7 @@ class _Plan:
             "endOffset": copy.end,
             "lastEpoch": copy.last_epoch if copy.end is not None else None,
             "snapshot": snapshot_id(newest) if newest else None,
-            "reason": "; ".join(shown) or reason(verdict, self.survivors.reference),
+            "reason": "; ".join(reasons) or reason(verdict, self.survivors.reference),
             "damage": [error.message for error in copy.damage],
             "clusterId": copy.cluster_id,
         }
@@ -290,8 +290,8 @@ class _Plan:
         reference, comparison = self.survivors.reference, self.survivors.comparison
         why = which_to_keep(comparison, [verdict.state for verdict in self.survivors.verdicts], self._repaired())
         if len(self.survivors.copies) == 1:
-            which = "that can be read" if self.survivors.unread else "given"
-            alone = f"it is the only copy {which}; brokers have one, too, and so may old backups"
+            restriction = "that can be read" if self.survivors.unread else "given"
+            alone = f"it is the only copy {restriction}; brokers have one, too, and so may old backups"
             why = "; ".join(filter(None, (alone, self._repaired())))
         why = "; ".join([why, *self.survivors.known_losses])
         if self.survivors.contradictions:

@@ -56,9 +56,9 @@ def run(session: Session, args: RegistrationsArguments) -> Result:
 
 
 def _brokers(image: Image, step: StepOf) -> Iterator[Row]:
-    carried = loads(image)
+    load_by_broker = loads(image)
     for broker_id, entry in sorted(image["brokers"].items()):
-        broker, replicas = entry.value, carried[broker_id].replicas
+        broker, replicas = entry.value, load_by_broker[broker_id].replicas
         stale = broker.fenced is True  # even if inControlledShutdown: a broker that has shut down keeps that flag
         reason = None
         if stale and replicas:

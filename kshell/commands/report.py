@@ -41,14 +41,14 @@ class Chapter(NamedTuple):
     Attributes:
         name: the HTML anchor of the section.
         lead: a sentence that explains it to a reader who was not involved.
-        words: the command line; ``SINCE`` stands for the offset at which the report begins, ``BEFORE`` for that of the
+        command_line: its words; ``SINCE`` stands for the offset at which the report begins, ``BEFORE`` for that of the
             state before it, ``END`` for the point in time that is shown.
     """
 
     name: str
     title: str
     lead: str
-    words: tuple[str, ...]
+    command_line: tuple[str, ...]
 
 
 class Answered(NamedTuple):
@@ -142,10 +142,10 @@ def _begin(session: Session, point: str | None) -> Since:
 
     Raises UsageError for a point after the one that is shown.
     """
-    shown = session.image.provenance
+    end = session.image.provenance
     default = _BEFORE
     if session.until is not None:  # the hour before the point that is shown, not before the last record
-        default = iso(max(shown.timestamp - _HOUR_MS, 0)) or "0"
+        default = iso(max(end.timestamp - _HOUR_MS, 0)) or "0"
     try:
         begin = session.since(default if point is None else point) or Since(0)
     except CommandError:
@@ -163,11 +163,11 @@ def _begin(session: Session, point: str | None) -> Since:
 
 def _answer(session: Session, chapter: Chapter, begin: Since) -> Answered:
     session.remarks.clear()
-    words = [_replaced(session, word, begin.offset) for word in chapter.words]
-    chapter = chapter._replace(words=tuple(words))
-    command = registry.get(words[0])
+    tokens = [_replaced(session, token, begin.offset) for token in chapter.command_line]
+    chapter = chapter._replace(command_line=tuple(tokens))
+    command = registry.get(tokens[0])
     try:
-        return _bounded(chapter, command.run(session, parse(command, words[1:])))
+        return _bounded(chapter, command.run(session, parse(command, tokens[1:])))
     except KshellError as error:
         return Answered(chapter, None, error)
 
@@ -220,10 +220,10 @@ def _stories(session: Session) -> Iterator[Chapter]:
     command = registry.get("partitions")
     try:
         rows = command.run(session, parse(command, ["--offline", "--under-min-isr", "--limit", "1000"]))
-        found = sorted(rows, key=lambda row: row["state"] != "offline") if isinstance(rows, Rows) else []
+        partitions = sorted(rows, key=lambda row: row["state"] != "offline") if isinstance(rows, Rows) else []
     except KshellError:
         return
-    for number, row in enumerate(found[:_STORIES]):
+    for number, row in enumerate(partitions[:_STORIES]):
         name = f"{row['topic']}-{row['partition']}"
         yield Chapter(
             f"story-{number}",

@@ -38,18 +38,18 @@ def complete_query(session: Session, typed: str) -> Iterable[str]:
     from kshell.history.catalog import catalog
     from kshell.tables.query import named
 
-    known = catalog()
+    catalogued = catalog()
     head, _, last = typed.rpartition(" ")
     words = head.upper().split()
     if not words:
         return ["SELECT * FROM ", "SELECT "] if not last or "SELECT".startswith(last.upper()) else []
     if words[-1] in ("FROM", "JOIN"):
-        tables = [*known.state, *known.past]
-        macros = [f"{name}(" for name in known.macros]
+        tables = [*catalogued.state, *catalogued.past]
+        macros = [f"{name}(" for name in catalogued.macros]
         return [f"{head} {name}" for name in (*tables, *macros) if name.startswith(last)]
-    fields = dict.fromkeys(field.name for table in named(typed, known) for field in table.fields)
+    fields = dict.fromkeys(field.name for table in named(typed, catalogued) for field in table.fields)
     mentioned = set(re.findall(r"\w+", typed.lower()))
-    called = [macro for name, macro in known.macros.items() if name in mentioned]
+    called = [macro for name, macro in catalogued.macros.items() if name in mentioned]
     fields |= dict.fromkeys(field.name for macro in called for field in macro.fields)
     more = ("FROM", "WHERE", "GROUP BY", "ORDER BY", "LIMIT")
     return [f"{head} {word}" for word in (*fields, *more) if word.startswith(last)]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kshell.json_text import JsonObject
 
 _PROBLEMS = typed("level:string finding:string count:int64 first:string")
-_SHOWN = tuple(column._replace(spare=-1) for column in _PROBLEMS)
+_TEXT_COLUMNS = tuple(column._replace(spare=-1) for column in _PROBLEMS)
 _MOST = 8
 """Kinds of problems in text output at most, to fit on one screen."""
 
@@ -170,7 +170,7 @@ def _problems_shown(problems: list[JsonObject], *, is_known: bool) -> Section:
         problem | {"level": StyledText(problem["level"], problem["level"])} for problem in problems[:_MOST]
     ]
     more = f"{counted(len(problems) - _MOST, 'more kind')}, and " if len(problems) > _MOST else ""
-    return Section("problems", f"Problems: `health` has {more}what to do", Rows(_SHOWN, rows))
+    return Section("problems", f"Problems: `health` has {more}what to do", Rows(_TEXT_COLUMNS, rows))
 
 
 def _facts_shown(
@@ -225,8 +225,8 @@ def _moment(offset: int | None, time: str | None, until: int | None) -> str:
 
 def _named(facts: JsonObject) -> str:
     """The known facts as ``name value, name value``; ``not known`` if there are none."""
-    known = {name: value for name, value in facts.items() if value is not None}
-    texts = {name: " ".join(map(str, value)) if isinstance(value, list) else value for name, value in known.items()}
+    values = {name: value for name, value in facts.items() if value is not None}
+    texts = {name: " ".join(map(str, value)) if isinstance(value, list) else value for name, value in values.items()}
     return ", ".join(f"{name} {text}" for name, text in texts.items() if text != "") or "not known"
 
 

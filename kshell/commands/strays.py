@@ -151,7 +151,7 @@ def _of_tool(broker: int, log_dir: str, item: JsonObject) -> LogDirReplica:
 def _listed(lines: Iterable[str], broker: int) -> Iterator[LogDirReplica]:
     """Parse lines as ``ls``, ``ls -l``, ``ls -R``, ``find`` or ``grep -r topic_id`` print them; skip all others."""
     below = None
-    found: list[tuple[tuple[str, ...], LogDirReplica]] = []
+    replicas: list[tuple[tuple[str, ...], LogDirReplica]] = []
     log_dirs: set[tuple[str, ...]] = set()
     partitions: set[tuple[str, ...]] = set()
     for raw_line in lines:
@@ -183,9 +183,9 @@ def _listed(lines: Iterable[str], broker: int) -> Iterator[LogDirReplica]:
                 directory["state"] or "",
                 None,
             )
-            found.append((_components(log_dir or "", name), replica))
+            replicas.append((_components(log_dir or "", name), replica))
     # What has partitions in it is no partition, whatever its name: a log directory may be below one called `data-0`.
-    for place, replica in found:
+    for place, replica in replicas:
         if place not in log_dirs or place in partitions:
             yield replica
 

@@ -38,10 +38,10 @@ _PACKAGES = (
 
 
 class Content(NamedTuple):
-    """A file of the bundle: the answer of the command line ``words``; ``purpose`` is its line in the README."""
+    """A file of the bundle: the answer of ``command_line``; ``purpose`` is its line in the README."""
 
     file: str
-    words: tuple[str, ...]
+    command_line: tuple[str, ...]
     purpose: str
 
 
@@ -126,26 +126,26 @@ def _write(session: Session, target: str, name: str, rows: list[Row]) -> None:
 
 def _add_answer(archive: zipfile.ZipFile, session: Session, content: Content) -> JsonObject:
     try:
-        return _add(archive, content.file, to_json(_answer(session, content.words), 2))
+        return _add(archive, content.file, to_json(_answer(session, content.command_line), 2))
     except KshellError as error:
         name = content.file.replace(".json", ".error.json")
         text = to_json({"error": error.message, "next": error.hint, "exitCode": error.exit_code}, 2)
         return _add(archive, name, text) | {"error": error.message}
 
 
-def _answer(session: Session, words: tuple[str, ...]) -> JsonObject:
+def _answer(session: Session, command_line: tuple[str, ...]) -> JsonObject:
     """The answer of a command with exit code and notes; of many rows only the first, and the number of the others."""
     session.remarks.clear()
     earlier, session.found_damage = session.found_damage, []
-    command = registry.get(words[0])
-    result = command.run(session, parse(command, list(words[1:])))
+    command = registry.get(command_line[0])
+    result = command.run(session, parse(command, list(command_line[1:])))
     if isinstance(result, Rows):
         value: object
         value, left_out, _ = plain.first_rows(plain.objects(result), _MOST_ROWS)
     else:
         value, left_out = plain.value(result), 0
     answer = {
-        "command": " ".join(words),
+        "command": " ".join(command_line),
         "exitCode": max(result.exit_code, session.exit_code()),
         "notes": [*session.problems(), *session.remarks],
         "rowsLeftOut": left_out,

@@ -157,13 +157,13 @@ def _row(check: FileCheck) -> Row:
 def _page(rows: list[Row]) -> Report:
     """The text output: findings first, then the table, then what is missing to confirm verdicts, in full."""
     sections = [Section("files", "", Rows(columns(_FIELDS), rows))]
-    found = {row["file"]: row["reason"] for row in rows if row["reason"] and row["certainty"] is not None}
-    if found:
-        sections = [Section("findings", "Findings", found), Section("files", "Files", sections[0].body)]
+    findings = {row["file"]: row["reason"] for row in rows if row["reason"] and row["certainty"] is not None}
+    if findings:
+        sections = [Section("findings", "Findings", findings), Section("files", "Files", sections[0].body)]
     weak = {row["file"]: row["witness"] for row in rows if row["certainty"] in CERTAINTIES[1:]}
     if weak:
         sections.append(Section("witnesses", "Not confirmed by a second witness, or not all of it", weak))
-    return Report(sections, is_answer_first=bool(found))
+    return Report(sections, is_answer_first=bool(findings))
 
 
 COMMAND = Command(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 COLUMNS = typed(
     "fromOffset:int64 fromTime:timestamp fromTimeMs:int64 toOffset:int64 toTime:timestamp toTimeMs:int64 rows:int64"
 )
-_SHOWN = (
+_TEXT_COLUMNS = (
     Column("fromOffset", spare=2),
     Column("fromTime", spare=-1),
     Column("toOffset", spare=2),
@@ -65,14 +65,14 @@ def run(session: Session, args: WhenArguments) -> Result:
     if chronicle is None or without_log(then) is not None:
         raise CommandError(f"there is no past to search: {story.reach}", hint=f"`{table.name}` shows the present")
     question = Question(then, table, where, chronicle.history, chronicle.until, args.min_isr_default)
-    found = list(_rows(stretches(question), chronicle, since(session, story, args.since)))
-    if not found:
+    periods = list(_rows(stretches(question), chronicle, since(session, story, args.since)))
+    if not periods:
         session.remarks.append(f"no row of {table.name} fulfilled that {_span(then, args)}: {story.reach}")
-    elif found[0]["fromOffset"] < chronicle.start:
+    elif periods[0]["fromOffset"] < chronicle.start:
         session.remarks.append(f"{story.reach}; the first period may have begun earlier")
-    result = Rows(COLUMNS, found, exit_code=EXIT_OK if found else EXIT_FINDING)
+    result = Rows(COLUMNS, periods, exit_code=EXIT_OK if periods else EXIT_FINDING)
     end = story.end()[1]
-    result.readable = Rows(_SHOWN, [_format_row(row, end) for row in found])
+    result.readable = Rows(_TEXT_COLUMNS, [_format_row(row, end) for row in periods])
     if then is not session:
         session.remarks += then.problems()
         result.exit_code = max(result.exit_code, then.exit_code())
@@ -90,15 +90,15 @@ def _span(session: Session, args: WhenArguments) -> str:
 
 
 def _table(name: str) -> Table:
-    known = tables()
-    if name not in known:
-        hint = did_you_mean(name, known, f"tables: {', '.join(known)}")
+    known_tables = tables()
+    if name not in known_tables:
+        hint = did_you_mean(name, known_tables, f"tables: {', '.join(known_tables)}")
         raise UsageError(f"when: there is no table {name}", hint=hint)
-    return known[name]
+    return known_tables[name]
 
 
-def _rows(found: Iterable[MatchRange], chronicle: LogRevisions, first: Since | None) -> Iterator[Row]:
-    for stretch in found:
+def _rows(periods: Iterable[MatchRange], chronicle: LogRevisions, first: Since | None) -> Iterator[Row]:
+    for stretch in periods:
         row = _row(stretch, chronicle)
         if first is None or stretch.end is None or first.reaches(stretch.end, row["toTimeMs"]):
             yield row
@@ -132,7 +132,7 @@ def _complete_table(session: Session, typed: str) -> Iterable[str]:
 
 
 def _complete_where(words: list[str], typed: str) -> Iterable[str]:
-    table = next((known for name, known in tables().items() if name in words), None)
+    table = next((table for name, table in tables().items() if name in words), None)
     return [] if table is None else Conditions(table.fields).complete(typed)
 
 

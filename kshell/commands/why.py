@@ -108,11 +108,11 @@ def run(session: Session, args: WhyArguments) -> Result:
         result = (_broker if kind == "broker" else _controller)(then, story, node_id, first)
     else:
         _refuse_node_in_two_words(story, args)
-        found = target(then, story, _partition_word(args), prefers_partition=True)
-        if found.partition is None:
-            result = _topic(then, story, found, first)
+        subject = target(then, story, _partition_word(args), prefers_partition=True)
+        if subject.partition is None:
+            result = _topic(then, story, subject, first)
         else:
-            result = _partition(then, story, found, first)
+            result = _partition(then, story, subject, first)
     if then is not session:
         session.remarks += then.problems()
         result.exit_code = then.exit_code() if then.is_loaded else EXIT_OK
@@ -144,29 +144,29 @@ def _partition_word(args: WhyArguments) -> str:
     return args.target if args.number is None else f"{args.target}/{args.number}"
 
 
-def _partition(session: Session, story: Story, found: PartitionTarget, first: Since | None) -> Report:
-    topic, number, topic_id = found.topic, found.partition, story.id_of(found)
+def _partition(session: Session, story: Story, subject: PartitionTarget, first: Since | None) -> Report:
+    topic, number, topic_id = subject.topic, subject.partition, story.id_of(subject)
     if topic_id is None or number is None:
         raise CommandError(f"{topic}: no such topic")  # not reached: target() has found it
-    held = story.partition(topic_id, number)
-    if not held:
+    revisions = story.partition(topic_id, number)
+    if not revisions:
         raise CommandError(f"{topic}-{number}: the partition's record cannot be read", hint="`cat` shows its bytes")
-    rows = event_rows(story, held, first)
+    rows = event_rows(story, revisions, first)
     about = {
         "topic": topic,
         "topicId": str(topic_id),
         "partition": number,
         "path": join((*TOPICS_BY_NAME, encode_name(topic), str(number))),
     }
-    present = held[-1].value
+    present = revisions[-1].value
     configured = None if present is None else _configured_min_isr(story, topic, present)
     least = None if present is None else effective_min_isr(present, configured)
     closing = {
-        "sentence": sentence(story, topic, held, least) + _lowered(present, configured, least),
-        **_next_steps(session, story, topic, number, held),
+        "sentence": sentence(story, topic, revisions, least) + _lowered(present, configured, least),
+        **_next_steps(session, story, topic, number, revisions),
         "history": story.reach + _earlier(story, topic, topic_id),
     }
-    title, brokers = f"{topic}-{number}", _brokers(story, held)
+    title, brokers = f"{topic}-{number}", _brokers(story, revisions)
     result = Report(
         [
             Section("partition", title, about),
@@ -203,21 +203,21 @@ def _broker(session: Session, story: Story, broker_id: int, first: Since | None)
 
 
 def _controller(session: Session, story: Story, node_id: int, first: Since | None) -> Report:
-    found = controller_story(story, node_id)
-    if not found.is_known(node_id):
+    history = controller_story(story, node_id)
+    if not history.is_known(node_id):
         raise _no_node(session, story, "controller", node_id, story.image[CONTROLLERS.name])
     about = {"controller": node_id, "path": join((*NODE_PLACES["controller"], str(node_id)))}
-    present = found.registrations[-1].value if found.registrations else None
-    is_stale = present is not None and found.voter_ids is not None and node_id not in found.voter_ids
+    present = history.registrations[-1].value if history.registrations else None
+    is_stale = present is not None and history.voter_ids is not None and node_id not in history.voter_ids
     level = story.image["features"].get(METADATA_VERSION)
     registers = level is not None and isinstance(level.value, int) and level.value >= CONTROLLERS_REGISTER
     closing = {
-        "sentence": controller_sentence(found, node_id, registers=registers),
+        "sentence": controller_sentence(history, node_id, registers=registers),
         **_node_steps(session, "staleController" if is_stale else None, id=node_id),
         "history": story.reach,
     }
     state = {"registered": present is not None, **({} if present is None else plain(present))}
-    rows = Rows(CONTROLLER_COLUMNS, controller_rows(found, node_id, first))
+    rows = Rows(CONTROLLER_COLUMNS, controller_rows(history, node_id, first))
     return _of_node("controller", f"Controller {node_id}", about, rows, _as_of(story) | state, closing)
 
 
@@ -225,7 +225,7 @@ def _no_node(
     session: Session, story: Story, kind: str, node_id: int, registered: Iterable[int], *, is_replica: bool = False
 ) -> CommandError:
     """The error for a node that is not and never was registered; ``is_replica``: whether partitions still name it."""
-    hint = f"registered: {', '.join(f'{kind}-{one}' for one in sorted(registered)) or 'none'}"
+    hint = f"registered: {', '.join(f'{kind}-{number}' for number in sorted(registered)) or 'none'}"
     if is_replica:
         hint += f"; partitions name it as a replica: `partitions --where '{node_id} in replicas'`"
     if f"{kind}-{node_id}" in story.names():
@@ -279,17 +279,17 @@ def _events_shown(events: Rows) -> Section:
     return Section("events", "Events", Rows(columns, rows))
 
 
-def _topic(session: Session, story: Story, asked: PartitionTarget, first: Since | None) -> Report:
-    name, topic_id = asked.topic, story.id_of(asked)
+def _topic(session: Session, story: Story, subject: PartitionTarget, first: Since | None) -> Report:
+    name, topic_id = subject.topic, story.id_of(subject)
     if topic_id is None:
         raise CommandError(f"{name}: no such topic")  # not reached: target() has found it
-    found = topic_story(story, name, topic_id)
+    history = topic_story(story, name, topic_id)
     least = MinIsr(story.image)
-    states = partition_states(found, least)
-    events = Rows(EVENT_COLUMNS, topic_rows(found, session.redaction, first))
+    states = partition_states(history, least)
+    events = Rows(EVENT_COLUMNS, topic_rows(history, session.redaction, first))
     about = {"topic": name, "topicId": str(topic_id), "path": join((*TOPICS_BY_NAME, encode_name(name)))}
     closing = {
-        "sentence": topic_sentence(found, states, least),
+        "sentence": topic_sentence(history, states, least),
         "history": story.reach + _earlier(story, name, topic_id),
     }
     partitions = Rows(PARTITION_COLUMNS, states)
@@ -373,19 +373,19 @@ def _lowered(present: Partition | None, configured: int | None, least: int | Non
     )
 
 
-def _next_steps(session: Session, story: Story, topic: str, number: int, held: Partitions) -> JsonObject:
+def _next_steps(session: Session, story: Story, topic: str, number: int, revisions: Partitions) -> JsonObject:
     """The next step for a partition without a leader, and the last resort if that fails; empty if it has a leader."""
-    present = held[-1].value
+    present = revisions[-1].value
     if present is None or present.leader != -1:
         return {}
     cluster = cluster_features(session)
     case = leaderless(story.image, topic, present, controller=cluster.leader_id, is_partial=not session.source.has_log)
     tools = kafka_tools(session, cluster)
     first, fallback, if_never = steps(case, topic, number, tools)
-    found: JsonObject = {"nextStep": first.text, "commands": list(first.commands)}
+    step: JsonObject = {"nextStep": first.text, "commands": list(first.commands)}
     if fallback is not None:
-        found |= {"lastResort": f"{if_never}: {fallback.text}", "lastResortCommands": list(fallback.commands)}
-    return found
+        step |= {"lastResort": f"{if_never}: {fallback.text}", "lastResortCommands": list(fallback.commands)}
+    return step
 
 
 def _node_steps(session: Session, name: str | None, **places: object) -> JsonObject:
@@ -408,16 +408,16 @@ def _as_of(story: Story) -> JsonObject:
     return {"asOf": None if offset < 0 else offset, "time": iso(time), "timeMs": epoch_ms(time)}
 
 
-def _brokers(story: Story, held: Partitions) -> list[Row]:
+def _brokers(story: Story, revisions: Partitions) -> list[Row]:
     """One row per broker that the partition names (replicas, ISR, ELR); of a deleted one, in its last state."""
-    last = next((one.value for one in reversed(held) if one.value is not None), None)
+    last = next((revision.value for revision in reversed(revisions) if revision.value is not None), None)
     if last is None:
         return []
     rows: list[Row] = []
     for broker in [*last.replicas, *sorted(named_brokers(last).difference(last.replicas))]:
-        known = story.broker(broker)
-        status = broker_status(known[-1].value if known else None)
-        run = _status_since(known, status)
+        registrations = story.broker(broker)
+        status = broker_status(registrations[-1].value if registrations else None)
+        run = _status_since(registrations, status)
         at = run if run is not None and run.since >= 0 else None
         rows.append(
             {
@@ -434,9 +434,9 @@ def _brokers(story: Story, held: Partitions) -> list[Row]:
     return rows
 
 
-def _status_since(known: Brokers, status: str) -> Revision[Broker] | None:
+def _status_since(revisions: Brokers, status: str) -> Revision[Broker] | None:
     """The revision since which a broker has had its present status without interruption."""
-    return holds_since(known, lambda one: broker_status(one) == status)
+    return holds_since(revisions, lambda value: broker_status(value) == status)
 
 
 def _readable(title: str, about: JsonObject, rows: list[Row], brokers: list[Row], closing: JsonObject) -> Report:
@@ -445,7 +445,7 @@ def _readable(title: str, about: JsonObject, rows: list[Row], brokers: list[Row]
         *(Column(name, prose=name == "what") for name in _TEXT_COLUMNS),
         *(Column(name, wide=True) for name, *_ in COLUMNS if name in _WIDE),
     )
-    events = Rows(columns, [_shown(row) for row in rows])
+    events = Rows(columns, [_styled(row) for row in rows])
     story = [
         Section("events", "Events", events) if rows else Section("events", "Events: none", {}),
         Section("brokers", "Brokers", Rows(_fitted(_BROKERS, _BROKER_SPARED), brokers)),
@@ -453,7 +453,7 @@ def _readable(title: str, about: JsonObject, rows: list[Row], brokers: list[Row]
     return _answer_first("partition", title, about, story, closing)
 
 
-def _shown(row: Row) -> Row:
+def _styled(row: Row) -> Row:
     leader = StyledText("none", "error") if row["leader"] == -1 else row["leader"]
     what = StyledText(row["what"], "error") if row["event"] in _BAD_PARTITION_EVENTS else row["what"]
     return {**row, "leader": leader, "what": what}
@@ -461,7 +461,7 @@ def _shown(row: Row) -> Row:
 
 def _complete(session: Session, typed: str) -> Iterable[str]:
     """Complete a target: nodes, topics and partitions."""
-    nodes = [f"{kind}-{one}" for kind in ("broker", "controller") for one in sorted(session.image[f"{kind}s"])]
+    nodes = [f"{kind}-{number}" for kind in ("broker", "controller") for number in sorted(session.image[f"{kind}s"])]
     return dict.fromkeys([*(node for node in nodes if node.startswith(typed)), *complete_target(session, typed)])
 
 

@@ -44,8 +44,8 @@ def _section(answered: Answered) -> Iterator[str]:
             yield '<p class="note">Nothing.</p>'
     if answered.left_out:
         yield f'<p class="note">{answered.left_out:,} more rows are left out.</p>'
-    words = " ".join(chapter.words)
-    yield f'<p class="about"><code>{html(words)}</code></p>\n</section>'
+    line = " ".join(chapter.command_line)
+    yield f'<p class="about"><code>{html(line)}</code></p>\n</section>'
 
 
 def _picture(result: Result) -> Iterator[str]:
