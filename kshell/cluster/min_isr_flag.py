@@ -12,7 +12,7 @@ from kshell.metadata.families.topics import NAMES
 from kshell.metadata.image import Image
 from kshell.metadata.partition_state import MinIsr
 from kshell.tables.answer import table_answer
-from kshell.tables.declaration import Table, Wanted
+from kshell.tables.declaration import FieldNames, Table
 from kshell.tables.selection import RowArguments
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def min_isr_answer(
     session: Session,
     args: MinIsrRowArguments,
     table: Table,
-    make: Callable[[Session, Image, Wanted, MinIsr], Iterable[Row]],
+    make: Callable[[Session, Image, FieldNames, MinIsr], Iterable[Row]],
     *,
     needs_min_isr: bool,
 ) -> Rows:
@@ -82,7 +82,7 @@ def min_isr_answer(
     """
     unknown = 0
 
-    def rows(session: Session, image: Image, wanted: Wanted) -> Iterable[Row]:
+    def rows(session: Session, image: Image, wanted: FieldNames) -> Iterable[Row]:
         nonlocal unknown
         least = MinIsr(image, args.min_isr_default)
         unknown = note_unknown(session, image, least) if needs_min_isr else 0

@@ -9,7 +9,7 @@ from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result, Row
 from kshell.metadata.image import Image
 from kshell.tables.answer import table_answer
-from kshell.tables.declaration import Wanted
+from kshell.tables.declaration import FieldNames
 from kshell.tables.selection import RowArguments, row_flags
 from kshell.tables.state.access import ACLS_TABLE as TABLE
 
@@ -31,7 +31,7 @@ def run(session: Session, args: AclsArguments) -> Result:
         return table_answer(session, args, TABLE)
     counting = {args.principal, _EVERYBODY}
 
-    def make(session: Session, image: Image, wanted: Wanted) -> Iterable[Row]:
+    def make(session: Session, image: Image, wanted: FieldNames) -> Iterable[Row]:
         return (row for row in TABLE.rows(session, image, None) if row["principal"] in counting)
 
     return table_answer(session, args, TABLE, make=make)

@@ -119,7 +119,7 @@ def _row(piece: ByteRange) -> JsonObject:
         "position": piece.start,
         "hex": piece.hex,
         "field": piece.field,
-        "value": piece.shown,
+        "value": piece.visible_value,
         "note": piece.note,
         "type": piece.type,
         "length": piece.end - piece.start,

@@ -59,7 +59,7 @@ def _tests(args: FindArguments) -> list[Test]:
         matches = [component(option).fullmatch for option in expand_braces(args.name)]
         tests.append(lambda segments, _: any(match(segments[-1] if segments else "/") for match in matches))
     if args.regex is not None:
-        matches_whole = bounded(args.regex, whole=True)
+        matches_whole = bounded(args.regex, full_match=True)
         tests.append(lambda segments, _: matches_whole(join(segments)) is not None)
     if args.type is not None:
         tests.append(_type_test(args.type))

@@ -15,7 +15,7 @@ from kshell.engine.result import Column, PageLayout, Report, Result, Row, Rows, 
 from kshell.errors import EXIT_FINDING, EXIT_OK, NoLeaderError
 from kshell.metadata.health.check import ERROR, LEVELS, CheckFindings, Finding, FindingGroup, checks
 from kshell.metadata.health.examine import Health, examine
-from kshell.tables.declaration import Field, Wanted
+from kshell.tables.declaration import Field, FieldNames
 from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import asked_for, has_row_options, row_flags, select, wanted
 
@@ -77,7 +77,7 @@ def run(session: Session, args: HealthArguments) -> Result:
 class FindingRows:
     """Findings whose rows are made on iteration, with the needed fields only, for commands take time to write."""
 
-    def __init__(self, health: Health, fields: Wanted = None) -> None:
+    def __init__(self, health: Health, fields: FieldNames = None) -> None:
         self._health = health
         self._fields = fields
 
@@ -98,7 +98,7 @@ _CELLS: dict[str, Callable[[Finding], object]] = {
 }
 
 
-def row_of(finding: Finding, fields: Wanted = None) -> Row:
+def row_of(finding: Finding, fields: FieldNames = None) -> Row:
     """Make a row of a finding, with the fields in ``fields``; ``None`` for all."""
     return {name: cell(finding) for name, cell in _CELLS.items() if fields is None or name in fields}
 

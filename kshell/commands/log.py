@@ -27,8 +27,8 @@ from kshell.history.records import (
     LOG_FIELDS,
     NO_OP,
     TYPE_FLAG,
-    Found,
     PathRecordFilter,
+    RecordsWithPaths,
     Touched,
     before_log,
     conclude,
@@ -223,7 +223,7 @@ class _Search:
             return only(self._types)
         return None if self._noop else _not_no_op
 
-    def _matching(self, *, named: bool, first: int = 0) -> tuple[DecodedRecords, Found]:
+    def _matching(self, *, named: bool, first: int = 0) -> tuple[DecodedRecords, RecordsWithPaths]:
         """Return what reads the log, and the records that meet the conditions on type and time.
 
         Those before offset ``first`` may be left out.
@@ -247,7 +247,7 @@ class _Search:
         )
         if named and is_partial and concern is None:
             return records, with_paths_of_few(session, records, start, self._is_meant)
-        matches: Found = ((record, []) for record in records)
+        matches: RecordsWithPaths = ((record, []) for record in records)
         if named or concern is not None:
             matches = with_paths(session, records, start, concern, values=named)
         return records, (match for match in matches if self._is_asked_for(match[0]))
@@ -269,7 +269,7 @@ class _Search:
         is_meant = (self._grep is None or _matches(self._grep, row)) and (self._where is None or self._where(row))
         return row if is_meant else None
 
-    def _rows(self, matches: Found) -> Iterator[Row]:
+    def _rows(self, matches: RecordsWithPaths) -> Iterator[Row]:
         place = self._place
         for record, touched in matches:
             near = touched if place is None else [change for change in touched if is_under(change.path, place)]

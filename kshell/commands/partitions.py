@@ -11,7 +11,7 @@ from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result, Row
 from kshell.metadata.image import Image
 from kshell.metadata.partition_state import AT_MIN_ISR, OFFLINE, PROBLEMS, UNDER_MIN_ISR, MinIsr
-from kshell.tables.declaration import Table, Wanted
+from kshell.tables.declaration import FieldNames, Table
 from kshell.tables.selection import asked_for, row_flags
 from kshell.tables.state.topics import PARTITIONS_TABLE as TABLE
 from kshell.tables.state.topics import partition_rows
@@ -75,7 +75,7 @@ def run(session: Session, args: PartitionsArguments) -> Result:
     is_chosen_by_min_isr = not problems.isdisjoint(_OF_MIN_ISR)
     needs_min_isr = is_chosen_by_min_isr or (args.where is not None and _depends_on_min_isr(args.where))
 
-    def make(session: Session, image: Image, wanted: Wanted, least: MinIsr) -> Iterable[Row]:
+    def make(session: Session, image: Image, wanted: FieldNames, least: MinIsr) -> Iterable[Row]:
         return partition_rows(session, image, wanted, least, problems, args.where)
 
     spares = {

@@ -11,7 +11,7 @@ from kshell.engine.declaration import Command, Example, Task
 from kshell.engine.result import Result, Row
 from kshell.metadata.image import Image
 from kshell.metadata.partition_state import MinIsr
-from kshell.tables.declaration import Wanted
+from kshell.tables.declaration import FieldNames
 from kshell.tables.selection import asked_for, row_flags
 from kshell.tables.state.topics import TOPICS_TABLE as TABLE
 from kshell.tables.state.topics import topic_rows
@@ -27,7 +27,7 @@ def run(session: Session, args: MinIsrRowArguments) -> Result:
 
     needs_min_isr = args.where is not None and not _OF_MIN_ISR.isdisjoint(asked_for(TABLE.fields, args.where))
 
-    def make(session: Session, image: Image, wanted: Wanted, least: MinIsr) -> Iterable[Row]:
+    def make(session: Session, image: Image, wanted: FieldNames, least: MinIsr) -> Iterable[Row]:
         return topic_rows(session, image, wanted, least, args.where)
 
     return min_isr_answer(session, args, TABLE, make, needs_min_isr=needs_min_isr)

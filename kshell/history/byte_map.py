@@ -84,7 +84,7 @@ class ByteRange(NamedTuple):
         return REDACTED if self.hidden else self.raw.hex(" ")
 
     @property
-    def shown(self) -> object:
+    def visible_value(self) -> object:
         """The value; ``[redacted]`` if it is hidden."""
         return REDACTED if self.hidden and self.value is not None else self.value
 
@@ -235,7 +235,7 @@ def _records(batch: Batch, redaction: Redaction, start: int, until: int, *, is_r
 
 def _each_record(batch: Batch, cursor: _Cursor, redaction: Redaction, *, is_right: bool) -> Iterator[ByteRange]:
     """Yield the ranges of every record. If a record cannot be decoded, the rest of the batch is one range."""
-    given = 0
+    yielded = 0
     for index in range(max(batch.records, 0)):
         try:
             _record(batch, index, cursor, redaction, is_right=is_right)
@@ -244,13 +244,13 @@ def _each_record(batch: Batch, cursor: _Cursor, redaction: Redaction, *, is_righ
             note = f"stops here: {reason}"
             cursor.is_hidden = False
             cursor.rest(cursor.end, f"{_name(index)}.rest", note, hidden=not redaction.show_secrets)
-            yield from cursor.pieces[given:]
+            yield from cursor.pieces[yielded:]
             return
-        yield from cursor.pieces[given:]
-        given = len(cursor.pieces)
+        yield from cursor.pieces[yielded:]
+        yielded = len(cursor.pieces)
     note = "bytes too many after the last record of the batch"
     cursor.rest(cursor.end, "rest", note, hidden=not redaction.show_secrets)
-    yield from cursor.pieces[given:]
+    yield from cursor.pieces[yielded:]
 
 
 def _record(batch: Batch, index: int, cursor: _Cursor, redaction: Redaction, *, is_right: bool) -> None:

@@ -9,7 +9,7 @@ from kshell.engine.result import Row
 from kshell.history.diff import FIELDS, TreeComparison
 from kshell.history.events import CONFIG_CHANGES_TABLE, EVENTS_TABLE
 from kshell.history.versions import history_tables
-from kshell.tables.declaration import Table, Wanted, image_for, tables
+from kshell.tables.declaration import FieldNames, Table, image_for, tables
 from kshell.tables.macros import Catalog, TableMacro
 from kshell.tree.paths import HOME
 
@@ -38,14 +38,14 @@ def catalog() -> Catalog:
 def _at(table: Table) -> TableMacro:
     """Return the macro ``NAME_at(point)``: the rows of a table of state at a point in time."""
 
-    def rows(sessions: Sequence[Session], wanted: Wanted) -> Iterable[Row]:
+    def rows(sessions: Sequence[Session], wanted: FieldNames) -> Iterable[Row]:
         (session,) = sessions
         return table.rows(session, image_for(session, table.name, table.parts), wanted)
 
     return TableMacro(f"{table.name}{AT}", ("point",), f"{table.summary}, at a point in time", table.fields, rows)
 
 
-def _changes(sessions: Sequence[Session], wanted: Wanted) -> Iterable[Row]:
+def _changes(sessions: Sequence[Session], wanted: FieldNames) -> Iterable[Row]:
     old, new = sessions
     return (change.row() for change in TreeComparison(old, new, HOME).changes())
 

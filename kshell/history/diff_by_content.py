@@ -64,8 +64,8 @@ class ContentComparison:
         for topic, group in groupby(choices, lambda choice: _topic(choice[0])):
             every = list(group)
             chosen = [self._with_content(change) for change, is_chosen in every if is_chosen]
-            whole = _whole_topic(topic, chosen) if chosen and len(chosen) == len(every) else None
-            yield from chosen if whole is None else [whole]
+            whole_topic = _whole_topic(topic, chosen) if chosen and len(chosen) == len(every) else None
+            yield from chosen if whole_topic is None else [whole_topic]
 
     def _with_content(self, change: Change) -> Change:
         return change._replace(old=self._content(change.type, change.old), new=self._content(change.type, change.new))

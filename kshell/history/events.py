@@ -11,7 +11,7 @@ from kshell.history.recorded import recorded_past
 from kshell.history.records import (
     FIELDS,
     TIME,
-    Found,
+    RecordsWithPaths,
     end_notes,
     malformed_records,
     record_row,
@@ -23,7 +23,7 @@ from kshell.metadata.families.configs import Resource
 from kshell.metadata.image import Image
 from kshell.metadata.redaction import config_is_secret
 from kshell.sources.directory.records import log_records
-from kshell.tables.declaration import ColumnarRows, Field, Table, Wanted, tables
+from kshell.tables.declaration import ColumnarRows, Field, FieldNames, Table, tables
 from kshell.tree.image import iso
 from kshell.tree.paths import join
 
@@ -61,7 +61,7 @@ class _EventRows(ColumnarRows):
     Records that cannot be read are left out and noted as damage.
     """
 
-    def __init__(self, session: Session, image: Image, wanted: Wanted) -> None:
+    def __init__(self, session: Session, image: Image, wanted: FieldNames) -> None:
         """Begin to read the log; ``image`` is not used. Raises SourceError if it cannot be read at all."""
         _say_without_log(session)
         self._session = session
@@ -71,11 +71,11 @@ class _EventRows(ColumnarRows):
 
     def __iter__(self) -> Iterator[Row]:
         session, wanted = self._session, self._wanted
-        found: Found = ((record, []) for record in self._records)
+        records: RecordsWithPaths = ((record, []) for record in self._records)
         if wanted is None or "path" in wanted:
-            found = with_paths(session, self._records, 0)
+            records = with_paths(session, self._records, 0)
         with_data = wanted is None or "data" in wanted
-        for record, touched in found:
+        for record, touched in records:
             row = {
                 "offset": record.offset,
                 "epoch": record.epoch,
@@ -118,7 +118,7 @@ class _ConfigChange(NamedTuple):
     after: str | None
 
 
-def config_change_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
+def config_change_rows(session: Session, image: Image, wanted: FieldNames) -> Iterator[Row]:
     """Yield one row per change of a config, oldest first. A secret that is set again counts as changed."""
     past = recorded_past(session, "config_changes")
     _say_without_log(session)

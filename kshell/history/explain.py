@@ -463,15 +463,15 @@ def _out(story: Story, revisions: Partitions, broker: int) -> str:
             partition is not None and broker in partition.replicas and broker not in reported_ids(partition.isr)
         ),
     )
-    known, status = story.broker(broker), _status(story, broker)
+    registrations, status = story.broker(broker), _status(story, broker)
     present = revisions[-1].value
     assert present is not None
     eligible = " It is known to hold all committed records (ELR)." if broker in reported_ids(present.elr) else ""
     if status != UNFENCED:
-        fell = fall(broker, known)
+        fell = fall(broker, registrations)
         why = f"it was {' and '.join(fell)}" if fell else f"it is {status}"
     elif _is_stored(story, present, broker):
-        why = _not_caught_up(broker, known, start)
+        why = _not_caught_up(broker, registrations, start)
     else:
         why = (
             "it is unfenced, but does not have the replica's log directory (a failed disk, or one that was taken away)"

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kshell.errors import KshellError
-from kshell.history.records import Found, TouchedPaths, touched_paths
+from kshell.history.records import RecordsWithPaths, TouchedPaths, touched_paths
 from kshell.protocol.batches import Batch
 from kshell.sources.directory.records import DecodedRecords, LogRecord
 
@@ -27,7 +27,7 @@ _REPLAY_SECONDS = 30e-6
 
 def with_paths_of_few(
     session: Session, records: DecodedRecords, start: int, matches: Callable[[LogRecord], bool]
-) -> Found:
+) -> RecordsWithPaths:
     """Yield the records that match, with the paths that they touch and the values there before and after them.
 
     ``records`` must begin at ``start``; those that cannot match need not be wanted.
@@ -81,7 +81,7 @@ class _Between:
         else:
             self._catch_up()
 
-    def replayed(self, batch: Batch, file: str) -> Found:
+    def replayed(self, batch: Batch, file: str) -> RecordsWithPaths:
         """Replay a batch, and yield its records with what they touch."""
         if self._is_behind:
             self._look_up(max(batch.base_offset, self._start))
@@ -100,9 +100,9 @@ class _Between:
         self._skipped.clear()
         self._skipped_records = 0
 
-    def _touched(self, batch: Batch, file: str) -> Found:
+    def _touched(self, batch: Batch, file: str) -> RecordsWithPaths:
         for record in self._records.records_of(batch, file):
-            self._paths.restarts_at(record.offset)
+            self._paths.restart_if_due(record.offset)
             yield record, touched_paths(self._paths.tracker, record)
 
     def _are_states_known(self) -> bool:

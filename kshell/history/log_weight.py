@@ -77,10 +77,10 @@ class LogWeight:
         """Count the records of a batch. Raises DecodeError, MissingCodecError."""
         records = list(iter_records(batch))
         sizes = [_FRAMING + len(record.key or b"") + len(record.value or b"") for record in records]
-        whole, until = max(sum(sizes), 1), 0
+        total, until = max(sum(sizes), 1), 0
         for record, size in zip(records, sizes, strict=True):
             before, until = until, until + size
-            share = batch.size * until // whole - batch.size * before // whole
+            share = batch.size * until // total - batch.size * before // total
             topic = None if batch.is_control else self._topic(record)
             self._add(record, batch.is_control, topic, share)
 
@@ -185,7 +185,7 @@ def draw(weight: LogWeight, width: int, *, plain: bool, timezone: str = "UTC") -
     lines: list[Parts] = [[head]]
     for group, title in ((BY_TYPE, "Type"), (BY_TOPIC, "Topic")):
         ordered = weight.ordered(group, weight.groups[group])
-        bars = [_Bar("(no topic)" if key is None else str(key), one.records, one.bytes) for key, one in ordered]
+        bars = [_Bar("(no topic)" if key is None else str(key), item.records, item.bytes) for key, item in ordered]
         rest = bars[_MOST:]
         if len(rest) > 1:
             text = f"({len(rest)} more)"
@@ -200,17 +200,17 @@ def draw(weight: LogWeight, width: int, *, plain: bool, timezone: str = "UTC") -
 
 def _by_time(weight: LogWeight, timezone: str) -> tuple[list[_Bar], int]:
     """Return one bar per period, empty ones included, and how many hours a period has."""
-    hours = {key: one for key, one in weight.groups[BY_HOUR].items() if isinstance(key, int)}
+    hours = {key: item for key, item in weight.groups[BY_HOUR].items() if isinstance(key, int)}
     if not hours:
         return [], 1
     span = (max(hours) - min(hours)) // _HOUR + 1
     step = next((step for step in _STEPS if span / step <= _MOST_BARS - 1), -(-span // (_MOST_BARS - 1)))
     length = step * _HOUR
     sums: dict[int, tuple[int, int]] = {}
-    for key, one in hours.items():
+    for key, item in hours.items():
         at = key // length * length
         records, size = sums.get(at, (0, 0))
-        sums[at] = records + one.records, size + one.bytes
+        sums[at] = records + item.records, size + item.bytes
     starts = range(min(sums), max(sums) + 1, length)
     labels = [iso(at) or str(at) for at in starts]
     if timezone != "UTC":

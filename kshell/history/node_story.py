@@ -53,13 +53,13 @@ def broker_rows(revisions: Brokers, first: Since | None) -> list[Row]:
         event = _broker_event(before, revision)
         if event is not None and is_from(event, first):
             broker: Broker | None = revision.value
-            known = {} if broker is None else {name: reported_or_none(part) for name, part in plain(broker).items()}
+            fields = {} if broker is None else {name: reported_or_none(part) for name, part in plain(broker).items()}
             rows.append(
                 event_row(event)
                 | {
                     "status": broker_status(broker),
-                    "brokerEpoch": known.get("epoch"),
-                    **{name: known.get(name) for name in ("incarnationId", "directories", "cordonedDirectories")},
+                    "brokerEpoch": fields.get("epoch"),
+                    **{name: fields.get(name) for name in ("incarnationId", "directories", "cordonedDirectories")},
                 }
             )
     return rows
@@ -127,7 +127,7 @@ def broker_sentence(story: Story, broker_id: int, revisions: Brokers) -> str:
     sentences = [f"{text}."]
     if status == UNFENCED and start is not None:
         earlier = fall(broker_id, revisions[: revisions.index(start)])
-        if earlier and any(broker_status(one.value) == UNFENCED for one in revisions[: revisions.index(start)]):
+        if earlier and any(broker_status(old.value) == UNFENCED for old in revisions[: revisions.index(start)]):
             sentences.append(f"Before, it was {', '.join(earlier)}.")
     if status in (FENCED, UNREGISTERED):
         sentences.append("No record says what became of its process.")
@@ -162,8 +162,8 @@ def _burden(story: Story, broker_id: int) -> Iterator[str]:
         yield f"{_count(waiting, 'partition', 'partitions')} without a leader {verb} it in the ISR or ELR."
 
 
-def _count(number: int, one: str, more: str) -> str:
-    return f"{number:,} {one if number == 1 else more}"
+def _count(number: int, singular: str, plural: str) -> str:
+    return f"{number:,} {singular if number == 1 else plural}"
 
 
 # --- controllers -----------------------------------------------------------------------------------------------------
@@ -202,9 +202,9 @@ def controller_story(story: Story, node_id: int) -> ControllerStory:
     )
 
 
-def controller_rows(found: ControllerStory, node_id: int, first: Since | None) -> list[Row]:
+def controller_rows(history: ControllerStory, node_id: int, first: Since | None) -> list[Row]:
     """Return one row per record that registered the controller, or changed whether it is active or a voter."""
-    events = [*_registered(found.registrations), *_led(found.leaders, node_id), *_voted(found.voters, node_id)]
+    events = [*_registered(history.registrations), *_led(history.leaders, node_id), *_voted(history.voters, node_id)]
     rows: list[Row] = []
     for event in sorted(events, key=lambda event: (event.at.offset, event.at.since)):
         if is_from(event, first):
@@ -266,28 +266,28 @@ def _voter_ids(change: Message) -> list[int]:
     return [voter["voterId"] for voter in change["voters"]]
 
 
-def controller_sentence(found: ControllerStory, node_id: int, *, registers: bool) -> str:
+def controller_sentence(history: ControllerStory, node_id: int, *, registers: bool) -> str:
     """Summarize a controller: whether it is active, a voter and registered, and since when.
 
     ``registers``: whether controllers register at the cluster's metadata.version (KIP-919).
     """
     sentences = []
-    last = found.leaders[-1] if found.leaders else None
+    last = history.leaders[-1] if history.leaders else None
     if last is None:
         sentences.append("Which controller is active is not known.")
     else:
         leader = _leader(last)
-        start = holds_since(found.leaders, lambda change: change["leaderId"] == leader)
+        start = holds_since(history.leaders, lambda change: change["leaderId"] == leader)
         if leader == node_id:
             sentences.append(f"Controller {node_id} is the active controller {since(start)}.")
         else:
             sentences.append(f"Controller {node_id} is not active: controller {leader} is, {since(start)}.")
-    voters = found.voter_ids
+    voters = history.voter_ids
     if voters is not None:
         is_voter = node_id in voters
         place = "the only voter" if len(voters) == 1 else f"one of {len(voters)} voters"
         sentences.append(f"It is {place if is_voter else 'no voter'}.")
-    registered = found.registrations[-1] if found.registrations else None
+    registered = history.registrations[-1] if history.registrations else None
     if registered is None:
         because = "it has not run since then, or does not reach the active controller: `health` has what to do"
         sentences.append(
@@ -300,6 +300,6 @@ def controller_sentence(found: ControllerStory, node_id: int, *, registers: bool
     elif registered.value is None:
         sentences.append(f"It is unregistered {since(registered)}.")
     else:
-        start = holds_since(found.registrations, lambda one: one is not None)
+        start = holds_since(history.registrations, lambda value: value is not None)
         sentences.append(f"It is registered {since(start)}.")
     return " ".join(sentences)

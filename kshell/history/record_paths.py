@@ -85,7 +85,7 @@ class RecordPaths:
         is_open[settled] = False
         open_places, open_paths = list[int](), list[str | None]()
         for place, offset, timestamp, value in columns.in_order(is_open):
-            if self._touched_paths.restarts_at(offset):
+            if self._touched_paths.restart_if_due(offset):
                 self._waiting.clear()
                 self._topics.clear()
             open_places.append(place)

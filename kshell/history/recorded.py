@@ -58,18 +58,18 @@ def recorded_past(session: Session, name: str) -> RecordedPast:
     session.travels()
     past = session.past
     assert past is not None
-    known = past.up_to(session.until, session.progress)
-    if known is None:
+    recorded = past.up_to(session.until, session.progress)
+    if recorded is None:
         _ = session.loaded  # loading raises the error that explains it, if there is one
         raise CommandError(
             "the log cannot be replayed from its start", hint="`info` says why; `stat` knows the last record of a value"
         )
-    history = known.history
+    history = recorded.history
     until = min(history.log.end - 1, session.loaded.last_offset) if session.until is None else session.until
     if until < history.log.start - 1:
         _ = session.loaded
         raise CommandError(f"offset {until} is before the log's start: what wrote the values is not known")
-    session.note_damage(known.damage)
-    if known.begins_after_damage:
+    session.note_damage(recorded.damage)
+    if recorded.begins_after_damage:
         session.remark(begins_after_damage(history.log.start))
     return RecordedPast(history, until)

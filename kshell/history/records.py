@@ -94,13 +94,13 @@ def snapshot_to_read(listing: Listing, name: str | None) -> SnapshotFile | None:
     """
     if name is None:
         return None if listing.has_log else listing.snapshots[-1]
-    found = snapshot_named(listing, name)
-    if found is None:
+    snapshot = snapshot_named(listing, name)
+    if snapshot is None:
         there = ", ".join(map(snapshot_id, listing.snapshots))
         raise CommandError(
             f"{name}: no such snapshot", hint=f"the snapshots are {there}" if there else "there are none"
         )
-    return found
+    return snapshot
 
 
 def without_log(session: Session) -> str | None:
@@ -373,7 +373,7 @@ def place_of(session: Session, path: str | None, command: str, hint: str) -> Seg
     return place
 
 
-Found = Iterator[tuple[LogRecord, list[Touched]]]
+RecordsWithPaths = Iterator[tuple[LogRecord, list[Touched]]]
 """Records, each with the paths of the tree that it touches."""
 
 
@@ -384,7 +384,7 @@ def with_paths(
     record_filter: PathRecordFilter | None = None,
     *,
     values: bool = False,
-) -> Found:
+) -> RecordsWithPaths:
     """Yield each record with the paths that it touches and, if ``values`` is set, the values there before and after it.
 
     ``records`` must hold every record from ``start`` on, or every one for which ``record_filter`` is true. Those before
@@ -393,19 +393,19 @@ def with_paths(
     Raises DataError where the image before ``start`` is not known; without a ``record_filter``, paths that need it are
     left out.
     """
-    found = TouchedPaths(session, start, values=values, is_needed=record_filter is not None)
+    paths = TouchedPaths(session, start, values=values, is_needed=record_filter is not None)
     if record_filter is not None:
-        record_filter.tracker = found.tracker if found.restart is None else None
+        record_filter.tracker = paths.tracker if paths.restart is None else None
     for record in records:
-        if found.restarts_at(record.offset) and record_filter is not None:
-            record_filter.tracker = found.tracker
-        yield record, touched_paths(found.tracker, record)
+        if paths.restart_if_due(record.offset) and record_filter is not None:
+            record_filter.tracker = paths.tracker
+        yield record, touched_paths(paths.tracker, record)
 
 
 class TouchedPaths:
     """Finds what the records of a log touch. ``tracker`` must get every record from ``start`` on, in order.
 
-    Before each record, ask :meth:`restarts_at`.
+    Before each record, call :meth:`restart_if_due`.
 
     Where the image before ``start`` is not known, the tracker starts from nothing; if it ``is_needed``, that raises
     DataError. ``restart`` is the offset, if any, at which another one must replace it: the end of a snapshot.
@@ -416,7 +416,7 @@ class TouchedPaths:
         self._values = values
         self.tracker, self.restart = self._first(start, is_needed=is_needed)
 
-    def restarts_at(self, offset: int) -> bool:
+    def restart_if_due(self, offset: int) -> bool:
         """Replace the tracker if the record at an offset is the first for which it must be; return whether it was."""
         if self.restart is None or offset < self.restart:
             return False

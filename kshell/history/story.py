@@ -185,13 +185,13 @@ class LogRevisions:
 
 def _in_effect(revisions: list[Revision[T]]) -> list[Revision[T]]:
     """Return the revisions without states inside a metadata transaction, which nobody saw: its end makes one change."""
-    kept: list[Revision[T]] = []
+    effective: list[Revision[T]] = []
     for _, together in groupby(revisions, key=attrgetter("since")):
         *passing, last = together
-        before = kept[-1].value if kept else None
+        before = effective[-1].value if effective else None
         if not passing or last.value != before:
-            kept.append(last)
-    return kept
+            effective.append(last)
+    return effective
 
 
 def successive(revisions: list[Revision[T]]) -> Iterator[tuple[Revision[T] | None, Revision[T]]]:
@@ -297,14 +297,14 @@ def story_of(session: Session, name: str) -> Story:
     if not session.source.is_live:  # first: the session's image then comes from this history, without a second replay
         past.history(session.progress)
     image = session.image
-    known = past.up_to(session.until, session.progress)
-    session.note_damage(past.damage if known is None else known.damage)
-    if known is None:
+    recorded = past.up_to(session.until, session.progress)
+    session.note_damage(past.damage if recorded is None else recorded.damage)
+    if recorded is None:
         return Story(image, None, "the log cannot be replayed from its start: only the state is known, not its past")
     end = session.loaded.log_end_offset
-    until = session.until if session.until is not None else (end or known.history.log.end) - 1
-    chronicle = LogRevisions(known.history, until)
-    reach = without_log(session) or _reach(chronicle, is_after_damage=known.begins_after_damage)
+    until = session.until if session.until is not None else (end or recorded.history.log.end) - 1
+    chronicle = LogRevisions(recorded.history, until)
+    reach = without_log(session) or _reach(chronicle, is_after_damage=recorded.begins_after_damage)
     return Story(image, chronicle, reach)
 
 
@@ -361,8 +361,8 @@ def _readings(session: Session, story: Story, text: str) -> list[PartitionTarget
         partition = int(path[4]) if len(path) == 5 else None
         if path[:3] == TOPICS_BY_NAME:
             targets.append(PartitionTarget(decode_name(path[3]), partition))
-        elif (found := _identified(story, path[3])) is not None:
-            targets.append(PartitionTarget(found[0], partition, found[1]))
+        elif (topic_and_id := _identified(story, path[3])) is not None:
+            targets.append(PartitionTarget(topic_and_id[0], partition, topic_and_id[1]))
     return targets
 
 

@@ -67,15 +67,15 @@ def topic_story(story: Story, name: str, topic_id: Uuid) -> TopicStory:
     return TopicStory(name, topic_id, lifetime, dict(sorted(story.partitions(topic_id).items())), configs)
 
 
-def topic_rows(found: TopicStory, redaction: Redaction, first: Since | None) -> list[Row]:
+def topic_rows(topic: TopicStory, redaction: Redaction, first: Since | None) -> list[Row]:
     """Return one row per event, oldest first; ``first``: only events from this point on."""
-    start = found.lifetime[0].offset if found.lifetime else -1
-    end = None if found.deleted is None else found.deleted.since
-    events: list[tuple[Event, int | None]] = [(event, None) for event in _lifetime(found)]
-    for key, revisions in found.configs.items():
+    start = topic.lifetime[0].offset if topic.lifetime else -1
+    end = None if topic.deleted is None else topic.deleted.since
+    events: list[tuple[Event, int | None]] = [(event, None) for event in _lifetime(topic)]
+    for key, revisions in topic.configs.items():
         own = [revision for revision in revisions if revision.offset >= start and (end is None or revision.since < end)]
         events += [(event, None) for event in _config_events(key, own, redaction)]
-    for number, partitions in found.partitions.items():
+    for number, partitions in topic.partitions.items():
         for event in partition_events(partitions):
             if event.event in _EVENTS:
                 events.append((event, number))
@@ -83,25 +83,25 @@ def topic_rows(found: TopicStory, redaction: Redaction, first: Since | None) -> 
     return [event_row(event) | {"partition": number} for event, number in events if is_from(event, first)]
 
 
-def _lifetime(found: TopicStory) -> Iterator[Event]:
+def _lifetime(topic: TopicStory) -> Iterator[Event]:
     """Yield the topic's creation, the addition of partitions, and the topic's deletion."""
-    created = found.lifetime[0] if found.lifetime else None
+    created = topic.lifetime[0] if topic.lifetime else None
     if created is not None and created.value is not None:
-        initial = [number for number, revisions in found.partitions.items() if revisions[0].time == created.time]
+        initial = [number for number, revisions in topic.partitions.items() if revisions[0].time == created.time]
         if created.since < 0:
             yield Event(created, "snapshot", f"as a snapshot has it: {_partitions(len(initial))}")
         else:
             yield Event(created, "created", f"created with {_partitions(len(initial))}")
     added: dict[int, list[int]] = {}
-    for number, revisions in found.partitions.items():
+    for number, revisions in topic.partitions.items():
         if created is not None and revisions[0].time != created.time:
             added.setdefault(revisions[0].time, []).append(number)
     for numbers in added.values():
         listed = f"number {numbers[0]}" if len(numbers) == 1 else f"numbers {numbers[0]} to {numbers[-1]}"
-        first = found.partitions[numbers[0]][0]
+        first = topic.partitions[numbers[0]][0]
         yield Event(first, "partitions-added", f"{_partitions(len(numbers))} added, {listed}: now {numbers[-1] + 1}")
-    if found.deleted is not None:
-        yield Event(found.deleted, "deleted", "the topic is deleted")
+    if topic.deleted is not None:
+        yield Event(topic.deleted, "deleted", "the topic is deleted")
 
 
 def _config_events(key: str, revisions: list[Revision[str]], redaction: Redaction) -> Iterator[Event]:
@@ -110,27 +110,27 @@ def _config_events(key: str, revisions: list[Revision[str]], redaction: Redactio
             continue
         old = None if before is None else before.value
         new = revision.value
-        shown = [None if value is None else redaction.config("TOPIC", key, value) for value in (old, new)]
+        texts = [None if value is None else redaction.config("TOPIC", key, value) for value in (old, new)]
         if new is None:
-            yield Event(revision, "config-removed", f"{key} removed, was {shown[0]}")
+            yield Event(revision, "config-removed", f"{key} removed, was {texts[0]}")
         elif old is None:
-            yield Event(revision, "config-set", f"{key} = {shown[1]}")
+            yield Event(revision, "config-set", f"{key} = {texts[1]}")
         else:
-            yield Event(revision, "config-changed", f"{key} {shown[0]} -> {shown[1]}")
+            yield Event(revision, "config-changed", f"{key} {texts[0]} -> {texts[1]}")
 
 
-def partition_states(found: TopicStory, least: MinIsr) -> list[Row]:
+def partition_states(topic: TopicStory, least: MinIsr) -> list[Row]:
     """Return each partition's present state and since when it has it.
 
     Past states are judged by ``least``, today's minimum.
     """
     rows: list[Row] = []
-    for number, revisions in found.partitions.items():
+    for number, revisions in topic.partitions.items():
         value = revisions[-1].value
         if value is None:
             continue
-        present = _state(value, found.name, least)
-        start = _since(revisions, found.name, least)
+        present = _state(value, topic.name, least)
+        start = _since(revisions, topic.name, least)
         at = start if start is not None and start.since >= 0 else None
         rows.append(
             {
@@ -160,31 +160,31 @@ def _since(revisions: Partitions, name: str, least: MinIsr) -> AnyRevision | Non
     return holds_since(revisions, lambda value: value is not None and _state(value, name, least) == present)
 
 
-def topic_sentence(found: TopicStory, rows: list[Row], least: MinIsr) -> str:
+def topic_sentence(topic: TopicStory, rows: list[Row], least: MinIsr) -> str:
     """Summarize a topic's state from the rows of :func:`partition_states`, and name the commands that say more."""
-    if found.deleted is not None:
-        at = found.deleted
-        return f"The topic {found.name} was deleted at offset {at.offset}, {iso(at.time) or 'at a time not known'}."
+    if topic.deleted is not None:
+        at = topic.deleted
+        return f"The topic {topic.name} was deleted at offset {at.offset}, {iso(at.time) or 'at a time not known'}."
     counts = Counter(row["state"] for row in rows)
     if not rows:
-        return f"The topic {found.name} has no partition that can be read."
+        return f"The topic {topic.name} has no partition that can be read."
     if set(counts) == {ONLINE}:
-        has = f"The topic {found.name} has {_partitions(len(rows))}"
+        has = f"The topic {topic.name} has {_partitions(len(rows))}"
         lagging = [row["partition"] for row in rows if not set(row["replicas"]) <= set(row["isr"])]
         if not lagging:
             return f"{has}, with every replica in sync."
         moved = "1 is" if len(lagging) == 1 else f"{len(lagging)} are"
         text = f"{has}, all online; {moved} being reassigned, and not every replica is in sync"
-        return f"{text}: {_commands(found.name, lagging)}"
+        return f"{text}: {_commands(topic.name, lagging)}"
     sentences = []
     for name in sorted(set(counts) - {ONLINE}):
         numbers = [row["partition"] for row in rows if row["state"] == name]
-        starts = [start for number in numbers if (start := _since(found.partitions[number], found.name, least))]
+        starts = [start for number in numbers if (start := _since(topic.partitions[number], topic.name, least))]
         earliest = min(starts, key=lambda start: start.offset, default=None)
         verb = "is" if len(numbers) == 1 else "are"
         text = f"{len(numbers)} of {_partitions(len(rows))} {verb} {name}"
         span = f" {since(earliest)}" if len(numbers) == 1 else f", the first of them {since(earliest)}"
-        sentences.append(f"{text}{span}: {_commands(found.name, numbers)}")
+        sentences.append(f"{text}{span}: {_commands(topic.name, numbers)}")
     if counts[ONLINE]:
         sentences.append(f"The other {_partitions(counts[ONLINE])} {'is' if counts[ONLINE] == 1 else 'are'} online.")
     return " ".join(sentences)

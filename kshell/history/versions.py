@@ -26,7 +26,7 @@ from kshell.metadata.redaction import config_is_secret
 from kshell.metadata.values import Entry, Provenance
 from kshell.metadata.versions import Version
 from kshell.tables.controller_rows import voter_listeners
-from kshell.tables.declaration import Table, Wanted, tables
+from kshell.tables.declaration import FieldNames, Table, tables
 from kshell.tables.state.topics import PARTITION_VALUES
 from kshell.tables.versions import VERSION, recorded_fields
 
@@ -144,7 +144,7 @@ def _order(keys: Keys) -> list[tuple[int, int, str]]:
     return [sort_key(str(key)) for key in keys]
 
 
-def _family_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row]:
+def _family_rows(session: Session, table: Table, wanted: FieldNames) -> Iterator[Row]:
     """Yield the versions of a table whose rows are values of one family, each row made by the table of state itself."""
     family, past = _FAMILIES[table.name], recorded_past(session, history_name(table.name))
     names = [field.name for field in recorded_fields(table.name)]
@@ -173,7 +173,7 @@ def _topics(past: RecordedPast) -> Iterator[tuple[str, str, list[Version]]]:
             yield named.name, str(topic_id), states
 
 
-def _topic_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row]:
+def _topic_rows(session: Session, table: Table, wanted: FieldNames) -> Iterator[Row]:
     past = recorded_past(session, history_name(table.name))
     for _, topic_id, states in _topics(past):
         names = ((since, None if topic is None else topic.name) for since, topic in states)
@@ -183,24 +183,24 @@ def _topic_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row]
 
 def _partition_states(past: RecordedPast, states: list[Version]) -> dict[int, list[State]]:
     """Return partition number -> its states: a ``Waypoint`` (epochs kept apart), ``None``, or an undecodable value."""
-    found: defaultdict[int, list[State]] = defaultdict(list)
+    by_number: defaultdict[int, list[State]] = defaultdict(list)
     before: set[int] = set()
     for index, (since, topic) in enumerate(states):
         following = states[index + 1][0] if index + 1 < len(states) else None
         base = topic.base if isinstance(topic, RecordedTopic) else topic
         values = dict(base.scan()) if isinstance(base, Topic) else {}
         for number in before:
-            found[number].append((since, None))  # the last state at an offset counts: a later one here replaces it
+            by_number[number].append((since, None))  # the last state at an offset counts: a later one here replaces it
         for number, value in values.items():
-            found[number].append((since, waypoint_of(value) if isinstance(value, Partition) else value))
+            by_number[number].append((since, waypoint_of(value) if isinstance(value, Partition) else value))
         there = set(values)
         if isinstance(topic, RecordedTopic):
-            for number, recorded in topic.states(past.until, values):
+            for number, changes in topic.states(past.until, values):
                 there.add(number)
                 # A topic that was created again has records of its own.
-                found[number] += recorded if following is None else (one for one in recorded if one[0] < following)
+                by_number[number] += changes if following is None else (item for item in changes if item[0] < following)
         before = there
-    return dict(sorted(found.items()))
+    return dict(sorted(by_number.items()))
 
 
 _EPOCHS = frozenset(("leaderEpoch", "partitionEpoch"))
@@ -212,26 +212,26 @@ _MOST_FACTS = 1 << 14
 class _PartitionFacts:
     """The columns of a partition except its epochs, made once for all partitions in the same state."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: FieldNames) -> None:
         self._make = [
             (name, make)
             for name, make in PARTITION_VALUES.items()
             if name not in _EPOCHS and (wanted is None or name in wanted)
         ]
-        self._known: dict[int, tuple[Row, Partition]] = {}
+        self._cached: dict[int, tuple[Row, Partition]] = {}
         """Identity of a state -> its columns and the state, which is kept so that no other object gets its identity."""
 
     def of(self, state: Partition) -> Row:
         """Return the columns of a state; the caller must not change them."""
-        known = self._known.get(id(state))
-        if known is None:
-            if len(self._known) >= _MOST_FACTS:
-                self._known.clear()
-            known = self._known[id(state)] = {name: make(state) for name, make in self._make}, state
-        return known[0]
+        cached = self._cached.get(id(state))
+        if cached is None:
+            if len(self._cached) >= _MOST_FACTS:
+                self._cached.clear()
+            cached = self._cached[id(state)] = {name: make(state) for name, make in self._make}, state
+        return cached[0]
 
 
-def _partition_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row]:
+def _partition_rows(session: Session, table: Table, wanted: FieldNames) -> Iterator[Row]:
     past = recorded_past(session, history_name(table.name))
     facts, timestamp = _PartitionFacts(wanted), past.timestamp
     with_epochs = wanted is None or not _EPOCHS.isdisjoint(wanted)
@@ -258,7 +258,7 @@ def _partition_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[
 # --- tables that several values make ---------------------------------------------------------------------------------
 
 
-def _controller_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row]:
+def _controller_rows(session: Session, table: Table, wanted: FieldNames) -> Iterator[Row]:
     """Yield the versions of controllers: which are registered, which are voters, and which is the leader.
 
     A voter's addresses are those of its registration, else those of the voter set. Without a voter set (kraft.version
@@ -316,7 +316,7 @@ def _at(states: list[Version], offset: int) -> Any:
     return states[index - 1][1] if index else None
 
 
-def _provenance_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row]:
+def _provenance_rows(session: Session, table: Table, wanted: FieldNames) -> Iterator[Row]:
     """Yield one row per offset at which the state changed: not for control records, nor inside an open transaction."""
     past = recorded_past(session, history_name(table.name))
     history = past.history

@@ -371,8 +371,8 @@ class NewTopics:
         :meth:`Replayer.release`: one-shots run without the collector of cycles.
         """
         creating, removing = _topic_key_readers()
-        made: dict[bytes, RecordFiler] = {head: _TopicFiler(read, self) for head, read in creating.items()}
-        return made | {head: _RemovalFiler(read, self) for head, read in removing.items()}
+        filers: dict[bytes, RecordFiler] = {head: _TopicFiler(read, self) for head, read in creating.items()}
+        return filers | {head: _RemovalFiler(read, self) for head, read in removing.items()}
 
     def add(self, name: bytes, topic_id: bytes, address: int, delta: Delta) -> bool:
         """Let a topic wait; return ``False`` if another one has its id or its name."""

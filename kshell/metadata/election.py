@@ -398,8 +398,8 @@ def _revival(case: ElectionCase) -> list[str]:
 
 def _register_again(case: ElectionCase) -> str:
     """Return a template: how to bring back unregistered brokers, which a partial image cannot tell from fenced ones."""
-    which = "" if case.is_partial else ", which {are} not registered,"
-    return f"start {{brokers}}{which} with the same log directories"
+    condition = "" if case.is_partial else ", which {are} not registered,"
+    return f"start {{brokers}}{condition} with the same log directories"
 
 
 def _promise(case: ElectionCase) -> str:

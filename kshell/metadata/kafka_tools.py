@@ -88,9 +88,9 @@ class KafkaTools(NamedTuple):
     release: Release | None = None
     authenticated: str | None = None
 
-    def line(self, tool: str, *words: str, at_controllers: bool = False) -> str:
+    def line(self, tool: str, *arguments: str, at_controllers: bool = False) -> str:
         """Return ``kafka-topics.sh --bootstrap-server … WORD …``, each word quoted for the shell."""
-        return f"{tool}{self._connect(tool, at_controllers=at_controllers)} {command_line(words)}"
+        return f"{tool}{self._connect(tool, at_controllers=at_controllers)} {command_line(arguments)}"
 
     def fill(self, template: str, values: Mapping[str, object]) -> str:
         """Return the command line that a template such as ``kafka-cluster.sh unregister --id {id}`` describes.
@@ -108,8 +108,8 @@ class KafkaTools(NamedTuple):
         if match is None:
             raise ValueError(f"{template}: no tool of Kafka")
         connect = self._connect(match[1], at_controllers=at_controllers).replace("{", "{{").replace("}", "}}")
-        whole = f"{template[: match.end()]}{connect}{template[match.end() :]}"
-        return whole.format_map({name: shell_text(value) for name, value in values.items()}).rstrip()
+        line = f"{template[: match.end()]}{connect}{template[match.end() :]}"
+        return line.format_map({name: shell_text(value) for name, value in values.items()}).rstrip()
 
     def _connect(self, tool: str, *, at_controllers: bool) -> str:
         needs_name = tool in _AUTHENTICATED
@@ -155,19 +155,19 @@ def move_command(tools: KafkaTools, moves: Iterable[Move]) -> str:
 def acl_words(acl: Acl, release: Release | None = None) -> list[str] | None:
     """Return the arguments of kafka-acls.sh that describe an ACL; ``None`` if that release's tool does not take it."""
     verb = acl.permission_type.lower()
-    words = [*option(f"--{verb}-principal", acl.principal), *option(f"--{verb}-host", acl.host)]
-    words += ["--operation", _pascal(acl.operation)]
+    arguments = [*option(f"--{verb}-principal", acl.principal), *option(f"--{verb}-host", acl.host)]
+    arguments += ["--operation", _pascal(acl.operation)]
     if acl.resource_type == "CLUSTER" and acl.resource_name == _CLUSTER and acl.pattern_type == "LITERAL":
-        words += ["--cluster"]
+        arguments += ["--cluster"]
     elif acl.resource_type in _RESOURCE_FLAGS:
-        words += option(_RESOURCE_FLAGS[acl.resource_type], acl.resource_name)
-        words += ["--resource-pattern-type", acl.pattern_type.lower()]
+        arguments += option(_RESOURCE_FLAGS[acl.resource_type], acl.resource_name)
+        arguments += ["--resource-pattern-type", acl.pattern_type.lower()]
     else:
         return None
-    known = acl.pattern_type in _PATTERNS and acl.permission_type in ("ALLOW", "DENY") and ":" in acl.principal
+    is_expressible = acl.pattern_type in _PATTERNS and acl.permission_type in ("ALLOW", "DENY") and ":" in acl.principal
     names = (acl.principal, acl.host, acl.resource_name)
     takes = _takes_operation(acl, release or NEWEST)
-    return words if known and takes and all(name == name.strip() for name in names) else None
+    return arguments if is_expressible and takes and all(name == name.strip() for name in names) else None
 
 
 def _takes_operation(acl: Acl, release: Release) -> bool:
@@ -196,10 +196,10 @@ def quota_words(entity: Iterable[tuple[str, str | None]]) -> list[str] | None:
     parts = dict(entity)
     if not set(parts) <= set(_QUOTA_TYPES):
         return None
-    words: list[str] = []
+    arguments: list[str] = []
     for kind, entity_type in _QUOTA_TYPES.items():
         if kind in parts:
             name = parts[kind]
-            words += ["--entity-type", entity_type]
-            words += ["--entity-default"] if name is None else option("--entity-name", name)
-    return words
+            arguments += ["--entity-type", entity_type]
+            arguments += ["--entity-default"] if name is None else option("--entity-name", name)
+    return arguments

@@ -52,15 +52,15 @@ class Cure(NamedTuple):
 
     def is_of_one_partition(self) -> bool:
         """Whether the sentence names topic and partition, so that each partition has one of its own."""
-        shown = (command for index, command in enumerate(self.commands) if f"{{{index}}}" in self.text)
-        sentence = "".join((self.text, *shown))
+        embedded = (command for index, command in enumerate(self.commands) if f"{{{index}}}" in self.text)
+        sentence = "".join((self.text, *embedded))
         return "{topic}" in sentence and "{partition}" in sentence
 
     def fill(self, tools: KafkaTools, values: Mapping[str, object]) -> NextStep:
         """Return the next step, with ``values`` in place of its placeholders."""
         commands = tuple(tools.fill(template, values) for template in self.commands)
-        shown = {name: shell_text(value) for name, value in values.items()}
-        return NextStep(string.Formatter().vformat(self.text, commands, shown), commands)
+        texts = {name: shell_text(value) for name, value in values.items()}
+        return NextStep(string.Formatter().vformat(self.text, commands, texts), commands)
 
 
 Cures = str | Sequence[Cure]

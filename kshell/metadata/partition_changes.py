@@ -128,8 +128,8 @@ class KeptScans:
         from weakref import WeakMethod  # late: not every command scans topics
 
         if self._partitions + partitions > _MOST_SCANNED:
-            for kept in self._forgetting:
-                if (drop := kept()) is not None:
+            for reference in self._forgetting:
+                if (drop := reference()) is not None:
                     drop()
             self._forgetting.clear()
             self._partitions = 0

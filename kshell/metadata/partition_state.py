@@ -186,8 +186,8 @@ def staying_replicas(partition: Partition) -> tuple[int, ...]:
     return _without(partition.replicas, partition.adding_replicas)
 
 
-def _without(replicas: tuple[int, ...], others: tuple[int, ...] | str) -> tuple[int, ...]:
-    return replicas if is_unreported(others) or not others else tuple(one for one in replicas if one not in others)
+def _without(replicas: tuple[int, ...], ids: tuple[int, ...] | str) -> tuple[int, ...]:
+    return replicas if is_unreported(ids) or not ids else tuple(node for node in replicas if node not in ids)
 
 
 def effective_min_isr(partition: Partition, min_isr: int | None) -> int | None:

@@ -23,8 +23,8 @@ def config_is_secret(resource_type: str, key: str) -> bool:
     # Late: the table is large, and most commands show no config.
     from kshell.metadata.config_types import known_key
 
-    known = known_key(resource_type, key)
-    return known is None or known.is_password
+    config = known_key(resource_type, key)
+    return config is None or config.is_password
 
 
 class Redaction:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from kshell.engine.result import Row, Rows
 from kshell.metadata.image import Image
-from kshell.tables.declaration import Table, Wanted, image_for
+from kshell.tables.declaration import FieldNames, Table, image_for
 from kshell.tables.existing import note_unknown_names
 from kshell.tables.selection import RowArguments, select, wanted
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
 
-Make = Callable[["Session", Image, Wanted], Iterable[Row]]
+Make = Callable[["Session", Image, FieldNames], Iterable[Row]]
 
 
 def table_answer(

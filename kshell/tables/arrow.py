@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from kshell.engine.result import Row
-from kshell.tables.declaration import OTHER_FIELDS, ColumnarRows, Field, Table, Type, Wanted
+from kshell.tables.declaration import OTHER_FIELDS, ColumnarRows, Field, FieldNames, Table, Type
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -56,7 +56,7 @@ def batches(arrow: ModuleType, fields: Sequence[Field], rows: Iterable[Row]) -> 
 
 
 def create_table(
-    arrow: ModuleType, connection: DuckDBPyConnection, table: Table, rows: Iterable[Row], wanted: Wanted = None
+    arrow: ModuleType, connection: DuckDBPyConnection, table: Table, rows: Iterable[Row], wanted: FieldNames = None
 ) -> None:
     """Create a table in a DuckDB with its own copy of the rows; columns that are not ``wanted`` are null in every row.
 

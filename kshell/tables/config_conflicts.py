@@ -65,29 +65,29 @@ class _Compared(NamedTuple):
 
     number: int
     source: str
-    shown: str
+    text: str
 
 
 ValueOf = Callable[[str], str | None]
 """The value of a key; ``None`` if it is not known."""
 
 
-def conflicts(resource_type: str, given: Mapping[str, str], present: ValueOf) -> dict[str, str]:
+def conflicts(resource_type: str, assigned: Mapping[str, str], present: ValueOf) -> dict[str, str]:
     """Return key -> why Kafka refuses it, for the keys whose values conflict with other values.
 
     Args:
         resource_type: ``TOPIC`` and so on.
-        given: The values that are to be set, each valid alone.
+        assigned: The values that are to be set, each valid alone.
         present: The values that other keys have already, defaults included.
     """
 
     def value_of(key: str) -> str | None:
-        return given.get(key, present(key))
+        return assigned.get(key, present(key))
 
     reasons: dict[str, str] = {}
     for keys, reason in _violations(resource_type, value_of, present):
         for key in keys:
-            if key in given:
+            if key in assigned:
                 reasons.setdefault(key, reason)
     return reasons
 
@@ -99,16 +99,16 @@ def _violations(resource_type: str, value_of: ValueOf, present: ValueOf) -> Iter
         if left is None or right is None or not _all_true(switches, value_of):
             continue
         if not _RELATIONS[relation](left.number, right.number):
-            rule = f"{key} ({left.shown}) must be {relation} {limit} ({right.shown})"
+            rule = f"{key} ({left.text}) must be {relation} {limit} ({right.text})"
             yield (key, left.source, limit, right.source, *switches), f"{rule}{_while(switches)}"
     for key, element, switches in _EXCLUSIONS.get(resource_type, ()):
         elements = [part.strip() for part in (value_of(key) or "").split(",")]
         if element in elements and _all_true(switches, value_of):
             yield (key, *switches), f"{key} must not contain {element}{_while(switches)}"
-    for switch, needed in _OFF_ONLY_WITH.get(resource_type, {}).items():
+    for switch, required in _OFF_ONLY_WITH.get(resource_type, {}).items():
         is_turned_off = _all_true((switch,), present) and not _all_true((switch,), value_of)
-        if is_turned_off and not _all_true((needed,), value_of):
-            yield (switch, needed), f"{switch} can be turned off only while {needed} is true"
+        if is_turned_off and not _all_true((required,), value_of):
+            yield (switch, required), f"{switch} can be turned off only while {required} is true"
 
 
 def _compared(key: str, value_of: ValueOf) -> _Compared | None:
@@ -121,7 +121,7 @@ def _compared(key: str, value_of: ValueOf) -> _Compared | None:
     if source is None:
         return _Compared(number, key, str(number) if number >= 0 else f"{number}: no limit")
     compared = _compared(source, value_of)
-    return None if compared is None else compared._replace(shown=f"{number}, which is {source}: {compared.shown}")
+    return None if compared is None else compared._replace(text=f"{number}, which is {source}: {compared.text}")
 
 
 def _all_true(switches: tuple[str, ...], value_of: ValueOf) -> bool:

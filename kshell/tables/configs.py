@@ -241,8 +241,8 @@ def synonym_row(kind: str, entry: ConfigEntry, synonym: Synonym, redaction: Reda
             redaction.config(resource_type, synonym.name, synonym.value)
             for resource_type in dict.fromkeys((kind, "BROKER"))
         ]
-        known = [known_types(resource_type).get(synonym.name) for resource_type in TABLE]
-        secret = any(key.is_password for key in known if key is not None) and not redaction.show_secrets
+        config_types = [known_types(resource_type).get(synonym.name) for resource_type in TABLE]
+        secret = any(key.is_password for key in config_types if key is not None) and not redaction.show_secrets
         value = REDACTED if secret else next((text for text in redacted if text != REDACTED), redacted[0])
     return {"name": synonym.name, "value": value, "source": synonym.source}
 

@@ -62,7 +62,7 @@ class ColumnarRows(ABC):
         """Yield the same rows as ``pyarrow.RecordBatch`` objects with these columns."""
 
 
-Wanted = frozenset[str] | None
+FieldNames = frozenset[str] | None
 """Names of the fields that an answer needs; ``None`` for all. Other fields may be missing in the rows."""
 
 
@@ -79,7 +79,7 @@ class Table(NamedTuple):
     name: str
     summary: str
     fields: tuple[Field, ...]
-    rows: Callable[[Session, Image, Wanted], Iterable[Row]]
+    rows: Callable[[Session, Image, FieldNames], Iterable[Row]]
     parts: tuple[str, ...]
     counts: Counts | None = None
 
@@ -119,10 +119,10 @@ def where_type(declared: Type) -> FieldType:
 
         if isinstance(declared, Enumeration):
             return Kind("string", values=declared)
-        what = declared.what if isinstance(declared, NameOf) else ""
+        kind_name = declared.kind_name if isinstance(declared, NameOf) else ""
         if declared in _INTEGER_BITS:
-            return Kind("number", bits=_INTEGER_BITS[declared], what=what)
-        return Kind("string", what=what) if what else _PLAIN[declared]
+            return Kind("number", bits=_INTEGER_BITS[declared], kind_name=kind_name)
+        return Kind("string", kind_name=kind_name) if kind_name else _PLAIN[declared]
     if isinstance(declared, Mapping):
         return {name: where_type(below) for name, below in declared.items()}
     return [where_type(declared[0])]

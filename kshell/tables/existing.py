@@ -26,13 +26,13 @@ TOPIC, BROKER, USER, PRINCIPAL = "topic", "broker", "user", "principal"
 class NameOf(str):
     """A column type whose values name something in the image; it equals the plain type, such as ``"string"``."""
 
-    what: str
+    kind_name: str
 
-    def __new__(cls, type_name: str, what: str = "") -> NameOf:
-        """``what``: :data:`TOPIC`, :data:`BROKER`, :data:`USER` or :data:`PRINCIPAL`; empty only while unpickling."""
-        made = super().__new__(cls, type_name)
-        made.what = what
-        return made
+    def __new__(cls, type_name: str, kind_name: str = "") -> NameOf:
+        """``kind_name``: :data:`TOPIC`, :data:`BROKER`, :data:`USER`, :data:`PRINCIPAL`; empty while unpickling."""
+        column_type = super().__new__(cls, type_name)
+        column_type.kind_name = kind_name
+        return column_type
 
 
 TOPIC_NAME = NameOf("string", TOPIC)
@@ -42,9 +42,9 @@ PRINCIPAL_NAME = NameOf("string", PRINCIPAL)
 
 
 class NameMeant(NamedTuple):
-    """A constant of a condition, and what kind of thing (``what``) it should name."""
+    """A constant of a condition, and what kind of thing (``kind_name``) it should name."""
 
-    what: str
+    kind_name: str
     value: Any
 
 
@@ -103,8 +103,8 @@ def note_unknown_names(session: Session, image: Image, where: Predicate | None) 
 def unknown_names(image: Image, named: Iterable[NameMeant]) -> Iterator[str]:
     """Yield a note for each constant that names nothing in the image, as far as the source reports the names."""
     missing = {path[-1] for path in image[MISSING]}
-    for what, value in dict.fromkeys(named):
-        kind = _KINDS[what]
+    for kind_name, value in dict.fromkeys(named):
+        kind = _KINDS[kind_name]
         if isinstance(value, int) and value < 0:  # -1 stands for no broker, and is intended
             continue
         if not missing.isdisjoint(kind.parts):

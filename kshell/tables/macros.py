@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.engine.result import Row
 from kshell.tables.arrow import literal
-from kshell.tables.declaration import Field, Table, Wanted
+from kshell.tables.declaration import Field, FieldNames, Table
 from kshell.tables.where_grammar import ExpressionError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class TableMacro(NamedTuple):
     parameters: tuple[str, ...]
     summary: str
     fields: tuple[Field, ...]
-    rows: Callable[[Sequence[Session], Wanted], Iterable[Row]]
+    rows: Callable[[Sequence[Session], FieldNames], Iterable[Row]]
 
 
 class Catalog(NamedTuple):
@@ -78,7 +78,7 @@ def macro_calls(
         if kind != duckdb.token_type.comment
     ]
     literal = (duckdb.token_type.numeric_const, duckdb.token_type.string_const)
-    found: list[tuple[TableMacro, tuple[str, ...]]] = []
+    calls: list[tuple[TableMacro, tuple[str, ...]]] = []
     for index, (name, at, kind) in enumerate(tokens[:-1]):
         macro = macros.get(name.strip('"').lower())
         if macro is None or kind in literal or not tokens[index + 1][0].startswith("("):
@@ -97,8 +97,8 @@ def macro_calls(
                 at,
                 hint="a point cannot be computed in the query: compute it with a query of its own first",
             )
-        found.append((macro, points))
-    return found
+        calls.append((macro, points))
+    return calls
 
 
 def tables_of_calls(
@@ -116,19 +116,19 @@ def tables_of_calls(
         sessions: is filled with point -> session at that point.
         pasts: how many tables of the whole past the query names as well.
     """
-    found: dict[tuple[str, tuple[str, ...]], TableMacro] = {}
+    calls: dict[tuple[str, tuple[str, ...]], TableMacro] = {}
     for macro, literals in macro_calls(duckdb, text, catalog.macros):
         (points,) = connection.execute(
             f"SELECT {', '.join(f'CAST({text} AS VARCHAR)' for text in literals)}"
         ).fetchall()
-        found[macro.name, points] = macro
-    named_points = dict.fromkeys(point for _, points in found for point in points)
+        calls[macro.name, points] = macro
+    named_points = dict.fromkeys(point for _, points in calls for point in points)
     if len(named_points) + pasts > 1:
         session.travels()  # the log is read once for all of them
     sessions |= {point: session.reshape(point=point) for point in named_points}
     return [
         MacroCall(macro, points, _table_of(macro, number, [sessions[point] for point in points]))
-        for number, ((_, points), macro) in enumerate(found.items())
+        for number, ((_, points), macro) in enumerate(calls.items())
     ]
 
 

@@ -22,7 +22,7 @@ from kshell.errors import EXIT_OK, CommandError, KshellError, UsageError, did_yo
 from kshell.extras import require
 from kshell.sources.directory.source import without_collector
 from kshell.tables.arrow import create_table, literal
-from kshell.tables.declaration import Table, Type, Wanted, ask_brokers_once, image_for, with_progress
+from kshell.tables.declaration import FieldNames, Table, Type, ask_brokers_once, image_for, with_progress
 from kshell.tables.macros import Catalog, MacroCall, create_macros, tables_of_calls
 from kshell.tables.where_grammar import ExpressionError
 
@@ -40,14 +40,14 @@ _ABOUT_TABLES = re.compile(r"(?i)duckdb_|pragma_")
 """Functions that report how large tables are: a query with one needs every column."""
 
 
-def columns_of(duckdb: ModuleType, connection: Any, text: str, wanted: Sequence[Table]) -> Mapping[str, Wanted]:
+def columns_of(duckdb: ModuleType, connection: Any, text: str, wanted: Sequence[Table]) -> Mapping[str, FieldNames]:
     """Return table -> the columns that a query reads (``None``: all). Tables that it does not read are missing.
 
     If the plan cannot be understood, every column is needed; a faulty query is reported when it is run. ``connection``
     has the tables, empty; its settings are locked here before the query is planned.
     """
     fields_by_table = {table.name: frozenset(field.name for field in table.fields) for table in wanted}
-    every: Mapping[str, Wanted] = dict.fromkeys(fields_by_table)
+    every: Mapping[str, FieldNames] = dict.fromkeys(fields_by_table)
     if not fields_by_table or _ABOUT_TABLES.search(text):
         return every
     try:
@@ -64,10 +64,10 @@ def columns_of(duckdb: ModuleType, connection: Any, text: str, wanted: Sequence[
         return every
 
 
-def _columns_read(connection: Any, text: str, fields_by_table: Mapping[str, frozenset[str]]) -> dict[str, Wanted]:
+def _columns_read(connection: Any, text: str, fields_by_table: Mapping[str, frozenset[str]]) -> dict[str, FieldNames]:
     """Return what a query reads, by its plan. Raises ValueError or KeyError for a plan that is not understood."""
     ((_, plan),) = connection.execute(f"EXPLAIN (FORMAT json) {text}").fetchall()
-    columns_by_table: dict[str, Wanted] = {}
+    columns_by_table: dict[str, FieldNames] = {}
     for name, columns in _scans(json.loads(plan)):
         before = columns_by_table.get(name, frozenset[str]())
         columns_by_table[name] = (
@@ -190,11 +190,11 @@ def _selected(duckdb: ModuleType, connection: DuckDBPyConnection, text: str) -> 
     types = [(kind, _WITHOUT_ARROW.sub(lambda hit: "VARCHAR" if hit[1] else hit[0], kind)) for _, kind, *_ in described]
     names = ['"' + name.replace('"', '""') + '"' for name, *_ in described]
     casts = (
-        f"CAST(#{number} AS {shown})" if kind != shown else f"#{number}"
-        for number, (kind, shown) in enumerate(types, 1)
+        f"CAST(#{number} AS {cast_type})" if kind != cast_type else f"#{number}"
+        for number, (kind, cast_type) in enumerate(types, 1)
     )
     selected = ", ".join(f"{cast} AS {name}" for cast, name in zip(casts, names, strict=True))
-    return selected, any(kind != shown for kind, shown in types)
+    return selected, any(kind != cast_type for kind, cast_type in types)
 
 
 def _column_type(kinds: ModuleType, kind: Any) -> Type | None:
@@ -241,7 +241,7 @@ def _read(
     wanted: Sequence[Table],
     calls: Sequence[MacroCall],
     past: Container[str],
-) -> Mapping[str, Wanted]:
+) -> Mapping[str, FieldNames]:
     """Return table -> the columns that the query reads, found by planning it on empty tables."""
     if not wanted:
         return {}
@@ -284,7 +284,7 @@ def _statement(duckdb: ModuleType, connection: DuckDBPyConnection, text: str) ->
     return statements[0]
 
 
-def _rows_of(session: Session, table: Table, read: Mapping[str, Wanted]) -> Iterable[Row]:
+def _rows_of(session: Session, table: Table, read: Mapping[str, FieldNames]) -> Iterable[Row]:
     """Return a table's rows; none if the query does not read it."""
     if table.name not in read:
         return ()

@@ -99,7 +99,7 @@ def each_key(family: str) -> Counts:
             before = 0
             recent: deque[tuple[object, int]] = deque(maxlen=_MOST_RECENT)
             for offset, value in history.timeline(family, keys, question.until):
-                count = 0 if value is None else next((count for seen, count in recent if seen == value), None)
+                count = 0 if value is None else next((count for past, count in recent if past == value), None)
                 if count is None:
                     table = {keys[0]: value if len(keys) == 1 else {keys[1]: value}}
                     count = question.matches(question.session, Image({family: table}, EMPTY.provenance))

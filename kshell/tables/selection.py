@@ -15,7 +15,7 @@ from kshell.engine.declaration import CONDITION, Arguments, Flag
 from kshell.engine.predicates import FAIL_IF_ANY, fail_if_any
 from kshell.engine.result import Row, Rows
 from kshell.errors import UsageError, did_you_mean
-from kshell.tables.declaration import Field, Wanted, columns, where_type
+from kshell.tables.declaration import Field, FieldNames, columns, where_type
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -114,7 +114,7 @@ def has_row_options(args: RowArguments) -> bool:
     return any(getattr(args, name) is not None for name in _OPTIONS)
 
 
-def wanted(fields: Sequence[Field], args: RowArguments) -> Wanted:
+def wanted(fields: Sequence[Field], args: RowArguments) -> FieldNames:
     """Return the fields that the line's options need, so that others can be left out of the rows; ``None`` for all."""
     if args.columns is None:
         return None

@@ -118,14 +118,14 @@ class Decisions(Generic[T]):
         self._decide = decide
         self._own = own
         self._brokers = brokers
-        self.known: dict[int, tuple[T, Partition]] = {}
+        self.cached: dict[int, tuple[T, Partition]] = {}
 
     def add(self, value: Partition) -> tuple[T, Partition]:
         """Decide on a value that is not cached yet."""
-        if len(self.known) >= _MOST_DECISIONS:
-            self.known.clear()
+        if len(self.cached) >= _MOST_DECISIONS:
+            self.cached.clear()
         min_isr = self._own if self._own is not None else self._brokers.of("", value.leader)
-        decision = self.known[id(value)] = self._decide(value, min_isr), value
+        decision = self.cached[id(value)] = self._decide(value, min_isr), value
         return decision
 
 
@@ -207,13 +207,13 @@ class PartitionPast(Generic[T]):
             if after != before:
                 yield DecisionStep(part.start, number, before, after)
                 before = after
-            known, add = decisions.known, decisions.add
+            cached, add = decisions.cached, decisions.add
             while index < high:
                 stop = min(index + _LOOKED_UP, high)
                 changes: list[tuple[int, T | None, T]] = []
                 # zip() asks for an address first: no state is lost where the addresses end.
                 for address, state in zip(filed[index:stop], states, strict=False):
-                    after = (known.get(id(state)) or add(state))[0]
+                    after = (cached.get(id(state)) or add(state))[0]
                     if after != before:
                         changes.append((address, before, after))
                         before = after
@@ -237,7 +237,7 @@ class PartitionPast(Generic[T]):
             return None
         if not isinstance(value, Partition):
             return self._undecoded()
-        return (decisions.known.get(id(value)) or decisions.add(value))[0]
+        return (decisions.cached.get(id(value)) or decisions.add(value))[0]
 
 
 def topic_configs(history: History, until: int) -> dict[str, list[str]]:

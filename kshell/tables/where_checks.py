@@ -262,13 +262,13 @@ class _RangError(Exception):
     """The time limit of a search was reached."""
 
 
-def bounded(pattern: re.Pattern[str], *, whole: bool = False) -> Search:
-    """Return the pattern's search (``whole``: its full match) with a time limit. The search raises CommandError.
+def bounded(pattern: re.Pattern[str], *, full_match: bool = False) -> Search:
+    """Return the pattern's search (``full_match``: its full match) with a time limit. The search raises CommandError.
 
     A pattern with at most one repetition and no group cannot take long and has no limit. Outside the main thread there
     is no limit either: signals reach only that thread.
     """
-    try_one = pattern.fullmatch if whole else pattern.search
+    try_one = pattern.fullmatch if full_match else pattern.search
     repetitions = len(_REPETITION.findall(pattern.pattern))
     if not repetitions or (repetitions == 1 and "(" not in pattern.pattern):
         return try_one
@@ -387,8 +387,8 @@ class Checker:
 
         Raises ExpressionError, which proposes what may be meant.
         """
-        if kind.what and value.constant is not None:
-            self.named.append(NameMeant(kind.what, value.constant))
+        if kind.kind_name and value.constant is not None:
+            self.named.append(NameMeant(kind.kind_name, value.constant))
         refusal = None if value.constant is None else kind.refusal(value.constant)
         if refusal is not None:
             raise self.fault(f"no value of {self.source_of(field)} is {self.source_of(node)}", node, refusal)

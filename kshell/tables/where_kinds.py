@@ -22,8 +22,8 @@ OTHER_FIELDS = "*"
 class Kind(NamedTuple):
     """A kind of value: any, null, boolean, number, string, list (``of`` its elements) or object (``fields``).
 
-    Some are declared more closely: ``values`` that a string can have, ``bits`` of a whole number, and ``what`` the
-    value is the name of (:class:`.NameOf`).
+    Some are declared more closely: ``values`` that a string can have, ``bits`` of a whole number, and ``kind_name``:
+    what the value names (:class:`.NameOf`).
     """
 
     name: str
@@ -31,7 +31,7 @@ class Kind(NamedTuple):
     fields: Mapping[str, Kind] | None = None
     values: Enumeration | None = None
     bits: int | None = None
-    what: str = ""
+    kind_name: str = ""
 
     def refusal(self, value: object) -> str | None:
         """Return a hint why this kind cannot have a constant; ``None`` if it can. Other kinds are not judged."""

@@ -104,9 +104,9 @@ def component(pattern: str) -> re.Pattern[str]:
             chunks[-1] += re.escape(char)
     first, *between = chunks
     last = f".*{between.pop()}" if between else ""
-    found = "".join(f"(?>.*?{chunk})" for chunk in between if chunk)
+    middle = "".join(f"(?>.*?{chunk})" for chunk in between if chunk)
     try:
-        return re.compile(f"{first}{found}{last}", re.DOTALL)
+        return re.compile(f"{first}{middle}{last}", re.DOTALL)
     except re.error:
         return re.compile(re.escape(pattern))
 

@@ -88,8 +88,8 @@ def _elsewhere(root: Directory, rest: Segments) -> list[Segments]:
     places += [
         (*place, name.removeprefix(f"{kind}-")) for kind, place in NODE_PLACES.items() if name.startswith(f"{kind}-")
     ]
-    found = [place for place in places if walk(root, place) is not None]
-    return [(*place, *below) for place in found if walk(root, (*place, *below)) is not None] or found
+    existing = [place for place in places if walk(root, place) is not None]
+    return [(*place, *below) for place in existing if walk(root, (*place, *below)) is not None] or existing
 
 
 def _near(root: Directory, node: Directory, segment: str) -> str | None:

@@ -134,9 +134,9 @@ def test_compressed_bytes_with_a_secret_inside_are_hidden() -> None:
     body = pack([(None, secret("canary"))])
     raw = builders.batch([secret("canary")], codec=1, compressed=gzip.compress(body, 0))
     assert b"canary" in raw  # as it is, without compression
-    text = repr([(piece.hex, piece.shown) for piece in batch_pieces(builders.parsed(raw), HIDDEN)])
+    text = repr([(piece.hex, piece.visible_value) for piece in batch_pieces(builders.parsed(raw), HIDDEN)])
     assert b"canary".hex(" ") not in text and "canary" not in text
-    shown = [(piece.hex, piece.shown) for piece in batch_pieces(builders.parsed(raw), SHOWN)]
+    shown = [(piece.hex, piece.visible_value) for piece in batch_pieces(builders.parsed(raw), SHOWN)]
     assert b"canary".hex(" ") in repr(shown) and "canary" in repr(shown)
 
 
@@ -167,7 +167,7 @@ def test_of_a_damaged_batch_every_byte_is_still_there_and_no_secret(data: st.Dat
     batch = read_header(bytes(raw), 0)
     end = len(raw)
     assert covered(list(batch_pieces(batch, SHOWN, end=end)), 0) == raw
-    text = repr([(piece.hex, piece.shown, piece.note) for piece in batch_pieces(batch, HIDDEN, end=end)])
+    text = repr([(piece.hex, piece.visible_value, piece.note) for piece in batch_pieces(batch, HIDDEN, end=end)])
     for canary in ("canary1x", "canary2x"):
         assert canary not in text and canary.encode().hex(" ") not in text
 

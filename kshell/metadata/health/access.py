@@ -170,12 +170,12 @@ def orphaned_acl(state: CheckedState) -> Iterator[Observation]:
 
 
 def _of_acl(state: CheckedState, path: str, acl: Acl) -> Observation:
-    words = acl_words(acl, state.tools.release)
-    if words is None:
+    options = acl_words(acl, state.tools.release)
+    if options is None:
         return Observation(
             path, _acl_text(acl), next_step=NextStep("kafka-acls.sh does not take this entry: use an Admin client")
         )
-    return Observation(path, _acl_text(acl), {"entry": words})
+    return Observation(path, _acl_text(acl), {"entry": options})
 
 
 def _acls(state: CheckedState) -> list[tuple[Uuid | Acl, Entry[Acl]]]:
@@ -257,5 +257,5 @@ def expired_token(state: CheckedState) -> Iterator[Observation]:
             seconds = (state.now - until) / 1000
             ago = f"{seconds:.0f} s" if seconds < 3600 else f"{seconds / 3600:.1f} h"
             path = f"/image/delegationToken/{encode_name(token_id)}"
-            renewers = [word for renewer in token.renewers for word in ("--renewer-principal", renewer)]
+            renewers = [option for renewer in token.renewers for option in ("--renewer-principal", renewer)]
             yield Observation(path, f"owner {token.owner}, expired {ago} ago", {"renewers": renewers})

@@ -190,9 +190,9 @@ def even_voters(state: CheckedState) -> Iterator[Observation]:
     if number and number % 2 == 0:
         bears = (number - 1) // 2
         # Not the leader, if it is known: that would cost an election. One that is away costs least.
-        others = [voter for voter in state.voters if voter != state.features.leader_id]
+        candidates = [voter for voter in state.voters if voter != state.features.leader_id]
         registered = state.image["controllers"]
-        spare = max(others, key=lambda voter: (bool(registered) and voter not in registered, voter))
+        spare = max(candidates, key=lambda voter: (bool(registered) and voter not in registered, voter))
         evidence = f"{number} voters ({ids(sorted(state.voters))}): {bears} may be lost"
         yield Observation("/quorum/voters", evidence, _voter(state, spare))
 

@@ -240,8 +240,8 @@ def _spec(rows: list[Row]) -> JsonObject:
         facts = {**times, "leader": _broker(broker), **{name: _listed(row.get(name)) for name in ("isr", "replicas")}}
         lane = f"{row['topic']}-{row['partition']}"
         stretches.append(LaneBar(lane, start, beyond if end is None else max(end, start + 1), _broker(broker), facts))
-    known = sorted(brokers - {NOBODY})
-    colors = {_broker(broker): theme.SERIES[place % len(theme.SERIES)] for place, broker in enumerate(known)}
+    broker_ids = sorted(brokers - {NOBODY})
+    colors = {_broker(broker): theme.SERIES[place % len(theme.SERIES)] for place, broker in enumerate(broker_ids)}
     if NOBODY in brokers:
         colors[_broker(NOBODY)] = theme.TROUBLE
     return timeline("Leadership and ISR over time", stretches, colors, "who leads")

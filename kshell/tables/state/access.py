@@ -15,7 +15,7 @@ from kshell.metadata.names import entity_name, sort_key
 from kshell.metadata.partial import reported_or_none
 from kshell.metadata.values import NEWER_ENUM
 from kshell.protocol.primitives import Uuid
-from kshell.tables.declaration import Field, Table, Wanted, table
+from kshell.tables.declaration import Field, FieldNames, Table, table
 from kshell.tables.enumeration import Enumeration
 from kshell.tables.existing import PRINCIPAL_NAME, USER_NAME
 from kshell.tables.row_counts import each_key
@@ -71,7 +71,7 @@ _TOKEN_FIELDS = (
 )
 
 
-def acl_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
+def acl_rows(session: Session, image: Image, wanted: FieldNames) -> Iterator[Row]:
     """Yield one row per ACL entry, by resource, principal and id."""
     plain = families()["acls"].plain
     rows = []
@@ -81,7 +81,7 @@ def acl_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
     yield from sorted(rows, key=lambda row: [row[name] or "" for name in _ACL_ORDER])
 
 
-def quota_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
+def quota_rows(session: Session, image: Image, wanted: FieldNames) -> Iterator[Row]:
     """Yield one row per quota, by entity as the tree names it."""
     quotas = image["clientQuotas"]
     for entity in sorted(quotas, key=lambda entity: sort_key(entity_segment(entity))):
@@ -96,7 +96,7 @@ def _parts(entity: Entity) -> JsonObject:
     return {"user": named.get("user"), "clientId": named.get("client-id"), "ip": named.get("ip")}
 
 
-def user_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
+def user_rows(session: Session, image: Image, wanted: FieldNames) -> Iterator[Row]:
     """Yield one row per SCRAM credential, by user and mechanism. It has no secret columns."""
     credentials = [
         (name, mechanism, entry.value.iterations)
@@ -109,7 +109,7 @@ def user_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
         yield {"name": name, "mechanism": mechanism, "iterations": reported_or_none(iterations)}
 
 
-def token_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
+def token_rows(session: Session, image: Image, wanted: FieldNames) -> Iterator[Row]:
     """Yield one row per delegation token, by its expiry."""
     plain = families()["delegationToken"].plain
     rows = [plain(entry.value) for entry in image["delegationToken"].values()]

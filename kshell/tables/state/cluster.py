@@ -18,7 +18,7 @@ from kshell.metadata.values import NEWER_ENUM, SECURITY_PROTOCOLS
 from kshell.sources.brokers.config_entries import NEWER_SOURCE, SOURCES, TYPES, UNKNOWN
 from kshell.tables.configs import rows_of_log
 from kshell.tables.controller_rows import controller_rows
-from kshell.tables.declaration import Field, Table, Wanted, table
+from kshell.tables.declaration import Field, FieldNames, Table, table
 from kshell.tables.enumeration import Enumeration
 from kshell.tables.existing import BROKER_ID
 from kshell.tables.row_counts import each_key, of_quorum
@@ -92,7 +92,7 @@ _PROVENANCE_FIELDS = (
 )
 
 
-def broker_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
+def broker_rows(session: Session, image: Image, wanted: FieldNames) -> Iterator[Row]:
     """Yield one row per registered broker, by id."""
     plain = families()["brokers"].plain
     for _, entry in sorted(image["brokers"].items()):
@@ -104,22 +104,22 @@ def broker_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]
         }
 
 
-def _controllers(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
+def _controllers(session: Session, image: Image, wanted: FieldNames) -> Iterator[Row]:
     yield from controller_rows(session)
 
 
-def config_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
+def config_rows(session: Session, image: Image, wanted: FieldNames) -> Iterator[Row]:
     """Yield one row per config that is set, by resource and key, as the log has it."""
     return rows_of_log(image["configs"], sorted(image["configs"]), session.redaction)
 
 
-def feature_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
+def feature_rows(session: Session, image: Image, wanted: FieldNames) -> Iterator[Row]:
     """Yield one row per finalized feature, by name."""
     for name, entry in sorted(image["features"].items()):
         yield {"name": name, "level": reported_or_none(entry.value)}
 
 
-def provenance_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
+def provenance_rows(session: Session, image: Image, wanted: FieldNames) -> Iterator[Row]:
     """Yield the only row: the last record in the image, and metadata.version."""
     at, level = image.provenance, image["features"].get(FEATURE)
     is_known = at.offset >= 0
@@ -135,7 +135,7 @@ def provenance_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[
 def provenance_counts(question: Question) -> Iterator[Step]:
     """Yield the steps of the number (0 or 1) of rows that fulfil the condition; mostly only the offset differs."""
     history, where = question.history, question.where
-    asked = asked_for(_PROVENANCE_FIELDS, where)
+    fields = asked_for(_PROVENANCE_FIELDS, where)
     levels = history.timeline("features", (FEATURE,), question.until)
     starts = [since for since, _ in levels]
     before = False
@@ -145,8 +145,8 @@ def provenance_counts(question: Question) -> Iterator[Step]:
         for index, (start, end) in enumerate(pairwise(bounds), first):
             level = levels[index - 1][1] if index else None
             image = Image({"features": {} if level is None else {FEATURE: level}}, run.provenance)
-            row = dict(*provenance_rows(question.session, image, asked))
-            is_each = run.advances and "offset" in asked
+            row = dict(*provenance_rows(question.session, image, fields))
+            is_each = run.advances and "offset" in fields
             for offset in range(start, end) if is_each else (start,):
                 if is_each:
                     row["offset"] = offset

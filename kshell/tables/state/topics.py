@@ -35,7 +35,7 @@ from kshell.metadata.partition_state import (
 )
 from kshell.metadata.partitions import RECOVERY_STATES, Partition, Topic
 from kshell.metadata.values import Entry
-from kshell.tables.declaration import Field, Table, Wanted, table
+from kshell.tables.declaration import Field, FieldNames, Table, table
 from kshell.tables.enumeration import Enumeration
 from kshell.tables.existing import BROKER_ID, TOPIC_NAME
 from kshell.tables.selection import asked_for
@@ -105,7 +105,7 @@ def by_name(image: Image) -> Iterator[Topic]:
 
 
 def topic_rows(
-    session: Session, image: Image, wanted: Wanted, min_isr: MinIsr | None = None, where: Predicate | None = None
+    session: Session, image: Image, wanted: FieldNames, min_isr: MinIsr | None = None, where: Predicate | None = None
 ) -> Iterator[Row]:
     """Yield one row per topic, by name; partitions are decoded only if a wanted column needs them.
 
@@ -298,7 +298,7 @@ class _SharedFields(NamedTuple):
 def partition_rows(
     session: Session,
     image: Image,
-    wanted: Wanted,
+    wanted: FieldNames,
     min_isr: MinIsr | None = None,
     only: frozenset[str] = frozenset(),
     where: Predicate | None = None,
@@ -402,7 +402,7 @@ def partition_counts(question: Question) -> Iterator[Step]:
 class _ValueFields:
     """Makes the wanted columns of a partition that depend only on its value and on min.insync.replicas."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: FieldNames) -> None:
         self._facts = [(field, make) for field, make in PARTITION_VALUES.items() if wanted is None or field in wanted]
         self._needs_problems = wanted is None or not _PROBLEM_FIELDS.isdisjoint(wanted)
 
