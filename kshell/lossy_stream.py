@@ -15,13 +15,13 @@ class LossyStream(io.TextIOWrapper):
     A full disk under a log file, or a closed pipe, on standard error must not change an answer's exit code.
     """
 
-    _kept: TextIO
+    _wrapped: TextIO
 
     @classmethod
     def around(cls, stream: TextIO) -> LossyStream:
-        """Wrap a stream's buffer; the stream itself is kept, because it would close the buffer when it is freed."""
+        """Wrap a stream's buffer; the stream itself is retained, because it would close the buffer when it is freed."""
         around = cls(stream.buffer, stream.encoding, stream.errors, line_buffering=True)
-        around._kept = stream
+        around._wrapped = stream
         return around
 
     def write(self, text: str, /) -> int:

@@ -386,13 +386,13 @@ class _Search:
         if self._round.failure is not None and not is_leaderless:
             return self._round.failure
         if self._id >= 0 and not is_leaderless:
-            return self._not_reached(there)
+            return self._unreachable(there)
         hint = f"do most voters run? {_WAIT}"
         silent = ", ".join(dict.fromkeys(self._round.silent))
         more = f", and no answer comes from {silent}" if silent else ""
         return NoLeaderError(there, f"no controller leads the quorum: an election goes on{more}", hint=hint)
 
-    def _not_reached(self, there: str) -> NodeError:
+    def _unreachable(self, there: str) -> NodeError:
         """Return the error for a leader that nodes named: it did not answer, or its address is not known."""
         named = f"controller {self._id} is named as the leader (epoch {self._epoch})"
         leader = self._nodes.by_id.get(self._id)

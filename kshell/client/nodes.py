@@ -133,14 +133,14 @@ class Nodes:
         Args:
             with_fetch: whether Fetch counts, for which a server may wait until there is something new.
         """
-        asked: list[str] = []
+        pending: list[str] = []
         for connection in list(self._open.values()):  # a copy, because another thread may add some
             if (api := connection.awaited) is not None and (with_fetch or api.key != FETCH.key):
-                asked.append(f"{connection.node} ({api.name})")
+                pending.append(f"{connection.node} ({api.name})")
                 connection.awaited = api if connection.is_open else None
         dialed = sorted(self._dialed)
         self._dialed.clear()
-        return [*asked, *(name_of(*address) for address in dialed)]
+        return [*pending, *(name_of(*address) for address in dialed)]
 
     def at(self, address: Address, *, timeout: float = inf) -> Connection:
         """Return the pooled connection to an address, or open one; ``timeout`` as in :meth:`dial`. Raises NodeError."""

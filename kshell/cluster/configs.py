@@ -50,7 +50,7 @@ def expand(session: Session, text: str) -> list[Resource]:
     kind, name = parse_entity(text)
     if not is_glob(name) or (name != "*" and name in _names(session, kind)):
         if not session.source.is_live and not exists(session, (kind, name)):
-            alike = did_you_mean(name, _names(session, kind), write=lambda known: f"{kind}:{known}")
+            alike = did_you_mean(name, _names(session, kind), write=lambda candidate: f"{kind}:{candidate}")
             raise CommandError(f"{text}: the image has no such {kind.lower().replace('_', ' ')}", hint=alike)
         return [(kind, name)]
     matches = component(name).fullmatch

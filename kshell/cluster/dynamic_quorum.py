@@ -60,15 +60,15 @@ def requirements(cluster: ClusterFeatures, quorum: JsonObject | None, tools: Kaf
                 _PRESENT_STATE, True, f"the quorum is dynamic already: kraft.version {level} is finalized"
             )
         ]
-    needed = list(_needed(cluster, quorum))
-    is_possible = all(one.fulfilled for one in needed if one.is_required)
+    required = list(_required(cluster, quorum))
+    is_possible = all(requirement.fulfilled for requirement in required if requirement.is_required)
     static = "the quorum is static: kraft.version 0 is finalized"
     command = tools.fill(_COMMAND, {}) if is_possible else None
     step = f"make it dynamic: {command}" if command else "see what is missing below"
-    return [QuorumRequirement(_PRESENT_STATE, None, static, step, command, is_required=False), *needed]
+    return [QuorumRequirement(_PRESENT_STATE, None, static, step, command, is_required=False), *required]
 
 
-def _needed(cluster: ClusterFeatures, quorum: JsonObject | None) -> Iterator[QuorumRequirement]:
+def _required(cluster: ClusterFeatures, quorum: JsonObject | None) -> Iterator[QuorumRequirement]:
     if cluster.leader_supports is None:
         yield QuorumRequirement(
             "software", None, "which release the active controller runs is not known: it must be Kafka 4.1 or later"

@@ -92,11 +92,11 @@ def steps_of(session: Session) -> StepOf:
     """
 
     @cache
-    def known() -> tuple[KafkaTools, Mapping[str, int]]:
+    def tools_and_levels() -> tuple[KafkaTools, Mapping[str, int]]:
         features = cluster_features(session)
         return kafka_tools(session, features), features.finalized
 
-    return lambda finding, places: step_of(finding, *known(), places)
+    return lambda finding, places: step_of(finding, *tools_and_levels(), places)
 
 
 def _refused(image: Image) -> list[tuple[str, str]]:

@@ -19,13 +19,13 @@ from kshell.sources.directory.files import METADATA_DIRECTORY
 class RecoverySteps(NamedTuple):
     """The facts that the instructions depend on; :meth:`steps` writes them.
 
-    ``kept``: the copy that the new log is made from; ``cluster_id``: ``None`` if no copy knows it; ``broker_ids``:
+    ``kept_copy``: the copy that the new log is made from; ``cluster_id``: ``None`` if no copy knows it; ``broker_ids``:
     nodes that registered as brokers; ``voter``: the controller that starts first, and ``directory``: its new directory,
     both ``None`` before the user has named them; ``joining``: the other controllers that the user has named.
     """
 
     copies: Collection[Copy]
-    kept: Copy
+    kept_copy: Copy
     cluster_id: str | None
     broker_ids: frozenset[int]
     kraft_version: int
@@ -47,8 +47,8 @@ class RecoverySteps(NamedTuple):
     @property
     def _first(self) -> int | None:
         """The node that starts first."""
-        kept = self.kept.node_id if self.kept.node_id in self.kept.voters else None
-        return self.voter.id if self.voter else kept
+        kept_id = self.kept_copy.node_id if self.kept_copy.node_id in self.kept_copy.voters else None
+        return self.voter.id if self.voter else kept_id
 
     def steps(self) -> list[str]:
         """The instructions in order, one text per step; commands are in backticks."""
@@ -90,7 +90,7 @@ class RecoverySteps(NamedTuple):
 
     def _brokers(self) -> list[str]:
         """The step for brokers that are no controllers and have a damaged copy, with which they may fail to start."""
-        brokers = self.broker_ids - self.kept.voters.keys()
+        brokers = self.broker_ids - self.kept_copy.voters.keys()
         damaged = [copy.path for copy in self.copies if copy.damage and copy.node_id in brokers]
         if not damaged:
             return []
@@ -107,7 +107,7 @@ class RecoverySteps(NamedTuple):
             " and no controller.quorum.voters. Start it: it elects itself.",
             f"See that it leads: {status}",
             f"In server.properties of every broker: controller.quorum.bootstrap.servers={host}. Restart the brokers.",
-            f"For {self._others}, one after another: empty its directory{self._unless_broker()}, run"
+            f"For {self._joiners}, one after another: empty its directory{self._unless_broker()}, run"
             f" `kafka-storage.sh format --cluster-id {self._cluster_id} --no-initial-controllers --config"
             f" server.properties`, start it, wait until it has caught up ({status}), then `kafka-metadata-quorum.sh"
             f" --command-config server.properties --bootstrap-controller {host} add-controller`",
@@ -122,7 +122,7 @@ class RecoverySteps(NamedTuple):
             " (before 3.9 they do not start with other voters than it names), and start them.",
             f"See that it leads: `kafka-metadata-quorum.sh --bootstrap-controller {host} describe --status` (before"
             " 3.7: --bootstrap-server of a broker)",
-            f"Then {self._others}, one at a time, never two new ones at once: they could elect each other with empty"
+            f"Then {self._joiners}, one at a time, never two new ones at once: they could elect each other with empty"
             f" logs. Stop the controllers and the brokers, remove quorum-state in {METADATA_DIRECTORY} of each,"
             f" format the new one{self._unless_broker()} (`kafka-storage.sh format --cluster-id {self._cluster_id}"
             " --config server.properties`), write controller.quorum.voters with the new one on every node"
@@ -130,7 +130,7 @@ class RecoverySteps(NamedTuple):
         ]
 
     @property
-    def _others(self) -> str:
+    def _joiners(self) -> str:
         """The controllers that join the first one, by their names if the user has named them."""
         listed = ", ".join(f"{voter.id} ({name_of(*voter.address)})" for voter in self.joining)
         return f"the other controllers, {listed}" if listed else "each further controller"
@@ -158,15 +158,15 @@ class RecoverySteps(NamedTuple):
     def _unless_broker(self) -> str:
         """What to do instead of formatting a controller that is a broker, too; empty if none is, or may be."""
         first = () if self._first is None else (self._first,)
-        others = {voter.id for voter in self.joining} or {*self.kept.voters, *first}
-        brokers = sorted(self.broker_ids.intersection(others))
+        joining_ids = {voter.id for voter in self.joining} or {*self.kept_copy.voters, *first}
+        brokers = sorted(self.broker_ids.intersection(joining_ids))
         if not brokers:
             return ""
-        which = "one that is a broker, too,"
+        owner = "one that is a broker, too,"
         if self.joining:
             listed = " and ".join(map(str, brokers))
-            which = f"{listed}, which {'is a broker' if len(brokers) == 1 else 'are brokers'}, too,"
+            owner = f"{listed}, which {'is a broker' if len(brokers) == 1 else 'are brokers'}, too,"
         return (
-            f" (of {which} if the disk is still there: only move {METADATA_DIRECTORY} away, and do not format it: the"
+            f" (of {owner} if the disk is still there: only move {METADATA_DIRECTORY} away, and do not format it: the"
             " rest are partitions of topics)"
         )

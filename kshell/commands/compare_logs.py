@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.engine import tones
 from kshell.engine.declaration import Arg, Command, Example, Task
-from kshell.engine.local_files import complete_file, note_source_beside
+from kshell.engine.local_files import complete_file, note_unread_source
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section
 from kshell.engine.walk import names_and_values
 from kshell.errors import (
@@ -267,7 +267,7 @@ def run(session: Session, args: CompareLogsArguments) -> Result:
     code = EXIT_SOURCE if unread else code
     code = EXIT_DATA if any(verdict.copy.damage for verdict in verdicts) else code
     _remark(session, copies)
-    note_source_beside(session, args.copy)
+    note_unread_source(session, args.copy)
     result = select(_FIELDS, rows, args, exit_code=code)
     if not has_row_options(args):
         advice = which_to_keep(comparison, [verdict.state for verdict in verdicts])

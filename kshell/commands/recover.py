@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from kshell.cluster.recovery_steps import RecoverySteps
 from kshell.engine import tones
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
-from kshell.engine.local_files import complete_file, note_source_beside
+from kshell.engine.local_files import complete_file, note_unread_source
 from kshell.engine.result import Report, Result, Row, Rows, Section, typed
 from kshell.engine.staging import new_directory, require_empty
 from kshell.engine.walk import counted, names_and_values
@@ -115,7 +115,7 @@ def run(session: Session, args: RecoverArguments) -> Result:
     session.remarks += twins(survivors.copies)
     session.remarks += [torn.note(path) for path, torn in filter(None, (copy.torn for copy in survivors.copies))]
     session.remarks += filter(None, (not_the_voter(copy, survivors.reference) for copy in survivors.of_cluster))
-    note_source_beside(session, args.directory)
+    note_unread_source(session, args.directory)
     sections = [
         *(plan.histories() if survivors.contradictions else plan.majority()),
         *plan.sections(),
@@ -352,7 +352,7 @@ class _Plan:
         survivors = self.survivors
         steps = RecoverySteps(
             copies=survivors.of_cluster,
-            kept=survivors.reference,
+            kept_copy=survivors.reference,
             cluster_id=survivors.cluster_id,
             broker_ids=brokers,
             kraft_version=self.kraft_version,

@@ -24,7 +24,7 @@ def complete_file(session: Session, typed: str) -> Iterable[str]:
         return []
 
 
-def note_source_beside(session: Session, paths: Iterable[str]) -> None:
+def note_unread_source(session: Session, paths: Iterable[str]) -> None:
     """Add a remark if the session's source is not among the copies that a line names, as it is then not read."""
     place = session.source.path if isinstance(session.source, DirectorySource) else session.source.name
     if isinstance(session.source, NoSource) or session.source.is_sample:
@@ -35,5 +35,5 @@ def note_source_beside(session: Session, paths: Iterable[str]) -> None:
 
 def _log_directory(path: str) -> str:
     """Return the log directory of a path, which may name the log directory or ``__cluster_metadata-0`` in it."""
-    whole = os.path.realpath(local_path(path))
-    return os.path.dirname(whole) if os.path.basename(whole) == METADATA_DIRECTORY else whole
+    real_path = os.path.realpath(local_path(path))
+    return os.path.dirname(real_path) if os.path.basename(real_path) == METADATA_DIRECTORY else real_path

@@ -134,9 +134,9 @@ class History:
     def keys(self, family: str, until: int) -> set[Keys]:
         """Return the keys of every value that the log wrote or removed up to an offset."""
         below = self._inner.get(family, {}).items()
-        written: set[Keys] = {(key, name) for key, cells in below for name in cells.came(until)}
+        written: set[Keys] = {(key, name) for key, cells in below for name in cells.keys_created_until(until)}
         if family in self._cells:
-            written |= {(key,) for key in self._cells[family].came(until)}
+            written |= {(key,) for key in self._cells[family].keys_created_until(until)}
         return written.union(self._tombstones[family].keys(until) if family in self._tombstones else ())
 
     def versions(self, family: str, keys: Keys, until: int) -> Iterator[Version]:

@@ -223,7 +223,7 @@ class Tombstones:
         born = self._born
         return dict(self._row(number) for number in range(first, len(born)) if born[number] <= offset)
 
-    def lives(self, keys: Keys) -> Iterator[tuple[int, tuple[int, ...]]]:
+    def lifetimes(self, keys: Keys) -> Iterator[tuple[int, tuple[int, ...]]]:
         """Yield, for each time that a key existed, (offset of removal, positions of its versions), newest first."""
         if len(self._by_hash) != len(self._rows):
             self._by_hash = array("Q", sorted(range(len(self._rows)), key=self._hashes.__getitem__))
@@ -255,7 +255,7 @@ class Cells:
         """Iterate over the keys that have a cell: those that were written and did not become tombstones."""
         return iter(self._cells)
 
-    def came(self, until: int) -> Iterator[object]:
+    def keys_created_until(self, until: int) -> Iterator[object]:
         """Yield the keys with a cell whose first version took effect at or before an offset."""
         for key, cell in self._cells.items():
             if (self._values.since(cell.older[0]) if cell.older else cell.since) <= until:
@@ -268,7 +268,7 @@ class Cells:
             if value is not base:
                 self._cells[key] = Cell(since, value)
         elif value is None and base is None:
-            self._bury(key, cell, since)
+            self._move_to_tombstones(key, cell, since)
         elif cell.since == since:
             cell.value = value
         elif cell.value is not value:
@@ -281,7 +281,7 @@ class Cells:
             cell.older = array("Q")
         cell.older.append(self._values.pack(cell.since, cell.value))
 
-    def _bury(self, key: object, cell: Cell, died: int) -> None:
+    def _move_to_tombstones(self, key: object, cell: Cell, died: int) -> None:
         """Turn a removed key into a tombstone. A version removed where it took effect, in a transaction, is dropped."""
         del self._cells[key]
         if cell.since < died:
@@ -326,7 +326,7 @@ class Cells:
             if cell.since <= until:
                 yield cell.since, cell.value
             yield from self._unpacked(cell.older or (), until)
-        for died, older in self._tombstones.lives((*self._above, key)):
+        for died, older in self._tombstones.lifetimes((*self._above, key)):
             if died <= until:
                 yield died, None
             yield from self._unpacked(older, until)

@@ -158,7 +158,7 @@ class Framer:
 
     def __init__(self, patience: int | None = None) -> None:
         self._patience = _PATIENCE if patience is None else patience
-        self._left = _SMALL if patience is None else patience
+        self._remaining = _SMALL if patience is None else patience
         """Partition records that are framed one by one before the next compilation, if there are new shapes."""
         self._shapes: set[bytes] = set()
         self._topics: list[bytes] = []
@@ -271,8 +271,8 @@ class Framer:
         if self._add_shape(prefix := _shape_prefix(buf, record, _VALUE_HEADER_SIZE)):
             self._sizes.add(record.end - record.start)
             self._partitions.append(prefix + b".{4}%s.{%d}\x00" % (_BACK, rest))
-        self._left -= 1
-        if self._has_new_shapes and self._left <= 0:
+        self._remaining -= 1
+        if self._has_new_shapes and self._remaining <= 0:
             self._compile()
 
     def _add_shape(self, shape: bytes) -> bool:
@@ -285,7 +285,7 @@ class Framer:
 
     def _compile(self) -> None:
         """Compile the pattern of a topic with its partitions; patterns of runs are compiled when they are needed."""
-        self._left, self._has_new_shapes, self._runs = self._patience, False, {}
+        self._remaining, self._has_new_shapes, self._runs = self._patience, False, {}
         if not self._topics:
             return
         # The prefix that matched decides the length of the name: its last byte, which a look-behind reads, is that

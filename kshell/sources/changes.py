@@ -19,7 +19,7 @@ class ChangeDetector:
 
     def __init__(self, view: SourceView) -> None:
         self._view = view
-        self._seen: Listing | None = None
+        self._listing: Listing | None = None
         self._has_failed = False
         """Whether the source could not be looked at the last time."""
 
@@ -43,9 +43,9 @@ class ChangeDetector:
             listing = view.source.listing()
         except UsageError:
             return False  # there is no source, and the command needs none
-        shown = view.loaded.listing if view.is_loaded else self._seen
-        is_same = shown is None or listing in (shown, self._seen)
-        self._seen = listing
+        current = view.loaded.listing if view.is_loaded else self._listing
+        is_same = current is None or listing in (current, self._listing)
+        self._listing = listing
         if not is_same:
             view.renew()
         return not is_same

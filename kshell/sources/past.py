@@ -283,7 +283,7 @@ class _Recorded:
             snapshot=self.facts if passed is None else passed,
             log_end_offset=end if end > log.start else None,
             last_timestamp=log.timestamp(end - 1) if end > log.start else image.provenance.timestamp,
-            problems=_together(self._base.problems, problems) if passed is None else problems,
+            problems=_merged(self._base.problems, problems) if passed is None else problems,
             torn=self.torn if offset >= log.end else None,
             open_transaction=log.open_transaction(offset),
             damage=list(self.stepped_over),
@@ -294,7 +294,7 @@ class _Recorded:
         return loaded
 
 
-def _together(before: Problems, after: Problems) -> Problems:
+def _merged(before: Problems, after: Problems) -> Problems:
     if not after:
         return before  # the same object: it grows when partitions of the snapshot are decoded later
     kinds = before.unlisted.keys() | after.unlisted.keys()

@@ -232,13 +232,13 @@ def which_to_keep(comparison: CopyComparison, states: Sequence[str], repair: str
     parted = [copy.path for copy, state in zip(copies, states, strict=True) if state == DIVERGED]
     apart = [copy.path for copy, state in zip(copies, states, strict=True) if state == NOT_COMPARED]
     foreign = [copy for copy, state in zip(copies, states, strict=True) if state == OTHER_CLUSTER]
-    others = [copy for copy in copies if copy is not reference and copy not in foreign]
+    rest = [copy for copy in copies if copy is not reference and copy not in foreign]
     why = "no other copy reaches that epoch"
-    if not others:
+    if not rest:
         why = "no other copy is of its cluster"
-    elif any(copy.last_epoch == reference.last_epoch for copy in others):
+    elif any(copy.last_epoch == reference.last_epoch for copy in rest):
         why = "no copy of that epoch is longer"
-    if any(copy.damage for copy in others):
+    if any(copy.damage for copy in rest):
         why += ", as far as they can be read"
     sentences = [
         f"keep {reference.path}: its last record has epoch {reference.last_epoch}, and {why} (it ends at offset"
@@ -295,11 +295,11 @@ def _shared_by_majority(verdicts: Sequence[CopyVerdict]) -> int:
     replace records of an older epoch.
     """
     reference = verdicts[0].copy
-    reached = _reached_by_voter(verdicts, reference)
+    ends = _ends_by_voter(verdicts, reference)
     if len(reference.runs) > 1 and any(directory is not None for directory in reference.voters.values()):
         return 0  # other voters may have been named in the gap
     majority = _majority(reference)
-    shared = sorted(reached.values(), reverse=True)[majority - 1] if len(reached) >= majority else 0
+    shared = sorted(ends.values(), reverse=True)[majority - 1] if len(ends) >= majority else 0
     latest = latest_epoch(verdict.copy for verdict in verdicts)
     return shared if shared and reference.epoch_at(shared - 1) == latest else 0
 
@@ -326,16 +326,16 @@ def startable_majority(comparison: CopyComparison) -> list[int]:
     copies every one is such a log, as nobody knows here which of them it would start with.
     """
     reference = comparison.reference
-    whole = _whole_logs(comparison)
+    complete = _whole_logs(comparison)
     members = [verdict.copy for verdict in comparison.verdicts if verdict.state != OTHER_CLUSTER]
-    voters = [verdict.copy for verdict in whole if _voter(verdict.copy, reference) is not None]
-    stated = max((copy.stated_epoch or -1 for copy in voters), default=-1)
-    if any(copy.knows_leader and (copy.stated_epoch or -1) > stated for copy in members):
+    voters = [verdict.copy for verdict in complete if _voter(verdict.copy, reference) is not None]
+    latest_stated = max((copy.stated_epoch or -1 for copy in voters), default=-1)
+    if any(copy.knows_leader and (copy.stated_epoch or -1) > latest_stated for copy in members):
         return []  # whoever elected that leader knew its epoch: these are older copies
-    others = {copy.node_id for copy in members if all(copy is not verdict.copy for verdict in whole)}
-    reached = _reached_by_voter([verdict for verdict in whole if verdict.copy.node_id not in others], reference)
-    has_all = max(reached.values(), default=-1) >= (reference.end or 0)
-    return sorted(reached) if has_all and len(reached) >= _majority(reference) else []
+    incomplete = {copy.node_id for copy in members if all(copy is not verdict.copy for verdict in complete)}
+    ends = _ends_by_voter([verdict for verdict in complete if verdict.copy.node_id not in incomplete], reference)
+    has_all = max(ends.values(), default=-1) >= (reference.end or 0)
+    return sorted(ends) if has_all and len(ends) >= _majority(reference) else []
 
 
 def majority_without(comparison: CopyComparison) -> tuple[list[int], int]:
@@ -344,13 +344,13 @@ def majority_without(comparison: CopyComparison) -> tuple[list[int], int]:
     The voters are those that the copy which ranks next after the reference knows. Returns ``([], 0)`` if there is no
     such majority, or if the reference names other voters: then those may have become a minority meanwhile.
     """
-    whole = [verdict for verdict in _whole_logs(comparison) if verdict.copy is not comparison.reference]
-    if not whole:
+    complete = [verdict for verdict in _whole_logs(comparison) if verdict.copy is not comparison.reference]
+    if not complete:
         return [], 0
-    first = max((verdict.copy for verdict in whole), key=rank)
+    first = max((verdict.copy for verdict in complete), key=rank)
     if comparison.reference.voters and comparison.reference.voters.keys() != first.voters.keys():
         return [], 0
-    ends = {voter: verdict.copy.end or 0 for verdict in whole if (voter := _voter(verdict.copy, first)) is not None}
+    ends = {voter: verdict.copy.end or 0 for verdict in complete if (voter := _voter(verdict.copy, first)) is not None}
     return (sorted(ends), max(ends.values())) if len(ends) >= _majority(first) else ([], 0)
 
 
@@ -364,14 +364,14 @@ def _whole_logs(comparison: CopyComparison) -> list[CopyVerdict]:
     ]
 
 
-def _reached_by_voter(verdicts: Iterable[CopyVerdict], reference: Copy) -> dict[int, int]:
+def _ends_by_voter(verdicts: Iterable[CopyVerdict], reference: Copy) -> dict[int, int]:
     """Voter id -> the offset (exclusive) up to which its log is the same as that of the copy it was compared with."""
-    reached: dict[int, int] = {}
+    ends: dict[int, int] = {}
     for verdict in verdicts:
         voter = _voter(verdict.copy, reference)
         if voter is not None:
-            reached[voter] = max(reached.get(voter, 0), verdict.to or 0)
-    return reached
+            ends[voter] = max(ends.get(voter, 0), verdict.to or 0)
+    return ends
 
 
 def _majority(reference: Copy) -> int:

@@ -48,8 +48,8 @@ def contradictions(comparison: CopyComparison, pairs: Pairs) -> list[Contradicti
         comparison: of all copies that were given.
         pairs: how each two of them compare, by their indexes in ``comparison.verdicts``.
     """
-    found = _Histories(comparison, pairs).contradictions()
-    return list({one.text: one for one in found}.values())
+    contradictions = _Histories(comparison, pairs).contradictions()
+    return list({contradiction.text: contradiction for contradiction in contradictions}.values())
 
 
 class _Histories:
@@ -134,25 +134,25 @@ class _Histories:
         voters have (figure 8 of the Raft paper).
         """
         last_epoch = self._copies[index].last_epoch
-        stated = {peer: member.copy.stated_epoch for peer, member in self._members.items()}
-        peers = [peer for peer, epoch in stated.items() if epoch is not None and epoch <= last_epoch]
+        epoch_by_peer = {peer: member.copy.stated_epoch for peer, member in self._members.items()}
+        peers = [peer for peer, epoch in epoch_by_peer.items() if epoch is not None and epoch <= last_epoch]
         return majority_with(self._copies, self._pairs, index, offset, peers)
 
     def _snapshot_conflict(self, verdict: CopyVerdict) -> str | None:
         """A snapshot of one copy that the log of another contradicts, and that node does not only lag behind."""
         peers = [member.copy for member in self._members.values() if member.copy is not verdict.copy]
         differences = snapshot_differences(verdict.copy, peers, self._latest)
-        return next((found.text for found in differences if not found.is_explained), None)
+        return next((difference.text for difference in differences if not difference.is_explained), None)
 
     def _falling_epochs(self) -> Iterator[Contradiction]:
         """Snapshots of which the one that ends earlier has the later epoch, or which end together and have two."""
         for mine, theirs in combinations([verdict.copy for verdict in self._members.values()], 2):
-            for file, other in product(mine.snapshots, theirs.snapshots):
-                if not (file.end_offset and other.end_offset) or file.epoch is None or other.epoch is None:
+            for file, their_file in product(mine.snapshots, theirs.snapshots):
+                if not (file.end_offset and their_file.end_offset) or file.epoch is None or their_file.epoch is None:
                     continue
-                ends, epochs = file.end_offset - other.end_offset, file.epoch - other.epoch
+                ends, epochs = file.end_offset - their_file.end_offset, file.epoch - their_file.epoch
                 if ends * epochs < 0 or (ends == 0 and epochs != 0):
-                    names = f"{snapshot_id(file)} of {mine.path} and {snapshot_id(other)} of {theirs.path}"
+                    names = f"{snapshot_id(file)} of {mine.path} and {snapshot_id(their_file)} of {theirs.path}"
                     committed = "each says that its last record was committed, and an epoch never falls"
                     yield Contradiction(theirs, f"snapshots {names} are not of one log: {committed}")
 
@@ -171,9 +171,9 @@ class _Histories:
         copy, reference = verdict.copy, self._comparison.reference
         if copy is reference or not copy.end or verdict.since is not None or verdict.divergence is not None:
             return None
-        ids, others = self._ids(index), self._ids(self._index_of(reference))
+        ids, reference_ids = self._ids(index), self._ids(self._index_of(reference))
         has_one_id = reference.cluster_id is not None and copy.cluster_id == reference.cluster_id
-        if has_one_id or not ids or not others or not ids.isdisjoint(others):
+        if has_one_id or not ids or not reference_ids or not ids.isdisjoint(reference_ids):
             return None  # empty: not known
         return (
             f"{copy.path} and {reference.path} have no batch in common, and no id of a topic, a node or a directory:"
@@ -192,8 +192,8 @@ class _Histories:
             return f"{name} has epoch {newest.epoch}, and quorum-state knows epochs up to {copy.stated_epoch}"
         before = _ids_without(copy, newest)
         peers = [peer for peer in self._members if peer != index and self._pairs.of(index, peer).since is not None]
-        known = before.union(*(self._ids(peer) for peer in peers))
-        if before and (ids := _ids_of(copy, newest)) and ids.isdisjoint(known):
+        known_ids = before.union(*(self._ids(peer) for peer in peers))
+        if before and (ids := _ids_of(copy, newest)) and ids.isdisjoint(known_ids):
             return f"{name} has no id of a topic, a node or a directory that the log has"
         return None
 
@@ -207,7 +207,7 @@ class _Histories:
         )
 
     def _index_of(self, copy: Copy) -> int:
-        return next(index for index, other in enumerate(self._copies) if other is copy)
+        return next(index for index, candidate in enumerate(self._copies) if candidate is copy)
 
     def _ids(self, index: int) -> frozenset[Uuid]:
         if index not in self._known_ids:

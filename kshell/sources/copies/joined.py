@@ -33,7 +33,7 @@ class LogRange(NamedTuple):
     end: int
 
 
-class _Other(NamedTuple):
+class _Peer(NamedTuple):
     """A copy that is not the reference. Offsets are exclusive.
 
     ``until``: it may be of the reference's history below that. ``same_to``: the logs have the same batch there.
@@ -60,12 +60,12 @@ class JoinedLog:
         reference = comparison.reference
         own = next(index for index, copy in enumerate(copies) if copy is reference)
         self._reference = reference
-        self._others = [
-            _Other(verdict.copy, _agrees_until(verdict, reference), pairs.of(index, own).to or 0)
+        self._peers = [
+            _Peer(verdict.copy, _agrees_until(verdict, reference), pairs.of(index, own).to or 0)
             for index, verdict in enumerate(comparison.verdicts)
             if index != own
         ]
-        self._limits = _certain(reference, self._others)
+        self._limits = _certain(reference, self._peers)
         runs = _runs(self._filled())
         self._join(runs, reference.snapshots)
         if self.end < (reference.end or 0):
@@ -93,7 +93,7 @@ class JoinedLog:
     def foreign_snapshots(self) -> list[tuple[Copy, SnapshotFile]]:
         """The snapshots that come from other copies than the reference, each with its copy."""
         mine = {file.path for file in self._reference.snapshots}
-        donors = {file.path: other.copy for other in self._others for file in other.copy.snapshots}
+        donors = {file.path: peer.copy for peer in self._peers for file in peer.copy.snapshots}
         return [(donors[file.path], file) for file in self.snapshots if file.path not in mine]
 
     def batches(self, progress: Progress | None = None) -> Iterator[FileBatch]:
@@ -132,15 +132,15 @@ class JoinedLog:
         """The reference's snapshots, then those of other copies that end after its newest one and are of its log."""
         reference = self._reference
         mine, newest = reference.snapshots, reference.newest
-        reached, limit = (newest.end_offset if newest else None) or 0, reference.end or 0
-        others = {
+        newest_end, limit = (newest.end_offset if newest else None) or 0, reference.end or 0
+        file_by_end = {
             file.end_offset: file
-            for other in self._others
-            for file in other.copy.snapshots
-            if file.end_offset is not None and reached < file.end_offset <= min(limit, other.until)
+            for peer in self._peers
+            for file in peer.copy.snapshots
+            if file.end_offset is not None and newest_end < file.end_offset <= min(limit, peer.until)
             if reference.epoch_at(file.end_offset - 1) in (None, file.epoch)
         }
-        return [*mine, *(others[end] for end in sorted(others))]
+        return [*mine, *(file_by_end[end] for end in sorted(file_by_end))]
 
     def _filled(self) -> Iterator[LogRange]:
         """The undamaged ranges of the reference, and in its gaps those of other copies, as far as they are certain."""
@@ -180,16 +180,16 @@ class JoinedLog:
         before = self.ranges[-1].copy if self.ranges else self._reference
         least = before.epoch_at(end - 1) or 0
         parts = [
-            LogRange(other.copy, end, min(last, self._reference.end or 0, other.until))
-            for other in self._others
-            for first, last in other.copy.runs
-            if first <= end < min(last, other.until) and (other.copy.epoch_at(end) or 0) >= least
+            LogRange(peer.copy, end, min(last, self._reference.end or 0, peer.until))
+            for peer in self._peers
+            for first, last in peer.copy.runs
+            if first <= end < min(last, peer.until) and (peer.copy.epoch_at(end) or 0) >= least
         ]
         return max(parts, key=lambda part: (part.copy.epoch_at(part.end - 1) or -1, part.end), default=None)
 
     def _lacking(self, verdicts: Sequence[CopyVerdict]) -> Iterator[LogRange]:
         """The parts in :attr:`lacking`, the reference's first."""
-        seen: list[tuple[int, int]] = []
+        covered: list[tuple[int, int]] = []
         for verdict in sorted(verdicts, key=lambda verdict: verdict.copy is not self._reference):
             if verdict.state == OTHER_CLUSTER:
                 continue
@@ -199,9 +199,9 @@ class JoinedLog:
                     start = max(first, min(parted.offset, self.end))
                     yield from [LogRange(verdict.copy, start, last)] if start < last else []
                     continue
-                for start, end in _without(max(first, self.end), last, seen):
+                for start, end in _without(max(first, self.end), last, covered):
                     yield LogRange(verdict.copy, start, end)
-                    seen.append((start, end))
+                    covered.append((start, end))
 
 
 def _agrees_until(verdict: CopyVerdict, reference: Copy) -> int:
@@ -215,25 +215,25 @@ def _agrees_until(verdict: CopyVerdict, reference: Copy) -> int:
     return (verdict.copy.end or 0) if agrees else 0
 
 
-def _certain(reference: Copy, others: Sequence[_Other]) -> list[tuple[Copy, int]]:
+def _certain(reference: Copy, peers: Sequence[_Peer]) -> list[tuple[Copy, int]]:
     """Each copy with the offset (exclusive) up to which its batches are certainly those of the reference."""
     ends = reference.epoch_ends()
     for file in reference.snapshots:
         if file.epoch is not None:
             ends[file.epoch] = max(ends.get(file.epoch, 0), file.end_offset or 0)
-    limits = [other.same_to for other in others]
-    own_ends = [other.copy.epoch_ends() for other in others]
+    limits = [peer.same_to for peer in peers]
+    own_ends = [peer.copy.epoch_ends() for peer in peers]
     grows = True
     while grows:  # what is certain of one copy may witness for the next
         before = list(limits)
-        for index, (other, own) in enumerate(zip(others, own_ends, strict=True)):
+        for index, (peer, own) in enumerate(zip(peers, own_ends, strict=True)):
             common = (min(end, ends[epoch]) for epoch, end in own.items() if epoch in ends)
-            limit = limits[index] = max(limits[index], min(max(common, default=0), other.until))
-            for epoch, first in other.copy.epochs:
+            limit = limits[index] = max(limits[index], min(max(common, default=0), peer.until))
+            for epoch, first in peer.copy.epochs:
                 if first < limit:
                     ends[epoch] = max(ends.get(epoch, 0), min(own[epoch], limit))
         grows = limits != before
-    return [(other.copy, limit) for other, limit in zip(others, limits, strict=True)]
+    return [(peer.copy, limit) for peer, limit in zip(peers, limits, strict=True)]
 
 
 def _without(start: int, end: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -462,12 +462,12 @@ def _shares(copies: Sequence[Copy], progress: Progress | None) -> Iterator[Progr
     bytes_by_copy = [0] * len(copies)
 
     def share(index: int) -> Progress:
-        def tell(bytes_done: int, _: int, path: str) -> None:
+        def report(bytes_done: int, _: int, path: str) -> None:
             bytes_by_copy[index] = bytes_done
             if progress is not None:
                 progress(sum(bytes_by_copy), total, path)
 
-        return tell
+        return report
 
     return (None if progress is None else share(index) for index in range(len(copies)))
 

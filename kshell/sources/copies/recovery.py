@@ -133,11 +133,11 @@ class Survivors(NamedTuple):
     def _superseded(self) -> list[str]:
         """Sentences on damaged or torn copies that knew of a later epoch than the reference has records of."""
         unread = [copy for copy in self.of_cluster if copy.damage or copy.torn is not None]
-        known = [(copy.path, *copy.last_known) for copy in unread if copy.last_known is not None]
+        last_known = [(copy.path, *copy.last_known) for copy in unread if copy.last_known is not None]
         return [
             f"leader-epoch-checkpoint of {path}, whose log cannot be read to its end, knows of epoch {epoch} from"
             f" offset {start} on: if it had records of that epoch, they replaced what {self.reference.path} has there"
-            for path, epoch, start in known
+            for path, epoch, start in last_known
             if epoch > self.reference.last_epoch
         ]
 

@@ -72,7 +72,7 @@ def inconsistencies(directories: list[NodeDirectory]) -> list[list[str]]:
     clusters = Counter(directory.cluster_id for directory in directories if directory.cluster_id)
     usual = clusters.most_common(1)[0][0] if clusters else None
     return [
-        [*_alone(directory), *_beside(directory, directories[:at] + directories[at + 1 :], usual)]
+        [*_alone(directory), *_conflicts(directory, directories[:at] + directories[at + 1 :], usual)]
         for at, directory in enumerate(directories)
     ]
 
@@ -91,7 +91,7 @@ def _alone(directory: NodeDirectory) -> Iterator[str]:
         yield "has no node.id"
 
 
-def _beside(directory: NodeDirectory, rest: list[NodeDirectory], usual: str | None) -> Iterator[str]:
+def _conflicts(directory: NodeDirectory, rest: list[NodeDirectory], usual: str | None) -> Iterator[str]:
     """What is wrong with a directory compared with the rest; ``usual`` is the cluster id that most of them have."""
     cluster = directory.cluster_id
     if cluster and cluster != usual:

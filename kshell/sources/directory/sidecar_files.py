@@ -48,7 +48,7 @@ def leader_epochs(listing: Listing, notes: Notes = None) -> list[tuple[int, int]
     Source: ``org.apache.kafka.storage.internals.checkpoint.LeaderEpochCheckpointFile``: a version, the number of lines,
     the lines.
     """
-    path, text = _beside(listing, EPOCHS, notes, may_be_empty=True)
+    path, text = _read_sidecar(listing, EPOCHS, notes, may_be_empty=True)
     if not text:
         return []
     lines = text.splitlines()
@@ -83,7 +83,7 @@ def quorum_state(listing: Listing, notes: Notes = None) -> JsonObject:
 
     Source: ``QuorumStateData.json``.
     """
-    path, text = _beside(listing, STATE, notes)
+    path, text = _read_sidecar(listing, STATE, notes)
     if not text.strip():
         return {}
     import json  # imported late: only questions about the quorum need it
@@ -140,7 +140,7 @@ def meta_properties(listing: Listing, notes: Notes = None, *, raises: bool = Fal
     """
     for name in (os.path.join(os.pardir, META), META):
         # A user's comment may have any encoding.
-        path, text = _beside(listing, name, notes, errors="replace", raises=raises)
+        path, text = _read_sidecar(listing, name, notes, errors="replace", raises=raises)
         properties = _properties(text)
         if properties is None:
             _note(notes, f"{path}: \\u without four hexadecimal digits after it: the file is not used; {_ADVICE}")
@@ -197,7 +197,7 @@ def topic_of(folder: str) -> str | None:
     """
     if os.path.basename(os.path.normpath(folder)) == METADATA_DIRECTORY or is_remote(folder):
         return None
-    _, text = _beside(Listing(folder, (), ()), PARTITION, None, errors="replace")
+    _, text = _read_sidecar(Listing(folder, (), ()), PARTITION, None, errors="replace")
     topic = _partition_pairs(text).get("topic_id", TOPIC_ID)
     return topic if topic != TOPIC_ID and _UUID.fullmatch(topic) else None
 
@@ -207,7 +207,7 @@ def partition_metadata(listing: Listing, notes: Notes = None) -> dict[str, str]:
 
     Source: ``org.apache.kafka.storage.internals.log.PartitionMetadataFile``.
     """
-    path, text = _beside(listing, PARTITION, notes)
+    path, text = _read_sidecar(listing, PARTITION, notes)
     properties = _partition_pairs(text)
     if not properties or (properties.get("version") == "0" and properties.get("topic_id") == TOPIC_ID):
         return properties
@@ -235,11 +235,11 @@ def bootstrap_file(listing: Listing) -> str | None:
 
         path = f"{listing.directory.rstrip('/').rpartition('/')[0]}/{BOOTSTRAP}"
         return path if remote.infos([path])[0].is_file else None
-    path = path_beside(listing, f"{os.pardir}/{BOOTSTRAP}")
+    path = sidecar_path(listing, f"{os.pardir}/{BOOTSTRAP}")
     return path if os.path.exists(path) else None
 
 
-def _beside(
+def _read_sidecar(
     listing: Listing,
     name: str,
     notes: Notes,
@@ -254,7 +254,7 @@ def _beside(
     """
     if listing.sidecar_texts is not None:
         return name, listing.sidecar_texts.get(name, "")
-    path = path_beside(listing, name)
+    path = sidecar_path(listing, name)
     if is_remote(path):
         from kshell.sources import remote
 
@@ -277,7 +277,7 @@ def _beside(
     return path, ""
 
 
-def path_beside(listing: Listing, name: str) -> str:
+def sidecar_path(listing: Listing, name: str) -> str:
     """The path of a sidecar file, whether it exists or not."""
     lone: tuple[Segment | SnapshotFile, ...] = listing.segments + listing.snapshots
     folder = listing.directory or os.path.dirname(lone[0].path) or os.curdir

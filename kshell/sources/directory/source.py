@@ -354,9 +354,9 @@ def add_notes(loaded: Loaded) -> None:
         notes.append(f"{lone.path}: a lone segment: what was before offset {lone.base_offset} is not known")
     if loaded.snapshot and (cut_at is not None or _is_without_log(loaded)):
         whose = os.path.basename(loaded.snapshot.path)
-        what = f"no log follows the snapshot {whose}" if cut_at is None else ends_before(cut_at, whose)
+        finding = f"no log follows the snapshot {whose}" if cut_at is None else ends_before(cut_at, whose)
         notes.append(
-            f"{what}; newer records, if there were any, are not here: look at the other controllers' copies"
+            f"{finding}; newer records, if there were any, are not here: look at the other controllers' copies"
             " (`compare-logs`)"
         )
     is_empty = loaded.snapshot is None or (loaded.listing.directory is not None and not _has_records(loaded.listing))

@@ -183,8 +183,8 @@ def _with_end(
     source: Source, listing: Listing, log: LogSurvey, snapshots: list[SnapshotSurvey | None], check: FileCheck
 ) -> FileCheck:
     """The last segment's check, incomplete if a complete snapshot ends after the log."""
-    whole = [survey.file for survey in snapshots if survey is not None and survey.facts is not None]
-    newest = max(whole, key=lambda file: file.end_offset or 0, default=None)
+    readable = [survey.file for survey in snapshots if survey is not None and survey.facts is not None]
+    newest = max(readable, key=lambda file: file.end_offset or 0, default=None)
     log_end = log.segments[-1].end_offset if log.segments else None
     reason = None if check.verdict in FINDINGS else missing_end(source, listing, log_end, newest)
     if reason is None:
@@ -372,7 +372,7 @@ def _text_file(
     listing: Listing, name: str, notes: list[str], certainty: str, witness: str, reason: str | None
 ) -> Iterator[FileCheck]:
     """The check of one sidecar file, if it exists."""
-    path = sidecar_files.path_beside(listing, name)
+    path = sidecar_files.sidecar_path(listing, name)
     size = _size_of(path)
     if size is None:
         return

@@ -47,7 +47,7 @@ def _observers(description: JsonObject) -> dict[str, tuple[str, JsonObject, None
     (KIP-853); observers that are not nodes of the cluster all have the id -1.
     """
     named: dict[str, tuple[str, JsonObject, None]] = {}
-    for observer in sorted(description["observers"], key=lambda one: one["lastFetchTimestamp"] or _NEVER, reverse=True):
+    for observer in sorted(description["observers"], key=lambda row: row["lastFetchTimestamp"] or _NEVER, reverse=True):
         name = str(observer["id"])
         named[f"{name}-{observer['directoryId']}" if name in named else name] = ("observer", observer, None)
     return named

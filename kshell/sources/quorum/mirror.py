@@ -51,7 +51,7 @@ class Mirror:
         self._bytes += len(data)
         chunk = _Chunk(batches[0].base_offset, batches[-1].last_offset + 1, data)
         if self._chunks and len(self._chunks[-1].data) < min(_SMALL, self._most // 16):
-            chunk = _together([self._chunks.pop(), chunk])  # a quiet cluster commits two records a second, for weeks
+            chunk = _joined([self._chunks.pop(), chunk])  # a quiet cluster commits two records a second, for weeks
         self._chunks.append(chunk)
         while self._bytes > self._most and len(self._chunks) > 1:
             self._bytes -= len(self._chunks.pop(0).data)
@@ -88,12 +88,12 @@ class Mirror:
         size = 0
         for chunk in self._chunks:
             if run and size + len(chunk.data) > _SEGMENT_BYTES:
-                joined.append(_together(run))
+                joined.append(_joined(run))
                 run, size = [], 0
             run.append(chunk)
             size += len(chunk.data)
         if run:
-            joined.append(_together(run))
+            joined.append(_joined(run))
         self._chunks = joined
 
     def batches(self, start: int) -> Iterator[Batch]:
@@ -109,7 +109,7 @@ class Mirror:
                 position = batch.end
 
 
-def _together(run: list[_Chunk]) -> _Chunk:
+def _joined(run: list[_Chunk]) -> _Chunk:
     if len(run) == 1:
         return run[0]
     return _Chunk(run[0].base, run[-1].end, b"".join(chunk.data for chunk in run))
