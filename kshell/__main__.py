@@ -22,7 +22,7 @@ def entry() -> NoReturn:
     prepare_streams()
     if _signal.getsignal(_signal.SIGINT) is _signal.SIG_DFL:
         _signal.signal(_signal.SIGINT, _signal.default_int_handler)
-    sys.unraisablehook = _again
+    sys.unraisablehook = _interrupt_again
     code = main()
     try:
         sys.stdout.flush()
@@ -33,7 +33,7 @@ def entry() -> NoReturn:
     os._exit(code)
 
 
-def _again(dropped: "sys.UnraisableHookArgs") -> None:
+def _interrupt_again(dropped: "sys.UnraisableHookArgs") -> None:
     """Interrupt again: Python drops an exception that a signal raises inside a finalizer, and would only print it."""
     if dropped.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(dropped)

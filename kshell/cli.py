@@ -36,7 +36,7 @@ OPTIONS = (
     *RUNNING,
 )
 """The options that neither name a source nor shape an answer; the manual page lists them, too."""
-_TOLD_AT_MOST = 10
+_MOST_SENTENCES = 10
 _STDIN = "-"
 _SERVER = "mcp"
 
@@ -141,7 +141,7 @@ def _session(options: SimpleNamespace, command: list[str], scripted: bool, progr
         source = open_source(choice, options.on_corruption)
         # Printed before the command runs: a wrong key may be the reason why it fails.
         for warning in choice.warnings:
-            _say(f"warning: {warning}")
+            _print(f"warning: {warning}")
     except UsageError as error:
         # A script may have only commands that need no source; one that needs it raises then. And a context that
         # cannot be opened must not prevent the command that removes it.
@@ -173,7 +173,7 @@ def _needs_none(command: list[str]) -> bool:
 class Runner:
     """Runs commands one after another on one session: the front end of one-shot commands and of scripts.
 
-    :class:`.Engine` calls :meth:`answer`, :meth:`finish` and :meth:`tell`; the CLI calls the others.
+    :class:`.Engine` calls :meth:`answer`, :meth:`finish` and :meth:`report`; the CLI calls the others.
     """
 
     def __init__(self, session: Session, progress: Progress | None) -> None:
@@ -187,7 +187,7 @@ class Runner:
         code = self._engine.run(call)
         lines_share_it = call.command.name == "source"
         if self._lasting_state() != before and not lines_share_it:
-            _say("note: that is for later commands of the same process, and there are none: give each with -c LINE")
+            _print("note: that is for later commands of the same process, and there are none: give each with -c LINE")
         return code
 
     def _lasting_state(self) -> tuple[object, ...]:
@@ -230,15 +230,15 @@ class Runner:
         if self._progress is not None:
             self._progress.clear()
 
-    def tell(self, label: str, sentences: list[str]) -> None:
+    def report(self, label: str, sentences: list[str]) -> None:
         """Print sentences on standard error, at most the first ten, and how many more there are."""
-        for sentence in sentences[:_TOLD_AT_MOST]:
-            _say(f"{label}: {sentence}")
-        if len(sentences) > _TOLD_AT_MOST:
-            _say(f"{label}: … and {len(sentences) - _TOLD_AT_MOST} more: `info` lists them")
+        for sentence in sentences[:_MOST_SENTENCES]:
+            _print(f"{label}: {sentence}")
+        if len(sentences) > _MOST_SENTENCES:
+            _print(f"{label}: … and {len(sentences) - _MOST_SENTENCES} more: `info` lists them")
 
 
-def _say(sentence: str) -> None:
+def _print(sentence: str) -> None:
     """Print a sentence on standard error; on a terminal, broken between words."""
     print(message_lines(sentence, width=message_width(sys.stderr), name="kshell: "), file=sys.stderr)
 

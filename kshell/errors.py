@@ -92,15 +92,15 @@ def did_you_mean(
     """
     from difflib import get_close_matches  # late: only mistakes need it
 
-    known = list(names)
-    if len(known) > _MOST_NAMES:  # comparing is slow: of many topics, only those with the same first letter
-        known = [known_name for known_name in known if known_name[:1] == name[:1]][:_MOST_NAMES]
-    matches = dict.fromkeys(get_close_matches(name, known, limit, _CLOSE))
+    candidates = list(names)
+    if len(candidates) > _MOST_NAMES:  # comparing is slow: of many topics, only those with the same first letter
+        candidates = [known_name for known_name in candidates if known_name[:1] == name[:1]][:_MOST_NAMES]
+    matches = dict.fromkeys(get_close_matches(name, candidates, limit, _CLOSE))
     if not matches:  # names that differ in case: LEGACY-IMPORT, Orders
-        folded = {known_name.casefold(): known_name for known_name in known}
+        folded = {known_name.casefold(): known_name for known_name in candidates}
         matches = dict.fromkeys(folded[match] for match in get_close_matches(name.casefold(), folded, limit, _CLOSE))
     if not matches and len(name) >= _BEGINNING:
-        matches = dict.fromkeys([known_name for known_name in known if known_name.startswith(name)][:limit])
+        matches = dict.fromkeys([known_name for known_name in candidates if known_name.startswith(name)][:limit])
     return f"did you mean {' or '.join(map(write, matches))}?" if matches else otherwise
 
 

@@ -114,8 +114,8 @@ def test_an_interrupt_that_a_finalizer_swallows_comes_again() -> None:
     """Python drops what a signal raises inside ``__del__`` or a closing generator, and prints it."""
     program = (
         "import signal, sys, time\n"
-        "from kshell.__main__ import _again\n"
-        "sys.unraisablehook = _again\n"
+        "from kshell.__main__ import _interrupt_again\n"
+        "sys.unraisablehook = _interrupt_again\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "class Last:\n"
         "    def __del__(self):\n"

@@ -117,11 +117,11 @@ class _Deadline:
 
     def __init__(self) -> None:
         self.limit: float | None = None
-        self._begun = time.monotonic()
+        self._started = time.monotonic()
 
     def check(self) -> None:
         """Raise DeadlineError if the deadline has passed."""
-        if self.limit is not None and time.monotonic() - self._begun >= self.limit:
+        if self.limit is not None and time.monotonic() - self._started >= self.limit:
             raise DeadlineError(f"gave up after {self.limit:g} s", hint="--timeout sets how long a command may take")
 
 

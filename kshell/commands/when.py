@@ -1,4 +1,4 @@
-"""``when``: the intervals of the log ("stretches") in which at least one row of a table fulfilled a condition."""
+"""``when``: the periods of the log in which at least one row of a table fulfilled a condition."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kshell.history.records import without_log
 from kshell.history.story import LogRevisions, story_of
 from kshell.sources.points import Since
 from kshell.tables.declaration import Table, tables
-from kshell.tables.row_counts import MatchRange, Question, stretches
+from kshell.tables.row_counts import MatchRange, Question, match_ranges
 from kshell.tables.selection import Conditions
 from kshell.tree.image import format_duration, iso
 
@@ -47,7 +47,7 @@ class WhenArguments(MinIsrArguments):
 
 
 def run(session: Session, args: WhenArguments) -> Result:
-    """Return one row per stretch; exit code 1 if there is none.
+    """Return one row per period; exit code 1 if there is none.
 
     Raises:
         CommandError: the log cannot be replayed from its start.
@@ -65,7 +65,7 @@ def run(session: Session, args: WhenArguments) -> Result:
     if chronicle is None or without_log(then) is not None:
         raise CommandError(f"there is no past to search: {story.reach}", hint=f"`{table.name}` shows the present")
     question = Question(then, table, where, chronicle.history, chronicle.until, args.min_isr_default)
-    periods = list(_rows(stretches(question), chronicle, since(session, story, args.since)))
+    periods = list(_rows(match_ranges(question), chronicle, since(session, story, args.since)))
     if not periods:
         session.remarks.append(f"no row of {table.name} fulfilled that {_span(then, args)}: {story.reach}")
     elif periods[0]["fromOffset"] < chronicle.start:
@@ -98,15 +98,15 @@ def _table(name: str) -> Table:
 
 
 def _rows(periods: Iterable[MatchRange], chronicle: LogRevisions, first: Since | None) -> Iterator[Row]:
-    for stretch in periods:
-        row = _row(stretch, chronicle)
-        if first is None or stretch.end is None or first.reaches(stretch.end, row["toTimeMs"]):
+    for period in periods:
+        row = _row(period, chronicle)
+        if first is None or period.end is None or first.reaches(period.end, row["toTimeMs"]):
             yield row
 
 
-def _row(stretch: MatchRange, chronicle: LogRevisions) -> Row:
+def _row(period: MatchRange, chronicle: LogRevisions) -> Row:
     log = chronicle.history.log
-    start, end = stretch.start, stretch.end
+    start, end = period.start, period.end
     started = log.timestamp(start) if start >= log.start else chronicle.history.base.provenance.timestamp
     ended = None if end is None else log.timestamp(end)
     return {
@@ -116,12 +116,12 @@ def _row(stretch: MatchRange, chronicle: LogRevisions) -> Row:
         "toOffset": end,
         "toTime": None if ended is None else iso(ended),
         "toTimeMs": ended,
-        "rows": stretch.rows,
+        "rows": period.rows,
     }
 
 
 def _format_row(row: Row, end: int) -> Row:
-    """A row for text output, with how long the stretch lasted; ``end`` (ms) is the end of one that is still open."""
+    """A row for text output, with how long the period lasted; ``end`` (ms) is the end of one that is still open."""
     is_open = row["toOffset"] is None
     lasted = format_duration(max((end if is_open else row["toTimeMs"]) - row["fromTimeMs"], 0))
     return {**row, "toTime": "still" if is_open else row["toTime"], "lasted": f"{lasted} so far" if is_open else lasted}

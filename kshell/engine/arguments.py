@@ -165,8 +165,8 @@ def parse(command: Command, tokens: list[str], *, explains: bool = True) -> Argu
     # Counts matter only without `--help`, so that `ls --help` needs no arguments.
     if not getattr(reader.namespace, "help", False):
         if missing:
-            given = [getattr(reader.namespace, arg.name) for arg in command.args if arg.arity == "1"]
-            raise UsageError(f"{command.name}: {missing} is missing", hint=_with_example(command, hint, given))
+            values = [getattr(reader.namespace, arg.name) for arg in command.args if arg.arity == "1"]
+            raise UsageError(f"{command.name}: {missing} is missing", hint=_with_example(command, hint, values))
         if rest:
             from kshell.engine.habits import excess_hint  # late: only mistakes need it
 
@@ -177,14 +177,14 @@ def parse(command: Command, tokens: list[str], *, explains: bool = True) -> Argu
     return reader.namespace
 
 
-def _with_example(command: Command, hint: str, given: Sequence[str | None] = ()) -> str:
+def _with_example(command: Command, hint: str, values: Sequence[str | None] = ()) -> str:
     """Put a correct line before a hint: the command's first example, with the arguments that the user gave already."""
     if not (command.args and command.examples):
         return hint
     words = command.examples[0].line.split()
-    named = words[1 : 1 + len(given)]
-    if any(given) and len(named) == len(given) and not any(word[0] in "-'\"" for word in named):
-        words = [words[0], *(quote(value) if value else word for value, word in zip(given, named, strict=True))]
+    named = words[1 : 1 + len(values)]
+    if any(values) and len(named) == len(values) and not any(word[0] in "-'\"" for word in named):
+        words = [words[0], *(quote(value) if value else word for value, word in zip(values, named, strict=True))]
     return f"such as `{' '.join(words)}`; {hint}"
 
 
@@ -324,8 +324,8 @@ class _Reader:
         owner = "" if self._command is None else f"{self._command.name}: "
         return UsageError(f"{owner}{message}", hint=hint or self._hint)
 
-    def _unknown(self, word: str, queue: Iterator[str], where: str = "") -> UsageError:
-        name, _, value = word.partition("=")
+    def _unknown(self, token: str, queue: Iterator[str], where: str = "") -> UsageError:
+        name, _, value = token.partition("=")
         return self._fault(f"there is no option {name}{where}", self._meant(name, value or next(queue, None)))
 
     def _meant(self, name: str, value: str | None) -> str | None:

@@ -216,8 +216,8 @@ def _patterns(value: object) -> Any:
 def _session(session: Session, arguments: object, point: str | None) -> Session:
     """Return the session to run on: the given one, or a copy with ``--show-secrets``, ``--as-of`` and ``--tz``."""
     show = True if getattr(arguments, "show_secrets", False) else None
-    asked = getattr(arguments, "as_of", None)
-    point = point if asked is None else asked
+    own_point = getattr(arguments, "as_of", None)
+    point = point if own_point is None else own_point
     zone = getattr(arguments, "tz", None)
     if show is None and point is None and zone is None:
         return session
@@ -237,7 +237,7 @@ def _shape(arguments: object, settings: dict[str, Any]) -> Shape:
 
 
 class FrontEnd(Protocol):
-    """What an :class:`Engine` needs: for each call ``answer``, then always ``finish``; ``tell`` for problems, notes."""
+    """What an :class:`Engine` calls: ``answer``, then always ``finish``, and ``report`` for problems and notes."""
 
     def answer(self, call: Call) -> int:
         """Run the call, show its answer, and return the exit code. Raises KshellError."""
@@ -245,7 +245,7 @@ class FrontEnd(Protocol):
     def finish(self) -> None:
         """Remove the progress display and end paging. Called after every call, also after one that failed."""
 
-    def tell(self, label: str, sentences: list[str]) -> None:
+    def report(self, label: str, sentences: list[str]) -> None:
         """Show sentences about the data to the user; ``label`` is ``error`` or ``note``."""
 
 
@@ -255,7 +255,7 @@ class Engine:
     def __init__(self, session: Session, front_end: FrontEnd, ask: Callable[[str], bool] | None) -> None:
         """``ask`` asks the user a yes-or-no question; ``None`` where there is no user."""
         self._front_end = front_end
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         session.announce = lambda: self.announce(session)
         session.ask = ask
 
@@ -271,10 +271,10 @@ class Engine:
     def announce(self, session: Session) -> None:
         """Pass the session's problems and notes to the front end, without those that were reported before."""
         for label, sentences in (("error", session.problems()), ("note", session.notes())):
-            news = [sentence for sentence in sentences if sentence not in self._told]
-            self._told.update(news)
+            news = [sentence for sentence in sentences if sentence not in self._reported]
+            self._reported.update(news)
             if news:
-                self._front_end.tell(label, list(dict.fromkeys(news)))
+                self._front_end.report(label, list(dict.fromkeys(news)))
 
 
 @contextlib.contextmanager

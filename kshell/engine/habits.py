@@ -163,16 +163,16 @@ def option_hint(command: Command, option: str, value: str | None) -> str | None:
     for template in (*OPTIONS.get(f"{command.name} {option}", ()), *OPTIONS.get(option, ())):
         for tried in (value, *_EXAMPLES):
             if tried is not None and _is_understood(template.format(name=command.name, value=quote(tried))):
-                shown = quote(tried) if tried == value else _UNKNOWN
-                return f"did you mean `{template.format(name=command.name, value=shown)}`?"
+                placeholder = quote(tried) if tried == value else _UNKNOWN
+                return f"did you mean `{template.format(name=command.name, value=placeholder)}`?"
     return None
 
 
 def command_hint(word: str) -> str | None:
     """Return a hint for a word that is no command, such as another tool, a directory or a host; else ``None``."""
-    known = COMMANDS.get(word.removesuffix(".sh").lower())
-    if known is not None:
-        return known
+    hint = COMMANDS.get(word.removesuffix(".sh").lower())
+    if hint is not None:
+        return hint
     if " " in word.strip():
         return f"a line in quotes follows -c: `kshell … -c {quote(word)}`"
     if os.path.isdir(word):
@@ -180,15 +180,15 @@ def command_hint(word: str) -> str | None:
     return f"`kshell -q {word} …` connects to controllers, `-b` to brokers" if _HOST.fullmatch(word) else None
 
 
-def excess_hint(command: Command, found: SimpleNamespace, excess: Sequence[str]) -> str | None:
+def excess_hint(command: Command, arguments: SimpleNamespace, excess: Sequence[str]) -> str | None:
     """Return a hint for extra words: what ``Command.extra_words_for`` says they are for, or that a source comes first.
 
     Args:
         command: the command of the line.
-        found: its arguments as far as they were parsed.
+        arguments: its arguments as far as they were parsed.
         excess: the extra words.
     """
-    for line in _lines_for(command, found, list(map(str, excess))):
+    for line in _lines_for(command, arguments, list(map(str, excess))):
         if _is_understood(line):
             return f"did you mean `{line}`?"
     first = str(excess[0])
@@ -200,17 +200,17 @@ def excess_hint(command: Command, found: SimpleNamespace, excess: Sequence[str])
     return None
 
 
-def _lines_for(command: Command, found: SimpleNamespace, excess: list[str]) -> list[str]:
+def _lines_for(command: Command, arguments: SimpleNamespace, excess: list[str]) -> list[str]:
     """Return the lines that the user may have meant with the extra words, the most likely first."""
     if not command.extra_words_for:
-        return _typed_names(command, found, excess)
+        return _typed_names(command, arguments, excess)
     if any(arg.name == command.extra_words_for for arg in command.args):
-        return [f"{command.name} {quote(' '.join([str(getattr(found, command.extra_words_for)), *excess]))}"]
+        return [f"{command.name} {quote(' '.join([str(getattr(arguments, command.extra_words_for)), *excess]))}"]
     option = next((flag for flag in flags_of(command) if command.extra_words_for in flag.names), None)
     if option is not None:
-        given = getattr(found, option.dest)
-        words = [*map(str, given if isinstance(given, tuple) else ()), *excess]
-        choices = [words, words[1:]] if len(words) > 1 else [words]  # `what-if broker 2`
+        listed = getattr(arguments, option.dest)
+        values = [*map(str, listed if isinstance(listed, tuple) else ()), *excess]
+        choices = [values, values[1:]] if len(values) > 1 else [values]  # `what-if broker 2`
         return [f"{command.name} {command.extra_words_for} {quote(','.join(chosen))}" for chosen in choices]
     if command.extra_words_for in _PRINCIPALS:
         excess = [word if ":" in word else f"User:{word}" for word in excess]
@@ -223,12 +223,12 @@ def _lines_for(command: Command, found: SimpleNamespace, excess: list[str]) -> l
     return [f"{command.name} --where {quote(condition)}" for condition in conditions]
 
 
-def _typed_names(command: Command, found: SimpleNamespace, excess: list[str]) -> list[str]:
+def _typed_names(command: Command, arguments: SimpleNamespace, excess: list[str]) -> list[str]:
     """Correct a line such as ``can alice read topic orders`` to ``can User:alice READ TOPIC:orders``."""
-    given = [str(getattr(found, arg.name)) for arg in command.args]
+    values = [str(getattr(arguments, arg.name)) for arg in command.args]
     if [arg.name for arg in command.args] != ["principal", "operation", "resource"] or len(excess) != 1:
         return []
-    principal, operation, kind = given
+    principal, operation, kind = values
     principal = principal if ":" in principal else f"User:{principal}"
     return [f"{command.name} {quote(principal)} {operation.upper()} {quote(f'{kind.upper()}:{excess[0]}')}"]
 
@@ -237,8 +237,8 @@ def _is_understood(line: str) -> bool:
     try:
         name, *words = [word.text for word in parse_line(line).words]
         command = registry.get(name)
-        found = parse(command, words, explains=False)
+        arguments = parse(command, words, explains=False)
         # Some commands convert the condition after parsing (`when`): then it is not known whether it is valid.
-        return "--where" not in words or callable(found.where)
+        return "--where" not in words or callable(arguments.where)
     except UsageError:
         return False

@@ -141,7 +141,7 @@ def open_quote(line: str) -> str:
     return tokens[-1].open if tokens and tokens[-1].open != "\\" else ""
 
 
-def words(line: str) -> list[Token]:
+def words_in(line: str) -> list[Token]:
     """Return the tokens of a line that are words: the command and its arguments."""
     return [token for token in scan(line) if token.kind is TokenKind.WORD]
 

@@ -42,9 +42,9 @@ def answers_by_rows(result: Rows, *, some: int, none: int) -> None:
     If the result has another code above 1 by then (damage), it stays. Rows for users that the result has already count
     as well, because text output reads only these.
     """
-    for shown in (result, result.readable):
-        if isinstance(shown, Rows):
-            shown.rows = _Answering(result, shown.rows, some, none)
+    for answer in (result, result.readable):
+        if isinstance(answer, Rows):
+            answer.rows = _Answering(result, answer.rows, some, none)
 
 
 def fail_if_any(result: Rows, limit: int | None = None, option: str = "--limit") -> None:

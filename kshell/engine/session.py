@@ -319,11 +319,11 @@ class Session(SourceView):
 
     def problems(self) -> list[str]:
         """Return what is wrong with what was read, one sentence each: damage, and records that were skipped."""
-        found = [error.message for error in self.found_damage]
+        damage = [error.message for error in self.found_damage]
         if not self.is_loaded:
-            return found
+            return damage
         loaded = self.loaded
-        messages = list(dict.fromkeys((*(error.message for error in loaded.damage), *found)))
+        messages = list(dict.fromkeys((*(error.message for error in loaded.damage), *damage)))
         for problem in loaded.problems:
             if not problem.unknown:
                 where = f"{problem.origin.place.file}: offset {problem.origin.offset}"

@@ -121,9 +121,9 @@ def _drawn(line: list[str], here: tzinfo) -> list[list[str]]:
     if ends is None or localized == line:
         return [localized]
     first, last = (_value(ends[number], here) for number in (2, 4))
-    left = ends[1] + first
-    right = last.rjust(len(line[0]) - len(left))
-    return [[left + right]] if right.startswith(" ") else [[left], [last.rjust(len(line[0]))]]
+    start = ends[1] + first
+    end = last.rjust(len(line[0]) - len(start))
+    return [[start + end]] if end.startswith(" ") else [[start], [last.rjust(len(line[0]))]]
 
 
 class _Rows(Iterable[Row]):

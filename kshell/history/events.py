@@ -63,7 +63,7 @@ class _EventRows(ColumnarRows):
 
     def __init__(self, session: Session, image: Image, wanted: FieldNames) -> None:
         """Begin to read the log; ``image`` is not used. Raises SourceError if it cannot be read at all."""
-        _say_without_log(session)
+        _note_missing_log(session)
         self._session = session
         self._wanted = wanted
         self._records = log_records(session.source, until=session.until, progress=session.progress)
@@ -102,7 +102,7 @@ class _EventRows(ColumnarRows):
         self._session.remarks += end_notes(self._records)
 
 
-def _say_without_log(session: Session) -> None:
+def _note_missing_log(session: Session) -> None:
     """Note, once, that a source is a snapshot alone: that there are no rows does not mean that nothing happened."""
     if (missing := without_log(session)) is not None:
         session.remark(missing)
@@ -121,7 +121,7 @@ class _ConfigChange(NamedTuple):
 def config_change_rows(session: Session, image: Image, wanted: FieldNames) -> Iterator[Row]:
     """Yield one row per change of a config, oldest first. A secret that is set again counts as changed."""
     past = recorded_past(session, "config_changes")
-    _say_without_log(session)
+    _note_missing_log(session)
     log, redact = past.history.log, session.redaction.config
     changes: list[_ConfigChange] = []
     for (resource, name), states in states_of(past, "configs"):

@@ -53,7 +53,7 @@ def unload(ip: InteractiveShell) -> None:
         ip.events.unregister("pre_run_cell", notebook.begin)
     for kind in ("line", "cell"):
         ip.magics_manager.magics[kind].pop("kafka", None)
-    ip.configurables[:] = [found for found in ip.configurables if not isinstance(found, KafkaMagics)]
+    ip.configurables[:] = [magics for magics in ip.configurables if not isinstance(magics, KafkaMagics)]
     if ip.display_formatter is not None:
         displays = ip.display_formatter.ipython_display_formatter
         displays.pop(Result, None)

@@ -147,6 +147,6 @@ def _typed(error: BaseException) -> KshellError:
     return own_fault(error)
 
 
-def tell(error: KshellError) -> None:
+def show_error(error: KshellError) -> None:
     """Show an error that does not end the cell. It must come from :func:`short`."""
     put({"text/plain": "\n".join(error.__dict__[_HOOK]())})

@@ -13,8 +13,7 @@ from kshell.client import contexts
 from kshell.engine.arguments import SHAPING
 from kshell.engine.completion import Candidate, Completions, complete
 from kshell.engine.declaration import Command, Flag
-from kshell.engine.language import Token, TokenKind
-from kshell.engine.language import words as words_in
+from kshell.engine.language import Token, TokenKind, words_in
 from kshell.engine.result import Nothing
 from kshell.engine.session import Session
 from kshell.magic.lines import CONNECT_FLAGS, OPTIONS

@@ -19,7 +19,7 @@ from kshell.engine.result import Result as Answer
 from kshell.engine.session import Session
 from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, Interrupted, KshellError, UsageError
 from kshell.magic import live
-from kshell.magic.display import short, show, tell
+from kshell.magic.display import short, show, show_error
 from kshell.magic.lines import CellLine, Split, check_name, parse_cell_line, take_option, typed_line
 from kshell.magic.sessions import Sessions
 from kshell.render.output import emit
@@ -123,7 +123,7 @@ class Notebook:
                 complaint = short(error, typed_line(text), f"line {number}")
                 if not options.own.keep_going or isinstance(complaint, Interrupted):
                     raise complaint from None
-                tell(complaint)
+                show_error(complaint)
                 failed += 1
                 continue
             if result is not None:
@@ -190,7 +190,7 @@ class Notebook:
         session, output = self.sessions.connect([*tokens[1:], *parsed.split.shaping])
         self._shown_notes = {(name, note) for name, note in self._shown_notes if name != self.sessions.current}
         notes = [*session.problems(), *session.notes()]
-        self._told_before(str(self.sessions.current), session)
+        self._reported_before(str(self.sessions.current), session)
         return Result(_connected(session), notes=notes, output=output, exit_code=session.exit_code())
 
     def _answered(self, name: str, call: Call, *, quiet: bool, as_widget: bool) -> Result:
@@ -219,7 +219,7 @@ class Notebook:
                 "secrets do not go through a program into a cell, which is saved", hint="> FILE takes them"
             )
         result = Result.of(call, answer)
-        result.told_before = self._told_before(name, session)
+        result.reported_before = self._reported_before(name, session)
         result.as_widget = as_widget or self.as_widgets
         line = call.line
         if line.target is not None or line.program is not None:
@@ -258,7 +258,7 @@ class Notebook:
                         raise
                     error = failure
             if error is not None:
-                tell(short(error))
+                show_error(short(error))
                 results.append(Result(Nothing(), exit_code=error.exit_code))
         return self.silence(Result(many, parts=results))
 
@@ -267,15 +267,15 @@ class Notebook:
     def _keep(self, name: str, result: Result) -> None:
         self._ip.user_ns[name] = result
 
-    def _told_before(self, name: str, session: Session) -> frozenset[str]:
+    def _reported_before(self, name: str, session: Session) -> frozenset[str]:
         """Return the notes on the source (its age, a torn tail) that were shown for this session; remember all of them.
 
         Notes on one answer or its point in time are not among them: they are shown with each answer that needs them.
         """
         standing = {(name, note) for note in session.notes(answer=False)}
-        told = frozenset(note for _, note in standing & self._shown_notes)
+        repeated = frozenset(note for _, note in standing & self._shown_notes)
         self._shown_notes |= standing
-        return told
+        return repeated
 
 
 def _connected(session: Session) -> Answer:

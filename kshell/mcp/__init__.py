@@ -19,7 +19,7 @@ from kshell.engine.source_flags import sources_of
 from kshell.errors import EXIT_OK, UsageError
 from kshell.escape import terminal
 from kshell.extras import require
-from kshell.mcp.messages import tell
+from kshell.mcp.messages import report
 
 TIMEOUT = 60.0
 """Seconds that one call may take, unless ``--timeout`` is given."""
@@ -45,9 +45,9 @@ def serve(options: SimpleNamespace) -> int:
 
     sources, warnings = open_sources(sources_of(options), os.environ, options)
     for warning in warnings:
-        tell(f"warning: {terminal(warning)}")
+        report(f"warning: {terminal(warning)}")
     if sys.stdin.isatty():
-        tell("note: a model's client starts this, and speaks MCP with it (docs/mcp.md); Ctrl-D ends it")
+        report("note: a model's client starts this, and speaks MCP with it (docs/mcp.md); Ctrl-D ends it")
     from kshell.mcp.server import speak
 
     gc.enable()  # one-shot commands run without garbage collection

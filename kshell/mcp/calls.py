@@ -18,7 +18,7 @@ from kshell.engine.session import Session
 from kshell.errors import DeadlineError, KshellError, UsageError, did_you_mean
 from kshell.escape import terminal
 from kshell.mcp.answers import Answer, answer, failure
-from kshell.mcp.messages import tell
+from kshell.mcp.messages import report
 from kshell.render.faults import own_fault
 from kshell.sources.changes import ChangeDetector
 from kshell.sources.choose import CONTEXT, DEMO, DIRECTORY, choose, open_source
@@ -69,12 +69,12 @@ class Cancelled(KeyboardInterrupt):
 
 
 class Job:
-    """A call that waits or runs. In the end the main thread calls ``done``: (answer, whether it is an error)."""
+    """A call that waits or runs. In the end the main thread calls ``on_answer``: (answer, whether it is an error)."""
 
     def __init__(self, tool: str, arguments: Mapping[str, object], on_answer: Callable[[Answer, bool], None]) -> None:
         self.tool = tool
         self.arguments = arguments
-        self.done = on_answer
+        self.on_answer = on_answer
         self.is_cancelled = False
 
 
@@ -116,7 +116,7 @@ class Calls:
                 continue
             finally:
                 self._running = None
-            job.done(*outcome)
+            job.on_answer(*outcome)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         job = self._running
@@ -144,7 +144,7 @@ class Calls:
             return failure(error), True
         except Exception as error:
             fault = own_fault(error)
-            tell(f"mcp: {terminal(tool)}: {fault.message}")
+            report(f"mcp: {terminal(tool)}: {fault.message}")
             return failure(fault), True
 
     def _source(self, arguments: Mapping[str, object]) -> OpenSource:

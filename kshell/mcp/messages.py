@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 
-def tell(sentence: str) -> None:
+def report(sentence: str) -> None:
     """Print a sentence, which must be escaped already."""
     sys.stderr.write(f"kshell: {sentence}\n")
     sys.stderr.flush()

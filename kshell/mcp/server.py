@@ -21,7 +21,7 @@ from kshell.engine.usage import CONDITIONS
 from kshell.errors import EXIT_OK, EXIT_USAGE
 from kshell.mcp.answers import SCHEMA, Answer, text_of
 from kshell.mcp.calls import Calls, Job
-from kshell.mcp.messages import tell
+from kshell.mcp.messages import report
 from kshell.version import __version__
 
 INSTRUCTIONS = f"""\
@@ -57,7 +57,7 @@ def speak(calls: Calls) -> None:
     except BaseException as error:
         # A client that was killed leaves a pipe that nobody reads, which is no error.
         if not _is_broken_pipe(error):
-            tell(f"mcp: {type(error).__name__}: the connection ended")
+            report(f"mcp: {type(error).__name__}: the connection ended")
             code = EXIT_USAGE
     os._exit(code)
 

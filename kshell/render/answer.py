@@ -48,10 +48,10 @@ def show_answer(call: Call, result: Result, complain: Callable[[KshellError], No
     fmt = shape.output or "text"
     width = shape.width or terminal_width(out)
     to_screen = fmt == "text" and line.target is None and line.program is None
-    shown = answer_last(result, out, width) if to_screen else result
+    visible = answer_last(result, out, width) if to_screen else result
     try:
         written = emit(
-            localized(shown, fmt, shape.timezone),
+            localized(visible, fmt, shape.timezone),
             fmt,
             stdout=out,
             target=line.target,

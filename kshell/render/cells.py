@@ -92,8 +92,8 @@ def is_number(value: object) -> bool:
 
 def are_numbers(values: Iterable[object]) -> bool:
     """Whether all values but null are numbers, and there is at least one."""
-    known = [value for value in values if value is not None]
-    return bool(known) and all(map(is_number, known))
+    present = [value for value in values if value is not None]
+    return bool(present) and all(map(is_number, present))
 
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")

@@ -68,7 +68,7 @@ _SUMMARY_FIELDS = 3
 """The number of fields in the summary of any other object."""
 
 
-def words(value: object) -> str:
+def on_one_line(value: object) -> str:
     """Write a value on one line, escaped for HTML."""
     return escape.html(cell(value, ", "))
 
@@ -81,7 +81,7 @@ def td(value: object, numeric: bool | None = None, tone: str = "") -> str:
         tone: the row's tone if this cell must show it: in front of its value, or alone if that is the tone's name.
     """
     if tone:
-        mark = badge(tone) if value == tone else f"{badge(tone)} {words(value)}"
+        mark = badge(tone) if value == tone else f"{badge(tone)} {on_one_line(value)}"
         return f'<td style="{LEFT}">{mark}</td>'
     if value is None:
         return f'<td style="{RIGHT if numeric else LEFT};{DIM}">-</td>'
@@ -90,22 +90,22 @@ def td(value: object, numeric: bool | None = None, tone: str = "") -> str:
     if isinstance(value, list) and value and all(isinstance(item, Difference) for item in value):
         return f'<td style="{LEFT}">{"".join(map(_difference, value))}</td>'
     text = cell(value, ", ")
-    shown = escape.html(text)
+    escaped = escape.html(text)
     if len(text) <= _SHORT:
-        return f'<td style="{LEFT}">{shown}</td>'
+        return f'<td style="{LEFT}">{escaped}</td>'
     if _is_deep(value) and len(text) > LONG:
         return f'<td style="{LEFT}">{folded(value)}</td>'
     if " " in text:
-        return f'<td style="{WRAPPED}">{_WORD.sub(_kept, shown)}</td>'
+        return f'<td style="{WRAPPED}">{_WORD.sub(_unbroken, escaped)}</td>'
     if len(text) <= LONG:
-        return f'<td style="{LEFT}">{shown}</td>'
-    return f'<td style="{CLIPPED}" title="{shown}">{shown}</td>'
+        return f'<td style="{LEFT}">{escaped}</td>'
+    return f'<td style="{CLIPPED}" title="{escaped}">{escaped}</td>'
 
 
-def _kept(word: re.Match[str]) -> str:
+def _unbroken(match: re.Match[str]) -> str:
     """Keep a word with hyphens on one line, because it is often an option or a program to copy."""
-    is_kept = "-" in word[0] and len(word[0]) <= LONG
-    return f'<span style="white-space:nowrap">{word[0]}</span>' if is_kept else word[0]
+    is_option = "-" in match[0] and len(match[0]) <= LONG
+    return f'<span style="white-space:nowrap">{match[0]}</span>' if is_option else match[0]
 
 
 def _is_deep(value: Any) -> bool:
@@ -115,9 +115,9 @@ def _is_deep(value: Any) -> bool:
     return not all(map(is_scalar, value.values() if isinstance(value, Mapping) else value))
 
 
-def _difference(one: Difference) -> str:
-    name = f"{escape.html(one.name)}: " if one.name else ""
-    old, new = _piece("del", OLD, one.old), _piece("ins", NEW, one.new)
+def _difference(change: Difference) -> str:
+    name = f"{escape.html(change.name)}: " if change.name else ""
+    old, new = _piece("del", OLD, change.old), _piece("ins", NEW, change.new)
     return f'<div style="max-width:44em;white-space:normal;overflow-wrap:anywhere">{name}{old} → {new}</div>'
 
 
@@ -126,8 +126,8 @@ def _piece(tag: str, style: str, value: object) -> str:
     text = cell(value, ", ")
     if _is_deep(value) and len(text) > LONG:
         return f'<{tag} style="{style};display:inline-block">{folded(value)}</{tag}>'
-    whole = ";white-space:nowrap" if len(text) <= LONG else ""
-    return f'<{tag} style="{style}{whole}">{escape.html(text)}</{tag}>'
+    no_wrap = ";white-space:nowrap" if len(text) <= LONG else ""
+    return f'<{tag} style="{style}{no_wrap}">{escape.html(text)}</{tag}>'
 
 
 def folded(value: object) -> str:
@@ -144,10 +144,10 @@ def summary(value: Any, name: str = "") -> str:
         more = f"{ELLIPSIS} ({len(value):,})" if len(value) > 1 else ""
         return f"{summary(value[0])} {more}" if isinstance(value[0], Mapping) else dim(_start(cell(value, ", ")))
     flat = [key for key, item in value.items() if _is_flat(item) and item is not None and str(item) != name]
-    told = next((keys for keys in _KEY_FIELDS if set(keys) <= set(flat)), flat[:_SUMMARY_FIELDS])
-    if not told:
+    keys = next((keys for keys in _KEY_FIELDS if set(keys) <= set(flat)), flat[:_SUMMARY_FIELDS])
+    if not keys:
         return dim(_start(cell(value, ", ")))
-    return dim(" · ".join(f"{escape.html(str(key))} {_start(cell(value[key], ', '))}" for key in told))
+    return dim(" · ".join(f"{escape.html(str(key))} {_start(cell(value[key], ', '))}" for key in keys))
 
 
 def _is_flat(value: Any) -> bool:
@@ -164,7 +164,7 @@ def nested(value: Any, depth: int = 0) -> str:
         return "".join(fields(value, depth))
     if not is_scalar(value) and value and all(isinstance(item, Mapping) and item for item in value):
         return "".join(_grid(value))
-    return words(value)
+    return on_one_line(value)
 
 
 def fields(item: Mapping[str, object], depth: int = 0, caption: str = "") -> Iterator[str]:
@@ -220,17 +220,17 @@ def table(rows: Rows, options: RenderOptions, title: str = "") -> Iterator[str]:
         heads = (_head(column, rows, right is True) for column, right in zip(columns, numeric, strict=True))
         head = f"<thead>{ROW}{''.join(heads)}</tr></thead>"
     yield f"{SCROLL}{TABLE}{caption(rows, title)}{head}<tbody>\n"
-    shown = LimitedRows(rows, options.limit)
+    limited = LimitedRows(rows, options.limit)
     try:
-        for row in shown:
+        for row in limited:
             yield _line(rows, row, columns, numeric)
     except (KeyboardInterrupt, KshellError):
         yield "</tbody></table></div>\n"  # rows without an end are ended in this way
         raise
     yield "</tbody></table></div>\n"
-    said = [shown.note, f"{spared} more column{'' if spared == 1 else 's'} in .df" if spared else ""]
-    if any(said):
-        yield note("; ".join(filter(None, said)))
+    notes = [limited.note, f"{spared} more column{'' if spared == 1 else 's'} in .df" if spared else ""]
+    if any(notes):
+        yield note("; ".join(filter(None, notes)))
 
 
 def note(text: str) -> str:
@@ -242,8 +242,8 @@ def columns_of(rows: Rows) -> Sequence[Column]:
     """Return the columns of the rows' page layout if they have one, else all their columns."""
     if rows.page is not None:
         return rows.page.columns
-    known = {column.name: column for column in rows.columns}
-    return [known.get(name, Column(name)) for name in plain.columns(rows)]
+    column_by_name = {column.name: column for column in rows.columns}
+    return [column_by_name.get(name, Column(name)) for name in plain.columns(rows)]
 
 
 def visible_columns(rows: Rows) -> Sequence[Column]:
@@ -256,17 +256,17 @@ def visible_columns(rows: Rows) -> Sequence[Column]:
 
 def caption(rows: Rows, title: str) -> str:
     """Return a table's caption: the title, and the :func:`tally` of the rows."""
-    told = tally(rows)
-    words = "&emsp;".join(part for part in (title, dim(told) if told else "") if part)
-    return f"{CAPTION}{words}</caption>" if words else ""
+    counts = tally(rows)
+    markup = "&emsp;".join(part for part in (title, dim(counts) if counts else "") if part)
+    return f"{CAPTION}{markup}</caption>" if markup else ""
 
 
 def tally(rows: Rows) -> str:
     """Count rows by tone, the worst first: ``2 critical, 5 error``; ``""`` without tones, or for rows not in memory."""
     if rows.tone is None or not isinstance(rows.rows, Sequence):
         return ""
-    found = [rows.tone(row) for row in rows.rows]
-    return ", ".join(f"{found.count(tone):,} {tone}" for tone in TONES if tone in found)
+    tones = [rows.tone(row) for row in rows.rows]
+    return ", ".join(f"{tones.count(tone):,} {tone}" for tone in TONES if tone in tones)
 
 
 def _head(column: Column, rows: Rows, right: bool) -> str:
@@ -298,8 +298,8 @@ def on_page(rows: Rows, row: Row) -> Row:
 def _line(rows: Rows, row: Row, columns: Sequence[Column], numeric: Sequence[bool | None]) -> str:
     tone = rows.tone(row) if rows.tone else ""
     options = TONES.get(tone)
-    shown = on_page(rows, row)
-    values: list[object] = [shown.get(column.name) for column in columns]
+    page_row = on_page(rows, row)
+    values: list[object] = [page_row.get(column.name) for column in columns]
     marked = -1 if options is None or not values else values.index(tone) if tone in values else 0
     cells = "".join(td(value, numeric[place], tone if place == marked else "") for place, value in enumerate(values))
     start = ROW if options is None or not options.row else ROW.replace('">', f';background-color:{options.row}">')
@@ -316,28 +316,28 @@ _OPEN = ("critical", "error")
 def page(rows: Rows, options: RenderOptions, title: str = "") -> Iterator[str]:
     """Render rows in their page layout. All rows are read first, because the page begins with their number."""
     assert rows.page is not None
-    found = list(rows)
+    every = list(rows)
     repeats = rows.page.repeats
-    kept = found if repeats is None else [row for row in found if not repeats(row)]
-    if rows.page.fold and kept:
-        yield from _folded(_among(rows, kept, rows.page), options, title)
+    distinct = every if repeats is None else [row for row in every if not repeats(row)]
+    if rows.page.fold and distinct:
+        yield from _folded(_among(rows, distinct, rows.page), options, title)
     else:
-        yield from table(_among(rows, kept, rows.page), options, title)
-    if len(kept) < len(found):
-        yield note(f"{len(found) - len(kept):,} more rows say the same and are left out; -o json has them")
+        yield from table(_among(rows, distinct, rows.page), options, title)
+    if len(distinct) < len(every):
+        yield note(f"{len(every) - len(distinct):,} more rows say the same and are left out; -o json has them")
 
 
-def _among(rows: Rows, kept: Sequence[Row], page: PageLayout | None) -> Rows:
-    """Return a copy of the rows with only those in ``kept``."""
-    return Rows(rows.columns, kept, tone=rows.tone, page=page, order=rows.order)
+def _among(rows: Rows, selected: Sequence[Row], page: PageLayout | None) -> Rows:
+    """Return a copy of the rows with only those in ``selected``."""
+    return Rows(rows.columns, selected, tone=rows.tone, page=page, order=rows.order)
 
 
 def _folded(rows: Rows, options: RenderOptions, title: str) -> Iterator[str]:
     fold = rows.page.fold if rows.page else ()
     blocks = [list(block) for _, block in groupby(rows, key=lambda row: [row.get(name) for name in fold])]
     tones = [rows.tone(block[0]) if rows.tone else "" for block in blocks]
-    told = " ".join(part for part in (title, dim(tally(rows))) if part)
-    yield f'<div style="margin:0 0 0.3em 0">{told}</div>\n'
+    markup = " ".join(part for part in (title, dim(tally(rows))) if part)
+    yield f'<div style="margin:0 0 0.3em 0">{markup}</div>\n'
     first = 0 if not set(tones) & set(_OPEN) else -1
     sizes = [len(block) for block in blocks]
     room = sizes if options.limit is None else shares(sizes, options.limit)
@@ -351,7 +351,7 @@ def _folded(rows: Rows, options: RenderOptions, title: str) -> Iterator[str]:
 def _summary(block: list[Row], fold: Sequence[str], tone: str) -> str:
     """Return the summary of a folded block: the values of its ``fold`` columns, and its number of rows."""
     values = [block[0].get(name) for name in fold]
-    parts = [badge(tone) if tone in TONES and value == tone else words(value) for value in values]
+    parts = [badge(tone) if tone in TONES and value == tone else on_one_line(value) for value in values]
     return f"{' '.join(parts)} {dim(f'({len(block):,})')}"
 
 
@@ -361,9 +361,9 @@ def _block(rows: Rows, block: list[Row], options: RenderOptions) -> Iterator[str
     names = [column for column in rows.page.columns if column.name not in rows.page.fold]
     common = {} if len(block) < 2 else {c.name: block[0].get(c.name) for c in names if _is_common(block, c.name)}
     for name, value in common.items():
-        yield f"<div>{escape.html(name)}: {words(value)}</div>\n"
-    left = tuple(column for column in names if column.name not in common) or tuple(names[:1])
-    yield from table(Rows(left, block, order=rows.order, page=rows.page._replace(columns=left)), options)
+        yield f"<div>{escape.html(name)}: {on_one_line(value)}</div>\n"
+    columns = tuple(column for column in names if column.name not in common) or tuple(names[:1])
+    yield from table(Rows(columns, block, order=rows.order, page=rows.page._replace(columns=columns)), options)
 
 
 def _is_common(block: list[Row], name: str) -> bool:
@@ -390,11 +390,11 @@ def tree(result: Tree, options: RenderOptions) -> Iterator[str]:
 
 def _open_depth(roots: list[Branch]) -> int:
     """Return how many levels of branches are open at first; at least one."""
-    level, seen, depth = roots, len(roots), 0
+    level, visible, depth = roots, len(roots), 0
     while level:
         level = [child for branch in level for child in branch.children or ()]
-        seen += len(level)
-        if seen > _VISIBLE and depth:
+        visible += len(level)
+        if visible > _VISIBLE and depth:
             break
         depth += 1
     return depth
@@ -420,11 +420,11 @@ def _branch(branch: Branch, values: bool, depth: int) -> Iterator[str]:
 
 
 def _leaf(name: str, value: object) -> str:
-    shown = escape.html(name)
+    label = escape.html(name)
     if not isinstance(value, Mapping) or not value:
-        return f'<div>{shown}: <code style="overflow-wrap:anywhere">{words(value)}</code></div>\n'
+        return f'<div>{label}: <code style="overflow-wrap:anywhere">{on_one_line(value)}</code></div>\n'
     inner = "".join(fields(value))
-    return f"<details>{SUMMARY}{shown} {summary(value, name)}</summary>{BELOW}\n{inner}</div></details>\n"
+    return f"<details>{SUMMARY}{label} {summary(value, name)}</summary>{BELOW}\n{inner}</div></details>\n"
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
@@ -480,9 +480,9 @@ def report(result: Report, options: RenderOptions) -> Iterator[str]:
 def _title(section: Section) -> str:
     if not section.title:
         return ""
-    words = f"<strong>{escape.html(section.title)}</strong>"
+    markup = f"<strong>{escape.html(section.title)}</strong>"
     tone = section.title.tone if isinstance(section.title, StyledText) else ""
-    return badge(tone, words) if tone in TONES else words
+    return badge(tone, markup) if tone in TONES else markup
 
 
 def _object(item: Mapping[str, object], caption: str, options: RenderOptions) -> Iterator[str]:

@@ -57,10 +57,10 @@ OLD, NEW = f"{_PIECE}rgba({_RED},0.22)", f"{_PIECE}rgba({_GREEN},0.22)"
 """The styles of the old and the new value of a change."""
 
 
-def badge(tone: str, word: str = "") -> str:
-    """Return markup for a tone: its sign, and its name or another word, which must be escaped already."""
+def badge(tone: str, text: str = "") -> str:
+    """Return markup for a tone: its sign, and its name or another text, which must be escaped already."""
     options = TONES[tone]
-    return f'<span style="{options.style}">{options.sign}{word or tone}</span>'
+    return f'<span style="{options.style}">{options.sign}{text or tone}</span>'
 
 
 def dim(markup: str) -> str:

@@ -23,7 +23,7 @@ from kshell.render.wrapping import wrapped
 
 _WIDEST = 100
 """The most columns of a line, so that it is pleasant to read."""
-_WHOLE = 40
+_UNBROKEN = 40
 """Inline code of at most so many columns is never broken."""
 _BRACKETED = re.compile(r"(?:\[(?:[^\[\]]|\[[^\[\]]*\])*\]|\S)+")
 """The parts of a synopsis that are not broken: ``[--sort [-]FIELD,…]``."""
@@ -153,7 +153,7 @@ def _styled_words(spans: Sequence[Span], options: RenderOptions) -> list[StyledW
 
 def _pieces(code: str) -> list[str]:
     """Split inline code into parts that are not broken: short code is one, a long synopsis breaks between options."""
-    return [code] if cells(code) <= _WHOLE else _BRACKETED.findall(code)
+    return [code] if cells(code) <= _UNBROKEN else _BRACKETED.findall(code)
 
 
 def _unstyled(spans: Sequence[Span], options: RenderOptions) -> str:

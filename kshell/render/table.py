@@ -116,8 +116,8 @@ def without_spare(rows: Sequence[Row], columns: Sequence[Column], width: int) ->
     Columns without a ``spare`` always stay, as the user can scroll to them.
     """
     near = [column for column in columns if column.spare < ASIDE]  # the others are last at a terminal
-    shown = {column.name for column in _layout(list(rows[:SEEN_FIRST]), near, RenderOptions(width=width)).columns}
-    return [column for column in near if column.spare <= 0 or column.name in shown]
+    fitting = {column.name for column in _layout(list(rows[:SEEN_FIRST]), near, RenderOptions(width=width)).columns}
+    return [column for column in near if column.spare <= 0 or column.name in fitting]
 
 
 def _left_out(rows: int, visible: int, of: int, *, is_cut: bool) -> str:
@@ -147,11 +147,11 @@ def _layout(rows: list[Row], columns: Sequence[Column], options: RenderOptions) 
     if room is None or not layout or _total(layout) <= room:
         return _Layout(layout, [])
     prose = [column.name for column in columns if column.prose]
-    whole = [column for column in layout if column.name not in prose]
-    left = room - _total(whole) - len(GAP)
-    if prose == [layout[-1].name] and left >= SENTENCE:
-        return _Layout([*whole, layout[-1]._replace(width=left)], [], breaks=True)
-    layout = whole
+    fixed = [column for column in layout if column.name not in prose]
+    remaining = room - _total(fixed) - len(GAP)
+    if prose == [layout[-1].name] and remaining >= SENTENCE:
+        return _Layout([*fixed, layout[-1]._replace(width=remaining)], [], breaks=True)
+    layout = fixed
     names = {column.name for column in columns if column.spare < 0} or {layout[0].name}
     flexible = {column.name for column in layout if _may_be_cut(column.name, [row.get(column.name) for row in rows])}
     dispensable = [column for column in reversed(columns) if column.name not in (*names, *prose)]
@@ -167,8 +167,8 @@ def _layout(rows: list[Row], columns: Sequence[Column], options: RenderOptions) 
     subject = {next((column.name for column in layout if column.name in names), "")}
     if _least(layout, flexible - subject, READABLE, names) > room:
         subject = set()
-    shown = {column.name for column in layout}
-    unusual = {column.name: column.usual for column in columns if column.usual is not None and column.name not in shown}
+    placed = {column.name for column in layout}
+    unusual = {c.name: c.usual for c in columns if c.usual is not None and c.name not in placed}
     shrunk = _shrink(layout, flexible, names, subject, room - len(GAP) * (len(layout) - 1))
     return _Layout(shrunk, prose, unusual=unusual)
 
@@ -218,10 +218,10 @@ def _is_exact(value: object) -> bool:
     return not isinstance(value, Mapping | list | tuple)
 
 
-def _shrink(layout: list[_Column], flexible: set[str], names: set[str], whole: set[str], room: int) -> list[_Column]:
+def _shrink(layout: list[_Column], flexible: set[str], names: set[str], uncut: set[str], room: int) -> list[_Column]:
     """Narrow the widest flexible columns, all to the same width, until the table fits ``room`` or none can be narrower.
 
-    Names are narrowed only if narrowing the other columns is not enough, and then all but the ``whole`` ones.
+    Names are narrowed only if narrowing the other columns is not enough, and then all but the ``uncut`` ones.
     """
 
     def cut(cap: int, keep: set[str]) -> list[_Column]:
@@ -233,7 +233,7 @@ def _shrink(layout: list[_Column], flexible: set[str], names: set[str], whole: s
             out.append(column._replace(width=width, limit=limit, is_name=column.name in names))
         return out
 
-    for keep in (names, whole):
+    for keep in (names, uncut):
         for cap in range(max(room, NARROWEST), NARROWEST - 1, -1):
             narrow = cut(cap, keep)
             if sum(column.width for column in narrow) <= room:
@@ -253,7 +253,7 @@ def _line(texts: list[tuple[str, str]], layout: list[_Column], options: RenderOp
         texts = clipped
     out = []
     for number, ((text, style), column) in enumerate(zip(texts, layout, strict=True), 1):
-        missing, shown = blanks(text, column.width), paint(text, style, options.color)
+        missing, painted = blanks(text, column.width), paint(text, style, options.color)
         # No blanks at a line's end: they would wrap on a narrow terminal.
-        out.append(missing + shown if column.right else shown if number == len(layout) else shown + missing)
+        out.append(missing + painted if column.right else painted if number == len(layout) else painted + missing)
     return GAP.join(out) + "\n", is_cut

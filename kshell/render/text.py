@@ -86,10 +86,10 @@ def _list_lines(value: Any, options: RenderOptions) -> Iterator[str]:
             from kshell.render.table import table  # late: few values are lists of objects
 
             # A user who looks at one thing wants all of it, so this table is not cut to fit, unlike one of many things.
-            columns, whole = [Column(name) for name in names], options._replace(width=None)
-            plain = table(value, columns, whole._replace(color=False), header=True)
+            columns, unlimited = [Column(name) for name in names], options._replace(width=None)
+            plain = table(value, columns, unlimited._replace(color=False), header=True)
             if options.wide or options.width is None or all(cells(line[:-1]) <= options.width for line in plain):
-                yield from table(value, columns, whole, header=True)
+                yield from table(value, columns, unlimited, header=True)
                 return
             between = ""
             for item in value:
@@ -149,8 +149,8 @@ def _block(result: Rows, block: Iterator[Row], options: RenderOptions) -> Iterat
         return (line + "\n" for row in block for line in _sentence(row[result.line_column], options))
     if result.style == "lines" and not options.wide:
         line, column = result.line, result.line_column
-        made = (row.get(column) if line is None else line(row) for row in block)
-        return (shown + "\n" for data in made for shown in _broken(_as_line(data), result.hanging, options))
+        values = (row.get(column) if line is None else line(row) for row in block)
+        return (text + "\n" for data in values for text in _broken(_as_line(data), result.hanging, options))
     if result.style == "names" and not options.wide:
         if options.width is None or result.one_per_line or result.live:
             return (_name(row, options)[1] + "\n" for row in block)

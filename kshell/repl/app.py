@@ -100,10 +100,10 @@ class Repl:
             self._remember(line)
             self._lines.run(line)
             if self._lines.status == EXIT_INTERRUPTED:
-                self._tell_of_rest(len(lines) - number)
+                self._report_rest(len(lines) - number)
                 return
 
-    def _tell_of_rest(self, count: int) -> None:
+    def _report_rest(self, count: int) -> None:
         """Print how many of several pasted lines did not run because of Ctrl-C."""
         if count:
             self._lines.write(f"kshell: {count} more {'line was' if count == 1 else 'lines were'} not run", "hint")

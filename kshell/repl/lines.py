@@ -12,7 +12,7 @@ from typing import TextIO, cast
 
 from kshell.engine.completion import resolve
 from kshell.engine.execution import Call, Engine, is_query, prepare, run_commands
-from kshell.engine.language import words as words_in
+from kshell.engine.language import words_in
 from kshell.engine.result import Exit
 from kshell.engine.session import Session
 from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, KshellError
@@ -111,7 +111,7 @@ class Lines:
         """Print the problems and notes of the data that were not printed yet."""
         self._engine.announce(self._session)
 
-    def tell(self, label: str, sentences: list[str]) -> None:
+    def report(self, label: str, sentences: list[str]) -> None:
         """Print sentences about the data."""
         for sentence in sentences:
             text, style = f"kshell: {label}: {sentence}", "error" if label == "error" else "hint"
@@ -121,8 +121,8 @@ class Lines:
         """Print one of several pasted lines after a prompt, as if it had been typed alone, before it runs."""
         sys.stdout.flush()
         fragments = prompt_text(self._session, self.status, shutil.get_terminal_size().columns)
-        shown = "\n".join(map(clean, line.split("\n")))
-        sys.stderr.write("".join(paint(part[1], "hint", self.colored()) for part in fragments) + shown + "\n")
+        text = "\n".join(map(clean, line.split("\n")))
+        sys.stderr.write("".join(paint(part[1], "hint", self.colored()) for part in fragments) + text + "\n")
         sys.stderr.flush()
 
     def write(self, text: str, style: str = "") -> None:

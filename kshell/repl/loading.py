@@ -40,7 +40,7 @@ class Meter:
         elif self.percent() != before:
             self.changed()
 
-    def tell(self) -> None:
+    def redraw(self) -> None:
         """Redraw the toolbar, because a live source has news."""
         self.changed()
 
@@ -89,7 +89,7 @@ class Loader:
     def _load(self) -> None:
         try:
             _ = self._session.loaded
-            self._session.source.start(self._meter.tell)
+            self._session.source.start(self._meter.redraw)
         except KshellError as error:
             self.error = error
         except Exception as error:

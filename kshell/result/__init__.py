@@ -31,7 +31,7 @@ class Result:
     Attributes:
         answer: the result of the engine, for the renderers.
         notes: sentences for the user about the data.
-        told_before: those of them that a notebook has shown already, and does not repeat below every answer.
+        reported_before: those of them that a notebook has shown already, and does not repeat below every answer.
         output: the format (``-o``) in which a notebook shows it; ``""`` for the format that suits the notebook.
         secret: whether values are not redacted; then a notebook shows a message in place of it.
         parts: the results of the lines, if it is the result of several lines.
@@ -52,7 +52,7 @@ class Result:
         self.exit_code: int = max(answer.exit_code, exit_code, *(part.exit_code for part in parts), EXIT_OK)
         """The highest exit code of the command and its parts: 1 if a predicate says no, 4 if the data is damaged."""
         self.notes = tuple(notes)
-        self.told_before: frozenset[str] = frozenset()
+        self.reported_before: frozenset[str] = frozenset()
         self.output = output
         self.secret = secret
         self.as_widget = False
@@ -74,7 +74,7 @@ class Result:
     @property
     def news(self) -> list[str]:
         """The notes that a notebook shows below the answer."""
-        return [note for note in self.notes if note not in self.told_before]
+        return [note for note in self.notes if note not in self.reported_before]
 
     # --- data --------------------------------------------------------------------------------------------------------
 
@@ -93,8 +93,8 @@ class Result:
         if isinstance(answer, Tree):
             return list(plain.leaves(answer.root))
         value = self.to_dict()
-        found = value if isinstance(value, list) else [] if value is None else [value]
-        return [row if isinstance(row, dict) else {"value": row} for row in found]
+        items = value if isinstance(value, list) else [] if value is None else [value]
+        return [row if isinstance(row, dict) else {"value": row} for row in items]
 
     def to_dict(self) -> Any:
         """The exact value that ``-o json`` prints, as Python objects."""

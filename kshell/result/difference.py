@@ -95,9 +95,9 @@ def difference(old: Result, new: Result) -> Result:
     if before and after and not set(before[0]) & set(after[0]):
         raise UsageError("the two results have no column in common", hint="compare answers of the same command")
     names = list(dict.fromkeys(name for row in (*before, *after) for name in row))
-    found = list(changes(before, after, names))
-    code = EXIT_FINDING if found else EXIT_OK
-    return Result(diff_rows(found, code), secret=old.secret or new.secret)
+    differences = list(changes(before, after, names))
+    code = EXIT_FINDING if differences else EXIT_OK
+    return Result(diff_rows(differences, code), secret=old.secret or new.secret)
 
 
 def _table(result: Result) -> list[JsonObject]:

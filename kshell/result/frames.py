@@ -44,13 +44,13 @@ def fields(columns: Iterable[Column], rows: Sequence[Row]) -> list[Field]:
 
 def _type(values: Iterable[object]) -> Type:
     """Return a type that holds all values; JSON if all are null or their types differ."""
-    found: Type | None = None
+    joined: Type | None = None
     for value in values:
         if value is not None:
-            found = _joined(found, _type_of(value))
-            if found == ANY:
+            joined = _joined(joined, _type_of(value))
+            if joined == ANY:
                 break
-    return ANY if found in (None, _LIST_OF_NOTHING) else found
+    return ANY if joined in (None, _LIST_OF_NOTHING) else joined
 
 
 def _type_of(value: Any) -> Type:
@@ -70,12 +70,12 @@ def _type_of(value: Any) -> Type:
     return [element] if isinstance(element, str) and element != ANY else ANY
 
 
-def _joined(one: Type | None, other: Type) -> Type:
+def _joined(first: Type | None, second: Type) -> Type:
     """Return a type that holds both. It is JSON for an integer and a float, because numbers must stay exact."""
-    if one is None or one == other:
-        return other
-    if isinstance(one, list) and isinstance(other, list) and _LIST_OF_NOTHING in (one, other):
-        return one if other == _LIST_OF_NOTHING else other
+    if first is None or first == second:
+        return second
+    if isinstance(first, list) and isinstance(second, list) and _LIST_OF_NOTHING in (first, second):
+        return first if second == _LIST_OF_NOTHING else second
     return ANY
 
 

@@ -35,14 +35,14 @@ def portable(answer: Result) -> Result:
     """Return a copy of a result that can be pickled: the functions that draw it are replaced by their output."""
     if isinstance(answer, Drawing):
         return Drawing(partial(_drawn, answer.draw(_WIDTH)), exit_code=answer.exit_code)
-    made: Result = _copy(answer)
-    if isinstance(made, Rows):
-        _make_lines(made)
-    elif isinstance(made, Report):
-        made.sections = [Section(str(s.key), s.title, _body(s.body)) for s in made.sections]
-    if made.readable is not None:
-        made.readable = portable(made.readable)
-    return made
+    copy: Result = _copy(answer)
+    if isinstance(copy, Rows):
+        _make_lines(copy)
+    elif isinstance(copy, Report):
+        copy.sections = [Section(str(s.key), s.title, _body(s.body)) for s in copy.sections]
+    if copy.readable is not None:
+        copy.readable = portable(copy.readable)
+    return copy
 
 
 def _drawn(lines: list[list[str]], width: int) -> list[list[str]]:
@@ -55,9 +55,9 @@ def _body(body: Row | Rows) -> Any:
 
 
 def _copy(answer: Result) -> Result:
-    made = answer.__class__.__new__(answer.__class__)
-    made.__dict__.update(answer.__dict__)
-    return made
+    copy = answer.__class__.__new__(answer.__class__)
+    copy.__dict__.update(answer.__dict__)
+    return copy
 
 
 def _make_lines(rows: Rows) -> None:

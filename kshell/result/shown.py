@@ -19,7 +19,7 @@ from kshell.render import render
 if TYPE_CHECKING:
     from kshell.result import Result
 
-SHOWN = 100
+MOST_SHOWN = 100
 """The most rows of a table and nodes of a tree that a notebook shows."""
 _WITHHELD = "This answer holds secrets, and a notebook saves what it shows: .rows has them, > FILE writes them."
 
@@ -33,7 +33,7 @@ def html(result: Result) -> str | None:
     notes = "".join(f'<p style="opacity:.75">{escape.html(note)}</p>\n' for note in result.news)
     if result.secret:
         return f"<p>{escape.html(_WITHHELD)}</p>\n"
-    limit = SHOWN if not result.output else None
+    limit = MOST_SHOWN if not result.output else None
     answer = result.answer if result.output else for_eyes(result.answer)
     return picture(result) + "".join(render(answer, "html", limit=limit)) + notes
 
@@ -66,7 +66,7 @@ def markdown(result: Result) -> str | None:
         return None
     if result.secret:
         return _WITHHELD
-    limit = SHOWN if not result.output else None
+    limit = MOST_SHOWN if not result.output else None
     notes = "".join(f"\n{escape.markdown(note)}\n" for note in result.news)
     return "".join(render(result.answer, "markdown", limit=limit)) + notes
 
@@ -90,13 +90,13 @@ def text(result: Result) -> str:
 
 def _first(chunks: Iterator[str]) -> Iterator[str]:
     """Yield the first lines and a note with the number of further ones, which every saved notebook would hold."""
-    left = SHOWN + 1  # one more for the header of a table
+    remaining = MOST_SHOWN + 1  # one more for the header of a table
     more = 0
     for chunk in chunks:
         lines = chunk.splitlines(keepends=True)
-        yield from lines[:left]
-        more += len(lines[left:])
-        left = max(left - len(lines), 0)
+        yield from lines[:remaining]
+        more += len(lines[remaining:])
+        remaining = max(remaining - len(lines), 0)
     if more:
         yield f"… {more:,} more line{'' if more == 1 else 's'}; print(x) and .rows have all\n"
 

@@ -29,7 +29,7 @@ MOST = 100_000
 _PER_PAGE = [10, 25, 50, 100, 500]
 _WRAPPED = "kshell-wrapped"
 _STATIC, _LIVE = "kshell-static", "kshell-widget"
-_SEEN = {"columns": ":visible", "escapeExcelFormula": True}
+_EXPORT_OPTIONS = {"columns": ":visible", "escapeExcelFormula": True}
 """Options for copying and saving: the visible columns of all pages, with formulas escaped for spreadsheets."""
 _STYLE = f"""\
 table.{_LIVE} td {{ vertical-align: top; }}
@@ -82,8 +82,8 @@ def table_widget(result: Result) -> TableWidget:
         raise UsageError("this answer holds secrets, and a page keeps what a widget has", hint=".rows has them")
     rows: Sequence[Row] = answer.rows if isinstance(answer.rows, Sequence) else list(answer.rows)
     columns = columns_of(answer)
-    shown = [on_page(answer, row) for row in rows[:MOST]]
-    values = {column.name: [_text(row.get(column.name)) for row in shown] for column in columns}
+    rendered = [on_page(answer, row) for row in rows[:MOST]]
+    values = {column.name: [_text(row.get(column.name)) for row in rendered] for column in columns}
     notes = result.news
     if len(rows) > MOST:
         notes.append(f"the first {MOST:,} of {len(rows):,} rows; --where and --limit choose, .df has them all")
@@ -92,7 +92,7 @@ def table_widget(result: Result) -> TableWidget:
         f"a table of {len(rows):,} rows: a running kernel shows it; .df has them",
         df=polars.DataFrame(values, schema=dict.fromkeys(values, polars.String)),
         caption="\n".join(notes),
-        **_options(columns, values, shown, {column.name for column in visible_columns(answer)}),
+        **_options(columns, values, rendered, {column.name for column in visible_columns(answer)}),
     )
 
 
@@ -126,8 +126,8 @@ def _options(
         "columnControl": ["order", "searchDropdown"],  # a second line of the header would be copied as an empty row
         "ordering": {"indicators": False, "handler": True},
         "buttons": [
-            {"extend": "copyHtml5", "text": "Copy", "title": "", "exportOptions": _SEEN},
-            {"extend": "csvHtml5", "text": "CSV", "title": "kshell", "exportOptions": _SEEN},
+            {"extend": "copyHtml5", "text": "Copy", "title": "", "exportOptions": _EXPORT_OPTIONS},
+            {"extend": "csvHtml5", "text": "CSV", "title": "kshell", "exportOptions": _EXPORT_OPTIONS},
             {"extend": "colvis", "text": "Columns"},
             {"extend": "pageLength"},
         ],

@@ -3,7 +3,7 @@
 The log's history knows the offsets at which each value changes, and a table declares what its rows are made of
 (:attr:`.Table.counts`), so only what changed is evaluated again. Each way of counting yields *steps*: an offset, and by
 how much the number of rows changes there. Rows that exist before the log's first record are a step at
-:attr:`.History.first`. :func:`stretches` adds the steps up.
+:attr:`.History.first`. :func:`match_ranges` adds the steps up.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class MatchRange(NamedTuple):
     """The highest number of such rows at one offset."""
 
 
-def stretches(question: Question) -> Iterator[MatchRange]:
+def match_ranges(question: Question) -> Iterator[MatchRange]:
     """Yield the ranges of offsets with at least one row that fulfils the condition, oldest first."""
     changes: defaultdict[int, int] = defaultdict(int)
     counts = question.table.counts

@@ -151,14 +151,14 @@ class TopApp(App[None]):
         self._message = ""
         self._trouble = ""
         """Why the last look for news failed."""
-        self._looked = 0.0
+        self._last_check = 0.0
         """When the last look for news ended, by the monotonic clock."""
         self._is_reading = False
         self._waiting: list[Callable[[], None]] | None = None
         """Actions of the slider that wait until the first and last offset of the log are read; ``None`` otherwise."""
-        self._shown: tuple[Place, str, int | None] | None = None
+        self._displayed: tuple[Place, str, int | None] | None = None
         """The place, filter and point of the rows on the screen."""
-        self._waiting_keys: list[Callable[[], None]] = []
+        self._queued: list[Callable[[], None]] = []
         """Actions on rows that wait until these are on the screen."""
         self._is_typing = False
         """Whether a filter is being typed."""
@@ -237,23 +237,23 @@ class TopApp(App[None]):
             if self._is_shown:
                 place.position = self._rows.position  # the user may have moved while it was read again
             self._rows.show(place.listing, place.indexes, place.position)
-            self._shown = place, place.matched, place.point
+            self._displayed = place, place.matched, place.point
         self._draw()
-        self._run_waiting_keys()
+        self._run_queued()
 
     @property
     def _is_shown(self) -> bool:
         """Whether the rows on the screen are the current page's, with its filter, at the current point."""
-        return self._shown == (self._place, self._place.filter, self.point)
+        return self._displayed == (self._place, self._place.filter, self.point)
 
     def _with_rows(self, then: Callable[[], None]) -> None:
         """Call ``then`` once the rows are on the screen that the keys before it asked for."""
-        self._waiting_keys.append(then)
-        self._run_waiting_keys()
+        self._queued.append(then)
+        self._run_queued()
 
-    def _run_waiting_keys(self) -> None:
-        while self._waiting_keys and self._waiting is None and self._is_shown:
-            self._waiting_keys.pop(0)()
+    def _run_queued(self) -> None:
+        while self._queued and self._waiting is None and self._is_shown:
+            self._queued.pop(0)()
 
     def _draw(self) -> None:
         with contextlib.suppress(NoMatches):  # before the screen is made
@@ -328,7 +328,7 @@ class TopApp(App[None]):
 
     def action_now(self) -> None:
         """Go to the newest state, whatever still waits."""
-        self._waiting_keys.clear()
+        self._queued.clear()
         if self._waiting is not None:
             self._waiting.clear()
         self._go(None)
@@ -340,8 +340,8 @@ class TopApp(App[None]):
     def _go_by(self, records: int) -> None:
         assert self.bounds is not None
         first, last = self.bounds
-        shown = last if self.moment is None else self.moment.offset  # the log may have grown since
-        at = min(shown, last) if self.point is None else self.point
+        current = last if self.moment is None else self.moment.offset  # the log may have grown since
+        at = min(current, last) if self.point is None else self.point
         if self.point is None and records > 0:
             return
         self._go(None if at + records > last else max(first, at + records))
@@ -355,8 +355,8 @@ class TopApp(App[None]):
 
     def _with_bounds(self, then: Callable[[], None]) -> None:
         """Call ``then`` once the first and last offset of the log are known, and keys before it have got their rows."""
-        if self._waiting_keys:
-            self._waiting_keys.append(partial(self._when_bounded, then))
+        if self._queued:
+            self._queued.append(partial(self._when_bounded, then))
         else:
             self._when_bounded(then)
 
@@ -385,11 +385,11 @@ class TopApp(App[None]):
         else:
             for then in waiting:
                 then()
-        self._run_waiting_keys()
+        self._run_queued()
 
     def _look(self) -> None:
         """Look for news, unless something is still being read or was read a short time ago."""
-        rests = time.monotonic() < self._looked + _PAUSES * self._viewer.reading_took
+        rests = time.monotonic() < self._last_check + _PAUSES * self._viewer.reading_took
         if self.point is None and not rests and not self._is_reading and self._waiting is None:
             self._work(self._refresh, "look")
 
@@ -399,7 +399,7 @@ class TopApp(App[None]):
             is_new = await self._in_thread(self._viewer.refresh)
         except KshellError as error:
             trouble = cell(error.message)
-        self._looked = time.monotonic()
+        self._last_check = time.monotonic()
         if trouble != self._trouble:
             self._trouble = trouble
             self._draw()
@@ -436,7 +436,7 @@ class TopApp(App[None]):
     def action_panel(self, number: int) -> None:
         """Show a panel; if it is the current one, close all pages that were opened in it."""
         self._remember()
-        self._waiting_keys.clear()
+        self._queued.clear()
         self._is_typing = False
         if number == self._panel:
             del self._stack[1:]
@@ -492,14 +492,14 @@ class TopApp(App[None]):
 
     def action_help(self) -> None:
         """Open the page that explains the keys."""
-        self._waiting_keys.clear()
+        self._queued.clear()
         if self._place.opening.title != "Help":
             self._open(Opening("Help", lambda session, width: lines(_help(width))))
 
     def action_close(self) -> None:
         """Forget the keys that wait for rows, or remove the filter, or else close the page."""
-        if self._waiting_keys:
-            self._waiting_keys.clear()
+        if self._queued:
+            self._queued.clear()
         elif self._place.filter:
             self._set_filter("")
         elif len(self._stack) > 1:
@@ -536,7 +536,7 @@ class TopApp(App[None]):
 
     def _set_filter(self, text: str) -> None:
         if text != self._place.filter:
-            self._waiting_keys.clear()
+            self._queued.clear()
             self._place.filter, self._place.position = text, 0
             self._work(partial(self._filter, self._place, text), "filter")
         self._draw()
