@@ -180,7 +180,7 @@ def open(
 
     Args:
         demo: open the sample that ships with kshell.
-        config: a Java client properties file; a :class:`UserWarning` tells what is odd about it.
+        config: a Java client properties file; a :class:`UserWarning` says what is wrong with it.
         properties: take precedence over the same keys of that file.
         on_corruption: what to do at a damaged batch of a directory: ``stop`` (the default: show the last good state
             before it), ``tail`` (the same, and unreadable bytes at the end count as torn) or ``skip`` (the batches

@@ -195,7 +195,7 @@ class Runner:
         return {**self.session.settings}, {**self.session.aliases}, self.session.cwd
 
     def lines(self, lines: Iterable[str], *, live: bool = False) -> int:
-        """Run lines of the command language; the first with another exit code than 0 is the last unless told to go on.
+        """Run lines of the command language; unless ``--keep-going`` is set, the first that fails is the last.
 
         Returns the worst exit code. ``live``: the lines come from standard input.
         """

@@ -249,7 +249,7 @@ def _not_kafka(head: bytes) -> str | None:
 def _hint(head: bytes) -> str:
     if head.startswith(_TLS_ALERT):
         return "set security.protocol=SSL or SASL_SSL (--config FILE, or -X security.protocol=SSL)"
-    return "is it a Kafka listener, with the security.protocol that kshell was told?"
+    return "is it a Kafka listener, and is security.protocol that of the listener?"
 
 
 # --- versions of APIs (KIP-35, KIP-584) -------------------------------------------------------------------------------

@@ -349,7 +349,7 @@ def unreachable(failures: list[NodeError]) -> NodeError:
     )
 
 
-# --- KIP-919 as it was drafted ----------------------------------------------------------------------------------------
+# --- the draft of KIP-919 ---------------------------------------------------------------------------------------------
 
 # The layout of Metadata v13 is in protocol/messages/drafts.py; Kafka then extended DescribeCluster in its place.
 

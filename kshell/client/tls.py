@@ -53,7 +53,7 @@ class Tls(NamedTuple):
     checks_name: bool
     places: Mapping[str, str]
     trusts_system: bool = False
-    """Whether the system's certificates count beside those of a trust store; without a trust store they always do."""
+    """Whether the system's certificates count besides those of a trust store; without a trust store they always do."""
 
     @classmethod
     def of(cls, properties: Properties, warnings: list[str]) -> Tls:

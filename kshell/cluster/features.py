@@ -105,7 +105,7 @@ def _ask_controllers(
         for node in nodes
     ]
     # Controllers before 3.7 do not report their id, so their answers are named by address. Such an answer comes from
-    # one of the voters, though it is not known from which: each replaces a voter of which nothing is known.
+    # one of the voters, though it is not known from which: each replaces a voter about which nothing is known.
     for answer in unmatched.values():
         unknown = next((node for node in merged if node.kind == CONTROLLER and node.supported is None), None)
         if unknown is not None and not str(answer.id).isdigit():

@@ -104,7 +104,7 @@ def controllers_of_quorum(nodes: Nodes) -> list[Member]:
     for replica in [*quorum["voters"], *(observer for observer in quorum["observers"] if observer["endpoints"])]:
         point = next(iter(replica["endpoints"]), None)
         address = (point["host"], point["port"]) if point else None
-        trouble = None if point else "DescribeQuorum tells no endpoint (3.9 and later do)"
+        trouble = None if point else "DescribeQuorum reports no endpoint (it does from 3.9 on)"
         members.append(Member(CONTROLLER, replica["id"], address, trouble))
     return members
 

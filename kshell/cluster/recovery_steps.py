@@ -96,7 +96,7 @@ class RecoverySteps(NamedTuple):
             return []
         return [
             f"Of each broker whose copy is damaged ({', '.join(damaged)}): stop it, and move {METADATA_DIRECTORY} of"
-            " its metadata directory away, and nothing else. When it starts, it fetches that anew."
+            " its metadata directory away, and nothing else. When it starts, it fetches that again."
         ]
 
     def _dynamic(self) -> list[str]:

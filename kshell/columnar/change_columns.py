@@ -32,7 +32,7 @@ class ChangeColumns(NamedTuple):
 
 
 def change_columns(framed: Framed) -> ChangeColumns:
-    """Select the values that have the api key and the size of a PartitionChangeRecord; the rest is not looked at."""
+    """Select the values that have the api key and the size of a PartitionChangeRecord; the rest is not decoded."""
     buf, size = framed.buf, framed.end - framed.start
     rows = np.flatnonzero((size >= REST) & (framed.api_keys == PARTITION_CHANGE))
     start, size = framed.start[rows], size[rows]

@@ -86,7 +86,7 @@ class BatchDecoder(ABC, Generic[C]):
         framed, unframed = frame(self._batches)
         framed = self._selected(framed)
         groups, rare = self._values.decode(framed)
-        # In the order of the log: of several faults, the first is the one to tell.
+        # In the order of the log: of several faults, the first is reported.
         by_batch = [(int(framed.batch[row]), int(row)) for row in rare] + [(index, -1) for index in unframed]
         singles_of_batch: dict[int, list[Single]] = {}
         singles_of_row: dict[int, Single] = {}

@@ -116,7 +116,7 @@ COMMAND = Command(
         " is empty or if one of the nodes does not have the API. In text, nodes that offer the same are one column, and"
         " a range is marked with * where it differs from what all nodes of its kind share. Nodes that do not answer are"
         " named on standard error; the exit code is 3 when none does. Controllers are named by address where the"
-        " cluster does not tell their ids (below 3.7). --all takes brokers from their registrations (-q), and"
+        " cluster does not report their ids (below 3.7). --all takes brokers from their registrations (-q), and"
         " controllers from the quorum (-b, 3.9 and later); a node that is both has two entries, broker-ID and"
         " controller-ID."
     ),

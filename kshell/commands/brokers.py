@@ -41,7 +41,7 @@ _LOAD = (
 _AFTER = tuple(field.name for field in BROKER_FIELDS).index("listeners") + 1
 _FIELDS = (*BROKER_FIELDS[:_AFTER], *_SOFTWARE, *BROKER_FIELDS[_AFTER:], *_LOAD)
 _CARRYING = tuple(field._replace(wide=field.wide or field.name in ("epoch", "listeners")) for field in _FIELDS)
-"""With ``--load``: ``epoch`` and ``listeners`` are wide, so that a terminal has room for what each broker carries."""
+"""With ``--load``: ``epoch`` and ``listeners`` are wide, so that a terminal has room for the load of each broker."""
 _OF_CLUSTER = ("lowestSoftwareVersion", "highestSoftwareVersion")
 
 
@@ -116,7 +116,7 @@ COMMAND = Command(
         Example("brokers", "every broker that is registered"),
         Example("brokers -o wide", "with features and log directories"),
         Example("brokers -o json", "all of it, exactly"),
-        Example("brokers --load --columns id,fenced,leaders,replicas,outOfSync", "what each of them carries"),
+        Example("brokers --load --columns id,fenced,leaders,replicas,outOfSync", "the load of each broker"),
         Example("brokers --where 'fenced or inControlledShutdown'", "those that clients cannot use"),
     ),
     description=(

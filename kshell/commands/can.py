@@ -284,7 +284,7 @@ COMMAND = Command(
         " and --allow-if-no-acl stand for them. An ACL whose host is a range (10.1.0.0/16, fd00::/8) is about every"
         " address in it, as brokers of Kafka 4.4 and later see it; brokers before compare its text with the address,"
         " and never match. Without --host, ACLs for single addresses and ranges do not apply, and a note names them."
-        " Brokers (-b) tell no ids of ACLs: aclId is then what the entry says. Another authorizer than Kafka's own may"
+        " Brokers (-b) report no ids of ACLs: aclId is then the entry's text. Another authorizer than Kafka's own may"
         " decide otherwise."
     ),
     needs_records=True,

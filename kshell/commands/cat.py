@@ -53,7 +53,7 @@ COMMAND = Command(
         Example("cat /image/cluster/brokers/{1,2} -o yaml", "several leaves"),
     ),
     description=(
-        "One leaf is printed for people, and exactly with -o json. A directory is printed as a tree of values; with"
+        "One leaf is printed readably, and exactly with -o json. A directory is printed as a tree of values; with"
         " -o json it is a nested object. Several paths are printed below each other, each under its name; with -o json"
         " they are an array of objects with path, type and value, where a directory's value is a nested object."
     ),

@@ -191,7 +191,7 @@ _RECORD = {
 
 
 _FIELDS = (
-    Field("copy", "string", "the directory or file, as it was given"),
+    Field("copy", "string", "the directory or file, as given on the command line"),
     Field(
         "state",
         Enumeration((*STATES, DAMAGED)),
@@ -210,7 +210,7 @@ _FIELDS = (
     Field("hashOffset", "int64", "the offset that hash is of", True),
     Field("reason", "string", "what differs, and what Raft's rules say of it", True),
     Field("damage", ["string"], "what is damaged or missing in the copy", True),
-    Field("clusterId", "string", "the cluster; null where no file beside the log tells it", True),
+    Field("clusterId", "string", "the cluster; null if no file next to the log names it", True),
     Field("directoryId", "string", "the id of the log directory, where it has one", True),
     Field("comparedWith", "string", "the copy that it is compared with; null for the reference", True),
     Field("sameFrom", "int64", "the first offset that both have", True),

@@ -37,7 +37,7 @@ _FIELDS = (
     Field("reason", "string", "why it cannot be used, or why that is not known"),
     Field("about", "string", "what it is", True),
 )
-_OFFLINE = "a directory tells which levels can be raised: `features --can-upgrade 4.4`"
+_OFFLINE = "a directory shows which levels can be raised: `features --can-upgrade 4.4`"
 _USABLE = {True: "yes", False: "no", None: "unknown"}
 
 
@@ -90,7 +90,7 @@ def _row(verdict: Compatibility[str], node_survey: Survey) -> Row:
     if usable is True and silent:
         usable = None
     if usable is None:
-        reasons += [f"{requirement} is not told" for requirement in verdict.unknown]
+        reasons += [f"{requirement} is not reported" for requirement in verdict.unknown]
         reasons += [f"{node_survey.members[name].kind} {name} was not asked" for name in silent]
         if not verdict.nodes and not silent:
             reasons.append(f"no {' or '.join(sorted(feature.kinds))} is known")
@@ -184,7 +184,7 @@ COMMAND = Command(
         " when the versions that each of its APIs needs overlap with what all nodes of the kind that matters share, and"
         " when the levels that it needs are finalized. Else inTheWay names the nodes that keep it from being usable,"
         " and reason says why. usable is null (unknown) where nobody knows: a node was not asked, or a level is not"
-        " told."
+        " reported."
     ),
     exit_1_when="with a FEATURE: it is not usable (3 where that is unknown)",
 )

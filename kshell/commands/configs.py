@@ -29,7 +29,7 @@ _CHECK = "check"
 _TELLS_TYPES = 3
 """The first version of DescribeConfigs whose response has types and documentation (KIP-569)."""
 _BY_TABLES = (
-    "judged by what Kafka 3.3 to 4.4 define, each alone and beside the others that are given; not checked: values that"
+    "checked against what Kafka 3.3 to 4.4 define, each alone and with the others given; not checked: values that"
     " are already set, and whether a restart is needed"
 )
 
@@ -99,7 +99,7 @@ def _rows(session: Session, resources: list[Resource], args: ConfigsArguments) -
 def _note_old(session: Session, described: Described) -> None:
     if described.origin.version < _TELLS_TYPES:
         node = described.origin.place.file
-        session.remark(f"{node}: too old to tell types and documentation (Kafka 2.6 and later do): they are unknown")
+        session.remark(f"{node}: too old to report types and documentation (Kafka 2.6 and later do): they are unknown")
 
 
 # --- check -----------------------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ COMMAND = Command(
         "Controllers register themselves from Kafka 3.7 on (metadata.version 3.7-IV0); of older ones only the voters'"
         " ids are known, and listeners is null. On a directory, the leader is the one of quorum-state, else of the last"
         " LeaderChange record. As of a point (--as-of), it is the one of the LeaderChange record before that point;"
-        " where that record is no longer in the log, no controller is shown as leader. Brokers (-b) tell voters, and"
+        " where that record is no longer in the log, no controller is shown as leader. Brokers (-b) report voters, and"
         " from 3.9 on where these listen. address is where kshell would connect."
     ),
 )

@@ -149,7 +149,7 @@ COMMAND = Command(
         "Lists the partitions that would suffer. last-in-sync: no in-sync replica would be left that is not fenced,"
         " so the partition goes offline (if it is not already), unless one of its elr (-o wide) runs, and the disks of"
         " these brokers may have the only copies of records; under-min-isr: producers with acks=all would be refused"
-        " (brokers that are fenced already change nothing about that). `what-if --kill` tells who would lead instead."
+        " (brokers that are fenced already change nothing about that). `what-if --kill` shows who would lead instead."
         f" {MIN_ISR} A partition that has no replica in sync on these brokers is not listed, however bad it is."
     ),
     needs_records=True,

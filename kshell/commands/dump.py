@@ -102,7 +102,7 @@ COMMAND = Command(
     ),
     examples=(
         Example("dump --type TOPIC_RECORD", "every topic that was ever created"),
-        Example("dump --from 100 --to 110 -o jsonl", "some records, one JSON object a line"),
+        Example("dump --from 100 --to 110 -o jsonl", "some records, one JSON object per line"),
         Example("dump --snapshot 159-1 --type PARTITION_RECORD", "the partitions in a snapshot"),
         Example("dump --type LEADER_CHANGE -o yaml", "control records, too"),
     ),

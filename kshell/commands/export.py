@@ -76,9 +76,9 @@ def _written(session: Session, writer: Writer, chosen: Iterable[Table]) -> Itera
 
 
 def _with_first_row(rows: Iterable[Row]) -> Iterable[Row]:
-    """Return the rows after making the first: a source that cannot give them says so before a file is begun."""
+    """Return the rows after making the first: a source that cannot give them says so before a file is created."""
     if isinstance(rows, ColumnarRows):
-        return rows  # they have begun to read the source
+        return rows  # they have started to read the source
     waiting = iter(rows)
     return chain(list(islice(waiting, 1)), waiting)
 
@@ -125,7 +125,7 @@ COMMAND = Command(
         Flag(("--force",), "write into a directory that is not empty, over files of the same names"),
     ),
     examples=(
-        Example("export --format jsonl tables", "a file a table, for any program"),
+        Example("export --format jsonl tables", "one file per table, for any program"),
         Example("export --format parquet --table partitions --table topics lake", "two tables, for a data lake"),
         Example("export audit.sqlite", "one database"),
         Example("export --format csv --history past", "the past as well: every version of every row"),
@@ -136,7 +136,7 @@ COMMAND = Command(
         " CSV and SQLite. CSV is that of `-o csv`: a text that a spreadsheet would run as a formula has a ' in front,"
         " and control and bidirectional characters are visible escapes; the other formats hold text exactly. parquet"
         " and duckdb need the extra sql (pip install 'kraft-shell[sql]'). Nothing is seen in the directory before all"
-        " of it is written, and a failure leaves it as it was. A database is one file: the one that is named, as"
+        " of it is written, and a failure leaves it unchanged. A database is one file: the one that is named, as"
         " out.duckdb is, or kraft.sqlite or kraft.duckdb in the directory."
         " Nothing is written into the directory that is being read. --history adds the tables of the past that `sql`"
         " has: history_topics and so on, events and config_changes; --table names one of them without it. Secrets are"

@@ -105,7 +105,7 @@ COMMAND = Command(
     examples=(
         Example("find /image/topics/byName -maxdepth 1 -type d -name 'o*'", "topics that begin with o"),
         Example("find /image/configs --values", "every config with its value"),
-        Example("find /image -type broker --values -o jsonl", "the brokers, one JSON object a line"),
+        Example("find /image -type broker --values -o jsonl", "the brokers, one JSON object per line"),
         Example("find / -regex '.*/byName/[^/]*/0'", "partition 0 of every topic"),
     ),
     description=(

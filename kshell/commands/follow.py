@@ -161,7 +161,7 @@ COMMAND = Command(
         "On a running quorum, prints every record once it is committed: once each, in the order of the log, through"
         " elections and reconnects. Ctrl-C ends it; so does --timeout (exit code 3). On a directory it prints what a"
         " server appends; records after the newest snapshot may not be committed yet, and a new leader may truncate"
-        " them. The rows are those of dump. Text leaves out NoOp records (controllers write two a second, and they"
+        " them. The rows are those of dump. Text leaves out NoOp records (controllers write two per second, and they"
         " change nothing) unless --noop is given, and names the path that a record touches; other formats hold every"
         " record."
     ),

@@ -193,7 +193,7 @@ COMMAND = Command(
         " the state is that of the last record: tokens are expired, and reassignments stuck, by its time. A running"
         " quorum (-q) is asked how it keeps up, too. The findings:\n\n"
         f"{_described()}\n\n"
-        "What brokers (-b) do not tell is not checked; a note names what that is."
+        "What brokers (-b) do not report is not checked; a note names it."
     ),
     needs_records=True,
     exit_1_when=(

@@ -204,7 +204,7 @@ COMMAND = Command(
         Example("man config cleanup.policy", "a config: its type, default and valid values"),
     ),
     description=(
-        "man COMMAND prints the command's page. man config NAME tells a config's type, default, valid values and"
+        "man COMMAND prints the command's page. man config NAME shows a config's type, default, valid values and"
         " synonyms: of a running cluster (-q, -b) as a node of it says, with Kafka's documentation; else as Kafka's own"
         " definitions of 3.3 to 4.4 have it. If several types of resources have the config, each type gets its own"
         " part."

@@ -1,6 +1,6 @@
 """``quorum``: leader, epoch and high watermark of the metadata quorum, and how far voters and observers lag.
 
-A live source is asked with DescribeQuorum. Else the log and files beside it give leader, epoch and voters only.
+A live source is asked with DescribeQuorum. Else the log and the files next to it give leader, epoch and voters only.
 """
 
 from __future__ import annotations

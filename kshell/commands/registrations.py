@@ -34,7 +34,7 @@ _FIELDS = (
     Field("replicas", "int32", "replicas that are placed on a broker"),
     Field("stale", "boolean", "whether no running node seems to own it", tone=tones.doubt),
     Field("reason", "string", "why, and what to do", prose=True),
-    Field("changed", TIMESTAMP, "when the log last changed it; null if only a snapshot or a node told"),
+    Field("changed", TIMESTAMP, "when the log last changed it; null if only a snapshot or a node reported it"),
     Field("changedMs", "int64", "the same in epoch milliseconds", True),
 )
 

@@ -57,7 +57,7 @@ def run(session: Session, args: SaveArguments) -> Result:
             if unnamed is not None:
                 hint = "call it END_OFFSET-EPOCH.checkpoint, with 20 and 10 digits, as Kafka does, and save it again"
                 if os.path.basename(unnamed) == BOOTSTRAP:
-                    hint = f"it is no part of the log, and belongs beside {METADATA_DIRECTORY}: copy it as it is"
+                    hint = f"it is not part of the log, and belongs next to {METADATA_DIRECTORY}: copy it unchanged"
                 raise DataError(f"{unnamed}: its name does not say at which offset of the log it ends", hint=hint)
             writer = MetadataWriter(place)
             notes = writer.snapshots(listing, session.until, session.progress)

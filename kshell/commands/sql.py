@@ -74,7 +74,7 @@ COMMAND = Command(
             " c.resourceType = 'TOPIC' AND c.name = 'retention.ms' ORDER BY ALL LIMIT 5\"",
             "topics with their retention",
         ),
-        Example('sql "SELECT topic, unnest(replicas) AS broker FROM partitions" -o csv', "a row a replica"),
+        Example('sql "SELECT topic, unnest(replicas) AS broker FROM partitions" -o csv', "one row per replica"),
         Example('sql "DESCRIBE quotas"', "the columns of a table"),
         Example('sql "SELECT count(*) AS topics FROM topics_at(100)"', "how many topics there were at a point"),
         Example(

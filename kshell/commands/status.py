@@ -248,7 +248,7 @@ COMMAND = Command(
         Example("status -o json", "one object, for a script"),
     ),
     description=(
-        "Works on directories, on a quorum (-q), and on what brokers tell (-b); what a source does not know is null."
+        "Works on directories, on a quorum (-q), and on what brokers report (-b); what a source does not know is null."
         " lowestRelease and highestRelease are the releases of the nodes' software: inferred from everything that the"
         " nodes of a running cluster offer, or registered: from the levels of features that each has registered. What"
         " is newer than this kshell knows reads `4.4 or later`."

@@ -37,7 +37,7 @@ _DIRECTORY = re.compile(
     r"(?P<topic>[A-Za-z0-9._-]+)-(?P<partition>\d{1,9})(\.[0-9a-f]{32}-(?P<state>delete|future|stray))?"
 )
 _OF_LOG_DIRECTORY = re.compile(r"meta\.properties|(?!leader-epoch-).+-checkpoint|\.lock|\.kafka_cleanshutdown")
-"""The names of the files in a log directory, beside the directories of partitions."""
+"""The names of the files in a log directory, next to the directories of partitions."""
 _OF_PARTITION = re.compile(r"\d{20}(-\d+)?\..+|partition\.metadata|leader-epoch-checkpoint")
 """The names of the files in a partition's directory."""
 _TOPIC_ID = re.compile(r"(?P<path>.+)/partition\.metadata:\s*topic_id:\s*(?P<id>[\w-]{22})\s*")
@@ -243,9 +243,9 @@ _FIELDS = (
     Field("partition", "int32", "the partition's number", spare=-1),
     Field("finding", Enumeration(FINDINGS), "what is wrong; see `man strays`", spare=-1),
     Field("logDir", "string", "the log directory; null if it is missing"),
-    Field("size", "int64", "bytes, as far as they are told"),
+    Field("size", "int64", "bytes; null if not reported"),
     Field("replicas", ["int32"], "the brokers that the image places it on; null if it has no such partition"),
-    Field("topicId", "string", "the topic's id on disk; null if it is not told", True),
+    Field("topicId", "string", "the topic's id on disk; null if it is not reported", True),
     Field("imageTopicId", "string", "the topic's id in the image", True),
 )
 
@@ -376,20 +376,20 @@ COMMAND = Command(
         *row_flags(_FIELDS),
     ),
     examples=(
-        Example("strays --log-dirs log-dirs.json", "every broker, as kafka-log-dirs.sh tells it", 1),
+        Example("strays --log-dirs log-dirs.json", "every broker, from the output of kafka-log-dirs.sh", 1),
         Example("strays --log-dirs listing.txt --broker 1 -o json", "one broker, as `ls` lists its directory", 1),
         Example(
             "strays --log-dirs log-dirs.json --where 'finding != missing' --columns broker,topic,size", "strays only", 1
         ),
     ),
     description=(
-        "Findings: unknown-topic (the image has no topic of that name), other-topic-id (it has one, made anew after"
+        "Findings: unknown-topic (the image has no topic of that name), other-topic-id (it has one, created again after"
         " this one was deleted), no-such-partition, not-a-replica (the image places it on other brokers), set-aside"
         " (the broker itself renamed it to …-stray), missing (the image places it on the broker, and it is not"
         " there).\n\n"
         "A listing is what `ls`, `ls -l`, `ls -R` or `find` print. Where it holds topic ids, as `grep -r topic_id"
         " --include partition.metadata DIR` prints them, or where the directory itself is read, these are compared,"
-        " too. kafka-log-dirs.sh tells no ids, and with --topic-list it leaves topics out, which then seem to be"
+        " too. kafka-log-dirs.sh reports no ids, and with --topic-list it leaves topics out, which then seem to be"
         " missing. A broker with several log directories needs all of them in one listing. The image and the disks are"
         " not of the same moment: what was created, moved or deleted in between may show."
     ),

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = typed("file:string bytes:int64 error:string", wide="sha256:string")
 _MOST_ROWS = 20_000
-"""Rows of one answer at most: a bundle is read by people, and sent by mail."""
+"""Rows of one answer at most: a bundle is read by users, and sent by mail."""
 _PACKAGES = (
     "crc32c cramjam prompt-toolkit pygments pyyaml wcwidth markdown-it-py cryptography duckdb"
     " pyarrow pandas polars ipython pyspark deltalake"

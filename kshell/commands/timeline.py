@@ -211,9 +211,9 @@ COMMAND = Command(
         Example("timeline --all -o csv", "the same as rows, for a spreadsheet"),
     ),
     description=(
-        "Two lines a partition: who led, and how many replicas were in sync. ✗ marks time without a leader; partitions"
+        "Two lines per partition: who led, and how many replicas were in sync. ✗ is time without a leader; partitions"
         " that had such a time come first. Brokers 0 to 9 are their digit, others a letter (the legend says which),"
-        " each with a colour that everybody can tell apart. A column of the plot is a period of time; where several"
+        " each with a colour that everybody can distinguish. A column of the plot is a period of time; where several"
         " states fall into one, it shows the worst. Other formats have a row for each period in which leader, ISR and"
         " replicas stayed as they were: it begins with the record at fromOffset, and the record at toOffset ended it"
         " (null: it lasts); of what is in a metadata transaction, that is the record that ends the transaction."

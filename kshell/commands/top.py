@@ -67,7 +67,7 @@ COMMAND = Command(
     ),
     description=(
         "Needs the extra tui and a terminal. Keys: 1 to 5 choose a panel, Enter opens a row (a topic, its partitions,"
-        " the story of one as `why` tells it), Esc goes back, / filters, ? lists all keys, q and Ctrl-C quit. The"
+        " the story of one as `why` shows it), Esc goes back, / filters, ? lists all keys, q and Ctrl-C quit. The"
         " slider is the log: Left and Right go by a record, < and > by a hundredth of the log, Home to its first record"
         " and End to now; every panel is the state as of it. The first step reads the log once; all others are quick."
         " At now, a running cluster is asked every two seconds. Events are those of the last 500 offsets. Secrets are"

@@ -55,7 +55,7 @@ _FIELDS = (
     Field("firstBadByte", "int64", "where what is wrong begins, or a torn end", spare=1),
     Field("checked", "string", "what was checked", True, prose=True),
     Field("witness", "string", "what confirms the verdict, or that nothing does", True, prose=True),
-    Field("reason", "string", "what is wrong, or odd", True, prose=True),
+    Field("reason", "string", "what is wrong or unusual", True, prose=True),
 )
 
 
@@ -185,8 +185,8 @@ COMMAND = Command(
     ),
     description=(
         "Checks each batch of each segment and snapshot (checksum, length, offsets without gaps, epochs), the small"
-        " files beside them, and names against contents. Verdicts: whole, torn (cut at the end: normal while a server"
-        " writes), damaged (firstBadByte says where), incomplete (records are missing), not-read (nobody can tell),"
+        " files next to them, and names against contents. Verdicts: whole, torn (cut at the end: normal while a server"
+        " writes), damaged (firstBadByte says where), incomplete (records are missing), not-read (not known),"
         " slip (with --deep: a snapshot has what Kafka itself gets wrong), not-checked (no file of the log).\n\n"
         "A batch's checksum does not cover its epoch, so certainty says how sure the answer is: confirmed (a second"
         " file agrees: leader-epoch-checkpoint, or the log and a snapshot's name), consistent (only neighbouring"

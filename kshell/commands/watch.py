@@ -79,7 +79,7 @@ def _is_first_contact(error: KshellError, number: int) -> bool:
 
 
 def _run(session: Session, tokens: list[str]) -> LineResult:
-    """Run the command once, and return any error but DeadlineError. It is parsed anew: ``--as-of -1h`` moves on."""
+    """Run the command once, and return any error but DeadlineError. It is parsed again: ``--as-of -1h`` moves on."""
     call: Call | None = None
     try:
         call = prepare_words(session, tokens)

@@ -69,7 +69,7 @@ def run(session: Session, args: WhenArguments) -> Result:
     if not periods:
         session.remarks.append(f"no row of {table.name} fulfilled that {_span(then, args)}: {story.reach}")
     elif periods[0]["fromOffset"] < chronicle.start:
-        session.remarks.append(f"{story.reach}; the first period may have begun earlier")
+        session.remarks.append(f"{story.reach}; the first period may have started earlier")
     result = Rows(COLUMNS, periods, exit_code=EXIT_OK if periods else EXIT_FINDING)
     end = story.end()[1]
     result.readable = Rows(_TEXT_COLUMNS, [_format_row(row, end) for row in periods])
@@ -80,7 +80,7 @@ def run(session: Session, args: WhenArguments) -> Result:
 
 
 def _span(session: Session, args: WhenArguments) -> str:
-    """Return which part of the log was looked at, as a phrase."""
+    """Return which part of the log was searched, as a phrase."""
     spans = [] if args.since is None else [f"since {args.since}"]
     if session.loaded.damage:
         spans.append(f"up to offset {session.loaded.last_offset}, after which the log cannot be read")

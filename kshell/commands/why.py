@@ -339,7 +339,7 @@ def since(session: Session, story: Story, point: str | None) -> Since | None:
     if begin is None:
         return Since(last + 1)
     if begin.offset > last and begin.last_ms is None:
-        session.remarks.append(f"--since (offset {begin.offset}) is after offset {last}, the last one looked at")
+        session.remarks.append(f"--since (offset {begin.offset}) is after offset {last}, the last one that is shown")
     return begin
 
 
@@ -355,7 +355,7 @@ def _earlier(story: Story, topic: str, topic_id: Uuid) -> str:
 
 
 def _configured_min_isr(story: Story, topic: str, present: Partition) -> int | None:
-    """The min.insync.replicas that is set for a partition, by which Kafka's tools and all tables judge it.
+    """The min.insync.replicas that is set for a partition, which Kafka's tools and all tables compare it with.
 
     ``None`` if it is not in the log.
     """
@@ -492,8 +492,8 @@ COMMAND = Command(
         Example("why legacy-import-0 --until 181", "before it lost its leader"),
     ),
     description=(
-        "Every record that changed the partition, and beside them what happened to the brokers that had it: registered,"
-        " fenced, unfenced, in controlled shutdown, unregistered. Each row has the partition as it was after it."
+        "Every record that changed the partition, and what happened to the brokers that had it: registered,"
+        " fenced, unfenced, in controlled shutdown, unregistered. Each row has the partition after it."
         " An unclean election is one of a replica that was neither in sync nor eligible (ELR)."
         " Records say what and when, never who, and never why a machine went away. The history starts where the log"
         " starts: an older snapshot gives a state, no events. --since leaves out events of records from before it (also"

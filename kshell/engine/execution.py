@@ -95,7 +95,7 @@ def commands(text: str) -> list[LineCommand]:
     line_commands = parts(text)
     for before, after in pairwise(line_commands):
         if after.if_done and not (before.text.strip() and after.text.strip()):
-            raise UsageError("a command is missing beside &&", column=after.start - len("&&"))
+            raise UsageError("a command is missing next to &&", column=after.start - len("&&"))
     return [part for part in line_commands if part.text.strip()]
 
 

@@ -83,7 +83,7 @@ _ALERT = "`partitions --under-min-isr --fail-if-any` ends with 1 where a row is 
 _CHANGES = "`diff end-10m now` says what changed, `log --since end-10m` in which order"
 COMMANDS: Mapping[str, str] = {
     "list": "`topics` lists topics, `brokers` brokers, `ls` what is at a path",
-    "describe": "`why TOPIC` tells the story of a topic, `partitions` and `configs` list what it has",
+    "describe": "`why TOPIC` shows the story of a topic, `partitions` and `configs` list what it has",
     "get": "`cat PATH` prints a value, `topics` and the like are tables",
     "show": "`cat PATH` prints a value, `topics` and the like are tables",
     "logs": "`log` has the metadata log's records, `follow` those that come",
@@ -95,7 +95,7 @@ COMMANDS: Mapping[str, str] = {
     "audit": "`blame /image/configs` names the records of changes, `report --to FILE` has all on a page",
     "upgrade": "`features --can-upgrade 4.4` says whether a level can be raised, `compat` what running nodes support",
     "ready": "`features --can-upgrade 4.4` says whether all nodes are, `registrations` what each supports",
-    "broker": "`why broker-1` tells its story, `brokers` lists all",
+    "broker": "`why broker-1` shows its story, `brokers` lists all",
     "changed": _CHANGES,
     "changes": _CHANGES,
     "cron": _ALERT,
@@ -108,7 +108,7 @@ COMMANDS: Mapping[str, str] = {
     "monitor": _ALERT,
     "monitoring": _ALERT,
     "nagios": _ALERT,
-    "nodes": "`brokers` and `controllers` list them, `why broker-1` tells the story of one",
+    "nodes": "`brokers` and `controllers` list them, `why broker-1` shows the story of one",
     "offline": "`partitions --offline` lists them, `why TOPIC-0` says why",
     "parquet": "`export --format parquet DIR` writes all tables so",
     "permissions": "`acls` lists ACLs, `can User:alice READ TOPIC:orders` asks what they allow",
@@ -155,7 +155,7 @@ def option_hint(command: Command, option: str, value: str | None) -> str | None:
 
     Args:
         command: the command of the line.
-        option: as it was typed, ``--json``.
+        option: as typed, ``--json``.
         value: the value that was typed with it, if any.
     """
     if command.name == "alias":

@@ -1,7 +1,7 @@
 """Exit codes of commands that answer yes or no: predicates, and tables with ``--fail-if-any``.
 
 Exit code 1 always means no (or: a row is left). If the answer could not be found out, the code is another one
-(:data:`kshell.errors.EXIT_CODES`), so that a script can tell the two apart.
+(:data:`kshell.errors.EXIT_CODES`), so that a script can distinguish the two.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class Result:
     """Base class of all kinds of result. ``exit_code`` is the command's own: 1 if a predicate says no.
 
     ``readable`` is another result, which ``text`` and ``wide`` show in place of this one because it reads better
-    (ages beside times, one column per node). Every other format shows this result.
+    (ages next to times, one column per node). Every other format shows this result.
     """
 
     exit_code: int
@@ -107,7 +107,7 @@ TIMESTAMP = Timestamp("string")
 class Column(NamedTuple):
     """A column of rows; ``name`` is its key, in Kafka's lowerCamelCase. A ``wide`` one is not shown by ``text``.
 
-    ``type`` is one of :mod:`kshell.tables.declaration`; ``None`` where only the values can tell (``sql``). A narrow
+    ``type`` is one of :mod:`kshell.tables.declaration`; ``None`` where only the values show it (``sql``). A narrow
     terminal leaves out the columns with the highest ``spare`` first, of equal ones the last; -1 is for what identifies
     the row, which is kept as long as possible. ``prose``: values are sentences, which a narrow terminal shows below
     their row. ``tone`` returns the tone of a value (``error``, ``warning``, ``""``) for its colour; a function of a

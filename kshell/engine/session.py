@@ -264,7 +264,7 @@ class Session(SourceView):
         name = zone or self.settings.get("timezone")
         if name is None:
             return point
-        from kshell.engine.zones import absolute  # late: few people set one
+        from kshell.engine.zones import absolute  # late: few users set one
 
         return absolute(point, name)
 

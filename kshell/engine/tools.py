@@ -30,7 +30,7 @@ TOOLS: Mapping[str, str] = {
     "health": "Call this for 'what is wrong?'. Each finding has a level, what it is about, and what to do next.",
     "why": "Call this when a partition has no leader, an unexpected leader, or lost in-sync replicas; and for the story"
     " of a broker, a controller or a topic.",
-    "timeline": "Call this for when leaders and ISRs changed. Each row is a stretch in which leader, ISR and replicas"
+    "timeline": "Call this for when leaders and ISRs changed. Each row is a period in which leader, ISR and replicas"
     " of one partition stayed as they were, from the record at fromOffset to that at toOffset (null: it lasts).",
     "diff": "Call this for what changed between two moments, `a` and `b`; here they cannot be other sources. Narrow it"
     " by `path`, or call it with `stat` first: rows hold whole old and new values.",

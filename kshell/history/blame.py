@@ -68,7 +68,7 @@ class _Setter(NamedTuple):
     old: object = None
     was_there: bool = False
     """Whether there was a value before the change. A field of such a value may itself be null, so ``old`` does not
-    tell."""
+    show it."""
 
 
 class Removed(NamedTuple):

@@ -2,7 +2,7 @@
 
 Ignored is what Kafka generates and counts: topic ids and ACL ids, epochs, incarnation ids, log directories, offsets.
 Between two clusters, that includes what they cannot share: hosts and ports, the times of delegation tokens, and what
-Kafka keeps of a password (another salt each time). Within one cluster, these tell of a change that somebody made.
+Kafka keeps of a password (another salt each time). Within one cluster, these show a change that somebody made.
 ACLs and delegation tokens, whose keys are ids, are compared by what they contain.
 """
 

@@ -296,7 +296,7 @@ def sentence(story: Story, topic: str, revisions: Partitions, min_isr: int | Non
     if last.value is None:
         return f"The topic {topic} was deleted at offset {last.offset}, {iso(last.time) or 'at a time not known'}."
     if is_unreported(last.value.leader):
-        return "Who leads is not told."
+        return "The leader is not reported."
     sentences = (
         _leaderless(story, topic, revisions)
         if last.value.leader < 0

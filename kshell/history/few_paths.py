@@ -61,7 +61,7 @@ class _Between:
         self._can_look_up: bool | None = None
 
     def skip(self, batch: Batch, file: str) -> None:
-        """Skip a batch, of which no record is asked for."""
+        """Skip a batch without a requested record."""
         if batch.is_control:  # what it writes is in no snapshot, so no later state may know it
             if not self._is_behind:
                 self._catch_up()
@@ -113,7 +113,7 @@ class _Between:
         session = self._session
         if self._paths.restart is not None:
             return False
-        session.travels()  # from now on, states are looked up in the recorded past instead of loaded anew
+        session.travels()  # from now on, states are looked up in the recorded past instead of loaded again
         try:
             past = None if session.past is None else session.past.up_to(session.until, session.progress)
         except KshellError:

@@ -42,7 +42,7 @@ _HOUR = 3_600_000
 _FRAMING = 7
 """Bytes of a small record in addition to its key and value."""
 _TOPIC, _CONFIG, _REMOVE_TOPIC, _CLEAR_ELR = 2, 4, 9, 28
-"""API keys of the record types, beside the two for partitions, that are about one topic."""
+"""API keys of the record types, in addition to the two for partitions, that are about one topic."""
 
 
 class Weight:

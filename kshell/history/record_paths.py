@@ -73,7 +73,7 @@ class RecordPaths:
         self._touched_paths = TouchedPaths(session, 0)
         self._topics: dict[bytes, _KnownTopic] = {}
         self._usual: set[bytes] = set()
-        """What records of partitions have beside number and topic id, if it is valid and leaves :data:`_STATE` alone.
+        """What records of partitions have besides number and topic id, if it is valid and leaves :data:`_STATE` alone.
         """
         self._waiting: dict[bytes, dict[int, _Waiting]] = {}
         """Topic id -> number of a partition -> its newest PartitionRecord, if it is not replayed yet."""

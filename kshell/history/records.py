@@ -328,7 +328,7 @@ def changed_parts(old: object, new: object) -> Iterator[str]:
     """Yield ``field old -> new`` for each field that differs; for a value without fields, ``old -> new``.
 
     If a field is an object on both sides, only its keys that differ are named: ``supportedFeatures.metadata.version``.
-    A time in milliseconds is left out if the same time is there in readable form (``timeMs`` beside ``time``).
+    A time in milliseconds is left out if the same time is there in readable form (``timeMs`` next to ``time``).
     """
     if not (isinstance(old, dict) and isinstance(new, dict)):
         yield f"{_field(old)} -> {_field(new)}"

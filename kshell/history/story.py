@@ -116,7 +116,7 @@ class LogRevisions:
         return {number: every for number, every in in_effect.items() if every}
 
     def _topic(self, topic_id: Uuid) -> tuple[Topic | None, RecordedTopic | None, int | None]:
-        """Return a topic as it was before the log, as the log recorded it, and the offset of its deletion."""
+        """Return a topic before the log, as the log recorded it, and the offset of its deletion."""
         versions = list(self.history.versions(TOPICS, (topic_id,), self.until))
         recorded = next(
             (recorded_topic for _, recorded_topic in versions if isinstance(recorded_topic, RecordedTopic)), None
@@ -406,7 +406,7 @@ def _nothing(session: Session, story: Story, text: str, readings: list[Partition
     meant = _split(text)[-1]
     if meant.topic in story.names():  # its records of partitions come next in the log
         reason = f"{meant.topic} has no partition, {now_or_before(session)}"
-        return CommandError(f"{text}: {reason}", hint=f"`why {quote(meant.topic)}` tells the story of the topic")
+        return CommandError(f"{text}: {reason}", hint=f"`why {quote(meant.topic)}` shows the story of the topic")
     number = "" if meant.partition is None else f"-{meant.partition}"
     listed = "`topics` lists them; a partition is written TOPIC-NUMBER"
     hint = did_you_mean(meant.topic, story.names(), listed, limit=3, write=lambda name: f"{name}{number}")

@@ -122,7 +122,7 @@ def _config_events(key: str, revisions: list[Revision[str]], redaction: Redactio
 def partition_states(topic: TopicStory, least: MinIsr) -> list[Row]:
     """Return each partition's present state and since when it has it.
 
-    Past states are judged by ``least``, today's minimum.
+    Past states are compared with ``least``, today's minimum.
     """
     rows: list[Row] = []
     for number, revisions in topic.partitions.items():
@@ -191,8 +191,8 @@ def topic_sentence(topic: TopicStory, rows: list[Row], least: MinIsr) -> str:
 
 
 def _commands(topic: str, numbers: list[int]) -> str:
-    """Return the end of a sentence: the commands that tell more of some partitions."""
-    dash = "/" if topic in NODE_KINDS else "-"  # `why broker-1` tells of a broker
+    """Return the end of a sentence: the commands that show more of some partitions."""
+    dash = "/" if topic in NODE_KINDS else "-"  # `why broker-1` is about a broker
     some = ", ".join(f"`why {topic}{dash}{number}`" for number in numbers[:3])
     return f"{some}{' …' if len(numbers) > 3 else ''}."
 

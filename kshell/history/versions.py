@@ -2,7 +2,7 @@
 
 They are made from the :class:`~kshell.metadata.history.History` of one replay, which has the versions of each key; no
 image is built per offset. The rows are those of the pipeline's silver tables, without ``clusterId``. They are yielded
-one by one: beside the log, one topic at a time is in memory.
+one by one: besides the log, one topic at a time is in memory.
 """
 
 from __future__ import annotations

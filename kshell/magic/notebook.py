@@ -109,7 +109,7 @@ class Notebook:
         split = self._parse(header, local).split
         own = split.own
         if split.command or own.list or own.close or own.help:
-            raise UsageError("%%kafka takes options only", hint="the commands stand below it, one a line")
+            raise UsageError("%%kafka takes options only", hint="the commands go below it, one per line")
         if own.into:
             check_name(own.into)
         return split

@@ -84,7 +84,7 @@ def answer(command: Command, session: Session, result: Result, limit: int) -> An
         reply["notes"] = notes[:MOST_NOTES]
         if len(notes) > MOST_NOTES:
             reply["notes"].append(f"and {len(notes) - MOST_NOTES} more notes")
-    # Through JSON text, so that all mappings, toned texts and special numbers become plain values of JSON.
+    # Through JSON text, so that all mappings, styled texts and special numbers become plain values of JSON.
     reply = json.loads(to_json(reply))
     if long_texts := _long_texts(reply["result"]):
         ends = "the end of 1 text" if long_texts == 1 else f"the ends of {long_texts} texts"

@@ -27,7 +27,7 @@ _HINT = "ask for less (a path, a condition, a later since); whoever starts the s
 
 
 class OpenSource(NamedTuple):
-    """A source that stays open between calls, and what tells whether it has changed since the last one."""
+    """A source that stays open between calls, and what detects whether it has changed since the last one."""
 
     session: Session
     changes: ChangeDetector

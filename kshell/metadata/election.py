@@ -214,7 +214,7 @@ def _level(image: Image, feature: str) -> int:
 
 
 def _reads_unclean_config(image: Image) -> bool:
-    """Whether the controllers' release is 3.9 or later, judged by the features that are finalized or supported."""
+    """Whether the controllers' release is 3.9 or later, by the features that are finalized or supported."""
     supported = [_level(image, METADATA_VERSION)]
     for table in ("brokers", "controllers"):
         for entry in image[table].values():
@@ -397,7 +397,7 @@ def _revival(case: ElectionCase) -> list[str]:
 
 
 def _register_again(case: ElectionCase) -> str:
-    """Return a template: how to bring back unregistered brokers, which a partial image cannot tell from fenced ones."""
+    """Return a template: how to bring back unregistered brokers (in a partial image also fenced ones)."""
     condition = "" if case.is_partial else ", which {are} not registered,"
     return f"start {{brokers}}{condition} with the same log directories"
 

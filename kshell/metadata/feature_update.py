@@ -66,7 +66,7 @@ class ClusterFeatures(NamedTuple):
 class LevelVerdict(NamedTuple):
     """Whether a feature can change from ``level`` to ``target``; ``possible`` is ``None`` where that is not known.
 
-    ``nodes`` are those that prevent it, or of which too little is known; ``reason`` says why.
+    ``nodes`` are those that prevent it, or about which too little is known; ``reason`` says why.
     ``waits_for_software``: only the software of these nodes prevents the upgrade.
     """
 
@@ -182,7 +182,7 @@ def _leader_is_newer(cluster: ClusterFeatures) -> bool:
 
 
 def _beyond_the_tables(cluster: ClusterFeatures, name: str, current: int, target: int) -> str | None:
-    """Return why kshell cannot judge a change that nothing known prevents: a level is newer than its tables."""
+    """Return why kshell cannot decide on a change that nothing known prevents: a level is newer than its tables."""
     if name == METADATA_VERSION:
         if target == current or max(current, target) <= NEWEST_NAMED:
             return None

@@ -2,7 +2,7 @@
 
 A snapshot of a large cluster is mostly partitions, and users look at few of them. So a topic keeps *runs*: ranges of
 the snapshot's buffer that hold its partition records. A topic's runs are framed (cut into records) when the topic is
-opened, and a partition is decoded when someone looks at it. Partitions that were set later are kept as values beside
+opened, and a partition is decoded when it is read. Partitions that were set later are kept as values next to
 the runs, and take precedence over them.
 """
 

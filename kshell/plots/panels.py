@@ -65,7 +65,7 @@ class Heading(NamedTuple):
 
 
 def draw(heading: Heading, names: Sequence[str], panels: Sequence[Panel], *, same_scale: bool = False) -> Figure:
-    """Draw the names of the rows (at most :data:`MOST`) at the left, and the panels beside each other.
+    """Draw the names of the rows (at most :data:`MOST`) at the left, and the panels side by side.
 
     ``same_scale``: all panels have the same scale, so that their bars can be compared.
     """

@@ -1,6 +1,6 @@
 """Make an interactive timeline as a Vega-Lite specification, which JupyterLab, Notebook 7 and VS Code can draw.
 
-It is data, not a script, so a saved notebook keeps it. Where it cannot be drawn, the notebook shows the PNG beside it.
+It is data, not a script, so a saved notebook keeps it. Where it cannot be drawn, the notebook shows the PNG next to it.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def _loaded(path: str) -> Callable[[bytes | memoryview], int]:
 
 
 class _InPython:
-    """A checksum function in plain Python that notes whether it was called: then users are told why reading is slow."""
+    """A checksum function in plain Python that notes whether it was called: then a note says why reading is slow."""
 
     def __init__(self, function: Callable[[bytes | memoryview], int]) -> None:
         self._function = function

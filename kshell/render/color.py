@@ -30,7 +30,7 @@ CODES = {
 }
 """Style -> ANSI attributes. Of the sixteen colours that a terminal's theme defines, only those are used that are
 readable on black and on white. Yellow is not, so warnings are orange, from the 256 colours. The series of a plot are
-Okabe and Ito's palette, which colour-blind users can tell apart, with grey in place of its yellow."""
+Okabe and Ito's palette, which colour-blind users can distinguish, with grey in place of its yellow."""
 
 
 def use_color(setting: str, stream: TextIO, environ: Mapping[str, str] | None = None) -> bool:

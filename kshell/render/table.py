@@ -163,7 +163,7 @@ def _layout(rows: list[Row], columns: Sequence[Column], options: RenderOptions) 
         if len(layout) == 1 or least <= room:
             continue
         layout = [rest for rest in layout if rest.name != column.name]
-    # What the rows are about stays whole if there is room beside the columns that are left.
+    # What the rows are about stays whole if there is room next to the remaining columns.
     subject = {next((column.name for column in layout if column.name in names), "")}
     if _least(layout, flexible - subject, READABLE, names) > room:
         subject = set()

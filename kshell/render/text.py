@@ -49,7 +49,7 @@ def object_lines(value: Mapping[str, Any], options: RenderOptions, depth: int = 
 
 
 def _indented(options: RenderOptions) -> RenderOptions:
-    """Return the options with the width that remains beside :data:`INDENT`."""
+    """Return the options with the width that remains after :data:`INDENT`."""
     return options if options.width is None else options._replace(width=options.width - len(INDENT))
 
 

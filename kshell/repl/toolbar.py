@@ -60,7 +60,7 @@ class Toolbar:
             return [self._loader.status_text()]
         last = provenance(session.image)
         if not session.source.has_log:
-            return [fact for fact in ("what brokers tell", self._metadata_version()) if fact]
+            return [fact for fact in ("what brokers report", self._metadata_version()) if fact]
         if last["offset"] < 0:
             return ["empty"]
         time_of_last = localized_text(str(last["time"] or ""), session.settings.get("timezone")).replace("T", " ")

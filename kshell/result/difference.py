@@ -22,9 +22,9 @@ _IDENTITY = (
     *("topic", "partition", "resourceType", "resourceName", "kind", "id", "user", "clientId", "ip", "key", "feature"),
     *("finding", "path", "name"),
 )
-"""Columns that identify a row. The key includes them, even if fewer columns happen to tell the present rows apart."""
+"""Columns that identify a row. The key includes them, even if fewer columns happen to distinguish the present rows."""
 _NAMED_BY = ("key", "feature")
-"""Columns beside which ``name`` describes the row: the release of a level, what a quota is called."""
+"""Columns next to which ``name`` describes the row: the release of a level, what a quota is called."""
 
 
 def changes(old: Sequence[Row], new: Sequence[Row], names: Sequence[str]) -> Iterator[Row]:

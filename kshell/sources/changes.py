@@ -21,7 +21,7 @@ class ChangeDetector:
         self._view = view
         self._listing: Listing | None = None
         self._has_failed = False
-        """Whether the source could not be looked at the last time."""
+        """Whether the source could not be read the last time."""
 
     def changed(self) -> bool:
         """Whether the source has changed since the last call; renews the view then. Raises KshellError."""

@@ -135,7 +135,7 @@ def _configured(choice: Choice | None, path: str | None, above: list[str], conte
         # The user named this file now and the context perhaps long ago, so they may expect the file's source.
         unused = [name for kind, name in _PROPERTIES.items() if getattr(settings, kind)]
         warnings += [f"{name} in {path} is not used: the context {context.name} names the source" for name in unused]
-    # Only the address list of the chosen source stays, as it was given (KIP-919).
+    # Only the address list of the chosen source stays, unchanged (KIP-919).
     own = {CONTROLLERS: None, SERVERS: None} | ({choice.kind: choice.value} if choice.kind in _PROPERTIES else {})
     settings = settings._replace(bootstrap_controllers=own[CONTROLLERS], bootstrap_servers=own[SERVERS], file=path)
     return Choice(choice.kind, choice.value, settings, tuple(warnings))
@@ -181,7 +181,7 @@ class NoSource(DirectorySource):
     """The placeholder if no source is given: commands that need none run, all others raise UsageError."""
 
     def __init__(self, how: str = _HOW) -> None:
-        """``how``: the hint that tells the user how to give a source."""
+        """``how``: the hint that says how to name a source."""
         self._how = how
         self.path = ""
         self.name = "no source"

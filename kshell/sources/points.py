@@ -234,7 +234,7 @@ class _OffsetRange(NamedTuple):
 
 
 def reach(listing: Listing) -> str | None:
-    """Tell the user which offsets can be shown: from the log's start on, or from a snapshot that the log continues."""
+    """Return a hint which offsets can be shown: from the log's start on, or from a snapshot that the log continues."""
     ranges = _shown_ranges(listing)
     if not ranges:
         return None
@@ -245,7 +245,7 @@ def reach(listing: Listing) -> str | None:
 
 
 def log_offsets(listing: Listing) -> str | None:
-    """Tell the user which offsets the log has, so that a gap is seen; ``None`` if it has none."""
+    """Return a hint which offsets the log has, so that a gap is seen; ``None`` if it has none."""
     texts = [f"{first[0]} to {last[0]}" for first, last in _unbroken(listing)]
     if len(texts) > _MOST:
         texts[_MOST - 1 : -1] = ["…"]

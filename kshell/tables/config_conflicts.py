@@ -1,4 +1,4 @@
-"""Values of configs that Kafka takes alone but refuses beside each other (``LogConfig.validate``, ``GroupConfig``)."""
+"""Values of configs that Kafka accepts alone but refuses together (``LogConfig.validate``, ``GroupConfig``)."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ def _selected(duckdb: ModuleType, connection: DuckDBPyConnection, text: str) -> 
 
 
 def _column_type(kinds: ModuleType, kind: Any) -> Type | None:
-    """Return the type of a column's values in JSON (:func:`plain`); ``None`` if only the values can tell.
+    """Return the type of a column's values in JSON (:func:`plain`); ``None`` if only the values show it.
 
     Those are whole numbers that may be longer than 64 bits, decimals, and objects. ``kinds`` is ``pyarrow.types``.
     """

@@ -325,7 +325,7 @@ class Checker:
         self.text = text
         self.kinds: tuple[Kind, ...] = (row,)
         self.named: list[NameMeant] = []
-        """Constants that are compared with names of things: the caller can tell whether such things exist."""
+        """Constants that are compared with names of things: the caller can check whether such things exist."""
 
     def fault(self, message: str, node: Node, hint: str | None = None) -> ExpressionError:
         return ExpressionError(message, self.text, node.at, hint=hint)

@@ -34,7 +34,7 @@ class Kind(NamedTuple):
     kind_name: str = ""
 
     def refusal(self, value: object) -> str | None:
-        """Return a hint why this kind cannot have a constant; ``None`` if it can. Other kinds are not judged."""
+        """Return a hint why this kind cannot have a constant; ``None`` if it can. Other kinds are not checked."""
         if self.values is not None and isinstance(value, str):
             return None if self.values.has(value) else self.values.proposal(value)
         if self.bits is None or isinstance(value, bool) or not isinstance(value, int | float):

@@ -54,7 +54,7 @@ r                        read the source again
 q, Ctrl-C                quit
 
 The slider shows offset and time of the last record that counts: every panel is the state as of it. \
-At `now` the source is looked at again every two seconds (a large one less often). \
+At `now` the source is read again every two seconds (a large one less often). \
 The first step back reads the whole log once."""
 
 

@@ -119,7 +119,7 @@ def paths(touch: Touch) -> list[Segments]:
     """The paths at which a touch (the change of one key) is visible, the most used one first; perhaps none."""
     if touch.family == TOPICS:
         if len(touch.keys) < 2:
-            return []  # the table's own entry: the touch with the topic's name tells more
+            return []  # the table's own entry: the touch with the topic's name says more
         topic_id, name, *partition = touch.keys
         below = tuple(map(str, partition))
         return [

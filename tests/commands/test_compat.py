@@ -59,7 +59,7 @@ def test_a_level_that_nobody_tells_is_unknown() -> None:
         result = run(live(quorum), "compat KIP-868")
         (row,) = rows(live(quorum), "compat KIP-868")
         assert (result.exit_code, row["usable"]) == (EXIT_SOURCE, None)
-        assert row["reason"] == "the level of metadata.version, at least 13 is not told"
+        assert row["reason"] == "the level of metadata.version, at least 13 is not reported"
 
 
 def test_who_was_not_asked_may_be_in_the_way() -> None:

@@ -261,7 +261,7 @@ class TestOfNodes:
         session = at_brokers(quorum, api_versions_exclude="DescribeConfigs:3-9")
         (row,) = rows(session, "configs TOPIC:orders --docs")
         assert (row["value"], row["type"], row["documentation"]) == ("5", "UNKNOWN", None)
-        assert "too old to tell types" in session.remarks[0]
+        assert "too old to report types" in session.remarks[0]
 
     def test_no_api_at_a_broker(self, quorum: Quorum) -> None:
         with pytest.raises(NodeError) as raised:

@@ -433,7 +433,7 @@ def test_a_beginning_after_the_shown_point_is_named(sample: Session) -> None:
 @pytest.mark.parametrize("line", ["why orders-0 --since 150 --until 100", "timeline orders --since 150 --until 100"])
 def test_a_story_that_begins_after_its_end_says_so(sample: Session, line: str) -> None:
     run(sample, line)
-    assert "--since (offset 150) is after offset 100, the last one looked at" in sample.remarks
+    assert "--since (offset 150) is after offset 100, the last one that is shown" in sample.remarks
 
 
 @pytest.mark.parametrize("line", ["log", "log --noop", "log --stat", "log /image/topics", "timeline"])

@@ -99,7 +99,7 @@ def test_a_bootstrap_file_is_to_be_copied(tmp_path: Path) -> None:
     bootstrap.write_bytes(builders.snapshot([builders.value("TOPIC", name="t", topicId=builders.uuid(1))], epoch=0))
     with pytest.raises(DataError) as raised:
         run(opened(bootstrap), f"save {tmp_path / 'saved'}")
-    assert "copy it as it is" in (raised.value.hint or "")
+    assert "copy it unchanged" in (raised.value.hint or "")
 
 
 def test_nothing_is_left_where_the_disk_is_full(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_lines_of_a_file_may_have_several_commands(sample: Session, tmp_path: Pa
         if isinstance(part.result, Rows):
             list(part.result.rows)
         parts.append(str(part.error) if part.error is not None else part.call and part.call.command.name)
-    missing = f"{file}: line 4: a command is missing beside &&"
+    missing = f"{file}: line 4: a command is missing next to &&"
     assert parts == ["cd", "pwd", "grep", f"{file}: line 3: /nope: no such path", "pwd", missing, "sql"]
 
 

@@ -277,7 +277,7 @@ def test_no_stretch_is_a_no(sample: Session) -> None:
 def test_what_held_when_the_log_starts_began_at_the_snapshots_last_offset(cut_sample: Session) -> None:
     (row,) = rows(cut_sample, "when configs --where 'name == retention.ms'")
     assert (row["fromOffset"], row["toOffset"], row["fromTimeMs"]) == (158, None, 1795273873400)
-    assert "may have begun earlier" in cut_sample.remarks[-1]
+    assert "may have started earlier" in cut_sample.remarks[-1]
 
 
 @pytest.mark.parametrize(

@@ -607,5 +607,5 @@ def test_a_path_of_no_node_proposes_those_that_are_there(sample: Session) -> Non
 def test_a_topic_that_has_no_partition_yet_is_not_proposed_in_place_of_itself(sample: Session) -> None:
     with pytest.raises(CommandError, match="legacy-import has no partition, at offset 95 or before") as raised:
         run(sample, "why legacy-import-0 --as-of 95")
-    assert raised.value.hint == "`why legacy-import` tells the story of the topic"
+    assert raised.value.hint == "`why legacy-import` shows the story of the topic"
     assert run(sample, "why legacy-import --as-of 95").exit_code == 0

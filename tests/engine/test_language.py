@@ -79,7 +79,7 @@ def test_a_completed_name_with_a_separator_stays_one_word(typed: str) -> None:
 
 @pytest.mark.parametrize("line", ["pwd &&", "&& pwd", "pwd && && pwd", "pwd; && pwd"])
 def test_a_command_that_is_missing_beside_and_is_an_error(line: str) -> None:
-    with pytest.raises(UsageError, match="a command is missing beside &&"):
+    with pytest.raises(UsageError, match="a command is missing next to &&"):
         commands(line)
 
 

@@ -75,7 +75,7 @@ def test_a_line_that_is_no_line_of_commands_runs_nothing() -> None:
         complaints.append((error.message, text))
 
     assert run_commands("a; && b", pytest.fail, complain) == 2
-    assert complaints == [("a command is missing beside &&", "a; && b")]
+    assert complaints == [("a command is missing next to &&", "a; && b")]
 
 
 def test_completion_continues_behind_a_semicolon(sample: Session) -> None:

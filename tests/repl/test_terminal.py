@@ -185,7 +185,7 @@ def test_a_line_that_lacks_a_command_does_not_end_the_shell(terminal: Open) -> N
     shell = terminal()
     shell.wait_for_prompt("/")
     shell.enter("pwd &&")
-    shell.wait("a command is missing beside &&")
+    shell.wait("a command is missing next to &&")
     shell.wait_for_prompt("/")
     shell.enter("pwd && pwd")
     shell.wait("^/\n/$")

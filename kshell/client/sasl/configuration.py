@@ -51,7 +51,7 @@ class OAuth(NamedTuple):
     tls: Tls
     """TLS for the token endpoint: the ``ssl.*`` options of the JAAS entry; without them the system's certificates.
 
-    Source: ``org.apache.kafka.common.security.oauthbearer.internals.secured.JaasOptionsUtils``. Beside the system's,
+    Source: ``org.apache.kafka.common.security.oauthbearer.internals.secured.JaasOptionsUtils``. Besides the system's,
     the client's own trust store counts, for an endpoint that the private authority of Kafka's nodes has signed. Its key
     store does not: an identity provider is not to see the certificate that is for Kafka's nodes.
     """

@@ -114,7 +114,7 @@ def left_over_throttle(state: CheckedState) -> Iterator[Observation]:
     if throttled and not state.is_moving:
         for resource, names in throttled:
             if not _is_there(state, resource):
-                continue  # no tool can change the configs of what is gone: see the findings on orphaned ones
+                continue  # no tool can change the configs of what was removed: see the findings on orphaned ones
             evidence = ", ".join(f"{name} is set" for name in names)
             places = {"entity": entity_words(resource) or [], "keys": ",".join(names)}
             yield Observation(_config_path(resource), evidence, places)

@@ -26,7 +26,7 @@ def draw(rows: list[Row]) -> Drawn:
     """Draw a single row, the quorum. Raises NothingToDraw if no lag is known."""
     replicas = _replicas(rows[0])
     if not any(replica.lag is not None for replica in replicas):
-        raise NothingToDraw("no lag is known: only a running quorum tells it", "open the quorum (-q) and ask again")
+        raise NothingToDraw("no lag is known: only a running quorum reports it", "open the quorum (-q) and ask again")
     bad = [(-1.0 if replica.role == "observer" else 0.0, replica.lag or 0) for replica in replicas]
     selected = [replicas[place] for place in panels.worst_indexes(bad)]
     title = "Lag of the metadata quorum"

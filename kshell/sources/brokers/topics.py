@@ -64,7 +64,7 @@ def _write(nodes: Nodes, delta: Delta, notes: list[str], moves: Moves | None, wr
     for answer, topic in _pages(nodes):
         code, name = topic["errorCode"], topic["name"]
         if code or name is None or topic["topicId"] == ZERO_UUID:
-            notes.append(f"{answer.node}: topic {name}: {error_name(code) if code else 'no id is told'}: left out")
+            notes.append(f"{answer.node}: topic {name}: {error_name(code) if code else 'no id is reported'}: left out")
             continue
         existing = written.get(name)
         if existing is not None and existing.id != topic["topicId"]:  # deleted and created again between two pages

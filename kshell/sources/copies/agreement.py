@@ -1,4 +1,4 @@
-"""Judge the copies of one log by Raft's rules: which copy counts, what is committed, which records an election removes.
+"""Compare copies of one log by Raft's rules: which copy counts, what is committed, which records an election removes.
 
 Copies that ``logs`` read side by side come in, a :class:`CopyComparison` goes out. Log matching: an epoch has one
 leader, so two logs that share a record of one epoch are identical up to that record. Two copies that differ from an
@@ -188,7 +188,7 @@ def reason(verdict: CopyVerdict, reference: Copy) -> str | None:
     if verdict.difference is not None:
         return verdict.difference.text
     if verdict.state == NOT_COMPARED:
-        return f"has no offset of the log in common with {reference.path}, so that only the cluster's id can tell"
+        return f"has no offset of the log in common with {reference.path}, so only the cluster's id can be compared"
     if verdict.divergence is None or verdict.peer is None:
         return None
     offset, mine, theirs, why = verdict.divergence

@@ -239,7 +239,7 @@ def _outvoted_snapshot(comparison: CopyComparison) -> str | None:
         return None
     majority, end = majority_without(comparison)
     if not majority or end >= (newest.end_offset or 0) or (reference.log_end or 0) > end:
-        return None  # the log beside the snapshot goes on where theirs end
+        return None  # the log next to the snapshot goes on where theirs end
     committed = f"says that records up to offset {(newest.end_offset or 0) - 1} were committed"
     return (
         f"snapshot {snapshot_id(newest)} of {reference.path} {committed}, and the logs of most voters"

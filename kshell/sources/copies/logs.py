@@ -149,7 +149,7 @@ class Copy:
         self.damage += walk.damage
         log_names_voters = self.voters is not before
         for file in [file for file in self.snapshots if file.path in self.refuted]:
-            # Treated as damaged, and not the log: that has more witnesses, its neighbours and the files beside it.
+            # Treated as damaged, and not the log: that has more witnesses, its neighbours and the sidecar files.
             self.snapshots.remove(file)
             self.damage.append(DataError(f"{file.path}: {self.refuted[file.path].text}: {DISAGREE}"))
             del self._voters_of[file.path]
@@ -295,7 +295,7 @@ class OpenedCopies(NamedTuple):
 
 
 def open_copies(paths: Sequence[str], least: int = 1) -> OpenedCopies:
-    """Open the copies that can be read: one that cannot must not keep the others from being looked at.
+    """Open the copies that can be read: one that cannot must not prevent reading the others.
 
     Raises:
         SourceError: fewer than ``least`` can be read; the error of the first that cannot.

@@ -108,7 +108,7 @@ class Survivors(NamedTuple):
 
     @property
     def cluster_id(self) -> str | None:
-        """The id of the cluster, which files beside another copy may know where those of the reference are gone."""
+        """The id of the cluster, which files next to another copy may name if those of the reference are missing."""
         return cluster_of(self.of_cluster)
 
     @property
@@ -119,7 +119,7 @@ class Survivors(NamedTuple):
 
     @property
     def known_losses(self) -> list[str]:
-        """Sentences on records that there were, by the files beside damaged logs, and that no copy has any more."""
+        """Sentences on records that there were, by the files next to damaged logs, and that no copy has any more."""
         named = max(self.of_cluster, key=lambda copy: copy.named_end)
         snapshot = (
             f"a snapshot of {named.path} is damaged, and its name says that records up to offset {named.named_end - 1}"
@@ -196,7 +196,7 @@ def write(
     if survivors.cluster_id is None:
         raise DataError(
             "recover: none of the copies has the id of its cluster, without which no server starts",
-            hint="put meta.properties of any node of the cluster beside one of the copies",
+            hint="put meta.properties of any node of the cluster next to one of the copies",
         )
     reference = survivors.reference
     writer = MetadataWriter(directory)

@@ -56,7 +56,7 @@ def leader_id(loaded: Loaded) -> int | None:
 
 
 def leader_name(leader: int | None) -> int | str | None:
-    """A leader's id as people read it: ``none`` where an epoch has no leader, which files and Kafka write as -1."""
+    """A leader's id in readable form: ``none`` where an epoch has no leader, which files and Kafka write as -1."""
     return "none" if leader == -1 else leader
 
 
@@ -184,7 +184,7 @@ def log(loaded: Loaded, redaction: Redaction) -> SourceFacts:
 
 
 def log_start(listing: Listing) -> int | None:
-    """The log's start offset; ``leader-epoch-checkpoint`` tells if retention moved it into the first segment."""
+    """The log's start offset; ``leader-epoch-checkpoint`` shows whether retention moved it into the first segment."""
     if listing.log_start is not None:
         return listing.log_start
     if not listing.segments:

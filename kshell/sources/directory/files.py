@@ -18,7 +18,7 @@ from kshell.protocol.primitives import Buffer
 
 METADATA_DIRECTORY = "__cluster_metadata-0"
 META = "meta.properties"
-"""This file is in the log directory, beside the metadata directory."""
+"""This file is in the log directory, next to the metadata directory."""
 BOOTSTRAP = "bootstrap.checkpoint"
 STOP, TAIL, SKIP = "stop", "tail", "skip"
 ON_CORRUPTION = (STOP, TAIL, SKIP)
@@ -250,7 +250,7 @@ def _what_to_pass(path: str) -> str:
 _SERVER_RAN = frozenset(
     f"{name}-offset-checkpoint" for name in ("recovery-point", "replication", "log-start", "cleaner")
 )
-"""What brokers write beside their partitions."""
+"""What brokers write next to their partitions."""
 _PARTITION = re.compile(r"-\d+$")
 _LOOKED_INTO, _PROPOSED = 1000, 5
 """How many subdirectories are searched at the most, and how many of them the hint names."""

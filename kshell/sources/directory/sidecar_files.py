@@ -1,4 +1,4 @@
-"""Read the small text files beside a metadata log and its snapshots, such as ``meta.properties`` and ``quorum-state``.
+"""Read the small text files next to a metadata log and its snapshots, such as ``meta.properties`` and ``quorum-state``.
 
 Somebody may have edited or cut them, so each value is checked before it is used. A fault is added to ``notes`` as a
 sentence for the user, and the file, or the key with the fault, counts as missing.
@@ -136,7 +136,7 @@ def _number(text: str, most: int) -> int | None:
 def meta_properties(listing: Listing, notes: Notes = None, *, raises: bool = False) -> dict[str, str]:
     """Read ``meta.properties`` of the log directory around the metadata directory (or of the directory itself).
 
-    With ``raises``, a file that exists but cannot be read is a SourceError, and does not count as missing.
+    With ``raises``, a file that exists but cannot be read is a SourceError, not a missing file.
     """
     for name in (os.path.join(os.pardir, META), META):
         # A user's comment may have any encoding.

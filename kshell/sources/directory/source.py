@@ -239,7 +239,7 @@ def _check_start(listing: Listing, facts: SnapshotFacts | None, until: int | Non
     """Check that a snapshot covers the offsets before the log; return whether the log continues the loaded one."""
     empty = facts is None or not facts.end_offset
     if empty and until is not None and until < _oldest(listing):
-        from kshell.sources.points import reach  # imported late: few users ask for offsets that are gone
+        from kshell.sources.points import reach  # imported late: few users ask for removed offsets
 
         hint = reach(listing) or f"offsets from {_oldest(listing)} on can be shown"
         raise OutOfReachError(f"offset {until} is before everything that the source still knows", hint=hint)
@@ -276,7 +276,7 @@ def _check_end(listing: Listing, until: int, end: int, damage: list[DataError]) 
     later += [] if later else [file.end_offset for file in listing.snapshots if (file.end_offset or 0) > end]
     following = min((offset for offset in later if offset is not None), default=None)
     if following is not None:
-        from kshell.sources.points import missing, reach  # imported late: few users ask for offsets that are gone
+        from kshell.sources.points import missing, reach  # imported late: few users ask for removed offsets
 
         raise IncompleteLogError(f"offset {until} cannot be shown: {missing(end, following)}", hint=reach(listing))
 
@@ -348,7 +348,7 @@ def add_notes(loaded: Loaded) -> None:
         path, torn = loaded.torn
         notes.append(torn.note(path) + (USUAL if cut_at is None else ""))
     if loaded.open_transaction is not None:
-        notes.append(f"the metadata transaction begun at offset {loaded.open_transaction} has not ended: left out")
+        notes.append(f"the metadata transaction from offset {loaded.open_transaction} on has not ended: left out")
     lone = loaded.listing.segments[0] if loaded.listing.directory is None and loaded.listing.segments else None
     if lone is not None and lone.base_offset:
         notes.append(f"{lone.path}: a lone segment: what was before offset {lone.base_offset} is not known")

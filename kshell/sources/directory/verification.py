@@ -377,7 +377,7 @@ def _text_file(
     if size is None:
         return
     file_name = os.path.basename(name)
-    check = FileCheck(file_name, "text", WHOLE, certainty, size, "its form, and its values beside the log", witness)
+    check = FileCheck(file_name, "text", WHOLE, certainty, size, "its form, and its values against the log", witness)
     faults = [note.removeprefix(f"{path}: ") for note in notes if note.startswith(f"{path}: ")]
     if (refused := _refusal(path)) is not None:
         yield check._replace(verdict=NOT_READ, certainty=None, witness="", reason="permission denied", failure=refused)
@@ -431,7 +431,7 @@ def _other_files(listing: Listing, checked: set[str]) -> Iterator[FileCheck]:
 
 def _why_not(name: str) -> str:
     if name.endswith((".index", ".timeindex", ".txnindex", ".snapshot")):
-        return "Kafka makes it anew from the log"
+        return "Kafka makes it again from the log"
     if name.endswith((".part", ".deleted")):
         return "Kafka does not use it any more, or not yet"
     return "not a file of the metadata log that kshell knows"

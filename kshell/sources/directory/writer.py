@@ -159,7 +159,7 @@ class MetadataWriter:
         self._note(epoch, self.end, self.end + count - 1)
 
     def finish(self) -> None:
-        """Write ``leader-epoch-checkpoint`` and ``partition.metadata``, which Kafka expects beside the log."""
+        """Write ``leader-epoch-checkpoint`` and ``partition.metadata``, which Kafka expects next to the log."""
         lines = [f"{epoch} {offset}" for epoch, offset in self._epochs]
         self.write(f"{METADATA_DIRECTORY}/{EPOCHS}", ["\n".join(["0", str(len(lines)), *lines, ""]).encode()])
         self.write(f"{METADATA_DIRECTORY}/{PARTITION}", [f"version: 0\ntopic_id: {TOPIC_ID}".encode()])

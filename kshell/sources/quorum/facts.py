@@ -31,7 +31,7 @@ def quorum(source: QuorumSource, loaded: Loaded) -> SourceFacts:
 
 
 def described(description: JsonObject) -> SourceFacts:
-    """The facts of ``/quorum`` that the leader tells, of controllers and brokers alike."""
+    """The facts of ``/quorum`` that the leader reports, of controllers and brokers alike."""
     facts: SourceFacts = {
         name: ("quorum", description[name], None) for name in ("leaderId", "leaderEpoch", "highWatermark")
     }

@@ -1,6 +1,6 @@
 """Ask a running quorum for its newest snapshot, which is the one that the leader names to a replica without a log.
 
-An observer keeps the snapshot that it began with. Servers later write newer ones, but nothing tells the observer so.
+An observer keeps the snapshot that it began with. Servers later write newer ones, but the observer is not notified.
 """
 
 from __future__ import annotations

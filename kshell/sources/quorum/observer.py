@@ -262,7 +262,7 @@ class Observer:
         before = self.committed
         file = self.downloader.get(connection, self.epoch, answer.snapshot, self.nodes.cluster_id)
         if file is None:  # the next fetch names another snapshot, after a pause, so that this cannot go on for ever
-            self.trouble = ConnectError(connection.node, "the snapshot is gone again", api=FETCH_SNAPSHOT.name)
+            self.trouble = ConnectError(connection.node, "the snapshot was removed meanwhile", api=FETCH_SNAPSHOT.name)
             return FetchStep()
         self._restart(answer.snapshot.end_offset, answer.snapshot.epoch)
         lost = None
