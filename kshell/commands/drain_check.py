@@ -142,7 +142,7 @@ COMMAND = Command(
     flags=(MIN_ISR_DEFAULT, *row_flags(_FIELDS)),
     examples=(
         Example("drain-check 3", "whether broker 3 can be stopped"),
-        Example("drain-check 2 --where 'risk == last-in-sync'", "partitions that nobody could read any more", 1),
+        Example("drain-check 2 --where 'risk == last-in-sync'", "partitions that nobody could read any longer", 1),
         Example("drain-check 1 --columns topic,partition,risk,isrAfter -o csv", "for a list of what to move first", 1),
     ),
     description=(

@@ -118,7 +118,7 @@ def _sentence(code: int, verdicts: Sequence[LevelVerdict], cluster: ClusterFeatu
     """Say in a sentence what the exit code says, and how many nodes prevent the change."""
     if code == EXIT_OK:
         is_there = all(verdict.level == verdict.target for verdict in verdicts)
-        answer = "every level is there already, nothing to do" if is_there else "possible"
+        answer = "every level is finalized already, nothing to do" if is_there else "possible"
         reporting = sum(node.supported is not None for node in cluster.nodes)
         rest = "" if reporting == len(cluster.nodes) else ", and whether the others do is not known"
         support = f"; {reporting} of {len(cluster.nodes)} nodes support it{rest}" if cluster.nodes else ""

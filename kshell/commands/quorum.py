@@ -36,7 +36,7 @@ _REPLICA = (
 )
 _REQUIREMENT = (
     Field("requirement", "string", "kraftVersion, software, nodes, voters or properties"),
-    Field("fulfilled", "boolean", "whether it is there; null where nobody can say"),
+    Field("fulfilled", "boolean", "whether it is met; null if not known"),
     Field("evidence", "string", "the facts", prose=True),
     Field("nextStep", "string", "what to do", prose=True),
     Field("command", "string", "the command that makes the quorum dynamic; null while something is missing", True),

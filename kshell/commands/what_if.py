@@ -61,7 +61,7 @@ _FIELDS = (
     Field(
         "what",
         Enumeration(EFFECTS),
-        f"{OFFLINE}: nobody would lead; {UNCLEAN_ELECTION}: a replica would lead that may lack records;"
+        f"{OFFLINE}: no replica would lead; {UNCLEAN_ELECTION}: a replica would lead that may lack records;"
         f" {UNDER_MIN_ISR}: too few in sync for acks=all; {LEADER_MOVES}: another would lead, without loss;"
         f" {NO_WORSE}: clients would notice nothing, or are as badly off now",
         spare=-1,

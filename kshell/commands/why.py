@@ -478,7 +478,7 @@ COMMAND = Command(
             kind="text or path",
             complete=_complete,
         ),
-        Arg("number", "the partition's number, where the topic stands alone (orders 3)", arity="?"),
+        Arg("number", "the partition's number, if TARGET is a topic (orders 3)", arity="?"),
     ),
     flags=(
         Flag(("--since",), "events from that point on", metavar="POINT", complete=complete_point, dashed=True),

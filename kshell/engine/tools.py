@@ -72,7 +72,7 @@ _POINT = (
 )
 _CONDITION = (
     "A condition on fields: `offline > 0`, `name ~ '^orders'` (a regular expression), `3 in isr`, `rack == null`,"
-    " `len(isr) < len(replicas)`, joined by and, or, not; text that is no plain word stands in quotes"
+    " `len(isr) < len(replicas)`, joined by and, or, not; text that is no plain word needs quotes"
 )
 _PATH = "A path of the metadata tree, such as /image/topics/byName/orders; * ? [] {} are globs, a backslash quotes one."
 

@@ -14,7 +14,7 @@ A condition compares fields by their names in `-o json`, whichever columns are s
 
 - `partitions > 3`, `state == offline`, `rack != null`: `==` (or `=`), `!=`, `<`, `<=`, `>`, `>=`. Numbers are compared\
  with numbers, text with text; a word that is no field is text.
-- `release == '4.3'`, `value == "2"`: text that looks like a number, or has blanks or marks in it, stands in quotes.
+- `release == '4.3'`, `value == "2"`: text that looks like a number, or has blanks or marks in it, needs quotes.
 - `name ~ '^orders'`, `name !~ 'test|tmp'`: Python's regular expressions, found anywhere in the text. One that needs\
  more than a second for one text is given up.
 - `3 in isr`, `state in [offline, under-min-isr]`, `'retention.ms' in configs`, `'etc' in value`: an element of a list,\
@@ -109,7 +109,7 @@ def exit_codes_page(commands: Iterable[Command]) -> str:
             "The commands that answer a question, and when they end with 1:",
             _items(own),
             f"Every table takes `--fail-if-any`: {FAIL_IF_ANY.help}. Nothing else ends with 1 (but `exit 1`), so that a"
-            ' script can tell "it is bad" from "nobody could tell". What takes longer than `--timeout` ends with 3.'
+            ' script can distinguish "bad" from "not known". What takes longer than `--timeout` ends with 3.'
             " If the program behind a `|` fails, it is 2: so it is after a `grep` without a match. With several lines,"
             " kshell stops at the first that does not end with 0, and ends with its code; with `--keep-going` all lines"
             " run, and the highest code counts.",

@@ -50,7 +50,7 @@ def partition_events(revisions: Partitions) -> Iterator[Event]:
             yield Event(revision, "deleted", "the topic is deleted")
         elif revision.since < 0:
             where = (
-                "as a snapshot has it" if revision.since != STATE else "as it stands; the records between are not known"
+                "as a snapshot has it" if revision.since != STATE else "present state; records between are not known"
             )
             yield Event(revision, "snapshot" if revision.since != STATE else "state", where)
         elif before is None or before.value is None:

@@ -78,7 +78,7 @@ def _broker_event(before: Revision[Broker] | None, revision: Revision[Broker]) -
 def _known_state(revision: AnyRevision, status: str) -> Event:
     """Return the event for a state that no record of the log explains; ``status`` describes it."""
     if revision.since == STATE:
-        return Event(revision, "state", f"as it stands: {status}; the records between are not known")
+        return Event(revision, "state", f"the present state: {status}; records between are not known")
     return Event(revision, "snapshot", f"as a snapshot has it: {status}")
 
 

@@ -36,8 +36,7 @@ class RecordedPast(NamedTuple):
 def begins_after_damage(start: int) -> str:
     """The sentence about a history that begins behind damage, at offset ``start``."""
     return (
-        f"the log before offset {start} is damaged or incomplete: of what was before, a snapshot gives the state, no"
-        " events"
+        f"the log before offset {start} is damaged or incomplete: before that, a snapshot has the state, but no events"
     )
 
 

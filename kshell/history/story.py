@@ -312,7 +312,7 @@ def _reach(chronicle: LogRevisions, *, is_after_damage: bool) -> str:
     if is_after_damage:
         return begins_after_damage(chronicle.start)
     if chronicle.starts_with_snapshot:
-        return f"the log starts at offset {chronicle.start}: of what was before, a snapshot gives the state, no events"
+        return f"the log starts at offset {chronicle.start}: before that, a snapshot has the state, but no events"
     return "the log is there from its first record"
 
 

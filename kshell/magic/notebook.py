@@ -132,7 +132,7 @@ class Notebook:
                     return
         if failed:
             lines = "1 line of the cell" if failed == 1 else f"{failed} lines of the cell"
-            raise short(CommandError(f"{lines} failed", hint="what is wrong stands above, at each"))
+            raise short(CommandError(f"{lines} failed", hint="each error is shown above"))
 
     def _cell_line(self, text: str, options: Split, local: Names | None) -> Result | None:
         """Run one line of a cell and show its result; return ``None`` for an empty line. Raises any error."""

@@ -420,9 +420,9 @@ class Checker:
         if not isinstance(node, Literal) or isinstance(node.value, bool):
             return None
         if wanted.name == "string" and isinstance(node.value, int | float):
-            return f"text that looks like a number stands in quotes: '{self.source_of(node)}'"
+            return f"put text that looks like a number in quotes: '{self.source_of(node)}'"
         is_number = isinstance(node.value, str) and NUMBER_TEXT.fullmatch(node.value)
-        return f"a number stands without quotes: {node.value}" if wanted.name == "number" and is_number else None
+        return f"write a number without quotes: {node.value}" if wanted.name == "number" and is_number else None
 
     def _match(self, node: Binary) -> Test:
         left = self.value(node.left)

@@ -313,7 +313,7 @@ def test_what_is_possible_says_of_how_many_nodes_and_whether_anything_is_left_to
     session = opened(write(tmp_path, level(29)))
     nodes = "6 of 6 nodes support it"
     assert lines(session, f"features --can-upgrade {METADATA}=30")[0] == f"{METADATA}=30: possible; {nodes}"
-    there = f"{METADATA}=29: every level is there already, nothing to do; {nodes}"
+    there = f"{METADATA}=29: every level is finalized already, nothing to do; {nodes}"
     assert lines(session, f"features --can-upgrade {METADATA}=29")[0] == there
 
 
@@ -330,7 +330,7 @@ def test_nor_are_they_called_ready_where_others_are_not() -> None:
 def test_without_a_node_nothing_is_said_of_nodes(tmp_path: Path) -> None:
     write_log(tmp_path, batch([value("FEATURE_LEVEL", name=METADATA, featureLevel=25)], 0))
     answer = lines(opened(tmp_path), f"features --can-upgrade {METADATA}=25")[0]
-    assert answer.endswith("every level is there already, nothing to do")
+    assert answer.endswith("every level is finalized already, nothing to do")
 
 
 @pytest.mark.parametrize(

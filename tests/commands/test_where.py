@@ -237,11 +237,11 @@ def test_what_people_are_told_of_null() -> None:
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("name == 4.3", "text that looks like a number stands in quotes: '4.3'"),
-        ("4.3 != name", "text that looks like a number stands in quotes: '4.3'"),
-        ("name in [a, 2]", "text that looks like a number stands in quotes: '2'"),
-        ("leader == '2'", "a number stands without quotes: 2"),
-        ("leader in ['-1']", "a number stands without quotes: -1"),
+        ("name == 4.3", "put text that looks like a number in quotes: '4.3'"),
+        ("4.3 != name", "put text that looks like a number in quotes: '4.3'"),
+        ("name in [a, 2]", "put text that looks like a number in quotes: '2'"),
+        ("leader == '2'", "write a number without quotes: 2"),
+        ("leader in ['-1']", "write a number without quotes: -1"),
         ("leader == 'two'", None),
         ("name == true", None),
     ],

@@ -213,7 +213,7 @@ class TestHonesty:
         assert [(row["offset"], row["event"]) for row in told["events"]] == [
             (158, "snapshot"), (182, "leader-lost"), (201, "broker-fenced"),
         ]  # fmt: skip
-        assert told["answer"]["history"].startswith("the log starts at offset 159: of what was before, a snapshot")
+        assert told["answer"]["history"].startswith("the log starts at offset 159: before that, a snapshot")
 
     def test_a_log_that_is_damaged_before_a_snapshot(self, tmp_path: Path) -> None:
         bad = bytearray(batch([topic(1, "t"), partition(1, 0, [1, 2], [2], 2)]))

@@ -113,7 +113,7 @@ def broker_shutting_down(state: CheckedState) -> Iterator[Observation]:
 @check(
     "controllerUnregistered",
     WARNING,
-    "a voter has not registered: features cannot be upgraded, and nobody knows where it listens",
+    "a voter has not registered: features cannot be upgraded, and its address is not known",
     (
         Cure("start controller {id}, or take it out of the quorum: {0}", (_REMOVE_VOTER,), at_least=_DYNAMIC),
         Cure(
@@ -295,7 +295,7 @@ def feature_unsupported(state: CheckedState) -> Iterator[Observation]:
 @check(
     "mixedSoftware",
     WARNING,
-    "nodes run different releases: an upgrade has not come to its end",
+    "nodes run different releases: an upgrade is not finished",
     "upgrade the nodes that support less (features names them), then finalize",
 )
 def mixed_software(state: CheckedState) -> Iterator[Observation]:

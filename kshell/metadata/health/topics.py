@@ -311,7 +311,7 @@ def _stuck(state: CheckedState, partition_state: PartitionState) -> str | None:
 @partition_check(
     "stuckReassignment",
     WARNING,
-    "a reassignment that does not come to an end",
+    "a reassignment that does not finish",
     "start the brokers that are being added, or cancel the reassignment",
     problem=REASSIGNING,
 )

@@ -68,7 +68,7 @@ CONFIG_FIELDS = (
     Field("name", "string", "the config's name", spare=-1),
     Field("value", "string", "its value; [redacted] if it is secret"),
     Field("source", _CONFIG_SOURCE, "where it is set, in Kafka's words: DYNAMIC_TOPIC_CONFIG, …", spare=2),
-    Field("isSensitive", "boolean", "whether it is a password; null if nobody knows", True),
+    Field("isSensitive", "boolean", "whether it is a password; null if not known", True),
     Field("isReadOnly", "boolean", "whether only a restart changes it; null if no node was asked", True),
     Field(
         "synonyms",
