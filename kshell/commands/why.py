@@ -326,8 +326,8 @@ def until(session: Session, point: str | None) -> Session:
     if point is None:
         return session
     then = session.reshape(point=point)
-    shown = session.until
-    return session if then.until is None or (shown is not None and shown <= then.until) else then
+    limit = session.until
+    return session if then.until is None or (limit is not None and limit <= then.until) else then
 
 
 def since(session: Session, story: Story, point: str | None) -> Since | None:
@@ -455,8 +455,8 @@ def _readable(title: str, about: JsonObject, rows: list[Row], brokers: list[Row]
 
 def _styled(row: Row) -> Row:
     leader = StyledText("none", "error") if row["leader"] == -1 else row["leader"]
-    what = StyledText(row["what"], "error") if row["event"] in _BAD_PARTITION_EVENTS else row["what"]
-    return {**row, "leader": leader, "what": what}
+    text = StyledText(row["what"], "error") if row["event"] in _BAD_PARTITION_EVENTS else row["what"]
+    return {**row, "leader": leader, "what": text}
 
 
 def _complete(session: Session, typed: str) -> Iterable[str]:

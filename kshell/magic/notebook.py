@@ -272,9 +272,9 @@ class Notebook:
 
         Notes on one answer or its point in time are not among them: they are shown with each answer that needs them.
         """
-        standing = {(name, note) for note in session.notes(answer=False)}
-        repeated = frozenset(note for _, note in standing & self._shown_notes)
-        self._shown_notes |= standing
+        lasting = {(name, note) for note in session.notes(answer=False)}
+        repeated = frozenset(note for _, note in lasting & self._shown_notes)
+        self._shown_notes |= lasting
         return repeated
 
 

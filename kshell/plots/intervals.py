@@ -48,7 +48,7 @@ class Lane(NamedTuple):
     """A lane of the picture: its name at the left, and its intervals."""
 
     name: str
-    stretches: Sequence[LaneInterval]
+    intervals: Sequence[LaneInterval]
 
 
 def draw(heading: Heading, lanes: Sequence[Lane], last: float, legend: str = "") -> Figure:
@@ -58,14 +58,14 @@ def draw(heading: Heading, lanes: Sequence[Lane], last: float, legend: str = "")
     head = _HEAD if legend else 8
     figure, top = theme.page(heading.title, heading.facts, head + _PITCH * len(lanes) + _FOOT, heading.note)
     if legend:
-        styles = dict.fromkeys(stretch.style for lane in lanes for stretch in lane.stretches)
+        styles = dict.fromkeys(interval.style for lane in lanes for interval in lane.intervals)
         theme.legend(figure, theme.MARGIN, top + 10, legend, [theme.LegendKey(*style[:3]) for style in styles], "")
     labels = [theme.fitting(theme.drawable_name(lane.name, 48), _LABEL, tail=theme.TAIL) for lane in lanes]
     plot_left = theme.MARGIN + max(map(theme.width_of, labels)) + 10
     for place, label in enumerate(labels):
         theme.write(figure, plot_left - 10, top + head + _PITCH * (place + 0.5), label, ha="right")
-    start = min((stretch.start for lane in lanes for stretch in lane.stretches), default=last)
-    lasts = any(stretch.end is None for lane in lanes for stretch in lane.stretches)
+    start = min((interval.start for lane in lanes for interval in lane.intervals), default=last)
+    lasts = any(interval.end is None for lane in lanes for interval in lane.intervals)
     end = last + (max((last - start) * _REST, 1.0) if lasts else 0.0)
     width = theme.WIDTH - theme.MARGIN - plot_left
     axes = theme.axes_at(figure, plot_left, top + head, width, _PITCH * len(lanes))
@@ -84,11 +84,11 @@ def _fill(axes: Axes, lanes: Sequence[Lane], end: float, width: float) -> None:
     for place, lane in enumerate(lanes):
         top, bottom = place + (1 - _BAND) / 2, place + (1 + _BAND) / 2
         axes.axhline(bottom, color=theme.INK, linewidth=0.4, alpha=0.5, zorder=1)
-        for stretch in lane.stretches:
-            until = end if stretch.end is None else stretch.end
-            until = max(until, stretch.start + _NARROW * pixel)
-            shapes.setdefault(stretch.style, []).append((stretch.start, top, until, bottom))
-            _label(axes, stretch, (stretch.start, until), (place + 0.5, pixel))
+        for interval in lane.intervals:
+            until = end if interval.end is None else interval.end
+            until = max(until, interval.start + _NARROW * pixel)
+            shapes.setdefault(interval.style, []).append((interval.start, top, until, bottom))
+            _label(axes, interval, (interval.start, until), (place + 0.5, pixel))
     for style, boxes in shapes.items():
         look_of = {"facecolor": style.color, "edgecolor": theme.INK, "linewidth": 0.6}
         fill_boxes(axes, boxes, style.label, **look_of, zorder=style.level)
@@ -98,19 +98,19 @@ def _fill(axes: Axes, lanes: Sequence[Lane], end: float, width: float) -> None:
             fill_boxes(axes, wide, f"hatch of {style.label}", **over, zorder=style.level + 0.5)
 
 
-def _label(axes: Axes, stretch: LaneInterval, extent: tuple[float, float], at: tuple[float, float]) -> None:
+def _label(axes: Axes, interval: LaneInterval, extent: tuple[float, float], at: tuple[float, float]) -> None:
     start, end = extent
     middle, pixel = at
-    text = theme.drawable_name(stretch.label, 40)
+    text = theme.drawable_name(interval.label, 40)
     if not text or theme.width_of(text, theme.TINY) + 6 > (end - start) / pixel:
         return
-    back = {"facecolor": stretch.style.color, "edgecolor": "none", "pad": 1.0} if stretch.style.hatch else None
+    back = {"facecolor": interval.style.color, "edgecolor": "none", "pad": 1.0} if interval.style.hatch else None
     axes.text(
         (start + end) / 2,
         middle,
         text,
         size=theme.TINY,
-        color=theme.on(stretch.style.color),
+        color=theme.on(interval.style.color),
         bbox=back,
         ha="center",
         va="center",

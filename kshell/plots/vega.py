@@ -30,24 +30,24 @@ class LaneBar(NamedTuple):
     facts: JsonObject
 
 
-def timeline(title: str, stretches: Sequence[LaneBar], colors: dict[str, str], legend: str) -> JsonObject:
+def timeline(title: str, bars: Sequence[LaneBar], colors: dict[str, str], legend: str) -> JsonObject:
     """Return the specification: lanes in the order of their first interval, a colour for each state, texts escaped."""
-    names = list(dict.fromkeys(fact for stretch in stretches for fact in stretch.facts))
+    names = list(dict.fromkeys(fact for bar in bars for fact in bar.facts))
     data = [
         {
-            "lane": terminal(stretch.lane),
-            "from": stretch.start,
-            "to": stretch.end,
-            "state": stretch.state,
-            **{f"fact{place}": _text(stretch.facts.get(name)) for place, name in enumerate(names)},
+            "lane": terminal(bar.lane),
+            "from": bar.start,
+            "to": bar.end,
+            "state": bar.state,
+            **{f"fact{place}": _text(bar.facts.get(name)) for place, name in enumerate(names)},
         }
-        for stretch in stretches[:MOST]
+        for bar in bars[:MOST]
     ]
-    left_out = len(stretches) - len(data)
+    left_out = len(bars) - len(data)
     facts = [{"field": f"fact{place}", "type": "nominal", "title": name} for place, name in enumerate(names)]
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "title": f"{title}, the first {MOST:,} of {len(stretches):,} stretches" if left_out else title,
+        "title": f"{title}, the first {MOST:,} of {len(bars):,} intervals" if left_out else title,
         "background": "transparent",
         "width": theme.WIDTH - 260,
         "height": {"step": _STEP},

@@ -46,13 +46,13 @@ class Progress:
 
     def __init__(self) -> None:
         self._pace = Pace(_EVERY)
-        self._shown = False
+        self._is_drawn = False
         self._stopped = False
 
     def __call__(self, done: int, total: int, what: str) -> None:
         if self._stopped or not self._pace.is_due() or not sys.stderr.isatty():
             return
-        self._shown = True
+        self._is_drawn = True
         if total:
             share = min(done / total, 1.0)
             bar = "#" * int(share * _WIDTH)
@@ -72,8 +72,8 @@ class Progress:
     def clear(self) -> None:
         """Remove the line, and allow drawing for the next work."""
         self._stopped = False
-        if self._shown:
+        if self._is_drawn:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
         self._pace.end()
-        self._shown = False
+        self._is_drawn = False

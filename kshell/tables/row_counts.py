@@ -45,12 +45,12 @@ class Question(NamedTuple):
         where = self.where
         return sum(1 for row in self.table.rows(session, image, asked_for(self.table.fields, where)) if where(row))
 
-    def with_progress(self, items: Iterable[T], what: str = "looked at") -> Iterator[T]:
-        """Yield the items and report progress; ``what`` describes the number of items so far."""
+    def with_progress(self, items: Iterable[T], unit: str = "examined") -> Iterator[T]:
+        """Yield the items and report progress; ``unit`` describes the number of items so far."""
         progress = self.session.progress
         for number, item in enumerate(items):
             if progress is not None and number % _PROGRESS_EVERY == 0:
-                progress(0, 0, f"{self.table.name}: {number:,} {what}")
+                progress(0, 0, f"{self.table.name}: {number:,} {unit}")
             yield item
 
 

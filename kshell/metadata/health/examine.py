@@ -83,7 +83,7 @@ _Observed = tuple[CheckFindings, ObservedValue]
 """The findings of a check, and what to add to them for each partition."""
 
 
-class _Standing(NamedTuple):
+class _Status(NamedTuple):
     """What the checks of a topic need of a partition: whether it has a leader, and its replicas brokers that run."""
 
     factor: int
@@ -92,9 +92,9 @@ class _Standing(NamedTuple):
 
 
 class _Verdict(NamedTuple):
-    """What equal partitions share: their standing, and their problems if any."""
+    """What equal partitions share: their status, and their problems if any."""
 
-    standing: _Standing
+    status: _Status
     """One object for all that are equal."""
     problems: _Problems | None
 
@@ -127,7 +127,7 @@ class _Walk:
         for health_check, find in of_kind(all_checks, "of_partition"):
             self._of_problem[health_check.problem].append((health_check, find))
         self._verdicts = Verdicts(self._verdict, state.min_isr)
-        self._standings: dict[_Standing, _Standing] = {}
+        self._statuses: dict[_Status, _Status] = {}
         self._placed: dict[tuple[int, ...], tuple[str, ...]] = {}
         brokers = {number: entry.value for number, entry in state.image["brokers"].items()}
         self._racks = {number: broker.rack for number, broker in brokers.items()}
@@ -144,23 +144,23 @@ class _Walk:
         partitions = topic.scan()
         name = topic.name
         verdicts = self._verdicts.of_topic(name)
-        standings: set[_Standing] = set()
-        last: _Standing | None = None
+        statuses: set[_Status] = set()
+        last: _Status | None = None
         for number, value in partitions:
             cached = verdicts.get(id(value))
             if cached is None:
                 if not isinstance(value, Partition):
                     continue
                 cached = self._verdicts.add(name, value)
-            standing, value_problems = cached[0]
-            if standing is not last:  # it rarely changes from one partition to the next
-                last = standing
-                standings.add(standing)
+            status, value_problems = cached[0]
+            if status is not last:  # it rarely changes from one partition to the next
+                last = status
+                statuses.add(status)
             if value_problems is not None:
                 self._with_problems(topic, number, value_problems)
-        factors = frozenset(standing.factor for standing in standings)
-        led = frozenset(standing.factor for standing in standings if standing.is_led)
-        served = frozenset(standing.factor for standing in standings if standing.is_led and standing.is_served)
+        factors = frozenset(status.factor for status in statuses)
+        led = frozenset(status.factor for status in statuses if status.is_led)
+        served = frozenset(status.factor for status in statuses if status.is_led and status.is_served)
         self.partitions += len(partitions)
         least = self._state.min_isr.of(name)
         topic_state = TopicState(topic, len(partitions), factors, led, served, least)
@@ -184,15 +184,15 @@ class _Walk:
         lost = self._lost(value)
         if lost:
             present.append(LOST_DIRECTORY)
-        standing = _Standing(factor, OFFLINE not in present, not self._state.placement.waits_for(value))
-        standing = self._standings.setdefault(standing, standing)
+        status = _Status(factor, OFFLINE not in present, not self._state.placement.waits_for(value))
+        status = self._statuses.setdefault(status, status)
         if not present:
-            return _Verdict(standing, None)
+            return _Verdict(status, None)
         partition_state = PartitionState(value, tuple(present), least, lost)
         observed = (self._observed(partition_state, problem) for problem in present if problem != REASSIGNING)
         reassignments: dict[int, tuple[_Observed, ...]] | None = {} if REASSIGNING in present else None
         value_problems = _Problems(tuple(counted), tuple(chain.from_iterable(observed)), partition_state, reassignments)
-        return _Verdict(standing, value_problems)
+        return _Verdict(status, value_problems)
 
     def _with_problems(self, topic: Topic, number: int, value_problems: _Problems) -> None:
         """Count the problems of a partition, and add what was observed in its value."""

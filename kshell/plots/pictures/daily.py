@@ -96,8 +96,8 @@ def draw(kind: Daily, rows: Sequence[Row]) -> Drawn:
         for name, bins in counted.lines.items()
         if name in selected
     ]
-    stretch = format_duration(counted.clock.step)
-    quantity = f"{kind.plural}, the most in {stretch}" if kind.is_level else f"{kind.plural} in {stretch}"
+    period = format_duration(counted.clock.step)
+    quantity = f"{kind.plural}, the most in {period}" if kind.is_level else f"{kind.plural} in {period}"
     scale = f"a bar: {quantity}; its height grows as the square root, alike in all lines"
     if len({start for bins in counted.lines.values() for start in bins}) == 1:
         return _totals_only(kind, totals, selected, panels.Heading(kind.title, facts, " · ".join(notes)))

@@ -64,15 +64,15 @@ def _counted(timed: list[tuple[float, str]], totals: Counter[str], begin: int, e
 
 
 def _over_time(counted: _Counted, totals: Counter[str], rows: int) -> Drawn:
-    title, stretch = "Records by type over time", format_duration(counted.step)
+    title, period = "Records by type over time", format_duration(counted.step)
     count, name, at = counted.tallest
     facts = [
         f"{theme.counted(rows, 'record')} of {theme.counted(len(totals), 'type')}",
         times.between(counted.start, counted.end),
     ]
-    busiest = f"busiest: {count:,} {theme.short_name(name, 40)} in {stretch}, at {times.moment(-at)}"
+    busiest = f"busiest: {count:,} {theme.short_name(name, 40)} in {period}, at {times.moment(-at)}"
     note = f"{theme.counted(counted.untimed, 'record')} without a time left out" if counted.untimed else ""
-    scale = f"a bar: records in {stretch}; its height grows as their square root, alike in all lines"
+    scale = f"a bar: records in {period}; its height grows as their square root, alike in all lines"
     lines = [
         strips.Strip(name, bins, (f"{sum(bins.values()):,}", f"{max(bins.values()):,}"))
         for name, bins in counted.types.items()

@@ -229,7 +229,7 @@ def _spec(rows: list[Row]) -> JsonObject:
     """Make the interactive chart, with every interval of the rows, as the user can zoom in."""
     _, first, last = lanes_of(rows)
     beyond = last + max((last - first) * _PRESENT_SHARE, 1.0)
-    stretches, brokers = [], set[int]()
+    bars, brokers = [], set[int]()
     for row in rows:
         start, end, leader = number(row["fromTimeMs"]), number(row["toTimeMs"]), number(row["leader"])
         if start is None:
@@ -239,12 +239,12 @@ def _spec(rows: list[Row]) -> JsonObject:
         times = {"from": iso(int(start)), "to": "now" if end is None else iso(int(end))}
         facts = {**times, "leader": _broker(broker), **{name: _listed(row.get(name)) for name in ("isr", "replicas")}}
         lane = f"{row['topic']}-{row['partition']}"
-        stretches.append(LaneBar(lane, start, beyond if end is None else max(end, start + 1), _broker(broker), facts))
+        bars.append(LaneBar(lane, start, beyond if end is None else max(end, start + 1), _broker(broker), facts))
     broker_ids = sorted(brokers - {NOBODY})
     colors = {_broker(broker): theme.SERIES[place % len(theme.SERIES)] for place, broker in enumerate(broker_ids)}
     if NOBODY in brokers:
         colors[_broker(NOBODY)] = theme.TROUBLE
-    return timeline("Leadership and ISR over time", stretches, colors, "who leads")
+    return timeline("Leadership and ISR over time", bars, colors, "who leads")
 
 
 def _broker(broker: int) -> str:
