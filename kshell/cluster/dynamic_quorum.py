@@ -88,7 +88,7 @@ def _required(cluster: ClusterFeatures, quorum: JsonObject | None) -> Iterator[Q
     if verdict.possible:
         yield QuorumRequirement("nodes", True, "every node supports kraft.version 1")
     else:
-        step = "start or upgrade these nodes, or unregister those that are gone" if verdict.nodes else None
+        step = "start or upgrade these nodes, or unregister those that were removed" if verdict.nodes else None
         yield QuorumRequirement("nodes", verdict.possible, verdict.reason or "not every node is known", step)
     yield _voters(quorum)
     yield QuorumRequirement(

@@ -35,7 +35,7 @@ _SOFTWARE = (
 _LOAD = (
     Field("leaders", "int32", "partitions that it leads; with --load"),
     Field("replicas", "int32", "replicas that are placed on it; with --load"),
-    Field("preferredLeaders", "int32", "partitions of which it is the preferred leader; with --load", True),
+    Field("preferredLeaders", "int32", "partitions whose preferred leader it is; with --load", True),
     Field("outOfSync", "int32", "its replicas that are not in the ISR; with --load"),
 )
 _AFTER = tuple(field.name for field in BROKER_FIELDS).index("listeners") + 1

@@ -194,9 +194,9 @@ COMMAND = Command(
         " the value may come from), what is sensitive or read-only, documentation. A broker is asked about itself;"
         " controllers answer from Kafka 3.7 on, and before that types are UNKNOWN. Sensitive values, and those of keys"
         " that no Kafka from 3.3 to 4.4 defines, are redacted. The ACL that is needed is DESCRIBE_CONFIGS on the topic"
-        " or group, else on CLUSTER:kafka-cluster. configs check changes nothing and asks no node to: it judges by"
-        " type, by the valid values that are known, and by what Kafka refuses beside other values, such as a"
-        " local.retention.ms above retention.ms: beside those on the line and, at a running cluster, those in force."
+        " or group, else on CLUSTER:kafka-cluster. configs check changes nothing and asks no node to. It checks the"
+        " type, the valid values that are known, and what Kafka refuses in combination with the other values on the"
+        " line and, at a running cluster, with those in force (local.retention.ms above retention.ms)."
     ),
     exit_1_when="with check: a value would not be taken",
 )

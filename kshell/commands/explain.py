@@ -128,7 +128,7 @@ def _row(piece: ByteRange) -> JsonObject:
 
 
 def _lines(rows: Iterable[JsonObject]) -> Iterator[Row]:
-    """Rows for text output: fields of many bytes become several rows, of which only the first has name and value."""
+    """Rows for text output: fields of many bytes become several rows; only the first has name and value."""
     width = 3 * _BYTES_PER_LINE
     for row in rows:
         yield row | {"hex": row["hex"][: width - 1]}

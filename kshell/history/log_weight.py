@@ -243,7 +243,7 @@ def _filled(length: float, plain: bool) -> str:
 
 
 def _size(count: int) -> str:
-    """Write bytes in the largest unit of which there is at least one, with one decimal: ``1.5 KiB``."""
+    """Write bytes in the largest unit that is not below one, with one decimal: ``1.5 KiB``."""
     for size, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if count >= size:
             return f"{count / size:.1f} {unit}"

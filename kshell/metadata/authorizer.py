@@ -35,7 +35,7 @@ _IPV6_SHAPE = re.compile(r"([0-9a-fA-F:]*:)([0-9.]*|[0-9a-fA-F]*)")
 _LEADING_ZEROS = re.compile(r"(?<![0-9a-fA-F])0+(?=[0-9a-fA-F])")
 _LONGEST_IPV4 = len("255.255.255.255")
 _MAPPED = 0xFFFF << 32
-"""``::ffff:0:0``, of which the last 32 bits are an IPv4 address."""
+"""``::ffff:0:0``, whose last 32 bits are an IPv4 address."""
 _IPV4_BITS, _IPV6_BITS = 32, 128
 
 

@@ -53,7 +53,7 @@ class ElectionCase(NamedTuple):
         has_elr: Whether ``eligible.leader.replicas.version`` is on.
         elects_unclean: Whether the controller holds unclean elections by itself.
         is_partial: Whether brokers reported the state: they leave out log directories.
-        registered: All brokers of the cluster: one could take over a partition of which no replica is left.
+        registered: All brokers of the cluster: one could take over a partition without any replica left.
     """
 
     partition: Partition
@@ -101,7 +101,7 @@ class ElectionCase(NamedTuple):
 
     @property
     def awaited(self) -> tuple[int, ...]:
-        """The replicas of which Kafka elects one by itself as soon as it is active."""
+        """The replicas from which Kafka elects one by itself as soon as it is active."""
         if self.complete or self.isr or self.elr or self.last_leader is None:
             return self.complete
         return (self.last_leader,)

@@ -169,7 +169,7 @@ def handles_kraft_version(cluster: ClusterFeatures) -> bool:
 def _is_unheard_of(cluster: ClusterFeatures, name: str) -> bool:
     """Whether the active controller refuses a feature, even at level 0, because it does not know it (4.0 and later).
 
-    ``False`` if the controller is newer than kshell: it may know features of which it supports no level.
+    ``False`` if the controller is newer than kshell: it may know features without supporting a level.
     """
     supported = cluster.leader_supports or {}
     knows_features = supported.get(METADATA_VERSION, DISABLED)[1] > _KNOWS_KRAFT

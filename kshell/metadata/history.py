@@ -175,7 +175,7 @@ class History:
         return table if family == NAMES else dict(table.items())
 
     def _two_levels(self, family: str, offset: int) -> Table:
-        """As :meth:`table`, for a family of which values were noted with two keys."""
+        """As :meth:`table`, for a family whose values were noted with two keys."""
         base, inner = self.base[family], self._inner[family]
         revived: dict[object, dict[object, Sequence[int]]] = {}
         for (key, name), older in self._tombstones[family].there(offset).items():

@@ -64,7 +64,7 @@ class Cure(NamedTuple):
 
 
 Cures = str | Sequence[Cure]
-"""The declared cures of a finding, of which the first that fits wins; a text alone is a cure for every release."""
+"""The declared cures of a finding; the first that fits wins; a text alone is a cure for every release."""
 
 
 def cures_of(declared: Cures) -> tuple[Cure, ...]:

@@ -156,7 +156,7 @@ class PartitionChanges:
         """The topics that keep their scans."""
 
     def last(self, first: Partition | None, addresses: Iterable[int]) -> Partition:
-        """Return the partition after all of the records, of which there must be at least one."""
+        """Return the partition after all of the records, at least one."""
         return self._partition(*self._last(self._first(first), addresses))
 
     def begin(self, first: Partition | None) -> Waypoint:

@@ -280,7 +280,7 @@ class Replayer:
             self._after(raw.offset)
 
     def _plain(self, batch: Batch, place: BatchPosition, region: Buffer, first: int, values: array[int]) -> None:
-        """Replay a whole batch in the plain form, of which :func:`.plain_values` found ``values``: the fast path.
+        """Replay a whole batch in the plain form, whose ``values`` :func:`.plain_values` found: the fast path.
         ``first`` is the address of the region's first byte.
         """
         filed, sound, is_waiting = self._filed, self._sound, self._transaction is not None

@@ -35,7 +35,7 @@ class Picture(NamedTuple):
     Attributes:
         draw: draws at least one row; raises :class:`NothingToDraw`.
         needs: the columns that a result must have, all of them.
-        any_of: the columns of which a result must have at least one; empty for no such condition.
+        any_of: columns; a result must have at least one of them; empty for no such condition.
         commands: examples of commands with this picture, for a hint.
         spec: makes a Vega-Lite chart of the same rows, for ``plot(interactive=True)``; ``None`` if there is none.
     """

@@ -1,7 +1,7 @@
 """Draw counts over time: one line of bars per thing (a record type, a broker), with numbers at its right end.
 
 All lines share the axis of time and the scale. The height of a bar is the square root of its count, so that small
-counts remain visible beside large ones.
+counts remain visible next to large ones.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _COLUMN = 58
 """The width of a column of numbers at the right, in pixels."""
 _LABEL = 300
 _THINNEST = 0.07
-"""The least height of a bar, as a share of the highest one, so that a count of 1 is visible beside thousands."""
+"""The least height of a bar, as a share of the highest one, so that a count of 1 is visible next to thousands."""
 
 
 class Strip(NamedTuple):

@@ -379,7 +379,7 @@ _ZEROS = bytes(1 << 16)
 
 
 def _header(source: Windowed, window: Window, position: int) -> Batch | None:
-    """Read the header at a position of the file, of which the window may have only a part; ``None`` past the end."""
+    """Read the header at a position of the file; the window may have only a part of it; ``None`` past the end."""
     if position + HEADER_SIZE > source.size:
         return None
     if position + HEADER_SIZE > window.end:

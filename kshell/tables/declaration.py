@@ -146,7 +146,7 @@ def ask_brokers_once(session: Session, wanted: Sequence[Table]) -> None:
 def with_progress(session: Session, table: Table, rows: Iterable[Row]) -> Iterable[Row]:
     """Return the rows, to report progress as they pass: those of a large cluster take a while.
 
-    Rows that may be made as columns are of a log, the reading of which reports its own progress.
+    Rows that may be made as columns are of a log, whose reader reports its own progress.
     """
     progress = session.progress
     if progress is None or isinstance(rows, ColumnarRows):

@@ -374,7 +374,7 @@ class Checker:
         if node.operator == "in":
             return self._membership(node)
         left = self.value(node.left)
-        right = self.value(node.right, beside=left.kind, of=node.left)
+        right = self.value(node.right, against=left.kind, of=node.left)
         self._comparable(node, left.kind, right.kind)
         if node.operator in ("==", "!="):
             self._check_possible(node.left, left.kind, node.right, right)
@@ -455,7 +455,7 @@ class Checker:
                 )
             inside = {"list": right.kind.element, "object": STRING, "string": STRING}
             element = inside.get(right.kind.name, ANY)
-            left = self.value(node.left, beside=element)
+            left = self.value(node.left, against=element)
             if not (left.kind.may_be(element.name) or element.may_be()):
                 raise self._never_in(node, left.kind, element, node.left)
             self._check_part(node, left, right)
@@ -502,30 +502,30 @@ class Checker:
 
     # --- values ------------------------------------------------------------------------------------------------------
 
-    def value(self, node: Node, beside: Kind | None = None, of: Node | None = None) -> CheckedNode:
-        """Compile a node that has a value. ``beside`` is the kind that it is compared with, that of node ``of``:
+    def value(self, node: Node, against: Kind | None = None, of: Node | None = None) -> CheckedNode:
+        """Compile a node that has a value. ``against`` is the kind that it is compared with, that of node ``of``:
         then a word may be text."""
         if isinstance(node, Literal):
             constant = node.value
             return CheckedNode(kind_of_value(constant), lambda scope: constant, constant)
         if isinstance(node, Path):
-            return self._path(node, beside)
+            return self._path(node, against)
         if isinstance(node, Items):
-            return self.items(node, beside.element if beside is not None and beside.name == "list" else ANY, of=of)
+            return self.items(node, against.element if against is not None and against.name == "list" else ANY, of=of)
         if isinstance(node, Function) and node.body is None:
             return self._length(node)
         return CheckedNode(BOOLEAN, self.condition(node))
 
-    def items(self, node: Items, beside: Kind, of: Node | None = None) -> CheckedNode:
-        """Compile a list in brackets whose elements are compared with the kind ``beside``, that of the field ``of``."""
-        values = [self.value(item, beside=beside) for item in node.items]
+    def items(self, node: Items, against: Kind, of: Node | None = None) -> CheckedNode:
+        """Compile a bracketed list whose elements are compared with the kind ``against``, that of the field ``of``."""
+        values = [self.value(item, against=against) for item in node.items]
         kinds = {value.kind.name: value.kind for value in values if value.kind.name != "null"}
         for item, value in zip(node.items, values, strict=True):
-            if not beside.may_be(value.kind.name) and not value.kind.may_be():
-                message = f"{self.source_of(item)} is {value.kind.description}, and {beside.description} is needed"
-                raise self.fault(message, item, self._quotes(item, beside))
+            if not against.may_be(value.kind.name) and not value.kind.may_be():
+                message = f"{self.source_of(item)} is {value.kind.description}, and {against.description} is needed"
+                raise self.fault(message, item, self._quotes(item, against))
             if of is not None:
-                self._check_possible(of, beside, item, value)
+                self._check_possible(of, against, item, value)
         element = next(iter(kinds.values())) if len(kinds) == 1 else ANY
         getters = [value.get for value in values]
         return CheckedNode(Kind("list", of=element), lambda scope: [get(scope) for get in getters])
@@ -541,11 +541,11 @@ class Checker:
 
     # --- fields ------------------------------------------------------------------------------------------------------
 
-    def _path(self, node: Path, beside: Kind | None) -> CheckedNode:
+    def _path(self, node: Path, against: Kind | None) -> CheckedNode:
         names = names_of(node.steps)
         if names[0] == "it":
             return CheckedNode(self._below(node, self.kinds[0], names, 1), lambda scope: follow(scope[0], names[1:]))
-        text = self._as_text(node, beside)
+        text = self._as_text(node, against)
         for depth, kind in enumerate(self.kinds):
             if _has(kind, names):
                 return CheckedNode(self._below(node, kind, names, 0), getter(depth, names))
@@ -556,9 +556,9 @@ class Checker:
             raise self._unknown(node, names)
         return CheckedNode(STRING, lambda scope: text, text)
 
-    def _as_text(self, node: Path, beside: Kind | None) -> str | None:
+    def _as_text(self, node: Path, against: Kind | None) -> str | None:
         """Return a field's single word as text without quotes, where text is expected; else ``None``."""
-        expected = beside.element if beside is not None and beside.name == "list" else beside
+        expected = against.element if against is not None and against.name == "list" else against
         if len(node.steps) > 1 or expected is None or not expected.may_be("string"):
             return None
         return str(node.steps[0])

@@ -147,7 +147,7 @@ def _match(
     """Match the parts of a pattern below a node; ``above`` is the path of the node.
 
     ``searched``: the directories that a ``**`` has reached, each with the number of parts that were left there. Several
-    ``**`` reach the same directory in many ways, of which one is enough.
+    ``**`` reach the same directory in many ways; one is enough.
     """
     if not parts:
         yield above, node

@@ -151,9 +151,9 @@ def test_a_download_does_not_end_for_an_answer_of_one_byte(quorum: Quorum) -> No
             {"endOffset": 30, "epoch": 1},
             r"a piece of snapshot \(30, 1\) came, but \(31, 1\) was requested",
         ),
-        ("size", 1 << 40, "the snapshot's size is said to be"),
-        ("size", 777, "is said to be 777 bytes, and was said to be"),
-        ("size", -1, "is said to be -1 bytes"),
+        ("size", 1 << 40, "the snapshot's size is reported as"),
+        ("size", 777, "is reported as 777 bytes, and was reported as"),
+        ("size", -1, "is reported as -1 bytes"),
         ("unalignedRecords", b"", "a piece of 0 bytes at byte 200"),
         ("unalignedRecords", b"x" * 70_000, "a piece of 70000 bytes at byte 200 does not fit"),
     ],
@@ -170,7 +170,7 @@ def test_a_piece_of_something_else_is_refused(quorum: Quorum, field: str, value:
 @pytest.mark.parametrize("size", [0, -1, -(1 << 63), 64 << 30, (1 << 63) - 1])
 def test_a_size_that_no_snapshot_has_is_refused_with_the_first_piece(quorum: Quorum, size: int) -> None:
     quorum.on("FetchSnapshot", faults.change(lambda body: claim(body, size=size)))
-    with pytest.raises(ProtocolError, match=f"is said to be {size} bytes") as caught:
+    with pytest.raises(ProtocolError, match=f"is reported as {size} bytes") as caught:
         get(Downloader(), quorum)
     assert caught.value.api == "FetchSnapshot"
     assert caught.value.node == quorum.leader.address
@@ -186,7 +186,7 @@ def claim(body: dict[str, Any], **fields: Any) -> None:
 def test_a_snapshot_without_room_for_it_says_what_to_do(quorum: Quorum, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1 << 30))
     quorum.on("FetchSnapshot", faults.change(lambda body: claim(body, size=1 << 30)))
-    with pytest.raises(NodeError, match=r"is said to be 1073741824 bytes, and there is no room for it") as caught:
+    with pytest.raises(NodeError, match=r"is reported to have 1073741824 bytes, and there is no room for it") as caught:
         get(Downloader(), quorum)
     assert "TMPDIR" in (caught.value.hint or "")
 

@@ -357,10 +357,10 @@ def refuse_after(reply: faults.Reply, position: int) -> None:
 WRONG_PIECES: list[tuple[str, dict[str, object], str]] = [
     ("another snapshot", {"snapshotId": {"endOffset": 50, "epoch": 1}}, "a piece of snapshot"),
     ("another position", {"position": 7}, "a piece from byte 7"),
-    ("no size", {"size": 0}, "size is said to be 0"),
-    ("a negative size", {"size": -1}, "size is said to be -1"),
-    ("a size beyond belief", {"size": 1 << 62}, "size is said to be"),
-    ("another size than before", {"size": 100000}, "size is said to be 100000"),
+    ("no size", {"size": 0}, "size is reported as 0"),
+    ("a negative size", {"size": -1}, "size is reported as -1"),
+    ("a size beyond belief", {"size": 1 << 62}, "size is reported as"),
+    ("another size than before", {"size": 100000}, "size is reported as 100000"),
     ("nothing", {"unalignedRecords": b""}, "a piece of 0 bytes"),
     ("too much", {"unalignedRecords": bytes(10000)}, "a piece of 10000 bytes"),
 ]

@@ -135,7 +135,7 @@ def test_a_log_whose_start_moved_is_incomplete(quorum: Quorum) -> None:
             quorum.log.delete_before(max(quorum.log.snapshots))
 
     quorum.on("Fetch", delete)
-    with pytest.raises(IncompleteLogError, match="is gone"):
+    with pytest.raises(IncompleteLogError, match="was removed"):
         source.listing(full_log=True)
 
 

@@ -98,7 +98,7 @@ def _pages(nodes: Nodes, size: int = _PAGE) -> Iterator[tuple[NodeAnswer, Messag
             reason = "the next page begins where the last one did"
             raise ProtocolError(answer.node, reason, api=DESCRIBE_TOPIC_PARTITIONS.name)
         if not answer.body["topics"]:
-            reason = "a page is empty, and another one is said to follow"
+            reason = "a page is empty, and another one is reported to follow"
             raise ProtocolError(answer.node, reason, api=DESCRIBE_TOPIC_PARTITIONS.name)
         cursor = after
     raise ProtocolError(answer.node, f"there is no end after {_MOST_PAGES:,} pages", api=DESCRIBE_TOPIC_PARTITIONS.name)

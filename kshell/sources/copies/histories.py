@@ -145,7 +145,7 @@ class _Histories:
         return next((difference.text for difference in differences if not difference.is_explained), None)
 
     def _falling_epochs(self) -> Iterator[Contradiction]:
-        """Snapshots of which the one that ends earlier has the later epoch, or which end together and have two."""
+        """Pairs of snapshots where the earlier end has the later epoch, or one end has two epochs."""
         for mine, theirs in combinations([verdict.copy for verdict in self._members.values()], 2):
             for file, their_file in product(mine.snapshots, theirs.snapshots):
                 if not (file.end_offset and their_file.end_offset) or file.epoch is None or their_file.epoch is None:
@@ -167,7 +167,7 @@ class _Histories:
                 yield Contradiction(behind, f"{_unexplained(behind, ahead, parting.offset)}: {why}")
 
     def _unrelated(self, index: int, verdict: CopyVerdict) -> str | None:
-        """A copy without a batch in common with the others, of which nothing else shows that it is of their history."""
+        """A copy without a batch in common with the others, and nothing else shows that it is of their history."""
         copy, reference = verdict.copy, self._comparison.reference
         if copy is reference or not copy.end or verdict.since is not None or verdict.divergence is not None:
             return None

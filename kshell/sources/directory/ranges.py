@@ -79,10 +79,10 @@ def open_file(path: str) -> OpenFile:
 
 
 class FileWindows:
-    """Access to a file's bytes through windows of some megabytes, of which one is kept; a context manager.
+    """Access to a file's bytes through windows of some megabytes; one is retained; a context manager.
 
     ``limit``: the size that the file counts as having, though it may be longer. ``mapped``: map the windows where that
-    is possible; only for files that nobody truncates, because touching a mapped page that is gone kills the process.
+    is possible; only for files that nobody truncates, because touching a removed mapped page kills the process.
     ``is_sparsely_read``: do not load all pages of a mapped window at once, because few of them are used.
 
     Raises as :func:`open_read` when it is created; SourceError later.

@@ -231,9 +231,9 @@ class _Partial:
         if position != self.position:
             return f"a piece from byte {position} came, but byte {self.position} was requested"
         if self.size is not None and size != self.size:
-            return f"the snapshot's size is said to be {size} bytes, and was said to be {self.size}"
+            return f"the snapshot's size is reported as {size} bytes, and was reported as {self.size}"
         if not 0 < size <= _MOST_BYTES:
-            return f"the snapshot's size is said to be {size} bytes, and no snapshot has more than {_MOST_BYTES}"
+            return f"the snapshot's size is reported as {size} bytes, and no snapshot has more than {_MOST_BYTES}"
         if not data or position + len(data) > size:
             return f"a piece of {len(data)} bytes at byte {position} does not fit {size} bytes"
         if len(data) > MAX_BYTES:
@@ -270,5 +270,5 @@ def _directory() -> str:
 
 
 def _no_room(name: str, size: int, node: str, reason: str) -> NodeError:
-    message = f"{name} is said to be {size} bytes, and there is no room for it: {reason}"
+    message = f"{name} is reported to have {size} bytes, and there is no room for it: {reason}"
     return NodeError(node, message, api=FETCH_SNAPSHOT.name, hint=_ROOM)

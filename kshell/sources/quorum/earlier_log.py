@@ -84,7 +84,7 @@ class _Search:
             return
         if answer.snapshot is not None or not answer.records:
             raise OutOfReachError(
-                f"{connection.node}: the log before offset {self._end} is gone",
+                f"{connection.node}: the log before offset {self._end} was removed",
                 hint="the leader has deleted it meanwhile",
             )
         walk = self._chain.walk(answer.records, connection.node)
