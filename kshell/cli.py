@@ -6,16 +6,26 @@ printed before the source is loaded completely. Standard output carries only dat
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, cast
 
 from kshell.engine import registry
 from kshell.engine.arguments import SHAPING, parse, parse_options, take_out
 from kshell.engine.declaration import Flag
-from kshell.engine.execution import Call, Engine, logical_lines, prepare, prepare_words, run_commands
+from kshell.engine.execution import (
+    Call,
+    Engine,
+    line_of_fault,
+    logical_lines,
+    prepare,
+    prepare_words,
+    run_commands,
+)
 from kshell.engine.result import Exit, Text
 from kshell.engine.session import Session
 from kshell.engine.source_flags import NAMING, PROPERTIES, READING, RUNNING, SOURCES, given_sources
@@ -28,6 +38,8 @@ from kshell.sources.choose import NO_SOURCE, NoSource, TwoSourcesError, choose, 
 from kshell.version import __version__
 
 if TYPE_CHECKING:
+    from io import TextIOWrapper
+
     from kshell.render.progress import Progress
 
 OPTIONS = (
@@ -194,7 +206,7 @@ class Runner:
         """What a command changes for the commands after it (``set``, ``alias``, ``cd``)."""
         return {**self.session.settings}, {**self.session.aliases}, self.session.cwd
 
-    def lines(self, lines: Iterable[str], *, live: bool = False) -> int:
+    def lines(self, lines: Iterable[GivenLine], *, live: bool = False) -> int:
         """Run lines of the command language; unless ``--keep-going`` is set, the first that fails is the last.
 
         Returns the worst exit code. ``live``: the lines come from standard input.
@@ -203,7 +215,7 @@ class Runner:
         rest = iter(lines)
         for line in rest:
             try:
-                code = max(code, run_commands(line, self._command, complain))
+                code = max(code, run_commands(line.text, self._command, line.complain))
             except OutputClosed as closed:
                 closed.exit_code = max(code, closed.exit_code)
                 raise
@@ -243,9 +255,24 @@ def _print(sentence: str) -> None:
     print(message_lines(sentence, width=message_width(sys.stderr), name="kshell: "), file=sys.stderr)
 
 
-def _given_lines(options: SimpleNamespace) -> Iterator[str]:
+class GivenLine(NamedTuple):
+    """A line to run, and the number in its file, 0 for the line of a ``-c``; ``file`` is empty for standard input."""
+
+    text: str
+    number: int = 0
+    file: str = ""
+
+    def complain(self, error: KshellError, text: str) -> None:
+        """Print the error of a line that is no line of commands, with the place of the fault."""
+        if self.number:
+            place = f"line {line_of_fault(self.number, text, error)}"
+            error.message = f"{self.file}: {place}: {error.message}" if self.file else f"{place}: {error.message}"
+        complain(error, text)
+
+
+def _given_lines(options: SimpleNamespace) -> Iterator[GivenLine]:
     """Yield the lines of every ``-c``, then of every ``-f``."""
-    yield from options.c or ()
+    yield from map(GivenLine, options.c or ())
     for name in options.f or ():
         yield from _file_lines(name)
 
@@ -257,11 +284,15 @@ def _is_readable(stream: TextIO) -> bool:
     return bool(select.select([stream], [], [], 0)[0])
 
 
-def _has_more(lines: Iterator[str], *, live: bool) -> bool:
+def _has_more(lines: Iterator[GivenLine], *, live: bool) -> bool:
     """Whether there is another line; if ``live`` (from standard input), one that can be read without waiting."""
+    rest: Iterator[str] = (line.text for line in lines)
+    if live:
+        # Not by ``lines`` first: where a quote is open, these wait for the line that closes it.
+        rest = chain(iter(sys.stdin.readline, ""), rest)
     try:
         while not live or _is_readable(sys.stdin):
-            line = next(lines, None)
+            line = next(rest, None)
             if line is None or line.strip():
                 return line is not None
         return False
@@ -269,20 +300,22 @@ def _has_more(lines: Iterator[str], *, live: bool) -> bool:
         return False  # an error in the remaining lines must not change the exit code of this one
 
 
-def _file_lines(name: str) -> Iterator[str]:
+def _file_lines(name: str) -> Iterator[GivenLine]:
     if name == _STDIN:
-        yield from _command_lines(sys.stdin)
+        with contextlib.suppress(AttributeError, ValueError):  # no file of its own, or read from before
+            cast("TextIOWrapper", sys.stdin).reconfigure(newline=None)  # lines end as in other files
+        yield from _command_lines(sys.stdin, "")
         return
     try:
         with open(name, encoding="utf-8-sig") as file:
-            yield from _command_lines(file)
+            yield from _command_lines(file, name)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
         raise CommandError(f"{name}: {reason}") from None
 
 
-def _command_lines(file: TextIO) -> Iterator[str]:
-    return (line for _, line in logical_lines(line.rstrip("\r\n") for line in file))
+def _command_lines(file: TextIO, name: str) -> Iterator[GivenLine]:
+    return (GivenLine(text, number, name) for number, text in logical_lines(line.removesuffix("\n") for line in file))
 
 
 def usage() -> str:

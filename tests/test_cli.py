@@ -192,6 +192,20 @@ def test_who_writes_to_a_pipe_is_not_waited_for_after_a_failure() -> None:
         assert process.wait(30) == 2
 
 
+def test_nor_where_a_quote_is_open_in_the_lines_that_are_left_out() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "kshell", "--demo"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    ) as process:
+        assert process.stdin is not None and process.stderr is not None
+        process.stdin.write(b"#" * 8185 + b"\nhelth\n" + b"cat 'open\n")
+        process.stdin.flush()  # what comes after helth is not read with it, in pieces of 8192 bytes
+        assert process.wait(30) == 2
+
+
 def piped(line: str) -> subprocess.CompletedProcess[str]:
     """A pipe of bash that begins with kshell, whose exit code is printed after what comes out of it."""
     return subprocess.run(
@@ -286,9 +300,43 @@ def test_a_quote_that_nobody_closes_is_told_at_its_line(tmp_path: Path) -> None:
     path = tmp_path / "script"
     path.write_text("pwd\ncat 'image\npwd\n")
     done = run("--demo", "--keep-going", "-f", str(path))
-    assert (done.returncode, done.stdout) == (2, "/\n/\n")
+    assert (done.returncode, done.stdout) == (2, "/\n")
     assert "the quote ' is not closed" in done.stderr
     assert "cat 'image\n" in done.stderr
+
+
+UNCLOSED = "pwd\npwd; cat 'a\nb' 'image\n" + "pwd\n" * 300
+
+
+@pytest.mark.parametrize("way", ["stdin", "file", "source"])
+def test_nothing_from_an_open_quote_on_is_run(way: str, tmp_path: Path) -> None:
+    path = tmp_path / "script"
+    path.write_text(UNCLOSED)
+    words = {"stdin": [], "file": ["-f", str(path)], "source": ["source", str(path)]}[way]
+    place = "line 3" if way == "stdin" else f"{path}: line 3"
+    done = run("--demo", "--keep-going", *words, stdin=UNCLOSED if way == "stdin" else "")
+    assert (done.returncode, done.stdout) == (2, "/\n")
+    excerpt = "" if way == "source" else "  b' 'image\n     ^\n"
+    hint = "the quoted text goes on to the end: no line from here on was run\n"
+    assert done.stderr == f"kshell: {place}: the quote ' is not closed\n{excerpt}{hint}"
+
+
+@pytest.mark.parametrize("way", ["stdin", "-", "file", "source"])
+def test_lines_end_at_newlines_and_carriage_returns_only(way: str, tmp_path: Path) -> None:
+    script = "cd /image\rpwd\r\n\nsql \"SELECT\r\n'a\x0cb\u2028c' AS n\" -o jsonl\nnope\n".encode()
+    path = tmp_path / "script"
+    path.write_bytes(script)
+    words = {"stdin": [], "-": ["-f", "-"], "file": ["-f", str(path)], "source": ["source", str(path)]}[way]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "kshell", "--demo", *words],
+        input=script,
+        capture_output=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.decode() == '/image\n{"n":"a\\fb\\u2028c"}\n'
+    assert ("line 6: nope" in done.stderr.decode()) == (way == "source")
 
 
 # --- options ----------------------------------------------------------------------------------------------------------

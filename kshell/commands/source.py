@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator
 
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag
-from kshell.engine.execution import commands, logical_lines, prepare
+from kshell.engine.execution import commands, line_of_fault, logical_lines, prepare
 from kshell.engine.language import quote
 from kshell.engine.local_files import complete_file
 from kshell.engine.predicates import exit_code_of
@@ -46,7 +46,7 @@ def _read(path: str) -> list[str]:
         raise CommandError(f"{path}: {reason}") from None
     if len(text) > _LARGEST:
         raise CommandError(f"{path}: too large to be a file of commands")
-    return text.splitlines()
+    return text.split("\n")
 
 
 def _demand_own(path: str, status: os.stat_result) -> None:
@@ -73,18 +73,18 @@ def _parts(session: Session, path: str, lines: list[str], *, keep_going: bool) -
     session.sourcing.append(path)
     try:
         for number, line in logical_lines(lines):
-            yield from _line(session, line, f"{path}: line {number}", keep_going=keep_going)
+            yield from _line(session, line, path, number, keep_going=keep_going)
     finally:
         session.sourcing.pop()
 
 
-def _line(session: Session, line: str, place: str, *, keep_going: bool) -> Iterator[LineResult]:
+def _line(session: Session, line: str, path: str, number: int, *, keep_going: bool) -> Iterator[LineResult]:
     """Run the commands of a line; of those that fail yield the errors, or raise the first one."""
-    code = EXIT_OK
+    code, place = EXIT_OK, f"{path}: line {number}"
     try:
         line_commands = commands(line)
     except UsageError as error:
-        yield _failed(error, place, keep_going=keep_going)
+        yield _failed(error, f"{path}: line {line_of_fault(number, line, error)}", keep_going=keep_going)
         return
     for part in line_commands:
         if part.if_done and code != EXIT_OK:
@@ -128,8 +128,9 @@ COMMAND = Command(
     ),
     description=(
         "The lines run as if they were typed: cd, set and alias stay in effect. Where a quote is open, a line goes on"
-        " in the next one. The first line that fails ends the file, unless --keep-going; the exit code is then the"
-        " highest that was met. A file may source others."
+        " in the next one, except in the program after a pipe. If a quote is never closed, no line from there on runs,"
+        " and the error names its line. The first line that fails ends the file, unless --keep-going; the exit code is"
+        " then the highest that was met. A file may source others."
     ),
     needs_source=False,
 )

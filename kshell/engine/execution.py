@@ -8,7 +8,6 @@ and reports each problem or note only once, in the same way for every front end.
 from __future__ import annotations
 
 import contextlib
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from types import FrameType
@@ -17,15 +16,13 @@ from typing import Any, Final, NamedTuple, Protocol
 from kshell.engine import registry
 from kshell.engine.arguments import parse
 from kshell.engine.declaration import Command
-from kshell.engine.language import Line, LineCommand, Word, open_quote, parse_line, parts
+from kshell.engine.language import Line, LineCommand, Word, check_quotes, open_quote, parse_line, parts
 from kshell.engine.predicates import FAIL_IF_ANY
 from kshell.engine.result import Result
 from kshell.engine.session import Session
 from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, DeadlineError, KshellError, UsageError
 
 _ALARM_INTERVAL: Final = 1.0  # seconds
-_MOST_JOINED: Final = 200
-"""Lines over which a quote may go on; beyond them it is taken for a mistake."""
 
 
 class PatternWord(str):
@@ -88,10 +85,11 @@ def prepare(session: Session, text: str) -> Call | None:
 def commands(text: str) -> list[LineCommand]:
     """Split a line at ``;`` and ``&&`` into commands. An SQL query stays one command, even if it has a semicolon.
 
-    Raises UsageError if ``&&`` lacks a command on one of its sides.
+    Raises UsageError if a quote is open, or ``&&`` lacks a command on one of its sides: then none of them may run.
     """
     if is_query(text):
         return [LineCommand(text, 0, if_done=False)]
+    check_quotes(text)
     line_commands = parts(text)
     for before, after in pairwise(line_commands):
         if after.if_done and not (before.text.strip() and after.text.strip()):
@@ -99,28 +97,32 @@ def commands(text: str) -> list[LineCommand]:
     return [part for part in line_commands if part.text.strip()]
 
 
-def logical_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+def logical_lines(lines: Iterable[str], plain: Callable[[str], str] = str) -> Iterator[tuple[int, str]]:
     """Yield (number, line) of a text's lines, from 1; a line whose quote is open goes on up to where that is closed.
 
-    The parts of such a line are separated by newlines, and its number is that of the first. If the quote is closed
-    nowhere, its line stands alone, for it has the mistake. An SQL query without ``sql`` before it is always one line.
+    The parts of such a line are separated by newlines, and its number is that of the first. A quote that is never
+    closed takes all lines up to the end, so that none of them runs: :func:`commands` raises its error. An SQL query
+    without ``sql`` before it is always one line, and so is the program after a pipe, whose quotes are those of ``sh``.
+
+    Args:
+        lines: read no further than up to the end of the line that is asked for.
+        plain: returns a line without what is no part of the grammar and may hold quote marks of its own.
     """
-    numbered, ahead = enumerate(lines, 1), deque[tuple[int, str]]()
-    while (first := ahead.popleft() if ahead else next(numbered, None)) is not None:
-        number, text = first
-        joined, mark = text, "" if is_query(text) else open_quote(text)
-        taken: list[tuple[int, str]] = []
-        while mark and len(taken) < _MOST_JOINED:
-            following = ahead.popleft() if ahead else next(numbered, None)
-            if following is None:
-                break
-            taken.append(following)
-            joined = f"{joined}\n{following[1]}"
-            if mark in following[1]:
-                mark = open_quote(joined)
-        if mark:
-            ahead.extendleft(reversed(taken))
-        yield number, text if mark else joined
+    numbered = enumerate(lines, 1)
+    for number, text in numbered:
+        continuation = [text]
+        before = "" if is_query(text) else open_quote(plain(text))
+        while before and (following := next(numbered, None)) is not None:
+            continuation.append(following[1])
+            if before[-1] in following[1]:
+                before = open_quote(plain(before + following[1]))
+        yield number, "\n".join(continuation)
+
+
+def line_of_fault(number: int, text: str, error: BaseException) -> int:
+    """Return the number of the line that has the fault, in a logical line that begins at line ``number``."""
+    column = error.column if isinstance(error, UsageError) and not hasattr(error, "text") else None
+    return number + text.count("\n", 0, column or 0)
 
 
 def run_commands(text: str, run: Callable[[str], int], complain: Callable[[KshellError, str], None]) -> int:

@@ -15,8 +15,9 @@ that is still being typed; :func:`parse_line`, for a line to run, raises for an 
 
 from __future__ import annotations
 
+import re
 from enum import Enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kshell.errors import UsageError
 from kshell.tree.globs import escape
@@ -136,9 +137,29 @@ def _separator(line: str, at: int) -> str:
 
 
 def open_quote(line: str) -> str:
-    """Return the quote mark that a line leaves open; an empty string if there is none."""
+    """Return what to put before the next line, to scan it alone, if this line leaves a quote open; else nothing.
+
+    That is the quote mark, after a ``>`` if the quote is in the file of a redirection or behind it, where ``|`` starts
+    no program.
+    """
+    token = _unclosed(line)
+    if token is None:
+        return ""
+    return token.open if token.kind is TokenKind.WORD else f">{token.open}"
+
+
+def check_quotes(line: str) -> None:
+    """Raise UsageError with the column of the quote mark if a line of one or more commands leaves a quote open."""
+    token = _unclosed(line)
+    if token is not None:
+        goes_on = "\n" in line[token.last_mark :]
+        hint = "the quoted text goes on to the end: no line from here on was run" if goes_on else None
+        raise UsageError(f"the quote {token.open} is not closed", column=token.last_mark, hint=hint)
+
+
+def _unclosed(line: str) -> Token | None:
     tokens = scan(line, several=True)
-    return tokens[-1].open if tokens and tokens[-1].open != "\\" else ""
+    return tokens[-1] if tokens and tokens[-1].open in ("'", '"') else None
 
 
 def words_in(line: str) -> list[Token]:
@@ -202,6 +223,8 @@ def _rest(line: str, at: int, kind: TokenKind) -> Token:
     return Token(kind, at, len(line), line[at:].rstrip())
 
 
+_LITERAL: Final = {"'": re.compile("[^']+"), '"': re.compile(r'[^"\\]+|\\')}
+"""Quote mark -> characters that stand for themselves inside such quotes, as many as follow one another."""
 _STREAMS = "errors and notes go to standard error of kshell itself; put a blank before > if the 2 is an argument"
 
 
@@ -260,7 +283,12 @@ class _WordReader:
             if char == "\\" and mark == '"' and escaped in ('"', "\\"):
                 self._add(escaped, escape(escaped), width=2)
             else:
-                self._add(char, escape(char))
+                literal = _LITERAL[mark].match(self._line, self._at)
+                assert literal is not None
+                self._text.append(literal[0])
+                self._pattern.append(escape(literal[0]))
+                self._columns += range(self._at, literal.end())
+                self._at = literal.end()
         self._open = mark
 
 

@@ -11,7 +11,7 @@ from kshell.engine import registry
 from kshell.engine.arguments import SHAPING, flags_of
 from kshell.engine.declaration import Flag
 from kshell.engine.execution import commands
-from kshell.engine.language import Line, TokenKind, Word, parse_line, scan
+from kshell.engine.language import Line, TokenKind, Word, check_quotes, parse_line, scan
 from kshell.engine.source_flags import NAMING
 from kshell.errors import UsageError, did_you_mean
 from kshell.magic.interpolate import Evaluate, interpolate
@@ -141,6 +141,7 @@ def parse_cell_line(text: str, evaluate: Evaluate | None) -> CellLine:
     """
     text, quiet = _without_semicolon(text)
     if evaluate is not None and not any(token.text == "--no-interp" for token in _tokens_of(text)):
+        check_quotes(interpolate(text, lambda expression: "value"))  # before any expression is evaluated
         text = interpolate(text, evaluate)
     if len(commands(text)) > 1:
         raise UsageError("a cell has one command a line: `;` and `&&` are for the shell")

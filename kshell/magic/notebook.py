@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -13,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
 from traitlets import Bool
 
-from kshell.engine.execution import Call, logical_lines, prepare_line, time_limit
+from kshell.engine.execution import Call, line_of_fault, logical_lines, prepare_line, time_limit
 from kshell.engine.result import Exit, Frames, Many, Nothing, Rows, Text, Value
 from kshell.engine.result import Result as Answer
 from kshell.engine.session import Session
 from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, Interrupted, KshellError, UsageError
 from kshell.magic import live
 from kshell.magic.display import short, show, show_error
+from kshell.magic.interpolate import without_expressions
 from kshell.magic.lines import CellLine, Split, check_name, parse_cell_line, take_option, typed_line
 from kshell.magic.sessions import Sessions
 from kshell.render.output import emit
@@ -116,11 +118,14 @@ class Notebook:
 
     def _lines(self, body: str, options: Split, local: Names | None) -> Iterator[Result]:
         failed = 0
-        for number, text in logical_lines(body.splitlines()):
+        cell_lines: list[str] = re.split(r"\r\n?|\n", body)  # where the lines of a file end
+        for number, text in logical_lines(cell_lines, str if options.own.no_interp else without_expressions):
             try:
                 result = self._cell_line(text, options, local)
             except (Exception, KeyboardInterrupt) as error:
-                complaint = short(error, typed_line(text), f"line {number}")
+                typed = typed_line(text)
+                place = number if typed is None else line_of_fault(number, typed, error)
+                complaint = short(error, typed, f"line {place}")
                 if not options.own.keep_going or isinstance(complaint, Interrupted):
                     raise complaint from None
                 show_error(complaint)

@@ -324,15 +324,17 @@ def describe_error(
 ) -> str:
     """Format an error for standard error: the message, the line with a caret below the fault, the hint.
 
-    ``line`` is the typed line, shown only if the error has a column; an error within an expression has that as its
-    ``text``, which is shown instead. ``width`` and ``name`` are those of :func:`message_lines`. There is no newline at
-    the end.
+    ``line`` is the typed line, shown only if the error has a column; if it goes on over several lines, that of the
+    fault is shown. An error within an expression has that as its ``text``, which is shown instead. ``width`` and
+    ``name`` are those of :func:`message_lines`. There is no newline at the end.
     """
     line = getattr(error, "text", line)
     lines = [message_lines(error.message, width=width, style="error", color=color, name=name)]
     column = error.column if isinstance(error, UsageError) else None
     if line is not None and line.strip() and column is not None:
-        before, visible = escape.terminal(line[:column]), escape.terminal(line)
+        start, end = line.rfind("\n", 0, column) + 1, line.find("\n", column)
+        line = line[start:] if end < 0 else line[start:end]
+        before, visible = escape.terminal(line[: column - start]), escape.terminal(line)
         if width is not None and len(visible) > width - len(_HANGING):
             before, visible = _around(before, visible, width - len(_HANGING))
         lines += [f"  {visible}", f"  {' ' * cells(before)}{paint('^', 'error', color)}"]

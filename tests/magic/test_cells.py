@@ -71,6 +71,30 @@ def test_a_line_goes_on_where_a_quote_is_open(cells: Cells) -> None:
     assert "line 4" in cells.printed
 
 
+def test_a_quote_that_is_never_closed_runs_no_line_after_it(cells: Cells) -> None:
+    error = cells.fails("%%kafka --keep-going\npwd\npwd 'a\nb' 'open\nls {{nope}}\npwd\n")
+    assert "1 line" in error.message
+    assert [forms["text/plain"].split("\n")[0] for forms in cells.shown] == [
+        "/",
+        "UsageError: line 2: the quote ' is not closed",
+    ]
+    cells.fails("%%kafka\npwd 'a\nb' 'open\npwd\n")
+    assert "line 2: the quote ' is not closed\n  b' 'open\n     ^\n" in cells.printed
+
+
+def test_quotes_of_an_expression_are_pythons(cells: Cells) -> None:
+    cells.ip.user_ns["d"] = {"it's": "/image"}
+    cells.run("%%kafka --into all\ncd {{ d['it\\'s'] }}\npwd\nsql \"SELECT\n'{{ d['it\\'s'] }}' AS n\"\n")
+    assert [part.to_dict() for part in cells.ip.user_ns["all"].parts][1:] == ["/image", [{"n": "/image"}]]
+
+
+def test_the_lines_of_a_cell_end_as_those_of_a_file(cells: Cells) -> None:
+    cells.run("%%kafka --into all\nsql 'SELECT $$a\x0cb\u2028c$$\nAS n'\npwd\n")
+    assert [part.to_dict() for part in cells.ip.user_ns["all"].parts] == [[{"n": "a\x0cb\u2028c"}], "/"]
+    cells.fails("%%kafka\npwd # \x0c\x0b\u2028\nls /nope\n")
+    assert "line 2: " in cells.printed
+
+
 def test_the_first_line_that_fails_ends_the_cell(cells: Cells) -> None:
     error = cells.fails("%%kafka\npwd\nls /nope\npwd\n")
     assert isinstance(error, NoSuchPathError)
