@@ -124,5 +124,6 @@ class Ghost(AutoSuggest):
 
 
 def from_history(lines: list[str], text: str) -> str:
-    """Return the rest of the newest line that starts with ``text``; ``lines`` has the oldest first."""
-    return next((line[len(text) :] for line in reversed(lines) if line.startswith(text) and line != text), "")
+    """Return the rest of the newest entry that starts with ``text`` and is one line; ``lines`` has the oldest first."""
+    fitting = (line for line in reversed(lines) if line.startswith(text) and line != text and "\n" not in line)
+    return next((line[len(text) :] for line in fitting), "")

@@ -6,11 +6,12 @@ from collections.abc import Callable, Hashable
 
 from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.formatted_text.utils import split_lines
 from prompt_toolkit.lexers import Lexer
 
 from kshell.engine import registry
 from kshell.engine.completion import State, resolve
-from kshell.engine.execution import is_query
+from kshell.engine.execution import is_query, logical_lines
 from kshell.engine.language import Token, TokenKind, parts, scan
 from kshell.engine.levels import node_at
 from kshell.engine.session import Session
@@ -35,10 +36,10 @@ class LineLexer(Lexer):
         self._session = session
 
     def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
-        lines = document.lines
+        lines = [part for _, text in logical_lines(document.lines) for part in split_lines(self.colored(text))]
 
         def line(number: int) -> StyleAndTextTuples:
-            return self.colored(lines[number]) if number < len(lines) else []
+            return lines[number] if number < len(lines) else []
 
         return line
 
@@ -47,7 +48,10 @@ class LineLexer(Lexer):
         return self._session.is_loaded, self._session.cwd, len(self._session.aliases)
 
     def colored(self, line: str) -> StyleAndTextTuples:
-        """Return the line as styled fragments of the same total length, with control characters replaced."""
+        """Return the line as styled fragments of the same total length, with control characters replaced.
+
+        Only newlines stay: a line has some where its quotes go on.
+        """
         if is_query(line):
             return [("", masked(line))]
         out: StyleAndTextTuples = []

@@ -1,7 +1,7 @@
 """The history of typed lines, in a file that only its owner can read, newest last.
 
 If the file cannot be written, the history is in memory only. A line that starts with a blank is not stored, so that
-users can keep it private.
+users can keep it private. In the file, a blank therefore begins each further line of an entry of several.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from prompt_toolkit.history import History
 
 from kshell.engine.execution import logical_lines
 
-_MOST_LINES = 10_000
-"""The most lines that are read from the file, the newest ones."""
+_MOST_ENTRIES = 10_000
+"""The most entries that are read from the file, the newest ones."""
+_CONTINUATION = "\n "
+"""What stands in the file for a newline within an entry."""
 
 
 def state_directory() -> str | None:
@@ -55,30 +57,40 @@ class ShellHistory(History):
         return descriptor
 
     def load_history_strings(self) -> Iterable[str]:
-        """Return the lines, newest first, as prompt_toolkit requires."""
+        """Return the entries, newest first, as prompt_toolkit requires."""
         return list(reversed(self.lines()))
 
     def lines(self) -> list[str]:
-        """Return the newest lines of the file, oldest first; an empty list if it cannot be read."""
+        """Return the newest entries of the file, oldest first; an empty list if it cannot be read.
+
+        An entry may have several lines. The rest of one whose first line was cut off is left out.
+        """
         if self.path is None:
             return []
         try:
             with open(self.path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
-                return [line for line in file.read().split("\n") if line][-_MOST_LINES:]
+                lines = file.read().split("\n")
         except OSError:
             return []
+        entries: list[list[str]] = []
+        for line in filter(None, lines):
+            if not line.startswith(" "):
+                entries.append([line])
+            elif entries:
+                entries[-1].append(line[1:])
+        return ["\n".join(entry) for entry in entries[-_MOST_ENTRIES:]]
 
     def append_string(self, string: str) -> None:
         """Store each line of the input (several may be pasted), unless it is empty or starts with a blank.
 
-        A line that goes on over several, in quotes, is stored as one: the file has an entry a line.
+        A line that goes on over several, in quotes, is one entry with its newlines.
         """
         for _, line in logical_lines(string.split("\n")):
             if line.strip() and not line[0].isspace():
-                super().append_string(line.replace("\n", " "))
+                super().append_string(line)
 
     def store_string(self, string: str) -> None:
-        """Append a line to the file with a single write, because several shells may share the file."""
+        """Append an entry to the file with a single write, because several shells may share the file."""
         if self.path is None:
             return
         try:
@@ -86,4 +98,5 @@ class ShellHistory(History):
         except OSError:
             return
         with os.fdopen(descriptor, "wb", buffering=0) as file:
-            file.write(string.encode("utf-8", "surrogateescape") + b"\n")
+            lines = string.replace("\n", _CONTINUATION)
+            file.write(lines.encode("utf-8", "surrogateescape") + b"\n")

@@ -51,8 +51,10 @@ STYLE = Style.from_dict(
 
 
 def masked(text: str) -> str:
-    """Replace each character that a terminal would interpret by another one, so that the length stays the same."""
-    return text if text.isprintable() else unsafe().sub("\N{REPLACEMENT CHARACTER}", text)
+    """Replace each character but newlines that a terminal would interpret, so that the length stays the same."""
+    if text.isprintable():
+        return text
+    return "\n".join(unsafe().sub("\N{REPLACEMENT CHARACTER}", line) for line in text.split("\n"))
 
 
 def width_of(text: str) -> int:

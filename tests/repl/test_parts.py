@@ -78,6 +78,18 @@ def test_colors_follow_aliases_and_loading() -> None:
     assert lexer.invalidation_hash() != before
 
 
+def test_colors_go_on_where_a_quote_does(session: Session) -> None:
+    lines = ['sql "SELECT 1', "ls\x1b", '" -o json', "ls '/ima"]
+    line = LineLexer(session).lex_document(Document("\n".join(lines)))
+    assert [line(number) for number in range(4)] == [
+        [("class:command", "sql"), ("", " "), ("class:string", '"SELECT 1')],
+        [("class:string", "ls\ufffd")],
+        [("class:string", '"'), ("", " "), ("class:flag", "-o"), ("", " "), ("class:argument", "json")],
+        [("class:command", "ls"), ("", " "), ("class:string.open", "'/ima")],
+    ]
+    assert line(4) == []
+
+
 def test_what_a_terminal_would_obey_is_masked(session: Session) -> None:
     shown = LineLexer(session).colored("cat 'a\u202eb\x1b'")
     assert "".join(fragment[1] for fragment in shown) == "cat 'a\ufffdb\ufffd'"
@@ -91,6 +103,7 @@ def test_the_newest_line_of_the_history_counts() -> None:
     assert from_history(lines, "ls /l") == "og"
     assert from_history(lines, "ls /im") == "age"
     assert from_history(lines, "cat") == ""
+    assert from_history([*lines, "ls /l 'a\nb'"], "ls /l") == "og"
 
 
 def test_paths_are_shortened_in_the_middle() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 import stat
@@ -202,8 +203,19 @@ def test_a_pasted_line_goes_on_where_a_quote_is_open(
     printed = capsys.readouterr()
     assert printed.out == "name\norders\n/\n"
     assert f"kshell:/> {line}\n" in printed.err
-    kept = [line.replace("\n", " "), "pwd"]
-    assert (home / ".local/state/kshell/history").read_text().splitlines() == kept
+    assert (home / ".local/state/kshell/history").read_text() == line.replace("\n", "\n ") + "\npwd\n"
+    assert ShellHistory().lines() == session.history == [line, "pwd"]
+
+
+def test_a_quote_that_is_never_closed_runs_none_of_the_pasted_lines(
+    type_keys: Type, session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert type_keys("\x1b[200~pwd\npwd; cat 'open\nls\npwd\x1b[201~", "\n", CTRL_D) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "/\n"
+    assert printed.err.count("is not closed") == 1
+    assert "  pwd; cat 'open\n           ^\nthe quoted text goes on to the end" in printed.err
+    assert session.history == ["pwd", "pwd; cat 'open\nls\npwd"]
 
 
 def test_a_pasted_block_runs_line_by_line_with_each_error_at_its_line(
@@ -242,6 +254,66 @@ def test_a_history_that_others_could_read_is_closed_to_them(tmp_path: Path) -> N
     (tmp_path / "history").chmod(0o644)
     assert ShellHistory(str(tmp_path)).lines() == ["pwd"]
     assert stat.S_IMODE((tmp_path / "history").stat().st_mode) == 0o600
+
+
+QUERY = 'sql -o csv "SELECT count(*) AS n FROM partitions -- all\n\n  WHERE leader = 1"'
+
+
+def test_a_recalled_query_of_several_lines_is_the_same_query(
+    home: Path, session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ShellHistory().append_string(QUERY)
+    steps: list[Step] = [
+        ("sql", lambda line: len(line._working_lines) == 2),
+        (UP, lambda line: line.text == QUERY),
+        ("\n", lambda line: not line.text and session.history[-1] == QUERY),
+        (CTRL_R + "leader", lambda line: True),
+        ("\n", lambda line: not line.text and len(session.history) == 3),
+    ]
+    assert drive(session, steps) == 0
+    assert capsys.readouterr().out == "n\n22\nn\n22\n"
+    assert ShellHistory().lines() == [QUERY]
+
+
+def test_up_leaves_a_query_of_several_lines(home: Path, session: Session) -> None:
+    for entry in ("pwd", QUERY):
+        ShellHistory().append_string(entry)
+    steps: list[Step] = [
+        ("", lambda line: len(line._working_lines) == 3),
+        (UP, lambda line: line.text == QUERY),
+        (UP + UP + UP, lambda line: line.text == "pwd"),
+        (CTRL_C, lambda line: not line.text),
+    ]
+    assert drive(session, steps) == 130
+
+
+def test_the_history_shows_queries_as_they_can_be_pasted(type_keys: Type, capsys: pytest.CaptureFixture[str]) -> None:
+    assert type_keys(f"\x1b[200~{QUERY}\x1b[201~", "\n", "history\n", "history -o json\n", CTRL_D) == 0
+    out = capsys.readouterr().out
+    assert f"    1  {QUERY}\n    2  history\n" in out
+    assert json.dumps(QUERY) in out
+
+
+@pytest.mark.parametrize(
+    ("text", "entries"),
+    [
+        ("pwd\nls /\n", ["pwd", "ls /"]),  # the file of an older version
+        ("sql 'a\n b\n \n  c'\npwd\n", ["sql 'a\nb\n\n c'", "pwd"]),
+        (" WHERE cut = 'off'\n'\npwd\n", ["'", "pwd"]),
+        ("\npwd\n\n", ["pwd"]),
+        ("", []),
+    ],
+)
+def test_files_of_the_history(tmp_path: Path, text: str, entries: list[str]) -> None:
+    (tmp_path / "history").write_text(text)
+    assert ShellHistory(str(tmp_path)).lines() == entries
+
+
+def test_the_oldest_entries_are_left_out_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kshell.repl.history._MOST_ENTRIES", 2)
+    for entry in ("cat 'a\nb'", "cat 'c\nd'", "pwd"):
+        ShellHistory(str(tmp_path)).append_string(entry)
+    assert ShellHistory(str(tmp_path)).lines() == ["cat 'c\nd'", "pwd"]
 
 
 def test_history_elsewhere_and_nowhere(
