@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app
@@ -16,6 +16,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.search import accept_search
 
+from kshell.engine.execution import logical_lines
 from kshell.engine.session import Session
 from kshell.repl.completion import Ghost, ShellCompleter, Tab
 from kshell.repl.highlight import LineLexer
@@ -25,6 +26,7 @@ from kshell.repl.toolbar import Toolbar
 
 _MENU_ROWS = 7
 """Rows below the line that are reserved for the completion menu."""
+_CONTINUATION_PROMPT = "> "
 
 
 class PlainPrompt:
@@ -35,14 +37,27 @@ class PlainPrompt:
         self._history = history
 
     def ask(self, status: int) -> str:
-        """Read a line. ``status``: the last exit code. Raises EOFError, KeyboardInterrupt."""
+        """Read a line, and those below it while a quote is open. ``status``: the last exit code.
+
+        Raises EOFError, KeyboardInterrupt.
+        """
+        prompt = "".join(fragment[1] for fragment in prompt_text(self._session, status, 80))
         try:
-            text = input("".join(fragment[1] for fragment in prompt_text(self._session, status, 80)))
+            _, text = next(logical_lines(self._typed(prompt)))
         except (EOFError, KeyboardInterrupt):
             sys.stdout.write("\n")
             raise
         self._history.append_string(text)
         return text
+
+    def _typed(self, prompt: str) -> Iterator[str]:
+        """Read lines. The end of the input ends those below the first, so that the open quote is reported."""
+        yield input(prompt)
+        try:
+            while True:
+                yield input(_CONTINUATION_PROMPT)
+        except EOFError:
+            sys.stdout.write("\n")
 
     def refresh(self) -> None:
         """Do nothing, because this prompt does not show the state of the data."""

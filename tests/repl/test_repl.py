@@ -490,3 +490,34 @@ def test_a_dumb_terminal_gets_plain_text(
     assert said.out == "kshell:/> kshell:/image> /image\nkshell:/image> kshell:/image> \n"
     assert "\x1b" not in said.out + said.err
     assert ShellHistory().lines() == ["cd /image", "pwd", "nosuch"]
+
+
+def test_a_dumb_terminal_asks_on_while_a_quote_is_open(
+    home: Path, session: Session, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    with standard_input(f"{QUERY}\npwd\ncat 'open\npwd\n"):
+        assert run(session) == 2
+    said = capsys.readouterr()
+    assert said.out == "kshell:/> > > n\n22\nkshell:/> /\nkshell:/> > > \nkshell:/> \n"
+    assert said.err.count("is not closed") == 1
+    assert ShellHistory().lines() == [QUERY, "pwd", "cat 'open\npwd"]
+
+
+def test_ctrl_c_leaves_an_open_quote(
+    home: Path, session: Session, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers: Iterator[str | BaseException] = iter(["cat 'open", KeyboardInterrupt(), "pwd", EOFError()])
+
+    def read(prompt: str) -> str:
+        answer = next(answers)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr("builtins.input", read)
+    assert run(session) == 0
+    said = capsys.readouterr()
+    assert said.out == "\n/\n\n" and "is not closed" not in said.err
+    assert ShellHistory().lines() == ["pwd"]
