@@ -222,7 +222,7 @@ def test_after_a_mistyped_command_the_next_one_stands_alone(terminal: Open) -> N
     assert "helthpwd" not in shell.screen()
 
 
-def test_a_pasted_block_with_typos_runs_to_its_end(terminal: Open) -> None:
+def test_a_pasted_block_with_typos_runs_up_to_a_quote_that_is_not_closed(terminal: Open) -> None:
     shell = terminal()
     shell.wait_for_prompt("/")
     shell.paste("cd /image/features\nhelth\ncat 'open\ncat metadataVersion\n")
