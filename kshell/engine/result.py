@@ -181,7 +181,7 @@ class Rows(Result):
             options that choose rows.
         hanging: for ``lines``, the columns by which the rest of a broken line is indented; ``None``: lines are never
             broken, because a user may paste them.
-        several: for ``lines``, whether the newlines in a line are printed as such.
+        multiline: for ``lines``, whether the newlines in a line are printed as such.
     """
 
     def __init__(
@@ -200,13 +200,13 @@ class Rows(Result):
         page: PageLayout | None = None,
         order: tuple[tuple[str, bool], ...] | None = None,
         hanging: int | None = None,
-        several: bool = False,
+        multiline: bool = False,
         exit_code: int = 0,
     ) -> None:
         super().__init__(exit_code=exit_code)
         self.live = live
         self.hanging = hanging
-        self.several = several
+        self.multiline = multiline
         self.tone = tone
         self.page = page
         self.order = order

@@ -150,11 +150,9 @@ def _block(result: Rows, block: Iterator[Row], options: RenderOptions) -> Iterat
     if result.style == "lines" and not options.wide:
         line, column = result.line, result.line_column
         values: Iterable[object] = (row.get(column) if line is None else line(row) for row in block)
-        if result.several:
-            values = (part for data in values for part in str(data).split("
-"))
-        return (text + "
-" for data in values for text in _broken(_as_line(data), result.hanging, options))
+        if result.multiline:
+            values = (part for data in values for part in str(data).split("\n"))
+        return (text + "\n" for data in values for text in _broken(_as_line(data), result.hanging, options))
     if result.style == "names" and not options.wide:
         if options.width is None or result.one_per_line or result.live:
             return (_name(row, options)[1] + "\n" for row in block)
