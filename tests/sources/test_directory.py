@@ -531,7 +531,7 @@ def test_an_open_transaction_is_noted(inner: Path) -> None:
     loaded = clean(load(inner))
     assert keys(loaded) == [0]
     assert loaded.open_transaction == 1
-    assert any("begun at offset 1" in note for note in loaded.notes)
+    assert any("the metadata transaction from offset 1 on has not ended" in note for note in loaded.notes)
 
 
 def test_problems_are_listed_with_file_and_byte(inner: Path) -> None:
