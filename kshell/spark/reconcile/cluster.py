@@ -22,7 +22,7 @@ from kshell.spark.reconcile.copy_report import (
     segment_head,
     segment_sums,
 )
-from kshell.spark.reconcile.inventory import Checkpoint, Position, StateRange, base_offsets, take_inventory
+from kshell.spark.reconcile.inventory import Checkpoint, Position, StateRange, segment_sizes, take_inventory
 from kshell.spark.reconcile.plan import (
     ReadPlan,
     ReplayRange,
@@ -156,8 +156,8 @@ def _next_checkpoint(
         following = following._replace(first_ms=first_ms, last_ms=base.last_ms)
     positions = _positions(comparison, following.offset, report.excluded, last)
     known = (copy for copy in copies if copy.path in positions)
-    segments = {copy.path: [base for base in base_offsets(copy) if base < following.offset] for copy in known}
-    return following._replace(positions=positions, segments=segments)
+    sizes = {copy.path: [pair for pair in segment_sizes(copy) if pair[0] < following.offset] for copy in known}
+    return following._replace(positions=positions, segment_sizes=sizes)
 
 
 def _state_ranges(plan: ReadPlan, before: Sequence[StateRange]) -> tuple[StateRange, ...]:

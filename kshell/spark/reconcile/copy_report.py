@@ -78,7 +78,7 @@ def make_report(
 ) -> CopyReport:
     """Report on the copies of a cluster. ``checkpoint``: how far its tables were before, if it has any."""
     before = checkpoint or Checkpoint()
-    findings = Findings(cluster_id, comparison.inventory.copies, before.findings)
+    findings = Findings(cluster_id, comparison, before.findings)
     for index, plans in comparison.plans.items():
         for file in plans:
             findings.add(index, file)
@@ -112,13 +112,18 @@ class Findings:
     """Collects new ``rows`` of ``quarantine`` and, for the checkpoint, all findings (``reported``) and new ``gaps``."""
 
     def __init__(
-        self, cluster_id: str, copies: Sequence[LogCopy], reported: Mapping[str, Sequence[ReportedFinding]]
+        self, cluster_id: str, comparison: Comparison, reported: Mapping[str, Sequence[ReportedFinding]]
     ) -> None:
         self.rows: list[Row] = []
         self.reported: dict[str, list[ReportedFinding]] = {}
         self.gaps: list[tuple[int, int]] = []
+        copies, plans = comparison.inventory.copies, comparison.plans.values()
+        is_whole = comparison.inventory.start is None  # then what the plans do not find again is repaired
+        planned = {file.path: file.findings for files in plans for file in files if is_whole}
         for copy in copies:
-            if current := list(still_there(copy, reported.get(copy.path, ()))):
+            still = still_there(copy, reported.get(copy.path, ()))
+            current = [finding for finding in still if finding[1:4] in planned.get(finding.path, [finding[1:4]])]
+            if current:
                 self.reported[copy.path] = current
         self._known = {finding[:4] for findings in self.reported.values() for finding in findings}
         self._cluster_id = cluster_id
@@ -341,9 +346,7 @@ def _lone_row(cluster_id: str, comparison: Comparison, index: int, findings: Fin
     copy, log = comparison.inventory.copies[index], comparison.logs[index]
     newest = next((file for file in reversed(copy.listing.snapshots) if file.end_offset is not None), None)
     newest_end = newest.end_offset or 0 if newest is not None else 0
-    end, epoch = log.end, before.epoch if before.epoch >= 0 else None
-    if log.parts:
-        epoch = log.parts[-1].last_batch().epoch
+    end, epoch = log.end, log.parts[-1].last_batch().epoch if log.parts else None
     if newest is not None and (end is None or newest_end > end):
         end, epoch = newest_end, newest.epoch
     committed = max(newest_end, before.committed or 0)

@@ -1,8 +1,8 @@
 """List which batches each copy of a cluster's log has after the checkpoint, without comparing the copies yet.
 
 The checkpoint, :class:`Checkpoint`, says how far the cluster's tables are. Planning reads batch headers only, from
-the last batch that is in the tables. If one copy is new or no longer has that batch, if deleted segments are back, if
-one is gone between others, or if damage that was reported is no longer there, all copies are planned from their
+the last batch that is in the tables. If one copy is new or no longer has that batch, if the size of a segment changed
+(except that the last one grew), or if damage that was reported is no longer there, all copies are planned from their
 beginning.
 """
 
@@ -131,8 +131,8 @@ class Checkpoint(NamedTuple):
     """The time of the last batch that was read."""
     positions: Mapping[str, Position | None] = {}
     """Path of a copy -> its last batch that is in the tables; ``None``: it has none."""
-    segments: Mapping[str, Sequence[int]] = {}
-    """Path of a copy -> the base offsets of its segments that begin before ``offset``."""
+    segment_sizes: Mapping[str, list[tuple[int, int]]] = {}
+    """Path of a copy -> (base offset, size) of its segments that begin before ``offset``."""
     copy_rows: Mapping[str, Row] = {}
     """Path of a copy that is not excluded -> its row of ``copies``."""
     excluded: Mapping[str, Evidence] = {}
@@ -161,10 +161,12 @@ class Checkpoint(NamedTuple):
             )
         positions = {path: _position(value) for path, value in values["positions"].items()}
         findings = {path: [ReportedFinding(*value) for value in listed] for path, listed in values["findings"].items()}
+        sizes = {path: [(base, size) for base, size in listed] for path, listed in values["segment_sizes"].items()}
         leader, epoch, voters = values["quorum_state"]
         return cls(**values)._replace(
             state_ranges=tuple(StateRange(*value) for value in values["state_ranges"]),
             positions=positions,
+            segment_sizes=sizes,
             findings=findings,
             gaps=tuple((first, after) for first, after in values["gaps"]),
             voters=tuple((voter, directory) for voter, directory in values["voters"]),
@@ -247,10 +249,7 @@ def take_inventory(
     previous: dict[int, PreviousComparison] = {}
     if len(indexes) > 1 and start is not None:
         previous = _previous(copies, plans, start)
-        if any(
-            _is_back(copies[index], start) if index in previous else _begins_before(start.offset, index, files)
-            for index, files in plans.items()
-        ):
+        if any(index not in previous and _begins_before(start.offset, index, plans[index]) for index in indexes):
             return take_inventory(copies, checkpoint, piece_bytes, bad, whole=True)
         if wider := _widened(copies, plans, previous, piece_bytes):
             plans = _without_bad(plans | wider, bad)
@@ -287,13 +286,17 @@ def _start_at(copy: LogCopy, position: Position | None) -> Start | None:
 
 
 def _continues(copy: LogCopy, checkpoint: Checkpoint) -> bool:
-    """Whether to plan a copy from the checkpoint on: it is known, and no damage of its segments was repaired or new.
+    """Whether to plan a copy from the checkpoint on: it is known, and what was read of its segments is unchanged.
 
-    Kafka deletes a log's first segments, and its last ones when it truncates the log; one between others is damage.
+    Kafka deletes a log's first segments, and appends to the last one. After any other change of a size, or if damage
+    was repaired, the copies are read from their beginning.
     """
-    bases = base_offsets(copy)
-    known = checkpoint.segments.get(copy.path, ()) if bases else ()
-    if any(bases[0] < base < bases[-1] and base not in bases for base in known):
+    known = checkpoint.segment_sizes.get(copy.path, [])
+    now = [pair for pair in segment_sizes(copy) if known and pair[0] <= known[-1][0]]
+    had_records = checkpoint.copy_rows.get(copy.path, {}).get("startOffset") is not None
+    if had_records and now and now[-1][0] == known[-1][0] and known[-1][1] < now[-1][1]:
+        now[-1] = known[-1]
+    if now != known[len(known) - len(now) :]:
         return False
     segments = {segment.path for segment in copy.listing.segments}
     reported = [finding for finding in checkpoint.findings.get(copy.path, ()) if finding.path in segments]
@@ -364,17 +367,7 @@ def start_offset(copy: LogCopy, first: int | None, checkpoint: Checkpoint | None
     reported: int | None = checkpoint.copy_rows[copy.path]["startOffset"]
     if reported is None:
         return first
-    return reported if base <= reported and not _is_back(copy, checkpoint) else base
-
-
-def _is_back(copy: LogCopy, checkpoint: Checkpoint) -> bool:
-    """Whether a copy has segments again before the one where it began, and not because its first one is damaged."""
-    first = copy.listing.segments[0].path if copy.listing.segments else None
-    if any(finding.path == first for finding in checkpoint.findings.get(copy.path, ())):
-        return False
-    reported = checkpoint.copy_rows.get(copy.path, {}).get("startOffset")
-    second = [segment.base_offset for segment in copy.listing.segments[1:2]]
-    return reported is not None and any(base is not None and base <= reported for base in second)
+    return max(base, reported)
 
 
 def _begins_before(offset: int, index: int, files: Sequence[FilePlan]) -> bool:
@@ -417,8 +410,9 @@ def signature(copy: LogCopy, path: str, position: int) -> int | None:
     """Return a number that changes when a finding is repaired.
 
     Returns:
-        The CRC of the batch at the finding's byte; ``None`` if no good batch begins there. If the position is -1: the
-        size of a snapshot, or the base offset of the segment before that segment.
+        The CRC of the batch at the finding's byte; ``None`` if no good batch begins there; the size of a file that ends
+        there or before. If the position is -1: the size of a snapshot, or the base offset of the segment before that
+        segment.
     """
     size = file_sizes(copy).get(path)
     if size is None:
@@ -429,22 +423,23 @@ def signature(copy: LogCopy, path: str, position: int) -> int | None:
         if index is None:
             return size
         return segments[index - 1].base_offset if index else None
+    if position >= size:
+        return size
     batch = good_batch_at(path, size, position)
     return None if batch is None else batch.crc
 
 
 def still_there(copy: LogCopy, reported: Iterable[ReportedFinding]) -> Iterator[ReportedFinding]:
-    """Return the reported findings whose file still exists and reaches them, and whose signature is unchanged."""
+    """Return the reported findings whose file still exists, and whose signature is unchanged."""
     sizes = file_sizes(copy)
     for finding in reported:
-        is_reached = finding.position < sizes.get(finding.path, -1)
-        if is_reached and signature(copy, finding.path, finding.position) == finding.signature:
+        if finding.path in sizes and signature(copy, finding.path, finding.position) == finding.signature:
             yield finding
 
 
-def base_offsets(copy: LogCopy) -> list[int]:
-    """Return the offsets at which a copy's segments begin, by their names."""
-    return [segment.base_offset for segment in copy.listing.segments if segment.base_offset is not None]
+def segment_sizes(copy: LogCopy) -> list[tuple[int, int]]:
+    """Return (base offset, size) of a copy's segments."""
+    return [(segment.base_offset, segment.size) for segment in copy.listing.segments if segment.base_offset is not None]
 
 
 def log_size(copy: LogCopy) -> int:
@@ -466,7 +461,7 @@ class PlannedCopy(Copy):
 
     After reading, ``plans`` has only batches with a good CRC. ``is_trusted`` says that the copy was compared with the
     tables before, and still has its last batch that is in them. Snapshots that end at or before the checkpoint of the
-    inventory are assumed to be complete, except the newest one.
+    inventory are assumed to be complete, except the newest one and those with a reported finding.
     """
 
     def __init__(self, inventory: Inventory, index: int, checkpoint: Checkpoint | None, piece_bytes: int) -> None:
@@ -478,9 +473,10 @@ class PlannedCopy(Copy):
         self.is_trusted = checkpoint is not None and _start_at(copy, checkpoint.positions.get(copy.path)) is not None
         self._piece_bytes = piece_bytes
         reported = start.findings.get(copy.path, ()) if start is not None else ()
-        self._reported = len([*islice(still_there(copy, reported), _MOST_FAULTS)])
+        faults = [*islice(still_there(copy, reported), _MOST_FAULTS)]
+        self._reported = len(faults)
         self._verified_until = -1 if start is None else start.offset
-        self._newest = copy.listing.snapshots[-1:]
+        self._suspect = {fault.path for fault in faults} | {file.path for file in copy.listing.snapshots[-1:]}
         super().__init__(copy.path, copy.listing)
         newest = self.newest
         if start is not None and not (self.voters and newest is not None and (newest.end_offset or 0) > start.offset):
@@ -495,7 +491,7 @@ class PlannedCopy(Copy):
         return max(len(self.damage), self._reported)
 
     def verify(self, file: SnapshotFile) -> None:
-        if file in self._newest or file.end_offset is None or file.end_offset > self._verified_until:
+        if file.path in self._suspect or file.end_offset is None or file.end_offset > self._verified_until:
             super().verify(file)
         else:
             self.snapshots.append(file)

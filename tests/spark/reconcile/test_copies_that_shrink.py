@@ -30,10 +30,17 @@ def told(tables: Tables) -> dict[str, tuple[Any, ...]]:
     return {Path(row["copy"]).parent.name: tuple(row[name] for name in TOLD) for row in tables.last.copies}
 
 
+def damage(tables: Tables) -> list[list[str]]:
+    """The damage of each copy."""
+    assert tables.last is not None
+    return [sorted(row["damage"]) for row in tables.last.copies]
+
+
 def as_a_first_look(tables: Tables, *paths: Path) -> dict[str, tuple[Any, ...]]:
     """One step: the rows are those of new tables, and the step after it has nothing to do."""
     tables.step(*paths)
-    assert told(tables) == told(read(*paths))
+    first = read(*paths)
+    assert (told(tables), damage(tables)) == (told(first), damage(first))
     reached, said = tables.checkpoint, told(tables)
     again = tables.step(*paths)
     assert (again.slices, again.findings, again.ranges, again.restart) == ((), (), (), False)
@@ -271,3 +278,76 @@ def test_damage_that_is_cut_off(end: int, tmp_path: Path) -> None:
     assert as_a_first_look(tables, one, two)["node-2"][0] == "damaged"
     node(tmp_path, 2, parts[:end])
     assert as_a_first_look(tables, one, two)["node-2"][0] == "behind"
+
+
+def test_damage_that_is_cut_off_inside_its_batch(tmp_path: Path) -> None:
+    """What is left of it is a torn tail."""
+    parts = log(*[1] * 40)
+    one, two = node(tmp_path, 1, parts), node(tmp_path, 2, parts[:15])
+    tables = read(one, two)
+    damaged = parts[25][:-1] + bytes([parts[25][-1] ^ 1])
+    node(tmp_path, 2, [*parts[:25], damaged, *parts[26:30]])
+    assert as_a_first_look(tables, one, two)["node-2"][0] == "damaged"
+    node(tmp_path, 2, [*parts[:25], damaged[:20]])
+    assert as_a_first_look(tables, one, two)["node-2"][0] == "behind"
+
+
+def test_incomplete_snapshots_are_reported_once(tmp_path: Path) -> None:
+    """Each of them ends where its footer is expected, which is the byte of the finding."""
+    parts = log(*[1] * 40)
+    one, two = node(tmp_path, 1, parts), node(tmp_path, 2, parts[:30])
+    files = [write_snapshot(two / METADATA_DIRECTORY, snapshot([], 1), end, 1) for end in (10, 20)]
+    raw = files[0].read_bytes()
+    for file in files:
+        file.write_bytes(raw[: batches(raw)[-1].position])
+    tables = Tables()
+    assert as_a_first_look(tables, one, two)["node-2"][0] == "damaged" and len(tables.findings) == 2
+    for file in files:
+        file.write_bytes(raw)
+        as_a_first_look(tables, one, two)
+    assert told(tables)["node-2"][0] == "behind" and len(tables.findings) == 2
+
+
+@pytest.mark.parametrize("size", [0, 200, 837])
+def test_a_segment_between_others_that_is_completed_later(size: int, tmp_path: Path) -> None:
+    """The records after the gap were written already, and one copy may be all there is."""
+    parts = log(*[1] * 40)
+    one, two = node(tmp_path, 1, parts), segments(tmp_path, 3, parts, 0, 35, 0)
+    file = two / METADATA_DIRECTORY / f"{10:020d}.log"
+    raw = file.read_bytes()
+    lone, both = read(two), read(one, two)
+    file.write_bytes(raw[:size])
+    for tables in (lone, Tables()):
+        assert as_a_first_look(tables, two)["node-3"][0] == "reference" and damage(tables) != [[]]
+    assert as_a_first_look(both, one, two)["node-3"][0] == "damaged"
+    assert lone.restarts == 0 and lone.offsets == list(range(35)), "tables keep what a copy lost"
+    short = read(two)
+    file.write_bytes(raw)
+    assert as_a_first_look(both, one, two)["node-3"][0] == "behind"
+    as_a_first_look(short, two)
+    assert short.restarts == 1 and short.offsets == list(range(35)) and damage(short) == [[]]
+    assert short.last is not None and short.last.cluster["stateOffset"] == 35
+
+
+@pytest.mark.parametrize("end", [30, 20])
+def test_a_copy_that_is_truncated_to_the_beginning_of_a_segment(end: int, tmp_path: Path) -> None:
+    """Its last segment is empty."""
+    parts = log(*[1] * 40)
+    one, two = node(tmp_path, 1, parts), segments(tmp_path, 3, parts, 0, 40, 0)
+    tables = read(one, two)
+    directory = segments(tmp_path, 3, parts, 0, end, 0) / METADATA_DIRECTORY
+    (directory / f"{end:020d}.log").touch()
+    assert as_a_first_look(tables, one, two)["node-3"][:6] == ("behind", 0, end, 1, 0, end)
+
+
+def test_a_lone_copy_that_is_emptied_and_copied_again(tmp_path: Path) -> None:
+    parts = log(*[1] * 40)
+    one = node(tmp_path, 1, parts)
+    tables = read(one)
+    node(tmp_path, 1, [])
+    assert as_a_first_look(tables, one)["node-1"][:4] == ("reference", None, None, None)
+    node(tmp_path, 1, [parts[0][:30]])
+    as_a_first_look(tables, one)
+    node(tmp_path, 1, parts)
+    assert as_a_first_look(tables, one)["node-1"][:4] == ("reference", 0, 40, 1)
+    assert tables.restarts == 0 and tables.offsets == list(range(40))
