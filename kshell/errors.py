@@ -218,6 +218,10 @@ class NoLeaderError(SourceTimeoutError):
     """No controller leads the quorum, as far as the controllers that answer know."""
 
 
+class LeaderNotListedError(ConnectError):
+    """The leader listens at none of the addresses that kshell was given, and no controller tells where."""
+
+
 class AuthenticationError(NodeError):
     """The node did not accept kshell's credentials, or could not prove its own identity."""
 

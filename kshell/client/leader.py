@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.client.address import Address, name_of
@@ -19,7 +20,15 @@ from kshell.client.backoff import Backoff
 from kshell.client.codes import EPOCH_CODES, failure, may_succeed_later
 from kshell.client.connection import Connection
 from kshell.client.nodes import TOPIC, ClusterNode, Nodes
-from kshell.errors import ConnectError, NodeError, NoLeaderError, ProtocolError, ServerError, SourceTimeoutError
+from kshell.errors import (
+    ConnectError,
+    LeaderNotListedError,
+    NodeError,
+    NoLeaderError,
+    ProtocolError,
+    ServerError,
+    SourceTimeoutError,
+)
 from kshell.protocol.messages.quorum import FETCH, FETCH_SNAPSHOT
 from kshell.protocol.primitives import Uuid
 
@@ -211,6 +220,12 @@ _MOST_TIMES = 2
 _MOST_NEW = 16
 """Requests in a round to controllers that responses named, beyond those to the bootstrap list."""
 _WAIT = "default.api.timeout.ms sets how long to wait"
+NEXT_ELECTION = 5.0
+"""Seconds to wait for another leader while the one that all controllers name has an address that cannot be learnt.
+
+An election takes up to three (``controller.quorum.fetch.timeout.ms``, ``controller.quorum.election.timeout.ms``). After
+that, only another list of controllers helps.
+"""
 
 
 class Leader(NamedTuple):
@@ -232,18 +247,22 @@ def find_leader(nodes: Nodes, *, timeout: float, known_epoch: int = 0, once: boo
         once: make one round only; the caller decides when to search again.
 
     Raises:
+        LeaderNotListedError: for :data:`NEXT_ELECTION` seconds, the leader was none of the known addresses.
         NodeError: no leader was found in time, or a node refuses for a reason that waiting does not solve.
     """
     settings = nodes.settings
     deadline = time.monotonic() + timeout
     backoff = Backoff(settings.retry_backoff, settings.retry_backoff_max, deadline)
     search = _Search(nodes, known_epoch, deadline)
+    unlisted_since = inf
     while True:
         leader = search.round()
         if leader is not None:
             return leader
-        if once or backoff.is_over:
-            raise search.failed()
+        error, now = search.failed(), time.monotonic()
+        unlisted_since = min(unlisted_since, now) if isinstance(error, LeaderNotListedError) else inf
+        if once or backoff.is_over or now - unlisted_since >= NEXT_ELECTION:
+            raise error
         backoff.wait()
 
 
@@ -403,8 +422,8 @@ class _Search:
         if self._round.was_cut_short:
             reason = f"{named}; time was up before all of these addresses were asked"
             return SourceTimeoutError(there, reason, api=FETCH.name, hint=f"{every}; {_WAIT}")
-        reason = f"controller {self._id} leads (epoch {self._epoch}), but none of these addresses is its own: {there}"
-        return ConnectError(f"controller {self._id}", reason, hint=every)
+        reason = f"controller {self._id} leads (epoch {self._epoch}), but none of these addresses is its own"
+        return LeaderNotListedError(there, f"{reason}, and no controller tells where it listens", hint=every)
 
     def _behind(self, there: str) -> NoLeaderError | None:
         """Return an error if all controllers answer, and each with an earlier epoch than the caller knows."""

@@ -17,6 +17,7 @@ from kshell.client.nodes import CONTROLLER, Nodes
 from kshell.errors import (
     AuthorizationError,
     ConnectError,
+    LeaderNotListedError,
     NoLeaderError,
     ServerError,
     SourceTimeoutError,
@@ -64,6 +65,26 @@ def test_below_3_7_a_leader_outside_the_list_is_named(release: str) -> None:
         with pytest.raises(ConnectError, match="controller 3 leads") as caught:
             find_leader(nodes_of(quorum, 1, 2), timeout=1)
         assert caught.value.hint == "name every controller in the list"
+
+
+def test_below_3_7_a_leader_outside_the_list_is_waited_for_as_long_as_an_election_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with Quorum(3, release="3.5") as quorum:
+        quorum.elect(3)
+        threading.Timer(0.5, quorum.elect, (2,)).start()
+        assert find_leader(nodes_of(quorum, 1, 2), timeout=60).id == 2
+        quorum.elect(3)
+        monkeypatch.setattr(leader_module, "NEXT_ELECTION", 0.3)
+        begin = time.monotonic()
+        with pytest.raises(LeaderNotListedError) as caught:
+            find_leader(nodes_of(quorum, 1, 2), timeout=60)
+        assert 0.3 <= time.monotonic() - begin < 20
+        asked = f"{quorum.node(1).address}, {quorum.node(2).address}"
+        assert caught.value.message == (
+            f"{asked}: controller 3 leads (epoch {quorum.epoch}), but none of these addresses is its own, and no"
+            " controller tells where it listens"
+        )
 
 
 def test_an_election_is_waited_for() -> None:

@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import settings as search
 from hypothesis import strategies as st
 
+import kshell.client.leader as leader_module
+import kshell.sources.quorum.source as source_module
 from kshell.client.address import addresses
 from kshell.client.nodes import CONTROLLER, Nodes
 from kshell.engine.execution import prepare, time_limit
@@ -23,6 +25,7 @@ from kshell.errors import (
     DataError,
     IncompleteLogError,
     KshellError,
+    LeaderNotListedError,
     MissingCodecError,
     NodeError,
     ProtocolError,
@@ -35,6 +38,7 @@ from kshell.protocol.messages.drafts import DIALECTS
 from kshell.protocol.names import error_codes
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.sources.directory.source import DirectorySource
+from kshell.sources.quorum.earlier_log import older_log
 from kshell.sources.quorum.facts import describe_quorum
 from kshell.sources.quorum.source import QuorumSource
 from tests import builders
@@ -449,6 +453,44 @@ def test_an_election_that_does_not_end_is_a_typed_error(quorum: Quorum) -> None:
     quorum.elect(None)
     with pytest.raises(NodeError):
         within(source_of(quorum, default_api_timeout_ms="300"))
+
+
+def test_a_leader_whose_address_cannot_be_learnt_is_not_waited_for_as_an_election_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in (leader_module, source_module):
+        monkeypatch.setattr(module, "NEXT_ELECTION", 0.3)
+    with Quorum(3, release="3.5") as quorum:
+        fill(quorum)
+        patient = settings(default_api_timeout_ms="60000")
+        source = quorum.keep(QuorumSource(quorum.node(1).address, patient))
+        source.load()
+        quorum.elect(3)
+        begin = time.monotonic()
+        with pytest.raises(LeaderNotListedError):
+            older_log(source.observer, source.nodes, 1, 3)
+        with pytest.raises(LeaderNotListedError):
+            source.load()
+        with pytest.raises(LeaderNotListedError):
+            describe_quorum(source.nodes)
+        with pytest.raises(LeaderNotListedError):
+            quorum.keep(QuorumSource(quorum.node(1).address, patient)).load()
+        quorum.elect(1)
+        quorum.commit()
+        assert source.load().log_end_offset == quorum.log.end
+        assert time.monotonic() - begin < 30
+
+
+def test_how_long_an_election_took_leaves_no_less_time_for_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (leader_module, source_module):
+        monkeypatch.setattr(module, "NEXT_ELECTION", 2.0)
+    with Quorum(3, release="3.5") as quorum:
+        quorum.elect(None)
+        threading.Timer(2.3, quorum.elect, (3,)).start()
+        threading.Timer(2.6, quorum.elect, (1,)).start()
+        threading.Timer(2.7, quorum.commit).start()
+        source = quorum.keep(QuorumSource(quorum.node(1).address, settings(default_api_timeout_ms="60000")))
+        assert source.load().log_end_offset == quorum.log.end
 
 
 def test_a_quorum_that_is_down_is_a_typed_error(quorum: Quorum) -> None:

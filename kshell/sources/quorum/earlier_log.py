@@ -9,7 +9,14 @@ from kshell.client.codes import failure, may_succeed_later
 from kshell.client.leader import FetchPosition, Leader, fetch, find_leader
 from kshell.client.nodes import Nodes
 from kshell.client.settings import Settings
-from kshell.errors import ConnectError, OutOfReachError, ProtocolError, ServerError, SourceTimeoutError
+from kshell.errors import (
+    ConnectError,
+    LeaderNotListedError,
+    OutOfReachError,
+    ProtocolError,
+    ServerError,
+    SourceTimeoutError,
+)
 from kshell.protocol.messages.quorum import FETCH
 from kshell.protocol.verify import Chain, RisingEpochs
 from kshell.sources.quorum.mirror import Mirror
@@ -34,6 +41,8 @@ def older_log(observer: Observer, nodes: Nodes, start: int, end: int) -> Mirror:
             if leader is None:
                 leader = find_leader(nodes, timeout=backoff.seconds_left, known_epoch=observer.epoch)
             search.ask(leader, backoff.seconds_left)
+        except LeaderNotListedError:
+            raise
         except (ConnectError, SourceTimeoutError, ServerError) as error:
             if backoff.is_over or (isinstance(error, ServerError) and not may_succeed_later(error.code)):
                 raise

@@ -10,7 +10,14 @@ from kshell.client.backoff import Backoff
 from kshell.client.connection import Connection
 from kshell.client.leader import find_leader
 from kshell.client.nodes import CONTROLLER, FIRST_CONTACT, TOPIC, Nodes
-from kshell.errors import ConnectError, NodeError, NoLeaderError, ProtocolError, SourceTimeoutError
+from kshell.errors import (
+    ConnectError,
+    LeaderNotListedError,
+    NodeError,
+    NoLeaderError,
+    ProtocolError,
+    SourceTimeoutError,
+)
 from kshell.protocol.messages.quorum import DESCRIBE_QUORUM
 from kshell.protocol.primitives import ZERO_UUID
 from kshell.sources.directory import describe
@@ -62,6 +69,8 @@ def describe_quorum(nodes: Nodes) -> JsonObject:
     while not backoff.is_over:
         try:
             body, node = _ask(nodes, backoff)
+        except LeaderNotListedError:
+            raise
         except (ConnectError, SourceTimeoutError) as error:
             if not nodes.was_reached and time.monotonic() - started > FIRST_CONTACT:
                 raise

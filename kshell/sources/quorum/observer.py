@@ -16,7 +16,15 @@ from kshell.client.backoff import Backoff
 from kshell.client.connection import MAX_FRAME, Connection
 from kshell.client.leader import MAX_BYTES, Fetched, FetchPosition, Leader, fetch, find_leader
 from kshell.client.nodes import Nodes
-from kshell.errors import ConnectError, CorruptDataError, NodeError, ProtocolError, ServerError, SourceTimeoutError
+from kshell.errors import (
+    ConnectError,
+    CorruptDataError,
+    LeaderNotListedError,
+    NodeError,
+    ProtocolError,
+    ServerError,
+    SourceTimeoutError,
+)
 from kshell.protocol.batches import Batch
 from kshell.protocol.messages.quorum import FETCH, FETCH_SNAPSHOT
 from kshell.protocol.names import error_name
@@ -62,6 +70,7 @@ class Observer:
 
     ``committed``: the offset after the last batch that was returned. ``high_watermark``: -1 until it is known.
     ``trouble``: why the last request failed, or ``None``; ``silent_since``: the monotonic time at which trouble began.
+    ``unlisted_since``: the one since which the trouble is that the leader's address cannot be learnt, or ``None``.
     ``restarts``: how often everything started over, with a snapshot or because committed records were lost.
     ``deadline``: the monotonic time at which every request and pause ends; the caller of :meth:`step` sets it.
     """
@@ -75,6 +84,7 @@ class Observer:
         self.committed = 0
         self.trouble: NodeError | None = None
         self.silent_since: float | None = None
+        self.unlisted_since: float | None = None
         self.restarts = 0
         self.deadline = inf
         self.downloader = Downloader()
@@ -122,7 +132,7 @@ class Observer:
             return FetchStep()
         self._damaged = 0
         if self.trouble is None:
-            self.silent_since = None
+            self.silent_since = self.unlisted_since = None
             self._pace(step, wait, time.monotonic() - began)
         else:
             self._failed(self.trouble)
@@ -217,6 +227,10 @@ class Observer:
             self.trouble = error
         if self.silent_since is None or self.downloader.advanced_at > self.silent_since:
             self.silent_since = time.monotonic()
+        if not isinstance(error, LeaderNotListedError):
+            self.unlisted_since = None
+        elif self.unlisted_since is None:
+            self.unlisted_since = time.monotonic()
         self.close()
         self.leader = None
         self._pause(self._backoff)

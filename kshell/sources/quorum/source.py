@@ -14,6 +14,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from kshell.client.address import addresses, name_of
+from kshell.client.leader import NEXT_ELECTION
 from kshell.client.nodes import CONTROLLER, FIRST_CONTACT, Nodes
 from kshell.errors import CorruptDataError, DataError
 from kshell.protocol.batches import Batch
@@ -214,11 +215,17 @@ class QuorumSource(Source):
                 self._over.wait(1.0)
 
     def _check_silence(self) -> None:
-        """Raise ``trouble`` that lasts too long; a quorum that was reached once is waited for longer than a new one."""
+        """Raise ``trouble`` that lasts too long.
+
+        A quorum that was reached once is waited for longer than a new one, and an election longer than a leader whose
+        address cannot be learnt.
+        """
         since, trouble = self.observer.silent_since, self.observer.trouble
         patience = self.nodes.settings.api_timeout
         if not self.nodes.was_reached:
             patience = min(patience, FIRST_CONTACT)
+        if self.observer.unlisted_since is not None and patience > NEXT_ELECTION:
+            since, patience = self.observer.unlisted_since, NEXT_ELECTION
         if since is not None and trouble is not None and time.monotonic() - since > patience:
             raise trouble
 
