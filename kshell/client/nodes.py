@@ -345,8 +345,20 @@ def unreachable(failures: list[NodeError]) -> NodeError:
     reasons = "; ".join(f"{error.node}: {error.reason}" for error in failures)
     hinted = next((error for error in failures if error.hint), failures[0])
     return type(hinted)(
-        ", ".join(error.node for error in failures), f"none can be reached ({reasons})", hint=hinted.hint
+        ", ".join(error.node for error in failures), f"none can be reached ({reasons})", hint=_advice(failures)
     )
+
+
+def _advice(failures: list[NodeError]) -> str | None:
+    """Return the hint that all failures share; where they differ, the beginning of each, with the nodes it is for."""
+    groups: dict[str, list[NodeError]] = {}
+    for error in failures:
+        if error.hint is not None:
+            groups.setdefault(error.hint.replace(error.node, ""), []).append(error)  # a hint may name its node
+    hints = [(errors[0].hint or "", ", ".join(error.node for error in errors)) for errors in groups.values()]
+    if len(hints) <= 1:
+        return hints[0][0] if hints else None
+    return "; ".join(f"{names}: {hint.partition('; ')[0]}" for hint, names in hints)
 
 
 # --- the draft of KIP-919 ---------------------------------------------------------------------------------------------
@@ -447,6 +459,5 @@ def none_answers(replies: Iterable[VersionsReply]) -> NodeError:
     if len(failures) == 1:
         return failures[0]
     reasons = "; ".join(f"{error.node}: {error.reason}" for error in failures)
-    hint = next((error.hint for error in failures if error.hint), None)
     names = ", ".join(error.node for error in failures)
-    return ConnectError(names, f"none answers ({reasons})", hint=hint)
+    return ConnectError(names, f"none answers ({reasons})", hint=_advice(failures))

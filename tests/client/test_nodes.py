@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from kshell.client.address import addresses, name_of
-from kshell.client.nodes import BROKER, CONTROLLER, Nodes
+from kshell.client.nodes import BROKER, CONTROLLER, Nodes, VersionsReply, none_answers, unreachable
 from kshell.engine.execution import deadline
 from kshell.errors import (
     ClusterIdError,
@@ -17,6 +17,7 @@ from kshell.errors import (
     DeadlineError,
     NodeError,
     SourceTimeoutError,
+    TlsError,
     WrongEndpointError,
 )
 from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
@@ -198,3 +199,21 @@ def test_who_has_not_answered_when_a_deadline_comes(quorum: Quorum, nodes: Nodes
     with pytest.raises(SourceTimeoutError):
         nodes.dial(other, timeout=0.1)
     assert nodes.take_unanswered(with_fetch=True) == []
+
+
+def test_nodes_that_fail_for_different_reasons_have_advice_of_their_own() -> None:
+    expired = TlsError("a:1", "TLS: the server's certificate has expired", hint="renew the certificate of that server")
+    misnamed = [
+        TlsError(
+            node, "TLS: the server's certificate is for another name", hint=f"see `show {node}`, or get one; or not"
+        )
+        for node in ("b:2", "c:3")
+    ]
+    silent = SourceTimeoutError("d:4", "no answer in time")
+    for summary in (unreachable, lambda failures: none_answers([VersionsReply(None, error) for error in failures])):
+        failures: list[NodeError] = [silent, expired, *misnamed]
+        assert summary(failures).hint == (
+            "a:1: renew the certificate of that server; b:2, c:3: see `show b:2`, or get one"
+        )
+        assert summary([silent, *misnamed]).hint == "see `show b:2`, or get one; or not"
+        assert summary([silent, silent]).hint is None
