@@ -1,8 +1,9 @@
 """The nodes of a running cluster: which there are, and what each reports about itself (API versions, software).
 
 Controllers are listed by DescribeCluster (3.7 and later), else by DescribeQuorum (3.9), else only the addresses of the
-bootstrap list are known, without ids; brokers by DescribeCluster, or by their registrations in the image. The software
-name that a node reports is untrusted text: it is truncated here, and escaped where it is rendered.
+bootstrap list are known, without ids; brokers by DescribeCluster, or by their registrations in the image. Since
+DescribeQuorum may name another listener than the one that was asked, registrations of controllers count more. The
+software name that a node reports is untrusted text: it is truncated here, and escaped where it is rendered.
 """
 
 from __future__ import annotations
@@ -16,9 +17,18 @@ from kshell.client.address import Address, name_of
 from kshell.client.concurrency import concurrently
 from kshell.client.connection import NodeVersions
 from kshell.client.nodes import BROKER, CONTROLLER, Nodes, VersionsReply, ask_versions, none_answers
-from kshell.errors import AuthorizationError, ConnectError, NodeError, SourceError, UnsupportedVersionError
+from kshell.errors import (
+    AuthorizationError,
+    ConnectError,
+    DataError,
+    NodeError,
+    SourceError,
+    TlsError,
+    UnsupportedVersionError,
+)
 from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
 from kshell.protocol.messages.quorum import DESCRIBE_QUORUM
+from kshell.sources.quorum.reachable import controller_addresses
 
 if TYPE_CHECKING:
     from kshell.client.connection import Connection
@@ -28,15 +38,23 @@ if TYPE_CHECKING:
 
 _WITH_NODES = 2
 """The first version of DescribeQuorum that returns the endpoints of nodes (KIP-853)."""
+_OTHER_LISTENER = (
+    "DescribeQuorum names this address, and it may be of another listener than those that were given: list every"
+    " controller, or allow ALTER on CLUSTER:kafka-cluster"
+)
 
 
 class Member(NamedTuple):
-    """A node. ``id`` is ``None`` if only its address is known; ``trouble`` says why there is no ``address`` to use."""
+    """A node. ``id`` is ``None`` if only its address is known; ``trouble`` says why there is no ``address`` to use.
+
+    ``hint`` is advice in place of that of a failed TLS handshake, where the address may be of an unsuitable listener.
+    """
 
     kind: str
     id: int | None
     address: Address | None
     trouble: str | None = None
+    hint: str | None = None
 
     @property
     def name(self) -> str:
@@ -74,7 +92,7 @@ def live_nodes(session: Session, command: str, offline: str | None = None) -> No
     return nodes
 
 
-def own_members(nodes: Nodes) -> list[Member]:
+def own_members(session: Session, nodes: Nodes) -> list[Member]:
     """The nodes of the source's kind (``-q``: controllers, ``-b``: brokers), by id. Raises NodeError.
 
     If no API lists them: the addresses of the bootstrap list, with ids only where nodes have reported them.
@@ -90,7 +108,7 @@ def own_members(nodes: Nodes) -> list[Member]:
         return [Member(nodes.kind, node.id, node.address) for _, node in sorted(nodes.by_id.items())]
     if nodes.kind == CONTROLLER and connection.offers(DESCRIBE_QUORUM, _WITH_NODES):
         with contextlib.suppress(NodeError):
-            return controllers_of_quorum(nodes)
+            return _reachable(session, nodes, controllers_of_quorum(nodes))
     ids = {node.address: node.id for node in nodes.by_id.values()}
     return [Member(nodes.kind, ids.get(address), address) for address in nodes.bootstrap]
 
@@ -109,6 +127,35 @@ def controllers_of_quorum(nodes: Nodes) -> list[Member]:
     return members
 
 
+def _reachable(session: Session, nodes: Nodes, members: list[Member]) -> list[Member]:
+    """Controllers that DescribeQuorum named, each at the address where this client reaches it.
+
+    DescribeQuorum names one listener of each voter, whichever was asked. If the bootstrap list is of another one, the
+    registrations are read. If these cannot be had, the addresses of the bootstrap list may be all that is usable.
+    """
+    given = {port for _, port in nodes.bootstrap}
+    if given <= {member.address[1] for member in members if member.address is not None}:
+        return members
+    registered: Mapping[int, Iterable[Listener]] = {}
+    with contextlib.suppress(NodeError, DataError):
+        registered = _listeners(session, CONTROLLER)
+    addresses = controller_addresses(nodes, registered)
+    certain = [
+        member._replace(address=addresses[member.id], trouble=None) for member in members if member.id in addresses
+    ]
+    rest = [member._replace(hint=_OTHER_LISTENER) for member in members if member.id not in addresses]
+    used = {member.address for member in certain}
+    unused = [address for address in nodes.bootstrap if address not in used]
+    if rest and len(unused) >= len(rest):
+        rest = [Member(CONTROLLER, None, address) for address in unused]
+    return [*certain, *rest]
+
+
+def _listeners(session: Session, kind: str) -> dict[int, Iterable[Listener]]:
+    """The listeners of the registered nodes of a kind, by id. Raises NodeError, DataError."""
+    return {node_id: entry.value.listeners for node_id, entry in sorted(session.image[f"{kind}s"].items())}
+
+
 def other_members(session: Session, nodes: Nodes) -> list[Member]:
     """The nodes of the other kind: controllers for ``-b``, brokers for ``-q``. Raises NodeError, DataError."""
     if nodes.kind == BROKER:
@@ -117,14 +164,15 @@ def other_members(session: Session, nodes: Nodes) -> list[Member]:
 
 
 def _registered(session: Session, nodes: Nodes, kind: str) -> list[Member]:
-    """The registered nodes of a kind, each with its first listener that has the security protocol of this client."""
+    """The registered nodes of a kind: brokers at their first listener with the security protocol of this client."""
     protocol = nodes.settings.security_protocol
+    listeners = _listeners(session, kind)
+    addresses = controller_addresses(nodes, listeners) if kind == CONTROLLER else {}
     members = []
-    for node_id, entry in sorted(session.image[f"{kind}s"].items()):
-        listeners: Iterable[Listener] = entry.value.listeners
-        fits = next((listener for listener in listeners if listener.security_protocol == protocol), None)
-        address = (fits.host, fits.port) if fits else None
-        members.append(Member(kind, node_id, address, None if fits else f"it has no listener with {protocol}"))
+    for node_id, own in listeners.items():
+        fits = next((listener for listener in own if listener.security_protocol == protocol), None)
+        address = addresses.get(node_id) or ((fits.host, fits.port) if fits else None)
+        members.append(Member(kind, node_id, address, None if address else f"it has no listener with {protocol}"))
     return members
 
 
@@ -141,7 +189,7 @@ def find_members(session: Session, nodes: Nodes, node_id: int) -> list[Member]:
 
     Raises NodeError; a ConnectError lists the known nodes if no node is without an id.
     """
-    members = own_members(nodes)
+    members = own_members(session, nodes)
     for member in members:
         if member.id == node_id:
             return [member]
@@ -168,7 +216,10 @@ def connection_to(nodes: Nodes, member: Member) -> Connection:
     if member.address is None:
         raise ConnectError(member.title, member.trouble or "its address is not known")
     if member.kind == nodes.kind:
-        return nodes.dial(member.address)
+        try:
+            return nodes.dial(member.address)
+        except TlsError as error:
+            raise _advised(error, member) from None
     settings = nodes.settings._replace(cluster_id=nodes.cluster_id)
     # No bootstrap list: the cluster named this address, not the user, so `allowed.hosts` has to list it.
     return Nodes(member.kind, [], settings).dial(member.address)
@@ -208,7 +259,7 @@ def survey(session: Session, nodes: Nodes, *, node_id: int | None = None, everyo
     if node_id is not None:
         members = [find_member(session, nodes, node_id)]
     else:
-        members = own_members(nodes)
+        members = own_members(session, nodes)
         if everyone:
             members += _try_other_members(session, nodes)
     names = _names(members)
@@ -216,6 +267,8 @@ def survey(session: Session, nodes: Nodes, *, node_id: int | None = None, everyo
     node_survey = Survey({}, names, {})
     for name, member in names.items():
         reply = answers[member.address] if member.address is not None else None
+        if member.address is not None and reply is not None and isinstance(reply.failure, TlsError):
+            reply = answers[member.address] = VersionsReply(None, _advised(reply.failure, member))
         if reply is not None and reply.versions is not None:
             node_survey.versions[name] = reply.versions
         else:
@@ -226,6 +279,11 @@ def survey(session: Session, nodes: Nodes, *, node_id: int | None = None, everyo
         f"{names[name].kind} {name} was not asked: {reason}" for name, reason in node_survey.silent.items()
     ]
     return node_survey
+
+
+def _advised(error: TlsError, member: Member) -> TlsError:
+    """The same error with the hint of the member, if it has one."""
+    return error if member.hint is None else TlsError(error.node, error.reason, api=error.api, hint=member.hint)
 
 
 def _try_other_members(session: Session, nodes: Nodes) -> list[Member]:
@@ -278,7 +336,7 @@ def add_software(session: Session, rows: list[JsonObject]) -> None:
     from kshell.client.inference import span  # late: few ask for it
 
     nodes = live_nodes(session, "brokers --software")
-    members = own_members(nodes) if nodes.kind == "broker" else other_members(session, nodes)
+    members = own_members(session, nodes) if nodes.kind == "broker" else other_members(session, nodes)
     software_by_id = dict(zip((member.id for member in members), _ask_all(nodes, members), strict=True))
     lowest, highest = span((software.lowest, software.highest) for software in software_by_id.values())
     for row in rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kshell.client.address import name_of
+from kshell.client.address import Address, name_of
 from kshell.errors import AuthorizationError
 from kshell.metadata.image import families
 from kshell.sources.directory import describe
@@ -34,9 +34,15 @@ def _of_image(session: Session, nodes: Nodes | None) -> dict[int, JsonObject]:
     plain = families()["controllers"].plain
     for node_id, entry in session.image["controllers"].items():
         rows[node_id] = plain(entry.value)
+    addresses: dict[int, Address] = {}
+    if nodes is not None and loaded.until is None:
+        from kshell.sources.quorum.reachable import controller_addresses
+
+        registered = {node_id: entry.value.listeners for node_id, entry in session.image["controllers"].items()}
+        addresses = controller_addresses(nodes, registered)
     for node_id, row in rows.items():
-        node = nodes.by_id.get(node_id) if nodes is not None and loaded.until is None else None
-        row |= {"id": node_id, "isLeader": node_id == leader, "address": name_of(*node.address) if node else None}
+        address = addresses.get(node_id)
+        row |= {"id": node_id, "isLeader": node_id == leader, "address": name_of(*address) if address else None}
         if row["address"] is None and row["listeners"]:
             row["address"] = name_of(row["listeners"][0]["host"], row["listeners"][0]["port"])
     return rows

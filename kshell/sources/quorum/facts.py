@@ -6,10 +6,11 @@ import time
 from typing import TYPE_CHECKING
 
 from kshell.client import codes
+from kshell.client.address import name_of
 from kshell.client.backoff import Backoff
 from kshell.client.connection import Connection
 from kshell.client.leader import find_leader
-from kshell.client.nodes import CONTROLLER, FIRST_CONTACT, TOPIC, Nodes
+from kshell.client.nodes import CONTROLLER, FIRST_CONTACT, TOPIC, ClusterNode, Nodes
 from kshell.errors import (
     ConnectError,
     LeaderNotListedError,
@@ -85,6 +86,7 @@ def describe_quorum(nodes: Nodes) -> JsonObject:
             if not code and not described:
                 raise ProtocolError(node, "the answer holds no partition", api=DESCRIBE_QUORUM.name)
             if not code:
+                _learn_leader(nodes, described["leaderId"], node)
                 return _object(nodes, described, body)
             failure = codes.failure(node, code, DESCRIBE_QUORUM.name, message)
             if not codes.may_succeed_later(code):
@@ -118,6 +120,13 @@ def _ask_each(nodes: Nodes, limit: Backoff) -> tuple[JsonObject, str]:
             return body, connection.node
     connection = nodes.at(find_leader(nodes, timeout=limit.seconds_left).address, timeout=limit.seconds_left)
     return _describe_at(connection, limit), connection.node
+
+
+def _learn_leader(nodes: Nodes, leader_id: int, node: str) -> None:
+    """Note where the leader listens: of controllers, only the leader answers."""
+    address = next((address for address in nodes.bootstrap if name_of(*address) == node), None)
+    if nodes.kind == CONTROLLER and address is not None and leader_id >= 0 and leader_id not in nodes.by_id:
+        nodes.learn(ClusterNode(leader_id, address))
 
 
 def _describe_at(connection: Connection, limit: Backoff) -> JsonObject:
