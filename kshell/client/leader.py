@@ -423,7 +423,7 @@ class _Search:
             reason = f"{named}; time was up before all of these addresses were asked"
             return SourceTimeoutError(there, reason, api=FETCH.name, hint=f"{every}; {_WAIT}")
         reason = f"controller {self._id} leads (epoch {self._epoch}), but none of these addresses is its own"
-        return LeaderNotListedError(there, f"{reason}, and no controller tells where it listens", hint=every)
+        return LeaderNotListedError(there, f"{reason}, and no controller says where it listens", hint=every)
 
     def _behind(self, there: str) -> NoLeaderError | None:
         """Return an error if all controllers answer, and each with an earlier epoch than the caller knows."""
