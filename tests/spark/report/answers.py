@@ -73,8 +73,8 @@ def _of_partitions(scope: Scope, topic: str, clusters: Sequence[str], of: int) -
                 for name in clusters for month in ("2026-01", "2026-02")
             ],
             "last_month": [
-                {"month": "2026-02", "name": name, "availability": 0.98765, "writeAvailability": 0.9,
-                 "bad": len(clusters)}
+                {"month": "2026-02", "scope": "cluster", "name": name, "availability": 0.98765,
+                 "writeAvailability": 0.9, "bad": len(clusters)}
                 for name in clusters[:3]
             ],
             "partitions": [here | {"offlineMs": HOUR, "underMinIsrMs": 2 * HOUR, "availability": 0.99}],
@@ -136,10 +136,13 @@ def _of_the_rest(scope: Scope, topic: str, clusters: Sequence[str], of: int) -> 
         "copies": {
             "states": [{"state": "reference", "copies": 1, "one": "/a"},
                        {"state": "diverged", "copies": 2, "one": "/b"}],
+            "damaged": [{"copy": "/a", "of": 1}],
             "odd": [here | {"copy": f"/copies/{topic}", "state": "diverged", "reason": "it parts at 7", "damage": [],
                             "endOffset": 9}],
             "quarantine": [here | {"kind": "batch", "reason": topic, "count": 4, "file": f"/copies/{topic}/0.log"}],
-            "kinds": [{"kind": "batch", "count": 4}],
+            "kinds": [{"kind": "batch", "count": 4, "clusterId": clusters[0], "reason": topic},
+                      {"kind": "gap", "count": 1, "clusterId": clusters[0],
+                       "reason": "offsets 65 to 66 are missing in every copy"}],
         },
     }  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kshell.spark.report.collect import collect
+from kshell.spark.report.collect import collect, renamed
 from kshell.spark.report.compose import compose
 from kshell.spark.report.section import Answers, Scope
 from kshell.spark.report.sections import sections
@@ -127,3 +127,23 @@ def test_a_fenced_broker_that_has_replicas_is_told_from_one_that_has_none(spark:
     found = [(one.level, one.figure, one.message, one.where) for one, _ in compose(ONE, answers, ()).attention]
     assert ("error", "1", "broker is fenced now", "broker 2") in found
     assert ("info", "1", "broker is fenced now, without replicas", "broker 3") in found
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_all_that_needs_attention_in_a_fleet_has_the_names_of_clusters(spark: Any) -> None:
+    """A copy is damaged whatever its state is; what no copy has is an error of its own."""
+    tables: dict[str, list[dict[str, Any]]] = {
+        "clusters": [{"clusterId": CLUSTER, "lastTimestampMs": NOW}],
+        "availability": [{"month": "2026-02", "scope": "cluster", "name": CLUSTER, "availability": 0.5}],
+        "copies": [{"clusterId": CLUSTER, "copy": "/a", "state": "reference", "damage": ["byte 61: …"]},
+                   {"clusterId": CLUSTER, "copy": "/b", "state": "damaged", "damage": ["byte 61: …"]}],
+        "quarantine": [{"clusterId": CLUSTER, "kind": "gap", "offset": at, "reason": f"offset {at} is missing"}
+                       for at in (65, 7)] + [{"clusterId": CLUSTER, "kind": "torn", "reason": "half"}],
+    }  # fmt: skip
+    answers = renamed(collect(spark, reader(spark, tables), FLEET), {CLUSTER: "orders"})
+    assert [(one.level, one.figure, one.message, one.where) for one, _ in compose(FLEET, answers, ()).attention] == [
+        ("error", "2", "copies are damaged", "/a"),
+        ("error", "2", "gaps in logs", "orders: offset 7 is missing"),
+        ("warning", "50.000 %", "of partition time had a leader", "in 2026-02: orders"),
+    ]

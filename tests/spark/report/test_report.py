@@ -108,6 +108,13 @@ def test_a_fleet_adds_its_clusters_up() -> None:
             assert all(column.name in row for row in table.rows for column in table.columns), table.caption
 
 
+def test_the_only_copy_of_a_log_is_damaged_and_what_no_copy_has() -> None:
+    found = [(one.level, one.figure, one.message, one.where) for one, _ in document(FLEET).attention]
+    assert ("error", "1", "copy is damaged", "/a") in found
+    assert ("error", "1", "gap in a log", f"{CLUSTER}: offsets 65 to 66 are missing in every copy") in found
+    assert ("warning", "4", "things could not be read or decoded", "batch: orders") in found
+
+
 def test_a_state_that_is_older_than_its_log_is_said() -> None:
     answers = made(ONE, "orders", [CLUSTER], 3)
     answers["overview"]["clusters"][0]["stateOffset"] = 246  # type: ignore[index]

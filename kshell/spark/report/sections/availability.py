@@ -47,7 +47,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
         """,
         "last_month": f"""
             WITH known AS (SELECT * FROM {{availability}} WHERE scope = 'cluster' AND availability IS NOT NULL)
-            SELECT month, name, availability, writeAvailability, count_if(availability < {_GOOD}) OVER () AS bad
+            SELECT month, scope, name, availability, writeAvailability, count_if(availability < {_GOOD}) OVER () AS bad
             FROM known WHERE month = (SELECT max(month) FROM known)
             ORDER BY availability, writeAvailability, name LIMIT {_NAMED}
         """,

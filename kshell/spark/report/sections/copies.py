@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kshell.plots.theme import counted
-from kshell.spark.report.queries import top_rows, top_table
+from kshell.spark.report.queries import top_rows, top_table, total_of
 from kshell.spark.report.section import (
     Answers,
     Attention,
@@ -27,10 +27,12 @@ STATES = {
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Ask for copies by state, copies that differ or are damaged, and the quarantine by reason."""
+    """Ask for copies by state, copies that differ or are damaged, and the quarantine by reason and by kind."""
     states = ", ".join(f"'{state}'" for state in STATES)
     return {
         "states": "SELECT state, count(*) AS copies, min(copy) AS one FROM {copies} GROUP BY state ORDER BY state",
+        # The state of a damaged copy may be another one: that of a cluster's only copy is `reference`.
+        "damaged": top_rows("copy", "FROM {copies} WHERE size(damage) > 0", "copy", 1),
         "odd": top_rows(
             "clusterId, copy, state, reason, damage, endOffset",
             f"FROM {{copies}} WHERE state IN ({states}) OR size(damage) > 0",
@@ -43,7 +45,11 @@ def queries(scope: Scope) -> Mapping[str, str]:
             "count DESC, clusterId, kind, reason",
             15,
         ),
-        "kinds": "SELECT kind, count(*) AS count FROM {quarantine} GROUP BY kind ORDER BY kind",
+        "kinds": """
+            SELECT kind, count(*) AS count, min(clusterId) AS clusterId,
+                min_by(reason, struct(clusterId, offset, reason)) AS reason
+            FROM {quarantine} GROUP BY kind ORDER BY kind
+        """,
     }
 
 
@@ -52,30 +58,31 @@ def describe(scope: Scope, answers: Answers) -> SectionContent:
     states = {row["state"]: row for row in answers["states"]}
     if not states:
         return SectionContent("No copy was read.")
-    kinds = {row["kind"]: row["count"] for row in answers["kinds"]}
+    kinds = {row["kind"]: row for row in answers["kinds"]}
     lead = f"{counted(sum(row['copies'] for row in states.values()), 'copy', 'copies')}: " + ", ".join(
         f"{row['copies']:,} {state}" for state, row in states.items()
     )
     lead += (
-        f". In quarantine: {', '.join(f'{count:,} {kind}' for kind, count in kinds.items())}."
+        ". In quarantine: " + ", ".join(f"{row['count']:,} {kind}" for kind, row in kinds.items()) + "."
         if kinds
         else ". Nothing is in quarantine."
     )
+    counts = {state: (row["copies"], row["one"]) for state, row in states.items()}
+    if damaged := answers["damaged"]:
+        counts["damaged"] = total_of(damaged), damaged[0]["copy"]
     attention = [
-        Attention(
-            level,
-            f"{states[state]['copies']:,}",
-            singular if states[state]["copies"] == 1 else many,
-            states[state]["one"],
-        )
+        Attention(level, f"{counts[state][0]:,}", singular if counts[state][0] == 1 else many, counts[state][1])
         for state, (level, singular, many) in STATES.items()
-        if state in states
+        if state in counts
     ]
-    lost = sum(count for kind, count in kinds.items() if kind != "torn")
-    if lost:
-        first = answers["quarantine"][0]
-        message = "thing could not be read or decoded" if lost == 1 else "things could not be read or decoded"
-        attention.append(Attention("warning", f"{lost:,}", message, f"{first['kind']}: {first['reason']}"))
+    if gap := kinds.pop("gap", None):
+        where = (f"{gap['clusterId']}: " if scope.is_fleet else "") + gap["reason"]
+        message = "gap in a log" if gap["count"] == 1 else "gaps in logs"
+        attention.append(Attention("error", f"{gap['count']:,}", message, where))
+    if lost := [row for kind, row in kinds.items() if kind != "torn"]:
+        count, most = sum(row["count"] for row in lost), max(lost, key=lambda row: row["count"])
+        message = "thing could not be read or decoded" if count == 1 else "things could not be read or decoded"
+        attention.append(Attention("warning", f"{count:,}", message, f"{most['kind']}: {most['reason']}"))
     return SectionContent(lead, (), tuple(_tables(scope, answers)), tuple(attention))
 
 
