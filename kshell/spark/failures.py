@@ -25,6 +25,8 @@ _REFUSED = re.compile(rf"^{re.escape(CommandError.__module__)}\.{CommandError.__
 _TOLD = re.compile(rf"^{re.escape(CommandError.__module__)}\.(\w+): (.+)$", re.MULTILINE)
 """As :data:`_REFUSED`, of any error of kshell."""
 _LACKS = re.compile(r"^ModuleNotFoundError: No module named '([\w.]+)'$", re.MULTILINE)
+_FULL = re.compile("No space left on device|File too large|Disk quota exceeded")
+"""What the system calls a full disk, in errors of Java and of Python."""
 _INSTALL = (
     "the Python of the executors (PYSPARK_PYTHON, or spark.pyspark.python, says which) needs"
     " `pip install 'kraft-shell[spark]'`, or an environment that is sent along: docs/spark.md"
@@ -35,6 +37,7 @@ _PATIENCE = 30.0
 WORKER_STARTS = 5
 """How often a stream is started until its Python worker is up: each time Spark waits ten seconds for it."""
 _LATE_WORKER = "Python worker failed to connect back"
+_DEAD_WORKER = "Python worker exited unexpectedly"
 
 
 def is_late_worker(error: BaseException | None) -> bool:
@@ -74,14 +77,25 @@ def check_workers(spark: SparkSession) -> None:
 
 
 def of_task(error: BaseException) -> CommandError | None:
-    """Return the known cause of a failed task; ``None`` if the error is not one of Spark's, or has another cause."""
-    if not type(error).__module__.startswith("pyspark."):
-        return None
+    """Return the known cause of a failed task, a full disk or a process that ended; ``None`` for another cause."""
+    is_of_spark = type(error).__module__.startswith(("pyspark.", "py4j."))
     message = str(error)
-    if (match := _REFUSED.search(message)) is not None:
+    if is_of_spark and (match := _REFUSED.search(message)) is not None:
         return CommandError(match[1], hint=WRITE_HINT)
-    if (match := _LACKS.search(message)) is not None:
+    if is_of_spark and (match := _LACKS.search(message)) is not None:
         return CommandError(f"executors have no Python module {match[1]}", hint=_INSTALL)
+    if (is_of_spark or isinstance(error, OSError)) and _FULL.search(message):  # pyspark writes temporary files, too
+        return CommandError(
+            "no space left in Spark's directory for temporary files (spark.local.dir, /tmp unless set)",
+            hint="make room there, or --conf spark.local.dir=DIR",
+        )
+    # py4j adds a trace to its error, or raises another one, if a call was answered at all.
+    is_silent = type(error).__name__ in ("Py4JError", "Py4JNetworkError") and "\n" not in message
+    if is_silent or isinstance(error, ConnectionRefusedError) or (is_of_spark and _DEAD_WORKER in message):
+        return CommandError(
+            f"{'a Python worker' if _DEAD_WORKER in message else 'the Java process'} of Spark was killed, or failed",
+            hint="run it again; if memory was short, with less work at a time: --master local[1]",
+        )
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from kshell.errors import CommandError
 from kshell.spark import cli
 from kshell.spark.failures import of_task, of_worker
 from kshell.spark.tables.data_files import WRITE_HINT
+from tests.full_disk import file_size_limit
 
 pyspark = pytest.importorskip("pyspark.errors")
 
@@ -46,6 +48,37 @@ def test_the_error_of_a_streams_own_python_process() -> None:
     assert isinstance(found, CommandError)
     assert (found.message, found.exit_code) == ("/fleet: no such file or directory", 3)
     assert of_worker(failed("ValueError: kshell.errors.SourceNotFoundError: /fleet")) is None
+
+
+def test_a_full_disk_where_spark_keeps_temporary_files(tmp_path: Path) -> None:
+    """Java's error when tasks spill, and Python's when pyspark hands rows to Java through a file."""
+    py4j: Any = pytest.importorskip("py4j.protocol")
+    with pytest.raises(OSError) as of_python, file_size_limit(10), (tmp_path / "rows").open("wb", buffering=0) as file:
+        while True:
+            file.write(b"12345678")
+    for error in (failed("java.io.IOException: No space left on device"), of_python.value):
+        found = of_task(error)
+        assert isinstance(found, CommandError)
+        assert found.message.startswith("no space left in Spark's directory for temporary files")
+        assert found.hint == "make room there, or --conf spark.local.dir=DIR"
+    assert of_task(py4j.Py4JError("No space left on device")) is not None
+    assert of_task(ValueError("No space left on device")) is None
+
+
+def test_a_process_of_spark_was_killed() -> None:
+    py4j: Any = pytest.importorskip("py4j.protocol")
+    silent = "An error occurred while calling o50.collect"
+    ends = [
+        py4j.Py4JError(silent),
+        py4j.Py4JNetworkError("Answer from Java side is empty"),
+        ConnectionRefusedError(111),
+    ]
+    ends.append(failed("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"))
+    found = [cause.message for cause in map(of_task, ends) if cause is not None]
+    assert found == ["the Java process of Spark was killed, or failed"] * 3 + [
+        "a Python worker of Spark was killed, or failed"
+    ]
+    assert of_task(py4j.Py4JError(f"{silent}. Trace:\npy4j.Py4JException: no such method")) is None
 
 
 def test_what_is_something_else() -> None:
