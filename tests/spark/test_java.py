@@ -115,6 +115,15 @@ def test_the_script_drops_one_argument(tmp_path: Path) -> None:
     assert words_through(home, *words) == ["-cp", "a b:*", "", "--add-modules=java.sql", "$HOME", "last"]
 
 
+def test_sigterm_is_not_for_java(tmp_path: Path) -> None:
+    """Java takes over what is ignored when it starts; Python decides when it ends."""
+    program = fake(tmp_path / "java", "17.0.15") / "bin" / "java"
+    found = java.find(environment(program.parent.parent))
+    program.write_text("#!/bin/sh\nkill -TERM $$\necho goes on\n")
+    home = java.home_for_spark(found, {"XDG_CACHE_HOME": str(tmp_path / "cache")})
+    assert words_through(home) == ["goes on"]
+
+
 def test_an_argument_that_java_24_warns_of(tmp_path: Path) -> None:
     argument = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
     for version, kept in (("23.0.1", [argument]), ("24.0.1", [])):
