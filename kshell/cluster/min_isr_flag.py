@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Arguments, Flag
@@ -10,10 +10,11 @@ from kshell.engine.predicates import answers_unknown_without_rows
 from kshell.engine.result import Row, Rows
 from kshell.metadata.families.topics import NAMES
 from kshell.metadata.image import Image
+from kshell.metadata.partial import NOT_AVAILABLE
 from kshell.metadata.partition_state import MinIsr
 from kshell.tables.answer import table_answer
-from kshell.tables.declaration import FieldNames, Table
-from kshell.tables.selection import RowArguments
+from kshell.tables.declaration import Field, FieldNames, Table
+from kshell.tables.selection import RowArguments, asked_for
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -45,8 +46,11 @@ class MinIsrRowArguments(MinIsrArguments, RowArguments):
 
 DESCRIPTION = (
     "min.insync.replicas is the topic's, else that of the broker which leads, else that of all brokers, as far as these"
-    " are set in the log; what only a server.properties says is unknown (null), or --min-isr-default."
+    " are set in the log; what only a server.properties says is unknown (null), or --min-isr-default. It is unknown,"
+    " too, where brokers (-b) refuse the configs of a topic."
 )
+OF_ROWS = f"{DESCRIPTION} If no row is left and the answer depends on an unknown value, --fail-if-any ends with 3."
+""":data:`DESCRIPTION` for commands that have :class:`MinIsrRowArguments`."""
 
 
 def min_isr_of(session: Session, image: Image, args: MinIsrArguments) -> MinIsr:
@@ -57,14 +61,37 @@ def min_isr_of(session: Session, image: Image, args: MinIsrArguments) -> MinIsr:
 
 
 def note_unknown(session: Session, image: Image, least: MinIsr) -> int:
-    """Count the topics whose value is unknown, and add a remark if there are any."""
-    unknown = sum(least.of(name) is None for name in image[NAMES])
-    if unknown:
-        topics = "1 topic" if unknown == 1 else f"{unknown} topics"
+    """Count the topics whose value is unknown, and add remarks if there are any."""
+    unknown = [name for name in image[NAMES] if least.of(name) is None]
+    refused = [name for name in unknown if least.unreported(name) is not None]
+    if refused:
+        reason = (least.unreported(refused[0]) or "").removeprefix(f"{NOT_AVAILABLE}: ")
+        more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
         session.remarks.append(
-            f"min.insync.replicas of {topics} is not in the log: --min-isr-default says what the brokers' files have"
+            f"min.insync.replicas of {_topics(len(refused))} is unknown: brokers do not report the configs of"
+            f" {refused[0]}{more}: {reason}; --min-isr-default does not count there, as it may have a value of its own"
         )
-    return unknown
+    if unset := len(unknown) - len(refused):
+        session.remarks.append(
+            f"min.insync.replicas of {_topics(unset)} is not in the log: --min-isr-default says what the brokers' files"
+            " have"
+        )
+    return len(unknown)
+
+
+def _topics(count: int) -> str:
+    return "1 topic" if count == 1 else f"{count} topics"
+
+
+def unknown_without_rows(result: Rows, args: RowArguments, unknown: int) -> None:
+    """Make the exit code of ``--fail-if-any`` without rows 3 if the value is unknown for some: they may be missing."""
+    if args.fail_if_any and unknown:
+        answers_unknown_without_rows(result)
+
+
+def may_be_missing(fields: Sequence[Field], args: RowArguments, row: Row) -> bool:
+    """Whether a row that the answer lacks, because ``minIsr`` is unknown, would fulfil ``--where`` with some value."""
+    return args.where is None or "minIsr" in asked_for(fields, args.where) or args.where(row)
 
 
 def min_isr_answer(
@@ -89,6 +116,5 @@ def min_isr_answer(
         return make(session, image, wanted, least)
 
     result = table_answer(session, args, table, make=rows)
-    if args.fail_if_any and unknown:
-        answers_unknown_without_rows(result)
+    unknown_without_rows(result, args, unknown)
     return result

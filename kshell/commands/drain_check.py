@@ -6,8 +6,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kshell.cluster.broker_arguments import broker_id, complete_broker, refuse_unknown
-from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
-from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrRowArguments, min_isr_of
+from kshell.cluster.min_isr_flag import (
+    MIN_ISR_DEFAULT,
+    MinIsrRowArguments,
+    may_be_missing,
+    min_isr_of,
+    unknown_without_rows,
+)
+from kshell.cluster.min_isr_flag import OF_ROWS as MIN_ISR
 from kshell.engine import tones
 from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.result import Result, Row
@@ -64,10 +70,17 @@ def run(session: Session, args: DrainCheckArguments) -> Result:
     note_unknown_names(session, image, args.where)
     leaving = frozenset(broker_id(text) for ids in args.broker for text in ids.split(","))
     least = min_isr_of(session, image, args)
-    rows = list(at_risk(image, leaving, least))
+    rows: list[Row] = []
+    unknown = 0
+    for row in _losing(image, leaving, least):
+        if row["risk"] is not None:
+            rows.append(row)
+        else:
+            unknown += may_be_missing(_FIELDS, args, {**row, "risk": UNDER_MIN_ISR})
     refuse_unknown(image, leaving)
     session.remarks += _already_down(image, leaving)
     result = select(_FIELDS, rows, args, exit_code=EXIT_FINDING if rows else EXIT_OK)
+    unknown_without_rows(result, args, unknown)
     result.readable = select(_FIELDS, worst_first(rows, args, "risk", RISKS), args)
     return result
 
@@ -102,8 +115,11 @@ def _candidates(value: Partition) -> tuple[int, ...]:
     return (*value.isr, *reported_ids(value.elr)) or reported_ids(value.last_known_elr) or value.replicas
 
 
-def at_risk(image: Image, leaving: frozenset[int], least: MinIsr) -> Iterator[Row]:
-    """Rows of the partitions that would have no in-sync replica, or too few for acks=all, without these brokers."""
+def _losing(image: Image, leaving: frozenset[int], least: MinIsr) -> Iterator[Row]:
+    """Rows of the partitions that would have no in-sync replica, or too few for acks=all, without these brokers.
+
+    ``risk`` is ``None`` for those that would have fewer, of which it is unknown whether these are enough.
+    """
     fenced = {broker_id for broker_id, entry in image["brokers"].items() if entry.value.fenced}
     stopping = leaving - fenced
     for topic in by_name(image):
@@ -112,9 +128,14 @@ def at_risk(image: Image, leaving: frozenset[int], least: MinIsr) -> Iterator[Ro
                 continue
             after = [broker for broker in value.isr if broker not in leaving]
             enough = least.of(topic.name, value.leader)
+            risk: str | None
             if fenced.issuperset(after):
                 risk = LAST_IN_SYNC
-            elif enough is not None and len(after) < enough and not stopping.isdisjoint(value.isr):
+            elif stopping.isdisjoint(value.isr):
+                continue
+            elif enough is None:
+                risk = None
+            elif len(after) < enough:
                 risk = UNDER_MIN_ISR
             else:
                 continue

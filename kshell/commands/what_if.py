@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.cluster.broker_arguments import broker_id, complete_brokers, refuse_unknown
 from kshell.cluster.features import cluster_features
-from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
-from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, MinIsrRowArguments, min_isr_of
+from kshell.cluster.min_isr_flag import (
+    MIN_ISR_DEFAULT,
+    MinIsrRowArguments,
+    may_be_missing,
+    min_isr_of,
+    unknown_without_rows,
+)
+from kshell.cluster.min_isr_flag import OF_ROWS as MIN_ISR
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import TIMESTAMP, Report, Result, Row, Rows, Section, StyledText
 from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError, did_you_mean
@@ -109,7 +115,10 @@ def run(session: Session, args: WhatIfArguments) -> Result:
     crash = _Crash(session, image, dying, min_isr_of(session, image, args))
     rows = list(crash.rows(every=args.all))
     who = _named(dying) if args.rack is None else f"rack {args.rack} ({_named(dying)})"
-    return _answer(rows, args, {"then": _totals(who, crash.counts, crash.offline_already), **crash.without_effect()})
+    closing = {"then": _totals(who, crash.counts, crash.offline_already), **crash.without_effect()}
+    result = _answer(rows, args, closing)
+    unknown_without_rows(result, args, sum(may_be_missing(_FIELDS, args, row) for row in crash.unknown))
+    return result
 
 
 def _controller(session: Session, image: Image) -> int | None:
@@ -168,7 +177,8 @@ def _effect(before: Partition, outcome: Outcome, state_after: str) -> str:
 class _Crash:
     """Brokers of an image that die, one after another.
 
-    Iterate :meth:`rows` first: that fills ``counts`` (by effect) and ``offline_already`` (had no leader, and get none).
+    Iterate :meth:`rows` first: that fills ``counts`` (by effect), ``offline_already`` (had no leader, and get none) and
+    ``unknown``: the rows of partitions that may be under min ISR then, for it is not known, as if they were.
     """
 
     def __init__(self, session: Session, image: Image, dying: Sequence[int], least: MinIsr) -> None:
@@ -179,6 +189,7 @@ class _Crash:
         self._controller = _controller(session, image)
         self.counts: Counter[str] = Counter()
         self.offline_already = 0
+        self.unknown: list[Row] = []
 
     def rows(self, *, every: bool) -> Iterator[Row]:
         """Rows of the partitions whose clients would notice something; with ``every``, of all."""
@@ -197,8 +208,11 @@ class _Crash:
                         self._image, topic.name, value, controller=self._controller, is_partial=self._is_partial
                     )
                 case = rules._replace(partition=value, statuses=statuses(value, self._registration))
-                row = _Case(topic, number, case, self._least).row(after_crashes(case, self._dying, smallest))
+                outcome = after_crashes(case, self._dying, smallest)
+                row = _Case(topic, number, case, self._least).row(outcome)
                 self._count(row["what"], value)
+                if row["minIsr"] is None and row["what"] in (LEADER_MOVES, NO_WORSE) and outcome.partition != value:
+                    self.unknown.append({**row, "what": UNDER_MIN_ISR, "stateAfter": UNDER_MIN_ISR})
                 if every or row["what"] != NO_WORSE:
                     yield row
 

@@ -65,7 +65,7 @@ def answers_unknown_without_rows(result: Rows) -> None:
     Call it after :func:`answers_by_rows`.
     """
     assert isinstance(result.rows, _Answering)
-    result.rows.none = EXIT_SOURCE
+    result.rows.end_without_rows(EXIT_SOURCE)
 
 
 class _Answering:
@@ -75,11 +75,13 @@ class _Answering:
         self._result = result
         self._rows = rows
         self._some = some
-        self.none = none
+        self._none = none
+        self._is_read = False
         self._has_row = False
 
     def __iter__(self) -> Iterator[Row]:
-        self._set(self.none)
+        self._is_read = True
+        self._set(self._none)
         for row in self._rows:
             self._has_row = True
             self._set(self._some)
@@ -90,8 +92,14 @@ class _Answering:
         if not self._has_row:
             next(iter(self), None)
 
+    def end_without_rows(self, code: int) -> None:
+        """Set the exit code without a row, also if the rows were read already."""
+        self._none = code
+        if self._is_read and not self._has_row:
+            self._set(code)
+
     def _set(self, code: int) -> None:
-        if self._result.exit_code in (EXIT_OK, EXIT_FINDING, self.none):
+        if self._result.exit_code in (EXIT_OK, EXIT_FINDING, self._none):
             self._result.exit_code = code
 
 

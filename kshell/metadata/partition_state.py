@@ -6,7 +6,8 @@ reassigned has the replication factor without the replicas that are being added,
 
 The value of ``min.insync.replicas`` is the topic's own, else that of the broker which leads (``BROKER:3``), else that
 of all brokers (``BROKER``). A value that is only in a ``server.properties`` is not in the log: it is unknown, unless
-the caller gives it.
+the caller gives it. If brokers do not report the configs of a topic, it may have a value of its own: its value is
+unknown, whatever the caller gives.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Generic, TypeVar
 
+from kshell.metadata.families.configs import resource_segment
 from kshell.metadata.image import Image
-from kshell.metadata.partial import is_unreported
+from kshell.metadata.partial import MISSING, is_unreported
 from kshell.metadata.partitions import Partition
 from kshell.protocol.primitives import ZERO_UUID, Uuid
 
@@ -37,16 +39,33 @@ class MinIsr:
             if value is not None:
                 (self._topics if kind == "TOPIC" else self._brokers)[name] = value
         self._default = self._brokers.get("", default)
+        self._unreported = {
+            path[1:]: sentence
+            for path, sentence in image[MISSING].items()
+            if path == ("configs",) or (path[:1] == ("configs",) and path[1].startswith("TOPIC:"))
+        }
 
     def own(self, topic: str) -> int | None:
         """Return the topic's own value; ``None`` if it has none: then only the leader of a partition matters."""
         return self._topics.get(topic)
+
+    def unreported(self, topic: str) -> str | None:
+        """Return why brokers do not report the topic's configs; ``None`` if its configs are known."""
+        if not self._unreported:
+            return None
+        return self._unreported.get((), self._unreported.get((resource_segment(("TOPIC", topic)),)))
+
+    def group(self, topic: str) -> int | None:
+        """Return what is the same for topics that have the same value under each leader: as :meth:`own`, or -1."""
+        return -1 if self._unreported and self.unreported(topic) is not None else self.own(topic)
 
     def of(self, topic: str, leader: int | None = None) -> int | None:
         """Return the value for a partition of the topic, ``None`` if unknown; ``leader`` is the broker leading it."""
         own = self._topics.get(topic)
         if own is not None:
             return own
+        if self._unreported and self.unreported(topic) is not None:
+            return None
         return self._brokers.get(str(leader), self._default) if len(self._brokers) else self._default
 
 
@@ -110,13 +129,13 @@ class Verdicts(Generic[T]):
 
         The partition is kept so that no other object gets its identity.
         """
-        own = self._min_isr.own(topic)
-        if own not in self._by_own:
+        group = self._min_isr.group(topic)
+        if group not in self._by_own:
             if len(self._by_own) >= _MOST_MIN_ISRS:
                 self._by_own.clear()
                 self._count = 0
-            self._by_own[own] = {}
-        return self._by_own[own]
+            self._by_own[group] = {}
+        return self._by_own[group]
 
     def add(self, topic: str, value: Partition) -> tuple[T, Partition]:
         """Decide on a partition of the topic whose value is not in the cache yet, and cache the verdict."""
@@ -125,14 +144,14 @@ class Verdicts(Generic[T]):
                 verdicts.clear()
             self._count = 0
         self._count += 1
-        own = self._min_isr.own(topic)
-        compared = own, value if self._by_epochs else value[:_EPOCHS_FROM]
+        group = self._min_isr.group(topic)
+        compared = group, value if self._by_epochs else value[:_EPOCHS_FROM]
         if compared not in self._decided:
             if len(self._decided) >= _MOST_VERDICTS:
                 self._decided.clear()
             self._decided[compared] = self._decide(value, self._min_isr.of(topic, value.leader))
         verdict = self._decided[compared], value
-        self._by_own.setdefault(own, {})[id(value)] = verdict
+        self._by_own.setdefault(group, {})[id(value)] = verdict
         return verdict
 
 

@@ -9,6 +9,7 @@ import pytest
 from kshell.commands.drain_check import LAST_IN_SYNC, UNDER_MIN_ISR
 from kshell.engine.session import Session
 from kshell.errors import CommandError, UsageError
+from kshell.render import render
 from tests.builders import uuid, value
 from tests.commands import cluster, healthy
 from tests.commands.shell import lines, opened, rows, run
@@ -109,6 +110,36 @@ class TestDrainCheck:
         assert "of 1 topic is not in the log: --min-isr-default" in session.remarks[0]
         assert not rows(session, "drain-check 5 --min-isr-default 1")
         assert not session.remarks
+
+    @pytest.mark.parametrize(
+        ("more", "code"),
+        [
+            ("", 3),
+            ("--columns topic", 3),
+            ("--min-isr-default 1", 0),
+            ("--min-isr-default 2", 1),
+            ("--where 'risk == last-in-sync'", 0),
+            ("--where 'risk == under-min-isr'", 3),
+            ("--where 'minIsr > 1'", 3),
+            ("--where 'partition == 0'", 0),
+        ],
+    )
+    @pytest.mark.parametrize("output", ["text", "jsonl"])
+    def test_no_row_is_no_answer_where_the_minimum_is_unknown(
+        self, tmp_path: Path, more: str, code: int, output: str
+    ) -> None:
+        session = cluster.cluster(
+            tmp_path,
+            *(cluster.broker(number) for number in (1, 2, 3)),
+            cluster.topic(2, "unset"),
+            cluster.partition(2, 0, [1], [1], 1),
+            cluster.partition(2, 1, [1, 2], [1, 2], 1),
+        )
+        result = run(session, f"drain-check 2 --fail-if-any {more}")
+        "".join(render(result, output))
+        assert result.exit_code == code
+        assert run(session, "drain-check 3 --fail-if-any").exit_code == 0, "it carries nothing"
+        assert run(session, "drain-check 2").exit_code == 0, "only alerts say so"
 
     def test_wrong_brokers(self, session: Session) -> None:
         with pytest.raises(CommandError) as raised:

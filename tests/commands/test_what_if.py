@@ -13,6 +13,7 @@ import pytest
 from kshell.engine.session import Session
 from kshell.errors import CommandError, UsageError
 from kshell.metadata.feature_update import ClusterFeatures
+from kshell.render import render
 from tests.builders import uuid, value
 from tests.commands import cluster
 from tests.commands.shell import lines, opened, rows, run
@@ -232,6 +233,33 @@ class TestUncleanElection:
         assert outcomes(session, "what-if --unclean t-1") == {"t-1": (1, [1, 2], [], "no-worse")}
         assert "ElectionNotNeeded" in " ".join(lines(session, "what-if --unclean t-1", width=300))
         assert run(session, "what-if --unclean t-1").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        ("", 3),
+        ("--min-isr-default 1", 0),
+        ("--min-isr-default 2", 1),
+        ("--where 'what == offline'", 0),
+        ("--where 'stateAfter == under-min-isr'", 3),
+        ("--where 'minIsr == 2'", 3),
+        ("--all --where 'what == under-min-isr'", 3),
+    ],
+)
+@pytest.mark.parametrize("output", ["text", "jsonl"])
+def test_no_row_is_no_answer_where_the_minimum_is_unknown(tmp_path: Path, more: str, code: int, output: str) -> None:
+    session = cluster.cluster(
+        tmp_path,
+        *(cluster.broker(number) for number in (1, 2, 3)),
+        cluster.topic(1, "t"),
+        cluster.partition(1, 0, [1, 2], [1, 2], 1),
+    )
+    result = run(session, f"what-if --kill 2 --fail-if-any {more}")
+    "".join(render(result, output))
+    assert result.exit_code == code
+    assert run(session, "what-if --kill 3 --fail-if-any").exit_code == 0, "it carries nothing"
+    assert run(session, "what-if --kill 2").exit_code == 0, "only alerts say so"
 
 
 def test_a_broker_may_be_written_as_in_why(sample: Session) -> None:

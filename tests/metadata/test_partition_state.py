@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kshell.metadata import partition_state
-from kshell.metadata.image import EMPTY
-from kshell.metadata.partial import UNREPORTED
+from kshell.metadata.image import EMPTY, Image
+from kshell.metadata.partial import MISSING, UNREPORTED
 from kshell.metadata.partition_state import MinIsr, Verdicts, problems, replication_factor, state
 from kshell.metadata.partitions import Partition
 from kshell.metadata.records import RecordType
@@ -151,3 +151,22 @@ def test_verdicts_are_forgotten_when_there_are_too_many(monkeypatch: pytest.Monk
             assert len(known) <= 10
         assert len(verdicts._by_own) <= 2
         assert len(verdicts._decided) <= 10
+
+
+@pytest.mark.parametrize(
+    ("missing", "known"),
+    [("TOPIC:b", {"a": 3, "b": None}), ("GROUP", {"a": 3, "b": 3}), (None, {"a": None, "b": None})],
+)
+def test_a_topic_whose_configs_are_refused_may_have_a_value_of_its_own(
+    missing: str | None, known: dict[str, int | None]
+) -> None:
+    """Neither the brokers' value nor the given one is known to count for it; verdicts tell such topics apart."""
+    path = ("configs",) if missing is None else ("configs", missing)
+    image = Image({MISSING: {path: "not available from brokers: refused"}}, EMPTY.provenance)
+    least = MinIsr(image, 3)
+    assert {topic: least.of(topic, 1) for topic in known} == known
+    verdicts = Verdicts(lambda partition, min_isr: min_isr, least)
+    for topic, least_of_topic in known.items():
+        verdicts.of_topic(topic)
+        assert verdicts.add(topic, FINE)[0] == least_of_topic
+        assert verdicts.of_topic(topic)[id(FINE)][0] == least_of_topic
