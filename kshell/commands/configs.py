@@ -7,14 +7,23 @@ from typing import TYPE_CHECKING
 
 from kshell.cluster.configs import ask, complete_entity, expand, failure_of, parse_entity
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.predicates import answers_by_rows, answers_unknown_without_rows
 from kshell.engine.result import Result, Row, Rows, typed
-from kshell.errors import EXIT_FINDING, EXIT_OK, KshellError, NodeError, UsageError
+from kshell.errors import (
+    EXIT_FINDING,
+    EXIT_OK,
+    EXIT_SOURCE,
+    KshellError,
+    NodeError,
+    UnsupportedVersionError,
+    UsageError,
+)
 from kshell.metadata.families.configs import Resource, resource_segment
 from kshell.metadata.redaction import REDACTED, config_is_secret
 from kshell.sources.brokers.config_entries import UNKNOWN, ConfigEntry
 from kshell.tables.config_conflicts import conflicts
 from kshell.tables.configs import BROKER_LOGGER, check, readable, rows_of_log, rows_of_node
-from kshell.tables.selection import RowArguments, has_row_options, row_flags, select
+from kshell.tables.selection import RowArguments, asked_for, has_row_options, row_flags, select
 from kshell.tables.state.cluster import CONFIG_FIELDS
 
 if TYPE_CHECKING:
@@ -28,6 +37,8 @@ _CHECKED = typed(
 _CHECK = "check"
 _TELLS_TYPES = 3
 """The first version of DescribeConfigs whose response has types and documentation (KIP-569)."""
+_OF_NODES = frozenset(("type", "isReadOnly", "isSensitive", "synonyms", "documentation"))
+"""Fields that the log does not have."""
 _BY_TABLES = (
     "checked against what Kafka 3.3 to 4.4 define, each alone and with the others given; not checked: values that"
     " are already set, and whether a restart is needed"
@@ -61,19 +72,26 @@ def run(session: Session, args: ConfigsArguments) -> Result:
     fields = [
         field._replace(wide=False) if args.docs and field.name == "documentation" else field for field in CONFIG_FIELDS
     ]
-    return select(fields, _rows(session, resources, args), args, readable=readable)
+    rows, is_unknown = _rows(session, resources, args)
+    result = select(fields, rows, args, readable=readable)
+    if is_unknown:
+        if not args.fail_if_any:
+            answers_by_rows(result, some=EXIT_OK, none=EXIT_SOURCE)
+        answers_unknown_without_rows(result)
+    return result
 
 
-def _rows(session: Session, resources: list[Resource], args: ConfigsArguments) -> list[Row]:
+def _rows(session: Session, resources: list[Resource], args: ConfigsArguments) -> tuple[list[Row], bool]:
+    """The rows, and whether some may be missing because a node did not report what it was asked for."""
     nodes = session.source.nodes
     extended = args.docs or args.effective or args.overridden
     if nodes is None or session.until is not None or not (args.entity or extended):
         if extended:
             session.remarks.append("the log holds what was set, and neither defaults nor documentation: needs -q or -b")
-        return list(rows_of_log(session.image["configs"], resources, session.redaction))
+        return list(rows_of_log(session.image["configs"], resources, session.redaction)), False
     rows: list[Row] = []
     failures: list[KshellError] = []
-    any_from_log = False
+    any_from_log = is_unknown = False
     for described in ask(session, nodes, resources, docs=args.docs):
         failure = failure_of(described)
         if failure is None:
@@ -86,14 +104,26 @@ def _rows(session: Session, resources: list[Resource], args: ConfigsArguments) -
         unknown = "only what was set is known, and the rest is unknown: " if from_log else ""
         hint = f" ({failure.hint})" if failure.hint else ""
         session.remarks.append(f"{resource_segment(described.resource)}: {unknown}{failure.message}{hint}")
+        set_there: list[Row] = []
         if from_log:
-            rows += rows_of_log(session.image["configs"], [described.resource], session.redaction, type=UNKNOWN)
+            set_there += rows_of_log(session.image["configs"], [described.resource], session.redaction, type=UNKNOWN)
+            rows += set_there
+        if isinstance(failure, NodeError):
+            # Who asks for what was set has it from the log; but a node without any may be one that is not there.
+            is_known = from_log and (set_there or isinstance(failure, UnsupportedVersionError))
+            is_unknown = is_unknown or not is_known or _needs_nodes(args)
     if failures and len(failures) == len(resources) and not rows and not any_from_log:
         session.remarks.clear()  # the error that is raised says the same
         raise failures[0]
     if not rows and not failures:
         session.remarks.append("nothing is set there: --effective shows what is in force")
-    return rows
+    return rows, is_unknown
+
+
+def _needs_nodes(args: ConfigsArguments) -> bool:
+    """Whether the log alone cannot say which rows belong to the answer."""
+    asked = frozenset() if args.where is None else asked_for(CONFIG_FIELDS, args.where)
+    return args.effective or args.overridden or not _OF_NODES.isdisjoint(asked)
 
 
 def _note_old(session: Session, described: Described) -> None:
@@ -194,9 +224,10 @@ COMMAND = Command(
         " the value may come from), what is sensitive or read-only, documentation. A broker is asked about itself;"
         " controllers answer from Kafka 3.7 on, and before that types are UNKNOWN. Sensitive values, and those of keys"
         " that no Kafka from 3.3 to 4.4 defines, are redacted. The ACL that is needed is DESCRIBE_CONFIGS on the topic"
-        " or group, else on CLUSTER:kafka-cluster. configs check changes nothing and asks no node to. It checks the"
-        " type, the valid values that are known, and what Kafka refuses in combination with the other values on the"
-        " line and, at a running cluster, with those in force (local.retention.ms above retention.ms)."
+        " or group, else on CLUSTER:kafka-cluster. If a node does not report what it was asked for, the rest is shown,"
+        " with a note; if no row is left, the exit code is 3. configs check changes nothing and asks no node to. It"
+        " checks the type, the valid values that are known, and what Kafka refuses in combination with the other values"
+        " on the line and, at a running cluster, with those in force (local.retention.ms above retention.ms)."
     ),
     exit_1_when="with check: a value would not be taken",
 )

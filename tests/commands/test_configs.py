@@ -225,6 +225,87 @@ class TestOfNodes:
             run(at_brokers(quorum), "configs TOPIC:orders")
         assert "DESCRIBE_CONFIGS" in (raised.value.hint or "")
 
+    @BOTH
+    @pytest.mark.parametrize(
+        ("resource", "code", "place"),
+        [
+            ("BROKER", 31, "CLUSTER:kafka-cluster"),
+            ("TOPIC:orders", 29, "TOPIC:orders"),
+            ("GROUP:g", 30, "GROUP:g"),
+        ],
+    )
+    def test_a_refusal_names_the_one_acl_that_is_needed(
+        self, quorum: Quorum, at: Any, resource: str, code: int, place: str
+    ) -> None:
+        quorum.on("DescribeConfigs", faults.error(code))
+        session = at(quorum)
+        needed = f"the principal needs DESCRIBE_CONFIGS on {place}"
+        if at is at_brokers:
+            with pytest.raises(AuthorizationError) as raised:
+                run(session, f"configs {resource} --effective")
+            assert raised.value.hint == needed
+        else:
+            rows(session, f"configs {resource} --effective")
+            assert session.remarks[0].endswith(f" ({needed})")
+
+    @pytest.mark.parametrize("output", ["text", "jsonl"])
+    @pytest.mark.parametrize("trouble", ["refused", "dead"])
+    @pytest.mark.parametrize(
+        ("line", "code"),
+        [
+            ("configs BROKER:101 --effective --where 'name == nothing' --fail-if-any", 3),
+            ("configs BROKER:101 --effective --where 'name == nothing'", 3),
+            ("configs BROKER:101 --effective --fail-if-any", 1),
+            ("configs BROKER:101 --effective", 0),
+            ("configs BROKER:101 --overridden --where 'name == nothing' --fail-if-any", 3),
+            ("configs BROKER:101 --where 'type == INT' --fail-if-any", 3),
+            # What was set is in the log.
+            ("configs BROKER:101 --where 'name == nothing' --fail-if-any", 0),
+            ("configs BROKER:101 --fail-if-any", 1),
+        ],
+    )
+    def test_no_row_is_no_answer_where_a_node_does_not_say_more(
+        self, quorum: Quorum, line: str, code: int, trouble: str, output: str
+    ) -> None:
+        quorum.append(value("CONFIG", resourceType=4, resourceName="101", name="log.cleaner.threads", value="2"))
+        point = {"name": "P", "host": "127.0.0.1", "port": quorum.brokers[0].port, "securityProtocol": 0}
+        quorum.append(
+            value("REGISTER_BROKER", 1, brokerId=101, incarnationId=uuid(9), brokerEpoch=1, features=[], rack=None,
+                  endPoints=[point])
+        )  # fmt: skip
+        if trouble == "dead":
+            quorum.brokers[0].stop()
+        else:
+            quorum.on("DescribeConfigs", faults.error(31))
+        session = at_controllers(quorum)
+        result = run(session, line)
+        "".join(render(result, output))
+        assert (result.exit_code, "the rest is unknown" in session.remarks[0]) == (code, True)
+
+    @BOTH
+    def test_an_empty_answer_of_a_node_that_refuses_is_none(self, quorum: Quorum, at: Any) -> None:
+        quorum.on("DescribeConfigs", faults.error(31))
+        for line in ("configs BROKER:101", "configs BROKER:101 --fail-if-any", "configs BROKER:101 --effective"):
+            try:
+                result = run(at(quorum), line)
+                "".join(render(result, "text"))
+            except KshellError as error:
+                assert (at, error.exit_code) == (at_brokers, 3)
+            else:
+                assert (at, result.exit_code) == (at_controllers, 3)
+
+    def test_one_of_many_that_refuses_may_have_what_the_others_lack(self, quorum: Quorum) -> None:
+        def refuse(body: Message) -> None:
+            body["results"][0].update(errorCode=29, configs=[])
+
+        quorum.on("DescribeConfigs", faults.change(refuse))
+        session = at_brokers(quorum)
+        line = "configs TOPIC:secret TOPIC:orders --effective --fail-if-any --where"
+        for condition, code in (("name == nothing", 3), ("name == retention.ms", 1)):
+            result = run(session, f"{line} '{condition}'")
+            "".join(render(result, "jsonl"))
+            assert result.exit_code == code
+
     def test_one_refusal_of_many_leaves_the_rest(self, quorum: Quorum) -> None:
         def refuse(body: Message) -> None:
             body["results"][0].update(errorCode=29, configs=[])

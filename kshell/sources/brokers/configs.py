@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kshell.client import codes
 from kshell.client.connection import Connection
 from kshell.client.nodes import Nodes
-from kshell.errors import AuthorizationError, ServerError, UnsupportedVersionError
+from kshell.errors import AuthorizationError, NodeError, ServerError, UnsupportedVersionError
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.configs import RESOURCE_TYPES, Resource, resource_segment
 from kshell.metadata.families.topics import NAMES
@@ -52,6 +52,8 @@ def describe(
             resource = (enum_name(RESOURCE_TYPES, result["resourceType"]), result["resourceName"])
             code = result["errorCode"]
             failure = codes.failure(answer.node, code, DESCRIBE_CONFIGS.name, result["errorMessage"]) if code else None
+            if isinstance(failure, AuthorizationError):
+                failure.hint = _required_acl(resource)
             yield Described(resource, tuple(map(_entry, result["configs"])), failure, answer.origin)
 
 
@@ -96,7 +98,7 @@ def write(delta: Delta, described: Iterable[Described], notes: list[str]) -> Non
     refused: dict[str, list[Described]] = {}
     for resource in described:
         if resource.failure is not None:
-            sentence = f"{NOT_AVAILABLE}: {resource.failure.api}: {resource.failure.reason}{_required_acl(resource)}"
+            sentence = f"{NOT_AVAILABLE}: {resource.failure.api}: {resource.failure.reason}{_needs(resource.failure)}"
             delta.table(MISSING)["configs", resource_segment(resource.resource)] = sentence
             refused.setdefault(f"{resource.resource[0]} {resource.failure.reason}", []).append(resource)
             continue
@@ -104,16 +106,21 @@ def write(delta: Delta, described: Iterable[Described], notes: list[str]) -> Non
             delta.put_inner("configs", resource.resource, key, value, resource.origin)
     for first, *rest in refused.values():
         several = f" and {len(rest)} more" if rest else ""
-        notes.append(f"configs of {resource_segment(first.resource)}{several}: {first.failure}{_required_acl(first)}")
+        assert first.failure is not None
+        needs = _needs(first.failure)
+        notes.append(f"configs of {resource_segment(first.resource)}{several}: {first.failure}{needs}")
 
 
-def _required_acl(described: Described) -> str:
-    """Name the ACL that the principal lacks, if that is why the node refused; else an empty text."""
-    if not isinstance(described.failure, AuthorizationError):
-        return ""
-    kind, name = described.resource
+def _required_acl(resource: Resource) -> str:
+    """The hint that names the ACL that a principal lacks to describe the configs of a resource."""
+    kind, name = resource
     where = f"{kind}:{name}" if kind in ("TOPIC", "GROUP") else "CLUSTER:kafka-cluster"
-    return f" (the principal needs DESCRIBE_CONFIGS on {where})"
+    return f"the principal needs DESCRIBE_CONFIGS on {where}"
+
+
+def _needs(failure: NodeError) -> str:
+    """The ACL that is missing, in brackets, if that is why the node refused; else an empty text."""
+    return f" ({failure.hint})" if isinstance(failure, AuthorizationError) else ""
 
 
 def configs(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
