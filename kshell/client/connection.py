@@ -228,7 +228,7 @@ def _wrap_tls(plain: socket.socket, host: str, port: int, settings: Settings, de
         return context.wrap_socket(plain, server_hostname=server_name(host))
     except TimeoutError:
         plain.close()
-        hint = "is it a TLS listener? A listener without TLS does not answer a handshake"
+        hint = "is it a TLS listener, and does the node run? Without TLS, or when it hangs, it answers no handshake"
         raise SourceTimeoutError(node, "the TLS handshake did not end in time", hint=hint) from None
     except (OSError, EOFError, ValueError) as error:
         plain.close()

@@ -174,7 +174,7 @@ def image_for(session: Session, name: str, parts: Sequence[str]) -> Image:
 
         assert isinstance(session.source, BrokerSource)
         image, notes = session.source.image(*parts)
-        session.remarks += notes
+        session.remark(*notes)
     else:
         image = session.image
     for path, sentence in image[MISSING].items():

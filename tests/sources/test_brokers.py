@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -14,7 +15,15 @@ from hypothesis import strategies as st
 
 from kshell.client.concurrency import concurrently
 from kshell.engine.session import Session
-from kshell.errors import EXIT_SOURCE, ConnectError, ProtocolError, SourceError, UsageError, WrongEndpointError
+from kshell.errors import (
+    EXIT_SOURCE,
+    ConnectError,
+    ProtocolError,
+    SourceError,
+    SourceTimeoutError,
+    UsageError,
+    WrongEndpointError,
+)
 from kshell.metadata.families.acls import Acl
 from kshell.metadata.families.cluster import Broker, Listener
 from kshell.metadata.image import Family, Image, families
@@ -23,15 +32,16 @@ from kshell.metadata.partitions import Partition
 from kshell.metadata.redaction import REDACTED, Redaction
 from kshell.metadata.values import plain
 from kshell.protocol.decoder import Message
+from kshell.render import render
 from kshell.sources.brokers.access import acl_key
 from kshell.sources.brokers.registrations import listeners_of
-from kshell.sources.brokers.source import BrokerSource, parts
+from kshell.sources.brokers.source import TOPICS_MAY_BE_MISSING, BrokerSource, parts
 from kshell.sources.source import NO_LOG, WHERE_LOGS_ARE, Loaded
 from kshell.tree.image import image_directory, partial_directory
 from kshell.tree.node import Directory, Leaf
 from kshell.tree.paths import resolve, split
 from tests.builders import uuid
-from tests.commands.shell import lines
+from tests.commands.shell import lines, rows, run
 from tests.server import Quorum, faults, settings
 
 ORDERS = uuid(7)
@@ -498,6 +508,207 @@ class TestRefused:
         listed = release != "3.3"
         assert (("configs", "GROUP") in made.image[MISSING]) == listed
         assert (("CLIENT_METRICS", "sub") in made.image["configs"]) == listed
+
+
+class TestTopicsThatMayBeMissing:
+    """Brokers leave out what the principal may not DESCRIBE, and say nothing: who reads the answer has to know."""
+
+    @pytest.mark.parametrize(
+        ("only", "noted"),
+        [
+            (("topics",), 1),
+            (("topics", "brokers", "configs"), 1),
+            (("topics", "acls"), 1),
+            (("acls",), 0),
+            (("brokers", "configs", "scram"), 0),
+        ],
+    )
+    def test_where_topics_were_asked_for(self, quorum: Quorum, only: tuple[str, ...], noted: int) -> None:
+        assert opened(quorum).image(*only)[1].count(TOPICS_MAY_BE_MISSING) == noted
+
+    def test_the_note_on_the_whole_image_says_as_much_of_all_its_parts(self, quorum: Quorum) -> None:
+        (note,) = loaded(quorum).notes
+        assert "what brokers report and the principal may see (-q has all of it)" in note
+
+    def test_without_an_authorizer_all_are_there(self, quorum: Quorum) -> None:
+        quorum.on("DescribeAcls", refused(54))
+        source = opened(quorum)
+        assert source.image("topics", "acls")[1] == []
+        assert TOPICS_MAY_BE_MISSING in source.image("topics")[1], "nobody asked"
+
+    def test_topics_that_are_not_there_at_all_have_a_note_of_their_own(self, quorum: Quorum) -> None:
+        image, notes = opened(quorum, api_versions_exclude="DescribeTopicPartitions:0-20,Metadata:0-20").image("topics")
+        assert ("topics",) in image[MISSING]
+        assert TOPICS_MAY_BE_MISSING not in notes
+
+    @pytest.mark.parametrize(
+        ("line", "noted"),
+        [
+            ("topics", 1),
+            ("partitions --offline", 1),
+            ("drain-check 101", 1),
+            ("what-if --kill 101", 1),
+            ("what-if --unclean orders-1", 1),
+            ("why orders-1", 1),
+            ("skew", 1),
+            ("registrations", 1),
+            ("brokers --load", 1),
+            ("plan-restore", 1),
+            ("sql 'SELECT * FROM topics'", 1),
+            ("acls", 0),
+            ("brokers", 0),
+            ("quotas", 0),
+            ("features", 0),
+            ("sql 'SELECT * FROM users'", 0),
+        ],
+    )
+    def test_each_answer_with_topics_says_it_once(self, quorum: Quorum, line: str, noted: int) -> None:
+        session = Session(opened(quorum))
+        result = run(session, line)
+        "".join(render(result, "text"))
+        assert session.notes().count(TOPICS_MAY_BE_MISSING) == noted
+        assert result.exit_code != EXIT_SOURCE
+
+
+class TestMinimumThatIsRefused:
+    """DESCRIBE_CONFIGS is denied for a topic: it may have a min.insync.replicas of its own."""
+
+    @pytest.fixture
+    def session(self, quorum: Quorum) -> Session:
+        def refuse(body: Message) -> None:
+            for result in body["results"]:
+                if (result["resourceType"], result["resourceName"]) == (2, "orders"):
+                    result.update(errorCode=29, configs=[])
+
+        two = partition(0, isrNodes=[101, 102])
+        quorum.bodies["DescribeTopicPartitions"] = {
+            "topics": [topic("orders", ORDERS, two), topic("open", uuid(8), partition(0, isrNodes=[101]))]
+        }
+        quorum.configs[2, "open"] = []
+        quorum.on("DescribeConfigs", faults.change(refuse))
+        return Session(opened(quorum))
+
+    @pytest.mark.parametrize(
+        ("line", "code"),
+        [
+            ("partitions --under-min-isr --fail-if-any", 3),
+            ("topics --where 'underMinIsr > 0' --fail-if-any", 3),
+            ("drain-check 102 --fail-if-any", 3),
+            ("drain-check 102 --fail-if-any --min-isr-default 1", 3),
+            ("drain-check 102 --fail-if-any --min-isr-default 2", 3),
+            ("drain-check 102 --fail-if-any --where 'topic == open'", 0),
+            ("drain-check 101 --fail-if-any", 1),
+            ("what-if --kill 102 --fail-if-any", 3),
+            ("what-if --kill 102 --fail-if-any --min-isr-default 2", 3),
+            ("partitions --under-min-isr --fail-if-any --min-isr-default 2 --where 'topic == orders'", 3),
+            ("partitions --under-min-isr --fail-if-any --min-isr-default 2", 1),
+        ],
+    )
+    def test_no_row_is_no_answer(self, session: Session, line: str, code: int) -> None:
+        result = run(session, line)
+        "".join(render(result, "text"))
+        assert result.exit_code == code
+
+    def test_the_refusal_is_to_blame(self, session: Session) -> None:
+        lines(session, "drain-check 102")
+        assert [remark for remark in session.remarks if "min.insync.replicas" in remark] == [
+            "min.insync.replicas of 1 topic is unknown: brokers do not report the configs of orders: DescribeConfigs:"
+            " TOPIC_AUTHORIZATION_FAILED (the principal needs DESCRIBE_CONFIGS on TOPIC:orders); --min-isr-default does"
+            " not count there, as it may have a value of its own",
+            "min.insync.replicas of 1 topic is not in the log: --min-isr-default says what the brokers' files have",
+        ]
+        lines(session, "drain-check 102 --min-isr-default 1")
+        assert sum("min.insync.replicas" in remark for remark in session.remarks) == 1
+
+    def test_rows_do_not_claim_the_given_value(self, session: Session) -> None:
+        found = {row["name"]: row["minIsr"] for row in rows(session, "topics --min-isr-default 2")}
+        assert found == {"orders": None, "open": 2}
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of a listener that accepts, and stays silent, as that of a stopped process does."""
+    with socket.create_server(("127.0.0.1", 0), backlog=50) as listener:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+class TestBrokersThatHang:
+    SOON: dict[str, str] = {  # noqa: RUF012
+        "request_timeout_ms": "300",
+        "socket_connection_setup_timeout_ms": "300",
+        "default_api_timeout_ms": "30000",
+    }
+
+    @pytest.mark.parametrize(
+        ("protocol", "reason"),
+        [("PLAINTEXT", "ApiVersions: no answer in time"), ("SSL", "the TLS handshake did not end in time")],
+    )
+    def test_the_first_error_ends_the_command(self, silent: str, protocol: str, reason: str) -> None:
+        source = BrokerSource(silent, settings(security_protocol=protocol, **self.SOON))
+        session = Session(source)
+        for line in ("topics", "skew", "acls", "ls /image"):
+            began = time.monotonic()
+            with pytest.raises(SourceTimeoutError) as raised:
+                lines(session, line)
+            assert time.monotonic() - began < 10
+            assert raised.value.message == f"{silent}: {reason}"
+            assert raised.value.hint
+        source.close()
+
+    def test_the_time_for_the_whole_operation_is_the_most(self, silent: str) -> None:
+        source = BrokerSource(
+            silent, settings(default_api_timeout_ms="300", socket_connection_setup_timeout_ms="30000")
+        )
+        began = time.monotonic()
+        with pytest.raises(SourceTimeoutError):
+            source.load()
+        assert time.monotonic() - began < 10
+        source.close()
+
+    def test_another_one_of_the_list_answers(self, quorum: Quorum, silent: str) -> None:
+        source = quorum.keep(BrokerSource(f"{silent},{quorum.bootstrap_servers}", settings(**self.SOON)))
+        assert value(source.image("topics")[0], "/topics/byName/orders/0")
+
+    def test_one_that_has_answered_before(self, quorum: Quorum) -> None:
+        source = opened(quorum, **self.SOON)
+        source.image("topics", "configs")
+        quorum.on(None, faults.slow(60))
+        began = time.monotonic()
+        with pytest.raises(SourceTimeoutError, match="DescribeCluster: no answer in time"):
+            source.image("topics", "brokers", "configs", "acls")
+        assert time.monotonic() - began < 10
+        assert not quorum.asked_for("DescribeAcls")
+
+    def test_another_broker_of_the_cluster_takes_over(self, quorum: Quorum) -> None:
+        source = quorum.keep(BrokerSource(quorum.brokers[0].address, settings(**self.SOON)))
+        source.image("brokers")
+        quorum.brokers[0].on(None, faults.slow(60))
+        image, _ = source.image("brokers", "topics")
+        assert list(image["brokers"]) == [101, 102]
+        assert value(image, "/topics/byName/orders/0")
+
+    def test_between_two_questions(self, quorum: Quorum) -> None:
+        """The request for reassignments has no answer, and then nothing has: topics are not asked for in vain."""
+        for broker in quorum.brokers:
+            broker.on("ListPartitionReassignments", faults.slow(60))
+            broker.on("ApiVersions", faults.slow(60), skip=1 if broker is quorum.brokers[0] else 0)
+        source = quorum.keep(BrokerSource(quorum.brokers[0].address, settings(**self.SOON)))
+        began = time.monotonic()
+        with pytest.raises(SourceTimeoutError):
+            source.image("topics", "configs")
+        assert time.monotonic() - began < 25
+        assert not quorum.asked_for("DescribeTopicPartitions")
+
+    def test_a_question_that_has_no_answer_names_the_broker(self, quorum: Quorum) -> None:
+        quorum.on("DescribeTopicPartitions", faults.slow(60))
+        session = Session(opened(quorum, **self.SOON | {"default_api_timeout_ms": "400"}))
+        with pytest.raises(SourceError) as raised:
+            lines(session, "topics")
+        broker = quorum.brokers[0].address
+        assert (
+            raised.value.message
+            == f"topics: no answer from brokers: {broker}: DescribeTopicPartitions: no answer in time"
+        )
 
 
 class TestTrouble:

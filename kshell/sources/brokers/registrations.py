@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from kshell.client.address import Address
 from kshell.client.concurrency import concurrently
 from kshell.client.nodes import BROKER, Nodes
-from kshell.errors import NodeError
+from kshell.errors import ConnectError, NodeError, SourceTimeoutError
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.cluster import Broker, Listener
 from kshell.metadata.partial import MISSING, NOT_AVAILABLE, UNREPORTED, reported_by
@@ -20,6 +20,7 @@ from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
 from kshell.protocol.messages.connection import API_VERSIONS
 from kshell.sources.brokers.config_entries import Described
 from kshell.sources.brokers.configs import describe, write
+from kshell.sources.brokers.requests import raise_if_no_broker_answers
 
 KRAFT_VERSION = "kraft.version"
 """A feature that brokers report, but that is not among the image's features: a control record has its level."""
@@ -38,7 +39,12 @@ class Own(NamedTuple):
 def brokers(nodes: Nodes, delta: Delta, notes: list[str]) -> dict[str, int]:
     """Write brokers, their own dynamic configs and the finalized features; return the latter. Raises NodeError."""
     connection = nodes.any()
-    body = nodes.describe(connection, fenced=True)
+    try:
+        body = nodes.describe(connection, fenced=True)
+    except (ConnectError, SourceTimeoutError) as error:  # the broker stopped or hangs, and another one may answer
+        raise_if_no_broker_answers(nodes, error)
+        connection = nodes.any()
+        body = nodes.describe(connection, fenced=True)
     finalized = dict(connection.versions.finalized)
     origin = reported_by(connection.node, API_VERSIONS.name, 0)
     for name, level in finalized.items():

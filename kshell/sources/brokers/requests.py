@@ -18,6 +18,9 @@ from kshell.protocol.decoder import Message
 from kshell.protocol.names import is_retriable
 from kshell.protocol.schema import Versions
 
+_PATIENCE = 5.0
+"""The most seconds in which a broker has to accept a connection after another question had no answer in time."""
+
 
 class NodeAnswer(NamedTuple):
     """The body of an answer, and the origin of the values in it: the node and the API."""
@@ -58,6 +61,14 @@ def ask(
         if backoff.is_over:
             raise failure
         backoff.wait()
+
+
+def raise_if_no_broker_answers(nodes: Nodes, error: ConnectError | SourceTimeoutError) -> None:
+    """Raise ``error`` if no broker can be connected to any more: then other questions would wait in vain, too."""
+    try:
+        nodes.any(timeout=_PATIENCE)
+    except (ConnectError, SourceTimeoutError):
+        raise error from None
 
 
 def ask_at(

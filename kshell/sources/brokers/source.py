@@ -19,6 +19,7 @@ from kshell.metadata.image import EMPTY, Image, families
 from kshell.metadata.partial import MISSING, NOT_AVAILABLE
 from kshell.metadata.replay import Problems
 from kshell.metadata.values import Provenance
+from kshell.sources.brokers.requests import raise_if_no_broker_answers
 from kshell.sources.directory.files import Listing
 from kshell.sources.directory.log import FileBatch, Progress
 from kshell.sources.source import NO_LOG, WHERE_LOGS_ARE, Loaded, Source, SourceFacts
@@ -27,9 +28,17 @@ if TYPE_CHECKING:
     from kshell.client.settings import Settings
     from kshell.sources.points import Since
 
-_NOT_FOR_HERE = {54, 61, 64}
+_SECURITY_DISABLED = 54
+"""The error of DescribeAcls without an authorizer: then everybody may see everything."""
+_NOT_FOR_HERE = {_SECURITY_DISABLED, 61, 64}
 """Errors that need no note, because nothing is wrong: SECURITY_DISABLED, DELEGATION_TOKEN_AUTH_DISABLED,
 DELEGATION_TOKEN_REQUEST_NOT_ALLOWED."""
+
+TOPICS_MAY_BE_MISSING = (
+    "topics may be missing: brokers leave out, without a word, those that the principal may not DESCRIBE"
+    " (allow it DESCRIBE on all topics, or use -q)"
+)
+"""The note on topics of brokers that may have an authorizer; that on the whole image says as much of all its parts."""
 
 _FRESH = 5.0
 """Seconds for which the last image counts as up to date."""
@@ -62,8 +71,8 @@ class BrokerSource(Source):
         """Load the present image. Raises SourceError if no broker answers, or if ``until`` asks for the past."""
         if until is not None:
             raise SourceError(NO_LOG, hint=WHERE_LOGS_ARE)
-        partial = [f"{self.name}: the image is partial: it has only what brokers report and the principal may see"]
-        image, notes = self.image(progress=progress)
+        image, notes = self._image(parts(), progress)[:2]
+        partial = "the image is partial: it has only what brokers report and the principal may see (-q has all of it)"
         self._queried_at = time.monotonic()
         return Loaded(
             image=image,
@@ -75,29 +84,42 @@ class BrokerSource(Source):
             torn=None,
             open_transaction=None,
             damage=[],
-            notes=partial + notes,
+            notes=[f"{self.name}: {partial}", *notes],
         )
 
     def image(self, *only: str, progress: Progress | None = None) -> tuple[Image, list[str]]:
-        """The present image, and notes on it for the user. Raises NodeError if no broker answers.
+        """The present image, and notes on it for the user. Raises NodeError if no broker answers (any more).
 
         ``only``: last path segments of the parts to ask for, such as ``topics``; all parts by default.
         """
-        every = parts()
-        selected = [part for part in every if not only or part.path[-1] in only]
+        selected = tuple(part for part in parts() if not only or part.path[-1] in only)
+        image, notes, may_lack_topics = self._image(selected, progress)
+        return image, [TOPICS_MAY_BE_MISSING, *notes] if may_lack_topics else notes
+
+    def _image(self, selected: tuple[ImagePart, ...], progress: Progress | None) -> tuple[Image, list[str], bool]:
+        """The image, the notes, and whether topics may be missing that the principal may not DESCRIBE."""
         notes: list[str] = []
         with self._lock:
+            self.nodes.any(timeout=self.nodes.settings.api_timeout)  # once, before each part tries for as long
             delta = Delta(EMPTY)
-            for path in _unavailable_paths(every):
+            for path in _unavailable_paths(parts()):
                 delta.table(MISSING)[path] = NOT_AVAILABLE
+            may_lack_topics = False
             for number, part in enumerate(selected):
                 if progress is not None:
                     progress(number, len(selected), "asking brokers")
-                self._ask(part, delta, notes)
-            return delta.apply(Provenance(-1, -1, -1)), notes
+                code = self._ask(part, delta, notes)
+                if part.path == ("topics",):
+                    may_lack_topics = part.path not in delta.table(MISSING)
+                elif code == _SECURITY_DISABLED:  # only DescribeAcls, which comes after the topics
+                    may_lack_topics = False
+            return delta.apply(Provenance(-1, -1, -1)), notes, may_lack_topics
 
-    def _ask(self, part: ImagePart, delta: Delta, notes: list[str]) -> None:
-        """Ask for one part of the image. If it is refused, the reason takes its place, and the other parts go on."""
+    def _ask(self, part: ImagePart, delta: Delta, notes: list[str]) -> int:
+        """Ask for one part of the image. If it is refused, the reason takes its place, and the other parts go on.
+
+        Returns the error code of the answer, 0 if there is none. Raises NodeError if no broker answers any more.
+        """
         path = part.path
         try:
             finalized = part.ask(self.nodes, delta, notes)
@@ -105,13 +127,19 @@ class BrokerSource(Source):
             acl_hint = f" ({error.hint})" if error.hint else ""
             delta.table(MISSING)[path] = f"{NOT_AVAILABLE}: {error.api}: {error.reason}{acl_hint}"
             notes.append(f"/image/{'/'.join(path)} is not in the image: {error.message}{acl_hint}")
-        except (ServerError, SourceTimeoutError) as error:
+        except SourceTimeoutError as error:
+            raise_if_no_broker_answers(self.nodes, error)
+            delta.table(MISSING)[path] = f"no answer from brokers: {error.message}"
+            notes.append(f"/image/{'/'.join(path)} is not in the image: {error.message}")
+        except ServerError as error:
             delta.table(MISSING)[path] = f"{NOT_AVAILABLE}: {error.api}: {error.reason}"
-            if isinstance(error, SourceTimeoutError) or error.code not in _NOT_FOR_HERE:
+            if error.code not in _NOT_FOR_HERE:
                 notes.append(f"/image/{'/'.join(path)} is not in the image: {error.message}")
+            return error.code
         else:
             if isinstance(finalized, dict):
                 self._kraft_version = finalized.get("kraft.version", 0)
+        return 0
 
     def listing(self, *, full_log: bool = False) -> Listing:
         """Brokers have neither snapshots nor log: raises SourceError."""

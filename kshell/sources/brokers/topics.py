@@ -28,7 +28,7 @@ from kshell.protocol.messages.cluster import DESCRIBE_TOPIC_PARTITIONS, LIST_PAR
 from kshell.protocol.names import error_name
 from kshell.protocol.primitives import ZERO_UUID
 from kshell.protocol.schema import Versions
-from kshell.sources.brokers.requests import NodeAnswer, ask
+from kshell.sources.brokers.requests import NodeAnswer, ask, raise_if_no_broker_answers
 
 if TYPE_CHECKING:
     from kshell.protocol.decoder import Message
@@ -139,12 +139,14 @@ def _listed(ids: list[int] | None) -> Any:
 def _moves(nodes: Nodes, notes: list[str]) -> Moves | None:
     """The ongoing reassignments; ``None``, with a note, if they are not known.
 
-    Brokers pass this request on to the active controller, so without one there is no answer in time. If no broker can
-    be reached meanwhile, the request for topics, which comes next, goes on trying.
+    Brokers pass this request on to the active controller, so without one there is no answer in time. If brokers are
+    down meanwhile, the request for topics, which comes next, goes on trying. Raises SourceTimeoutError if they hang.
     """
     try:
         answer = ask(nodes, LIST_PARTITION_REASSIGNMENTS, {"topics": None}, seconds=_PATIENCE)
     except (AuthorizationError, UnsupportedVersionError, ServerError, SourceTimeoutError, ConnectError) as error:
+        if isinstance(error, SourceTimeoutError):
+            raise_if_no_broker_answers(nodes, error)
         acl_hint = " (the principal needs DESCRIBE on CLUSTER:kafka-cluster)" * isinstance(error, AuthorizationError)
         notes.append(f"adding and removing replicas are not known: {error.message}{acl_hint}")
         return None
