@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kshell.client.nodes import Nodes
+from kshell.errors import NodeError, ServerError
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.acls import OPERATIONS, PATTERN_TYPES, PERMISSION_TYPES, RESOURCE_TYPES, Acl
 from kshell.metadata.families.scram import MECHANISMS, ScramCredential
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 
 _ANY = 1
 """The filter that matches every resource type, pattern type, operation and permission type."""
+_SECURITY_DISABLED = 54
 _RESOURCE_NOT_FOUND = 91
+_PATIENCE = 5.0
+"""Seconds for a question whose answer only spares the user a note."""
 
 
 def acls(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
@@ -47,6 +51,19 @@ def acls(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
             )
             delta.put("acls", acl_key(acl), acl, answer.origin)
     delta.table(MISSING)["acls", "byId"] = NOT_AVAILABLE
+
+
+def has_authorizer(nodes: Nodes) -> bool:
+    """Whether brokers may hide things from this principal: not if they have no authorizer, which DescribeAcls says."""
+    nothing = {"resourceNameFilter": "", "principalFilter": "", "hostFilter": ""}
+    kinds = {"resourceTypeFilter": _ANY, "patternTypeFilter": _ANY, "operation": _ANY, "permissionType": _ANY}
+    try:
+        ask(nodes, DESCRIBE_ACLS, kinds | nothing, seconds=_PATIENCE)
+    except ServerError as error:
+        return error.code != _SECURITY_DISABLED
+    except NodeError:
+        pass
+    return True
 
 
 def acl_key(acl: Acl) -> str:

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from kshell.client.settings import Settings
     from kshell.sources.points import Since
 
-_SECURITY_DISABLED = 54
-"""The error of DescribeAcls without an authorizer: then everybody may see everything."""
-_NOT_FOR_HERE = {_SECURITY_DISABLED, 61, 64}
+_NOT_FOR_HERE = {54, 61, 64}
 """Errors that need no note, because nothing is wrong: SECURITY_DISABLED, DELEGATION_TOKEN_AUTH_DISABLED,
 DELEGATION_TOKEN_REQUEST_NOT_ALLOWED."""
 
@@ -40,6 +38,7 @@ TOPICS_MAY_BE_MISSING = (
 )
 """The note on topics of brokers that may have an authorizer; that on the whole image says as much of all its parts."""
 
+_TOPICS = ("topics",)
 _FRESH = 5.0
 """Seconds for which the last image counts as up to date."""
 
@@ -71,7 +70,7 @@ class BrokerSource(Source):
         """Load the present image. Raises SourceError if no broker answers, or if ``until`` asks for the past."""
         if until is not None:
             raise SourceError(NO_LOG, hint=WHERE_LOGS_ARE)
-        image, notes = self._image(parts(), progress)[:2]
+        image, notes = self._image(parts(), progress)
         partial = "the image is partial: it has only what brokers report and the principal may see (-q has all of it)"
         self._queried_at = time.monotonic()
         return Loaded(
@@ -93,32 +92,29 @@ class BrokerSource(Source):
         ``only``: last path segments of the parts to ask for, such as ``topics``; all parts by default.
         """
         selected = tuple(part for part in parts() if not only or part.path[-1] in only)
-        image, notes, may_lack_topics = self._image(selected, progress)
-        return image, [TOPICS_MAY_BE_MISSING, *notes] if may_lack_topics else notes
+        image, notes = self._image(selected, progress)
+        from kshell.sources.brokers.access import has_authorizer  # late, as in parts()
 
-    def _image(self, selected: tuple[ImagePart, ...], progress: Progress | None) -> tuple[Image, list[str], bool]:
-        """The image, the notes, and whether topics may be missing that the principal may not DESCRIBE."""
+        has_topics = any(part.path == _TOPICS for part in selected) and _TOPICS not in image[MISSING]
+        return image, [TOPICS_MAY_BE_MISSING, *notes] if has_topics and has_authorizer(self.nodes) else notes
+
+    def _image(self, selected: tuple[ImagePart, ...], progress: Progress | None) -> tuple[Image, list[str]]:
         notes: list[str] = []
         with self._lock:
             self.nodes.any(timeout=self.nodes.settings.api_timeout)  # once, before each part tries for as long
             delta = Delta(EMPTY)
             for path in _unavailable_paths(parts()):
                 delta.table(MISSING)[path] = NOT_AVAILABLE
-            may_lack_topics = False
             for number, part in enumerate(selected):
                 if progress is not None:
                     progress(number, len(selected), "asking brokers")
-                code = self._ask(part, delta, notes)
-                if part.path == ("topics",):
-                    may_lack_topics = part.path not in delta.table(MISSING)
-                elif code == _SECURITY_DISABLED:  # only DescribeAcls, which comes after the topics
-                    may_lack_topics = False
-            return delta.apply(Provenance(-1, -1, -1)), notes, may_lack_topics
+                self._ask(part, delta, notes)
+            return delta.apply(Provenance(-1, -1, -1)), notes
 
-    def _ask(self, part: ImagePart, delta: Delta, notes: list[str]) -> int:
+    def _ask(self, part: ImagePart, delta: Delta, notes: list[str]) -> None:
         """Ask for one part of the image. If it is refused, the reason takes its place, and the other parts go on.
 
-        Returns the error code of the answer, 0 if there is none. Raises NodeError if no broker answers any more.
+        Raises NodeError if no broker answers any more.
         """
         path = part.path
         try:
@@ -135,11 +131,9 @@ class BrokerSource(Source):
             delta.table(MISSING)[path] = f"{NOT_AVAILABLE}: {error.api}: {error.reason}"
             if error.code not in _NOT_FOR_HERE:
                 notes.append(f"/image/{'/'.join(path)} is not in the image: {error.message}")
-            return error.code
         else:
             if isinstance(finalized, dict):
                 self._kraft_version = finalized.get("kraft.version", 0)
-        return 0
 
     def listing(self, *, full_log: bool = False) -> Listing:
         """Brokers have neither snapshots nor log: raises SourceError."""
