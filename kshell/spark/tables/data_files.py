@@ -221,6 +221,8 @@ class DataFileWriter(NamedTuple):
                 yield parquet_file
         except FileNotFoundError:
             raise _lost(path) from None
+        except PermissionError as error:
+            raise remote.failure(path, error) from None
         except (OSError, importlib.import_module("pyarrow").ArrowException) as error:
             raise DataError(f"{path}: {remote.reason(error)}", hint=_REPAIR) from None
 

@@ -366,10 +366,7 @@ class DeltaTable:
                     f"{self.place}: its version {version} cannot be read any more",
                     hint=f"the logs of tables go back {LOG_HOURS // 24} days",
                 ) from None
-            raise DataError(
-                f"{self.place}: is not there, and the tables have its version {version}",
-                hint="put it back, or make the tables again in another --out",
-            ) from None
+            raise self.damaged(f"is not there, and the tables have its version {version}") from None
         except Exception as error:  # delta-rs raises DeltaError, OSError and bare exceptions
             newest = self._load(None) if version is not None else None
             if newest is not None and version is not None and newest.version() < version:
@@ -429,9 +426,11 @@ class DeltaTable:
 
     def damaged(self, reason: str) -> KshellError:
         """Return the error for a damaged log: it names the file or, if every file is whole, gives ``reason``."""
+        damage = None
         try:
-            damage = log_files.damage(self.place)
-        except OSError as error:  # the files cannot be read, or there are none
+            with contextlib.suppress(FileNotFoundError):
+                damage = log_files.damage(self.place)
+        except OSError as error:  # the files cannot be read
             return remote.failure(f"{self.place}/_delta_log", error)
         return DataError(damage or f"{self.place}: {reason}", hint=log_files.HINT)
 

@@ -259,12 +259,12 @@ class StepLog:
         table.commit(step)
 
     def _check_place(self) -> None:
-        """Raise UsageError if the place has tables of an older kshell, CommandError if it is a file."""
+        """Raise UsageError if the place has tables of an older kshell, CommandError if it is a file, SourceError."""
         system, root = file_system(self.place)
         try:
             here, state = system.get_file_info([root, f"{root}/{FOLDER}/state"])
         except OSError as error:
-            raise CommandError(f"{self.place}: {remote.reason(error)}") from None
+            raise remote.failure(f"{self.place}/{FOLDER}", error) from None
         if here.type.name == "File":
             raise CommandError(f"{self.place}: not a directory", hint="tables need a directory of their own")
         if state.type.name == "Directory":

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from kshell.errors import CommandError, DataError, KshellError, UsageError
+from kshell.errors import CommandError, DataError, SourcePermissionError, UsageError
 from kshell.spark import cli
 from kshell.spark.tables import delta, log_files, steps
 from kshell.spark.tables.delta import DeltaTable
@@ -736,13 +736,15 @@ def test_upkeep_names_what_is_damaged(tmp_path: Path) -> None:
             warehouse.optimize(128 << 20)
 
 
-def test_a_log_that_may_not_be_read_is_not_called_damaged(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["_kshell", "_kshell/steps", "bronze", "bronze/log/_delta_log"])
+def test_a_log_that_may_not_be_read_is_not_called_damaged(tmp_path: Path, place: str) -> None:
     warehouse = Warehouse(None, str(tmp_path))
     with warehouse.writing():
         step(warehouse, [(A, 1)])
-    with locked(tmp_path / "bronze/log/_delta_log"), pytest.raises(KshellError, match="ermission denied") as raised:
+    with locked(tmp_path / place), pytest.raises(SourcePermissionError) as raised:
         pairs(Warehouse(None, str(tmp_path)))
-    assert "restore its _delta_log" not in str(raised.value.hint)
+    message, hint = raised.value.message, raised.value.hint
+    assert message.startswith(f"{tmp_path}/{place}") and message.endswith(": permission denied") and hint is None
 
 
 def test_optimize_names_the_file_that_is_missing(tmp_path: Path) -> None:
