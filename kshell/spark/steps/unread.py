@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kshell.errors import EXIT_OK, KshellError
-from kshell.spark.files.scan import LogCopy, Unread
+from kshell.spark.files.scan import CopyOrigin, LogCopy, Unread
 from kshell.spark.reconcile import cluster_of, copy_row
 from kshell.spark.schemas import Row
 from kshell.spark.tables.steps import WarehouseState
@@ -68,7 +68,7 @@ def attributed(failed: UnreadErrors, copies: Mapping[str, Sequence[LogCopy]], st
     known = [
         (path, name)
         for name, cluster in state.clusters.items()
-        for path in (*cluster.reached["positions"], *cluster.reached["excluded"])
+        for path in (*cluster.reached["positions"], *cluster.reached["excluded"], *state.failed.get(name, ()))
         if path not in listed
     ]
     attributed: UnreadErrors = {}
@@ -77,6 +77,14 @@ def attributed(failed: UnreadErrors, copies: Mapping[str, Sequence[LogCopy]], st
             for path, cluster in [pair for pair in known if is_blamed((place,), f"{pair[0]}:")] or [(place, name)]:
                 attributed.setdefault(cluster, {})[path] = error
     return attributed
+
+
+def known_clusters(copies: Mapping[str, Sequence[LogCopy]], failed: UnreadErrors) -> set[str]:
+    """Return the clusters of listed copies and of unreadable ones, but for those whose cluster nobody can tell."""
+    return {
+        *copies,
+        *(name for name in failed for path in failed[name] if name != cluster_of(path, CopyOrigin(None, None))),
+    }
 
 
 def readable(copies: Mapping[str, Sequence[LogCopy]], failed: UnreadErrors) -> dict[str, list[LogCopy]]:

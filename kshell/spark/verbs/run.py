@@ -24,7 +24,7 @@ def run(args: SourcesArguments) -> Report:
     """Run one step. Exit code 4 if something was damaged or malformed, else 3 if something could not be read."""
     from kshell.spark.steps.planning import NOW, clusters
     from kshell.spark.steps.step import run_step
-    from kshell.spark.steps.unread import UnreadErrors, first
+    from kshell.spark.steps.unread import UnreadErrors, first, known_clusters
     from kshell.spark.verbs.warehouse.step_summary import report
 
     sources = sources_of(args)
@@ -45,7 +45,7 @@ def run(args: SourcesArguments) -> Report:
             place.is_brief &= sum(log.size for log in logs) < _FEW_BYTES
 
         summary = run_step(warehouse, copies, since=since, progress=progress, failed=failed, planned=planned)
-        return report(warehouse.place, len({*copies, *failed}), summary)
+        return report(warehouse.place, len(known_clusters(copies, failed)), summary)
 
 
 VERB = Verb(

@@ -13,7 +13,7 @@ from kshell.spark.files.scan import LogCopy
 from kshell.spark.reconcile import ReconciledLog, Request, reconcile
 from kshell.spark.steps import planning
 from kshell.spark.steps.planning import clusters, reconcile_all
-from kshell.spark.steps.unread import UnreadErrors, after, attributed, exit_code, reasons_of
+from kshell.spark.steps.unread import UnreadErrors, after, attributed, exit_code, known_clusters, reasons_of
 from kshell.spark.tables.steps import ClusterState, WarehouseState
 from tests.builders import FIXTURES, batch, copy_of, value, write_log
 from tests.rights import locked
@@ -160,6 +160,23 @@ def test_the_tables_know_whose_copies_nobody_can_list(tmp_path: Path) -> None:
     assert attributed(failed, copies, state) == expected
     assert attributed({"u": {f"{tmp_path}/a": error}}, copies, state) == {"a": {log["a/1"]: error}}
     assert attributed({}, copies, state) == {}
+    reached = {**state.clusters["b"].reached, "positions": {}}  # of a step that read the rest of the cluster
+    state = WarehouseState(2, {"b": ClusterState(reached)}, {"b": {log["b/1"]: "no"}, "old": {new: "no"}})
+    assert attributed({"u": {log["b/1"]: error}, "w": {new: error}}, copies, state) == {
+        "b": {log["b/1"]: error},
+        "w": {new: error},
+    }
+
+
+def test_a_copy_whose_cluster_nobody_can_tell_is_not_counted_as_a_cluster(tmp_path: Path) -> None:
+    for cluster in "abc":
+        node(tmp_path, cluster, "1")
+    failed, meta = UnreadErrors(), tmp_path / "c/1/meta.properties"
+    meta.unlink()
+    meta.symlink_to(meta)
+    copies = clusters([f"{tmp_path}/*/*"], failed=failed)
+    failed["d"] = {str(tmp_path / "d"): SourceError("no")}  # its meta.properties can be read
+    assert len(failed) == 2 and known_clusters(copies, failed) == {"a", "b", "d"}
 
 
 @pytest.mark.parametrize("pattern", ["*.log", "*.checkpoint"])
