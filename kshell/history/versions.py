@@ -25,6 +25,7 @@ from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.redaction import config_is_secret
 from kshell.metadata.values import Entry, Provenance
 from kshell.metadata.versions import Version
+from kshell.sources.directory.describe import leader_change_before
 from kshell.tables.controller_rows import voter_listeners
 from kshell.tables.declaration import FieldNames, Table, tables
 from kshell.tables.state.topics import PARTITION_VALUES
@@ -262,11 +263,16 @@ def _controller_rows(session: Session, table: Table, wanted: FieldNames) -> Iter
     """Yield the versions of controllers: which are registered, which are voters, and which is the leader.
 
     A voter's addresses are those of its registration, else those of the voter set. Without a voter set (kraft.version
-    0) the voters are those that the last LeaderChange record names. A snapshot names no leader.
+    0) the voters are those that the last LeaderChange record names. A snapshot has none: where the log begins with one,
+    the log before its end is searched for the record that opened the snapshot's epoch.
     """
     past = recorded_past(session, history_name(table.name))
     quorum = {keys[0]: states for keys, states in states_of(past, QUORUM)}
     leaders, voters = quorum.get(LEADER, []), quorum.get(VOTERS, [])
+    if past.start >= 0:
+        change = session.source.read_listed(lambda listing: leader_change_before(listing, past.start + 1))
+        if change is not None and change.origin.place.epoch >= past.history.base.provenance.epoch:
+            leaders = [(past.start, change), *leaders]
     registered = {keys[0]: states for keys, states in states_of(past, "controllers")}
     offsets = sorted({since for states in (leaders, voters, *registered.values()) for since, _ in states})
     ids = set(registered)

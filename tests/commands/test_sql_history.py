@@ -140,6 +140,24 @@ def test_versions_begin_and_end_where_the_table_changes(tmp_path: Path, seed: in
     assert sorted(found, key=repr) == sorted(expected, key=repr)
 
 
+@pytest.mark.parametrize("has_gap", [False, True])
+def test_a_log_that_begins_before_its_snapshot_names_the_leader_and_voters_there(tmp_path: Path, has_gap: bool) -> None:
+    session = opened(made_up.write_late(tmp_path, has_gap=has_gap))
+    found = [tuple(row.values()) for row in ask(session, f"SELECT {', '.join(LEADERS)} FROM history_controllers")]
+    early = [] if has_gap else [(3000, False, True, 9, 11), (3001, True, True, 9, 11)]  # which epoch it was is lost
+    assert sorted(found, key=str) == [
+        *early[:1],
+        (3000, True, True, 11, None),
+        *early[1:],
+        (3002, False, True, 11, None),
+    ]
+    leaders = [row["id"] for row in rows(session, "controllers --as-of 10") if row["isLeader"]]
+    assert leaders == [row[0] for row in early if row[1]]
+
+
+LEADERS = ("id", "isLeader", "isVoter", "validFromOffset", "validToOffset")
+
+
 def test_every_version_says_from_when_to_when(sample: Session) -> None:
     log = recorded_past(sample, "").history.log
     for name in tables():

@@ -97,13 +97,13 @@ def leader_change(loaded: Loaded) -> Entry[Message] | None:
     """
     change: Entry[Message] | None = loaded.image[QUORUM].get(LEADER)
     if change is None and loaded.snapshot is not None:
-        change = _change_before(loaded.listing, loaded.snapshot.end_offset)
+        change = leader_change_before(loaded.listing, loaded.snapshot.end_offset)
     if change is None or (loaded.until is not None and change.origin.place.epoch < _last_epoch(loaded)):
         return None
     return change
 
 
-def _change_before(listing: Listing, end: int) -> Entry[Message] | None:
+def leader_change_before(listing: Listing, end: int) -> Entry[Message] | None:
     """The last LeaderChange record before offset ``end``. Usually one segment is read: the newest comes first."""
     for segment in reversed(listing.segments):
         if segment.base_offset is None or segment.base_offset >= end:

@@ -1,7 +1,7 @@
 """The table ``controllers``: which are registered, which are voters and which leads, as far as the log says.
 
 A voter's listeners are those of its registration, else those of the voter set. Without a voter set (kraft.version 0)
-the voters are those that the last LeaderChange names. A snapshot names no leader.
+the voters are those that the last LeaderChange names. A snapshot has none: the one before its end is an event, too.
 """
 
 from __future__ import annotations

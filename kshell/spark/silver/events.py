@@ -1,7 +1,8 @@
 """Which records take effect, and at which offset, by the rules of :mod:`kshell.metadata.replay`.
 
 Records of a metadata transaction (KIP-868) take effect at its end; those of an aborted or open one do not. A base
-snapshot replaces the log before it. In come decoded records, out go events, which all silver tables are computed from.
+snapshot replaces the log before it, but for the LeaderChange that opened its epoch: no snapshot has one. In come
+decoded records, out go events, which all silver tables are computed from.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ RANGE_FIELDS = (
 
 _BEGIN, _END, _ABORT = "BEGIN_TRANSACTION_RECORD", "END_TRANSACTION_RECORD", "ABORT_TRANSACTION_RECORD"
 _MARKERS = quoted((_BEGIN, _END, _ABORT))
+_LEADER = "LEADER_CHANGE"
 _CONTROL = quoted(kind.name for kind in CONTROL_TYPES.values())
 _IN_BASE = f"{1 << 62}L"
 """SQL: added to a record's offset within a snapshot for its ``sequence``: larger than any offset of a log."""
@@ -50,8 +52,8 @@ WITH bounded AS (
 ),
 placed AS (
   -- records with the replay range that they belong to
-  SELECT /*+ BROADCAST(bounded) */ r.clusterId, file, isSnapshot, offset, timestampMs, type, version, data, reason,
-    sinceOffset, isNewest
+  SELECT /*+ BROADCAST(bounded) */ r.clusterId, file, isSnapshot, offset, epoch, timestampMs, type, version, data,
+    reason, sinceOffset, isNewest
   FROM {{records}} r JOIN bounded ON r.clusterId = bounded.clusterId
     AND ((isSnapshot AND file = base) OR (NOT isSnapshot AND offset >= fromOffset AND offset < toOffset))
 ),
@@ -94,18 +96,29 @@ in_log AS (
     AND waits AND offset > begun AND offset < ender
 ),
 headers AS (
-  SELECT clusterId, file, cast(get_json_object(data, '$.lastContainedLogTimestamp') AS bigint) AS atMs
+  SELECT clusterId, file, sinceOffset, epoch,
+    cast(get_json_object(data, '$.lastContainedLogTimestamp') AS bigint) AS atMs
   FROM placed WHERE isSnapshot AND reason IS NULL AND type = '{BASE}'
+),
+leaders AS (
+  SELECT /*+ BROADCAST(h) */ h.clusterId, sinceOffset, h.epoch, atMs,
+    max_by(struct(c.epoch, version, data), offset) AS change
+  FROM {{control_records}} c JOIN headers h ON c.clusterId = h.clusterId AND offset < sinceOffset
+  WHERE NOT isSnapshot AND reason IS NULL AND type = '{_LEADER}'
+  GROUP BY ALL
 )
 SELECT clusterId, atOffset, atMs, sequence, isBase, type, version, data
 FROM in_log WHERE NOT isDropped AND atOffset >= sinceOffset
 UNION ALL
-SELECT /*+ BROADCAST(headers) */ s.clusterId, sinceOffset - 1, atMs, offset + {_IN_BASE}, true, type, version, data
+SELECT /*+ BROADCAST(headers) */ s.clusterId, s.sinceOffset - 1, atMs, offset + {_IN_BASE}, true, type, version, data
 FROM placed s JOIN headers ON s.clusterId = headers.clusterId AND s.file = headers.file
-WHERE isSnapshot AND reason IS NULL"""
+WHERE isSnapshot AND reason IS NULL
+UNION ALL
+SELECT clusterId, sinceOffset - 1, atMs, {_IN_BASE}, true, '{_LEADER}', change.version, change.data
+FROM leaders WHERE change.epoch >= epoch"""
 
 
-def effective(records: DataFrame, ranges: DataFrame) -> DataFrame:
+def effective(records: DataFrame, ranges: DataFrame, control_records: DataFrame) -> DataFrame:
     """Return the records that take effect, each once.
 
     Args:
@@ -113,11 +126,12 @@ def effective(records: DataFrame, ranges: DataFrame) -> DataFrame:
             transaction open, they start where that begins (:func:`open_transactions_of`). A record that could not be
             decoded takes no effect.
         ranges: the replay ranges, with columns :data:`RANGE_FIELDS`.
+        control_records: rows of ``control_records`` for clusters with a base, those of earlier steps, too.
 
     Returns:
         Rows with columns :data:`EVENT_FIELDS`, in no particular order.
     """
-    return records.sparkSession.sql(_EFFECTIVE, records=records, ranges=ranges)
+    return records.sparkSession.sql(_EFFECTIVE, records=records, ranges=ranges, control_records=control_records)
 
 
 def open_transactions_of(records: DataFrame, ranges: DataFrame) -> DataFrame:

@@ -223,8 +223,10 @@ class StepWriter:
             }
         frame = frame_of(self._spark, RANGE_FIELDS, replay_ranges)
         records = self._with_open_transactions()
+        with_base = [name for name, change in self._fresh.items() if any(part.base for part in change.log.ranges)]
+        control_records = self._warehouse.read(CONTROL_RECORDS, with_base)
         # Not cached: the ten frames made from a cached one would contain its whole plan, and plan it again each.
-        events = self._warehouse.materialized(effective(records, frame))
+        events = self._warehouse.materialized(effective(records, frame, control_records))
         _write_in_parallel(
             [
                 self._extending(table, events, clusters)

@@ -9,7 +9,19 @@ from typing import Any
 
 from kshell.protocol.batches import write_batch
 from kshell.protocol.primitives import Uuid
-from tests.builders import TIME, Pair, control, control_batch, uuid, value, write_log
+from tests.builders import (
+    TIME,
+    Pair,
+    batch,
+    control,
+    control_batch,
+    leader_change,
+    snapshot,
+    uuid,
+    value,
+    write_log,
+    write_snapshot,
+)
 
 _TOPICS = ("a", "b", "a/c", "")
 _BROKERS = (1, 2, 3)
@@ -35,6 +47,18 @@ def write(directory: Path, seed: int, records: int) -> None:
         parts.append(write_batch(made, base_offset=done, epoch=epoch, timestamp=TIME + 1000 * done))
         done += len(made)
     write_log(directory, *parts)
+
+
+def write_late(directory: Path, *, has_gap: bool = False) -> Path:
+    """A log that begins at offset 5, and its oldest snapshot, which ends at 10. Its epoch may begin in a gap."""
+    epoch = 2 if has_gap else 1
+    write_log(directory, control_batch([leader_change(3001, voters=(3000, 3001))], 5), base_offset=5)
+    first = 10 if has_gap else 6
+    records = batch([value("NO_OP")] * (11 - first), first, epoch)
+    change = control_batch([leader_change(3000, voters=(3000, 3002))], 11, 3)
+    write_log(directory, records, change, base_offset=first)
+    write_snapshot(directory, snapshot([], epoch), 10, epoch)
+    return directory
 
 
 def _leader(chosen: random.Random) -> Pair:

@@ -100,8 +100,9 @@ def by_records(node: Path, offset: int) -> Session:
     start = facts.end_offset if facts else 0
     for file, batch in LogReader(listing, start, until=offset):
         replayer.log_batch(batch, os.path.basename(file), start)
-    # The snapshot is left out: the shell would look for a LeaderChange in the log before it, which is replayed here.
-    known = session.loaded._replace(image=replayer.image(), listing=listing._replace(sidecar_texts={}), snapshot=None)
+    known = session.loaded._replace(
+        image=replayer.image(), listing=listing._replace(sidecar_texts={}), snapshot=facts, until=offset
+    )
     session.__dict__["loaded"] = known
     return session
 

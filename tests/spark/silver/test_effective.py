@@ -59,7 +59,7 @@ def test_transactions_take_effect_at_their_end_or_not_at_all(spark: Any) -> None
         ("c", "A", 0, 1000), ("c", "B", 6, 1006), ("c", "LEADER_CHANGE", 5, 1005), ("c", "C", 8, 1008),
         ("c", "F", 3000, 4000), ("c", "G", 3001, 4001), ("c", "LEADER_CHANGE", 3004, 4004), ("d", "A", 0, 1000),
     ]  # fmt: skip
-    found = effective(rows, eras).select("clusterId", "type", "atOffset", "atMs")
+    found = effective(rows, eras, rows).select("clusterId", "type", "atOffset", "atMs")
     assertDataFrameEqual(found, spark.createDataFrame(expected, found.schema))
     assert [tuple(row) for row in open_transactions_of(rows, eras).collect()] == [("c", 3002)]
 
@@ -68,10 +68,10 @@ def test_what_is_given_again_takes_effect_once(spark: Any) -> None:
     from kshell.spark.silver.events import effective, open_transactions_of
 
     rows, eras = frames(spark, [row for row in _LOG if row[5] >= 13], ("c", None, 15, 3004))
-    found = {(row.type, row.atOffset) for row in effective(rows, eras).collect()}
+    found = {(row.type, row.atOffset) for row in effective(rows, eras, rows).collect()}
     assert found == {("F", 3000), ("G", 3001)}
     rows, eras = frames(spark, [row for row in _LOG if 2 <= row[5] < 6], ("c", None, 5, 6))
-    assert [(row.type, row.atOffset) for row in effective(rows, eras).collect()] == [("LEADER_CHANGE", 5)]
+    assert [(row.type, row.atOffset) for row in effective(rows, eras, rows).collect()] == [("LEADER_CHANGE", 5)]
     assert [row.offset for row in open_transactions_of(rows, eras).collect()] == [2]
 
 
@@ -86,10 +86,32 @@ def test_a_base_is_a_state_at_the_offset_before_its_end(spark: Any) -> None:
     ]
     log = [record(2, _BEGIN), record(3, "C"), record(9, "D"), record(10, "E"), record(12, _END)]
     rows, eras = frames(spark, base + log, ("c", None, 0, 4), ("c", "s", 10, 12))
-    found = {(row.type, row.atOffset, row.atMs, row.sequence, row.isBase) for row in effective(rows, eras).collect()}
+    found = {
+        (row.type, row.atOffset, row.atMs, row.sequence, row.isBase) for row in effective(rows, eras, rows).collect()
+    }
     assert found == {
         ("SNAPSHOT_HEADER", 9, 77, _IN_BASE, True),
         ("A", 9, 77, _IN_BASE + 1, True),
         ("E", 10, 1010, 10, False),
     }
     assert open_transactions_of(rows, eras).count() == 0
+
+
+def test_the_last_leader_change_before_the_end_of_a_base_is_in_it_if_it_is_of_its_epoch(spark: Any) -> None:
+    from kshell.spark.silver.events import effective
+
+    header = '{"version":0,"lastContainedLogTimestamp":77}'
+    base = [record(0, "SNAPSHOT_HEADER", name, file="s", isSnapshot=True, epoch=2, data=header) for name in "cde"]
+    changes = [
+        record(3, "LEADER_CHANGE", epoch=1), record(6, "LEADER_CHANGE", epoch=2, data="{6}"),
+        record(7, "LEADER_CHANGE", epoch=2, reason="cut"), record(10, "LEADER_CHANGE", epoch=3),
+        record(6, "LEADER_CHANGE", "d", epoch=1),
+    ]  # fmt: skip
+    known = [row for row in changes if row[5] < 10]  # an earlier step has read them
+    rows, eras = frames(spark, [*base, changes[3]], *((name, "s", 10, 12) for name in "cde"))
+    earlier, _ = frames(spark, known)
+    found = effective(rows, eras, earlier.unionByName(rows)).where("type = 'LEADER_CHANGE'").collect()
+    assert sorted((row.clusterId, row.atOffset, row.atMs, row.sequence, row.isBase, row.data) for row in found) == [
+        ("c", 9, 77, _IN_BASE, True, "{6}"),
+        ("c", 10, 1010, 10, False, "{}"),
+    ]

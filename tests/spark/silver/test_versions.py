@@ -68,7 +68,7 @@ def held(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Held:
     ).cache()
     points = _points(clusters)
     asked = spark.createDataFrame(points, "clusterId string, at long, point string")
-    versions = _advance(spark, rows, [era for one in clusters for era in one.eras], None)[0]
+    versions = _advance(spark, rows, rows, [era for one in clusters for era in one.eras], None)[0]
     valid = {
         name: found.join(asked, "clusterId")
         .where("validFromOffset <= at AND (validToOffset IS NULL OR validToOffset > at)")
@@ -88,6 +88,7 @@ def _clusters(folder: Path) -> list[Cluster]:
         *(cluster(node) for node in (*recorded(), Path(demo_directory()))),
         *(with_gaps(node, f"gaps in {node}") for node in nodes),
         *(cluster(folder / str(seed), f"made up {seed}") for seed in range(MADE_UP)),
+        cluster(made_up.write_late(folder / "late"), "late"),
     ]
 
 
@@ -110,13 +111,15 @@ def _frame(spark: Any, fields: Any, rows: list[Any]) -> Any:
 
 
 def _advance(
-    spark: Any, rows: Any, eras: list[ReplayRange], before: Mapping[str, Any] | None
+    spark: Any, rows: Any, control_records: Any, eras: list[ReplayRange], before: Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], dict[str, int]]:
     """(versions by table, cluster -> where a transaction is open at the end)."""
     from kshell.spark.silver.events import RANGE_FIELDS, effective, open_transactions_of
 
     frame = _frame(spark, RANGE_FIELDS, eras)
-    events = effective(rows, frame).localCheckpoint()  # a plan of its own for each table: it is looked at often
+    events = effective(
+        rows, frame, control_records
+    ).localCheckpoint()  # a plan of its own for each table: it is looked at often
     known = before or {name: _frame(spark, table.fields, []) for name, table in silver.tables().items()}
     made = {name: table.versions(events, known).localCheckpoint() for name, table in silver.tables().items()}
     return made, {row.clusterId: row.offset for row in open_transactions_of(rows, frame).collect()}
@@ -139,7 +142,7 @@ def _in_portions(spark: Any, rows: Any, clusters: list[Cluster]) -> dict[str, Ro
         )
         given = given.groupBy("clusterId").agg({"_from": "min"}).withColumnRenamed("min(_from)", "_from")
         new = rows.join(given, "clusterId").where("isSnapshot OR offset >= _from").drop("_from")
-        made, still = _advance(spark, new, eras, before)
+        made, still = _advance(spark, new, rows, eras, before)
         opened |= {name: still.get(name, _NEVER) for name, *_ in eras}
         last = portion == PORTIONS - 1
         for name in NAMES:

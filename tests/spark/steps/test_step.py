@@ -34,9 +34,20 @@ from kshell.spark.tables.warehouse import Warehouse
 from kshell.spark.verbs.warehouse.step_summary import report
 from kshell.spark.views.moment import Moment, is_known_at, moment_of
 from kshell.spark.views.named import named
-from tests.builders import FIXTURES, batch, copy_of, node_name, recorded, value, write_log
+from tests.builders import (
+    FIXTURES,
+    batch,
+    copy_of,
+    node_name,
+    recorded,
+    snapshot,
+    value,
+    write_log,
+    write_snapshot,
+)
 from tests.spark.damaging import spoil
 from tests.spark.reading import dumped
+from tests.spark.silver import made_up
 from tests.spark.silver.replaying import at, by_records, listed, told
 from tests.spark.warehouses import delta_columns
 
@@ -114,6 +125,20 @@ def test_directories_in_two_steps_are_what_the_shell_shows(
     assert spark.sql("SELECT count(*) FROM current_topics").first()[0] == 0  # at offset 0 there is no topic yet
     kshell.spark.register_tables(spark, str(warehouse.place))
     assert spark.sql("SELECT count(*) FROM current_topics").first()[0] > 0
+
+
+def test_a_snapshot_names_no_leader_but_a_record_that_an_earlier_step_has_read_does(spark: Any, tmp_path: Path) -> None:
+    node = made_up.write_late(tmp_path / "node" / METADATA_DIRECTORY)
+    next(node.glob("*.checkpoint")).unlink()
+    warehouse = Warehouse(spark, str(tmp_path / "out"))
+    with warehouse.writing():
+        step(warehouse, node)
+        assert not warehouse.read("controllers").count(), "there is no state yet"
+        write_log(node, batch([value("NO_OP")], 12, 3), base_offset=12)
+        write_snapshot(node, snapshot([], 3), 12, 3)
+        assert not step(warehouse, node).restarted
+    found = warehouse.read("controllers").select("id", "isLeader", "isVoter", "validFromOffset", "isCurrent").collect()
+    assert sorted(map(tuple, found)) == [(3000, True, True, 11, True), (3002, False, True, 11, True)]
 
 
 def check_past(warehouse: Warehouse, nodes: Mapping[str, Path], points: int) -> None:
