@@ -119,10 +119,10 @@ class Findings:
         self.gaps: list[tuple[int, int]] = []
         copies, plans = comparison.inventory.copies, comparison.plans.values()
         is_whole = comparison.inventory.start is None  # then what the plans do not find again is repaired
-        planned = {file.path: file.findings for files in plans for file in files if is_whole}
+        planned = {file.path: frozenset(file.findings) for files in plans for file in files if is_whole}
         for copy in copies:
             still = still_there(copy, reported.get(copy.path, ()))
-            current = [finding for finding in still if finding[1:4] in planned.get(finding.path, [finding[1:4]])]
+            current = [finding for finding in still if finding[1:4] in planned.get(finding.path, {finding[1:4]})]
             if current:
                 self.reported[copy.path] = current
         self._known = {finding[:4] for findings in self.reported.values() for finding in findings}

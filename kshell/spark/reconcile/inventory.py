@@ -28,6 +28,7 @@ from kshell.spark.files.scan import CopyOrigin, LogCopy, identity
 from kshell.spark.reconcile.logs import (
     NO_LIMIT,
     BadBatches,
+    LogPart,
     good_batch_at,
     in_every_copy,
     log_of,
@@ -245,6 +246,8 @@ def take_inventory(
     for index in indexes:
         position = None if start is None else start.positions.get(copies[index].path)
         plans[index] = plan_segments(copies[index], position, None if start is None else start.offset, piece_bytes)
+    if start is None and checkpoint is not None:
+        bad = [*bad, *(known for index in indexes for known in _known_bad(copies[index], plans[index], checkpoint))]
     plans = _without_bad(plans, bad)
     previous: dict[int, PreviousComparison] = {}
     if len(indexes) > 1 and start is not None:
@@ -301,6 +304,24 @@ def _continues(copy: LogCopy, checkpoint: Checkpoint) -> bool:
     segments = {segment.path for segment in copy.listing.segments}
     reported = [finding for finding in checkpoint.findings.get(copy.path, ()) if finding.path in segments]
     return copy.path in checkpoint.positions and len(reported) == sum(1 for _ in still_there(copy, reported))
+
+
+def _known_bad(copy: LogCopy, files: Iterable[FilePlan], checkpoint: Checkpoint) -> Iterator[tuple[str, int, str]]:
+    """Yield the batches that a plan takes for good, by their headers, although it is known that their CRC is wrong.
+
+    Else the gap of a lone copy would look filled, and its tables would be made again from what the copy still has.
+    """
+    reported = {
+        (finding.path, finding.position): finding.reason
+        for finding in still_there(copy, checkpoint.findings.get(copy.path, ()))
+        if finding.kind == "batch" and finding.signature is None
+    }
+    paths = {path for path, _ in reported}
+    for file in files:
+        for run in file.runs if file.path in paths else ():
+            for batch in LogPart(-1, file.path, file.size, run).batches():
+                if (reason := reported.get((file.path, batch.position))) is not None:
+                    yield file.path, batch.position, reason
 
 
 def _without_bad(plans: Mapping[int, list[FilePlan]], bad: BadBatches) -> dict[int, list[FilePlan]]:

@@ -13,10 +13,10 @@ from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.spark.steps.cluster_changes import change_of
 from kshell.spark.steps.planning import clusters, reconcile_all
 from kshell.spark.tables.steps import ClusterState, WarehouseState
-from tests.builders import FIXTURES, batches, copy_of, snapshot, uuid, value, write_log, write_snapshot
+from tests.builders import FIXTURES, batches, copy_of, flip, snapshot, uuid, value, write_log, write_snapshot
 from tests.made_logs import log, record
 from tests.spark.reading import needs_arrow
-from tests.spark.reconcile.nodes import names, node, read
+from tests.spark.reconcile.nodes import names, node, read, spoilt
 from tests.spark.reconcile.tables import Tables
 
 pytestmark = needs_arrow
@@ -351,3 +351,38 @@ def test_a_lone_copy_that_is_emptied_and_copied_again(tmp_path: Path) -> None:
     node(tmp_path, 1, parts)
     assert as_a_first_look(tables, one)["node-1"][:4] == ("reference", 0, 40, 1)
     assert tables.restarts == 0 and tables.offsets == list(range(40))
+
+
+def test_damage_that_is_known_fills_no_gap_when_a_lone_copy_is_read_from_its_beginning(tmp_path: Path) -> None:
+    """By its header, the batch looks good; new tables would lack what Kafka has deleted since."""
+    parts = log(*[1] * 40)
+    one = node(tmp_path, 1, parts[:10])
+    inner = one / METADATA_DIRECTORY
+    for first in (10, 20, 30):
+        write_log(inner, *parts[first : first + 10], base_offset=first)
+    flip(inner / f"{20:020d}.log", batches(b"".join(parts[20:30]))[5].position + 70)
+    tables = read(one)
+    write_snapshot(inner, snapshot([value("TOPIC", name="k", topicId=uuid(9))], 1), 20, 1)
+    for first in (0, 10):
+        (inner / f"{first:020d}.log").unlink()
+    tables.step(one)
+    for tail in (parts[0][:20], b""):  # torn, as a crash leaves it, and cut off
+        write_log(inner, *parts[30:40], tail, base_offset=30)
+        made = tables.step(one)
+        assert (made.slices, made.findings, made.restart) == ((), (), False)
+        assert len(damage(tables)[0]) == 1
+    assert tables.offsets == [*range(25), *range(26, 40)]
+
+
+def test_damage_that_another_copy_makes_good_is_reported_once(tmp_path: Path) -> None:
+    parts = log(*[1] * 30)
+    one, two = (node(tmp_path, number, parts[:20]) for number in (1, 2))
+    for directory in (one, two):
+        write_log(directory / METADATA_DIRECTORY, *parts[20:], base_offset=20)
+    spoilt(one, 5)
+    tables = read(one, two)
+    known = damage(tables)[0]
+    for tail, present in ((parts[0][:20], [one, two]), (b"", [one]), (b"", [one, two])):
+        write_log(one / METADATA_DIRECTORY, *parts[20:], tail, base_offset=20)
+        made = tables.step(*present)
+        assert damage(tables)[0] == known and made.findings == ()
