@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
 _REFUSED = re.compile(rf"^{re.escape(CommandError.__module__)}\.{CommandError.__name__}: (.+)$", re.MULTILINE)
 """The last line of a traceback that ends with a CommandError of kshell."""
-_TOLD = re.compile(rf"^{re.escape(CommandError.__module__)}\.(\w+): (.+)$", re.MULTILINE)
+_REPORTED = re.compile(rf"^{re.escape(CommandError.__module__)}\.(\w+): (.+)$", re.MULTILINE)
 """As :data:`_REFUSED`, of any error of kshell."""
 _LACKS = re.compile(r"^ModuleNotFoundError: No module named '([\w.]+)'$", re.MULTILINE)
 _FULL = re.compile("No space left on device|File too large|Disk quota exceeded")
 """What the system calls a full disk, in errors of Java and of Python."""
+_SILENT = re.compile("An error occurred while calling .*|Answer from Java side is empty|Error while .*")
+"""What py4j says where Java did not answer."""
 _INSTALL = (
     "the Python of the executors (PYSPARK_PYTHON, or spark.pyspark.python, says which) needs"
     " `pip install 'kraft-shell[spark]'`, or an environment that is sent along: docs/spark.md"
@@ -85,12 +87,14 @@ def of_task(error: BaseException) -> CommandError | None:
     if is_of_spark and (match := _LACKS.search(message)) is not None:
         return CommandError(f"executors have no Python module {match[1]}", hint=_INSTALL)
     if (is_of_spark or isinstance(error, OSError)) and _FULL.search(message):  # pyspark writes temporary files, too
+        if isinstance(error, OSError) and error.filename is not None:
+            return CommandError(f"{os.fsdecode(error.filename)}: {error.strerror}", hint="make room there")
         return CommandError(
             "no space left in Spark's directory for temporary files (spark.local.dir, /tmp unless set)",
             hint="make room there, or --conf spark.local.dir=DIR",
         )
-    # py4j adds a trace to its error, or raises another one, if a call was answered at all.
-    is_silent = type(error).__name__ in ("Py4JError", "Py4JNetworkError") and "\n" not in message
+    # py4j adds a trace if a call was answered at all.
+    is_silent = type(error).__name__ in ("Py4JError", "Py4JNetworkError") and _SILENT.fullmatch(message) is not None
     if is_silent or isinstance(error, ConnectionRefusedError) or (is_of_spark and _DEAD_WORKER in message):
         return CommandError(
             f"{'a Python worker' if _DEAD_WORKER in message else 'the Java process'} of Spark was killed, or failed",
@@ -101,9 +105,9 @@ def of_task(error: BaseException) -> CommandError | None:
 
 def of_worker(error: BaseException) -> CommandError | None:
     """Return the error of kshell, without its hint, that ended Spark's Python process; ``None`` for another one."""
-    match = _TOLD.search(str(error))
+    match = _REPORTED.search(str(error))
     if match is None:
         return None
-    told = CommandError(match[2])
-    told.exit_code = getattr(errors, match[1], CommandError).exit_code
-    return told
+    reported = CommandError(match[2])
+    reported.exit_code = getattr(errors, match[1], CommandError).exit_code
+    return reported

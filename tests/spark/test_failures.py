@@ -63,6 +63,8 @@ def test_a_full_disk_where_spark_keeps_temporary_files(tmp_path: Path) -> None:
         assert found.hint == "make room there, or --conf spark.local.dir=DIR"
     assert of_task(py4j.Py4JError("No space left on device")) is not None
     assert of_task(ValueError("No space left on device")) is None
+    named = of_task(OSError(28, "No space left on device", "/out/report.html"))
+    assert named is not None and named.message == "/out/report.html: No space left on device"
 
 
 def test_a_process_of_spark_was_killed() -> None:
@@ -78,6 +80,7 @@ def test_a_process_of_spark_was_killed() -> None:
     assert found == ["the Java process of Spark was killed, or failed"] * 3 + [
         "a Python worker of Spark was killed, or failed"
     ]
+    assert of_task(py4j.Py4JError("org.apache.spark.Foo does not exist in the JVM")) is None
     assert of_task(py4j.Py4JError(f"{silent}. Trace:\npy4j.Py4JException: no such method")) is None
 
 

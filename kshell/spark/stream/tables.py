@@ -166,8 +166,8 @@ class TableStream:
         if self._failure is not None:
             raise self._failure
         if error is not None and not self._stop:
-            if (told := of_worker(error)) is not None:
-                raise told from error
+            if (reported := of_worker(error)) is not None:
+                raise reported from error
             reason = str(error).strip().partition("\n")[0][:300]
             raise CommandError(f"the stream ended: {reason}") from error
 
