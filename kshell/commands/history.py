@@ -28,7 +28,7 @@ def run(session: Session, args: HistoryArguments) -> Result:
         rows=rows,
         style="lines",
         line=lambda row: f"{row['number']:>5}  {row['line']}",
-        multiline=True,  # with a newline spelled \n, a query would be another one where it is pasted
+        multiline=True,  # with newlines and tabs spelled \n and \t, a query would be another one where it is pasted
     )
 
 

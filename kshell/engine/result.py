@@ -181,7 +181,7 @@ class Rows(Result):
             options that choose rows.
         hanging: for ``lines``, the columns by which the rest of a broken line is indented; ``None``: lines are never
             broken, because a user may paste them.
-        multiline: for ``lines``, whether the newlines in a line are printed as such.
+        multiline: for ``lines``, whether newlines and tabs in a line are printed as such, and the line is never broken.
     """
 
     def __init__(

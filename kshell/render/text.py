@@ -151,7 +151,7 @@ def _block(result: Rows, block: Iterator[Row], options: RenderOptions) -> Iterat
         line, column = result.line, result.line_column
         values: Iterable[object] = (row.get(column) if line is None else line(row) for row in block)
         if result.multiline:
-            values = (part for data in values for part in str(data).split("\n"))
+            return (f"{_with_tabs(part)}\n" for data in values for part in str(data).split("\n"))
         return (text + "\n" for data in values for text in _broken(_as_line(data), result.hanging, options))
     if result.style == "names" and not options.wide:
         if options.width is None or result.one_per_line or result.live:
@@ -173,6 +173,11 @@ def _sentence(text: str, options: RenderOptions) -> Iterable[str]:
     hanging = len(indent) + len(INDENT)
     lines = _lines(escape.terminal(text.lstrip()), options, hanging)
     return (indent + (INDENT if number else "") + line for number, line in enumerate(lines))
+
+
+def _with_tabs(line: str) -> str:
+    """Escape a line that may be pasted: a tab stays one."""
+    return "\t".join(map(escape.terminal, line.split("\t")))
 
 
 def _as_line(line: object) -> str:

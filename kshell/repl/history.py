@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from prompt_toolkit.history import History
 
 from kshell.engine.execution import logical_lines
+from kshell.engine.language import open_quote
 
 _MOST_ENTRIES = 10_000
 """The most entries that are read from the file, the newest ones."""
@@ -83,9 +84,11 @@ class ShellHistory(History):
     def append_string(self, string: str) -> None:
         """Store each line of the input (several may be pasted), unless it is empty or starts with a blank.
 
-        A line that goes on over several, in quotes, is one entry with its newlines.
+        A line that goes on over several, in quotes, is one entry with its newlines. If the quote is never closed, only
+        its first line is stored: the others were not run, and some may be meant to be private.
         """
-        for _, line in logical_lines(string.split("\n")):
+        for _, text in logical_lines(string.split("\n")):
+            line = text.partition("\n")[0] if open_quote(text) else text
             if line.strip() and not line[0].isspace():
                 super().append_string(line)
 

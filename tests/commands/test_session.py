@@ -31,6 +31,11 @@ def test_history(sample: Session) -> None:
     assert lines(sample, "history dump") == ["    2  dump"]
 
 
+def test_queries_in_the_history_can_be_pasted(sample: Session) -> None:
+    sample.history[:] = ["sql 'SELECT\n\t1\x1b'"]
+    assert lines(sample, "history") == ["    1  sql 'SELECT", "\t1\\x1b'"]
+
+
 def test_set_shapes_answers(sample: Session) -> None:
     def shape(line: str) -> tuple[object, ...]:
         call = prepare(sample, line)

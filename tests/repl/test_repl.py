@@ -309,6 +309,11 @@ def test_files_of_the_history(tmp_path: Path, text: str, entries: list[str]) -> 
     assert ShellHistory(str(tmp_path)).lines() == entries
 
 
+def test_lines_behind_a_quote_that_is_never_closed_are_not_stored(tmp_path: Path) -> None:
+    ShellHistory(str(tmp_path)).append_string("pwd\nls 'oops\n  a private line\nmore")
+    assert ShellHistory(str(tmp_path)).lines() == ["pwd", "ls 'oops"]
+
+
 def test_the_oldest_entries_are_left_out_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kshell.repl.history._MOST_ENTRIES", 2)
     for entry in ("cat 'a\nb'", "cat 'c\nd'", "pwd"):
@@ -501,7 +506,7 @@ def test_a_dumb_terminal_asks_on_while_a_quote_is_open(
     said = capsys.readouterr()
     assert said.out == "kshell:/> > > n\n22\nkshell:/> /\nkshell:/> > > \nkshell:/> \n"
     assert said.err.count("is not closed") == 1
-    assert ShellHistory().lines() == [QUERY, "pwd", "cat 'open\npwd"]
+    assert ShellHistory().lines() == [QUERY, "pwd", "cat 'open"]
 
 
 def test_ctrl_c_leaves_an_open_quote(
