@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from kshell.engine.declaration import Arguments, Flag
 from kshell.engine.predicates import answers_unknown_without_rows
 from kshell.engine.result import Row, Rows
-from kshell.metadata.families.topics import NAMES
+from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import Image
 from kshell.metadata.partial import NOT_AVAILABLE
 from kshell.metadata.partition_state import MinIsr
+from kshell.metadata.partitions import Partition
 from kshell.tables.answer import table_answer
 from kshell.tables.declaration import Field, FieldNames, Table
 from kshell.tables.selection import RowArguments, asked_for
@@ -47,7 +48,7 @@ class MinIsrRowArguments(MinIsrArguments, RowArguments):
 DESCRIPTION = (
     "min.insync.replicas is the topic's, else that of the broker which leads, else that of all brokers, as far as these"
     " are set in the log; what only a server.properties says is unknown (null), or --min-isr-default. It is unknown,"
-    " too, where brokers (-b) refuse the configs of a topic."
+    " too, where brokers (-b) refuse the configs that may have it."
 )
 OF_ROWS = f"{DESCRIPTION} If no row is left and the answer depends on an unknown value, --fail-if-any ends with 3."
 """:data:`DESCRIPTION` for commands that have :class:`MinIsrRowArguments`."""
@@ -62,14 +63,22 @@ def min_isr_of(session: Session, image: Image, args: MinIsrArguments) -> MinIsr:
 
 def note_unknown(session: Session, image: Image, least: MinIsr) -> int:
     """Count the topics whose value is unknown, and add remarks if there are any."""
-    unknown = [name for name in image[NAMES] if least.of(name) is None]
-    refused = [name for name in unknown if least.unreported(name) is not None]
+    unknown = {name: least.unreported(name) for name in image[NAMES] if least.of(name) is None}
+    if least.lacks_brokers():
+        for topic in image[TOPICS].values():
+            leaders = {value.leader for _, value in topic.scan() if isinstance(value, Partition)}
+            gaps = (least.unreported(topic.name, leader) for leader in leaders)
+            if topic.name not in unknown and (gap := next(filter(None, gaps), None)) is not None:
+                unknown[topic.name] = gap
+    refused = [gap for gap in unknown.values() if gap is not None]
     if refused:
-        reason = (least.unreported(refused[0]) or "").removeprefix(f"{NOT_AVAILABLE}: ")
-        more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
+        resource, reason = refused[0]
+        rest = len({gap.resource for gap in refused}) - 1
+        more = f" (and {rest} more)" if rest else ""
         session.remarks.append(
             f"min.insync.replicas of {_topics(len(refused))} is unknown: brokers do not report the configs of"
-            f" {refused[0]}{more}: {reason}; --min-isr-default does not count there, as it may have a value of its own"
+            f" {resource or 'anything'}{more}: {reason.removeprefix(f'{NOT_AVAILABLE}: ')}; --min-isr-default does not"
+            " count there, as a value may be set"
         )
     if unset := len(unknown) - len(refused):
         session.remarks.append(

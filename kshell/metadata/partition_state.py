@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from kshell.metadata.families.configs import resource_segment
 from kshell.metadata.image import Image
@@ -25,6 +25,13 @@ from kshell.protocol.primitives import ZERO_UUID, Uuid
 MIN_ISR_CONFIG = "min.insync.replicas"
 NUMBER_PATTERN = r"^[\x00-\x20]*\+?0*([0-9]{1,9})[\x00-\x20]*$"
 """A value that a broker accepts as a number (``ConfigDef.parseType``, with Java's trimming), in Python and in Java."""
+
+
+class Unreported(NamedTuple):
+    """A resource whose configs brokers do not report (``TOPIC:orders``, ``BROKER``; empty for all), and why."""
+
+    resource: str
+    reason: str
 
 
 class MinIsr:
@@ -39,32 +46,40 @@ class MinIsr:
             if value is not None:
                 (self._topics if kind == "TOPIC" else self._brokers)[name] = value
         self._default = self._brokers.get("", default)
-        self._unreported = {
-            path[1:]: sentence
-            for path, sentence in image[MISSING].items()
-            if path == ("configs",) or (path[:1] == ("configs",) and path[1].startswith("TOPIC:"))
-        }
+        self._unreported = {"/".join(path[1:]): text for path, text in image[MISSING].items() if path[0] == "configs"}
+        """Path segment of a resource, empty for all of them -> why brokers do not report its configs."""
 
     def own(self, topic: str) -> int | None:
         """Return the topic's own value; ``None`` if it has none: then only the leader of a partition matters."""
         return self._topics.get(topic)
 
-    def unreported(self, topic: str) -> str | None:
-        """Return why brokers do not report the topic's configs; ``None`` if its configs are known."""
-        if not self._unreported:
+    def unreported(self, topic: str, leader: int | None = None) -> Unreported | None:
+        """Return the resource that may have the value, if brokers do not report its configs.
+
+        ``None`` if the value is known, or surely only in ``server.properties``; ``leader`` as in :meth:`of`.
+        """
+        if not self._unreported or topic in self._topics:
             return None
-        return self._unreported.get((), self._unreported.get((resource_segment(("TOPIC", topic)),)))
+        segments = ["", resource_segment(("TOPIC", topic))]
+        if str(leader) not in self._brokers:
+            segments += [f"BROKER:{leader}", "BROKER"]
+        return next((Unreported(key, self._unreported[key]) for key in segments if key in self._unreported), None)
+
+    def lacks_brokers(self) -> bool:
+        """Whether the value may depend on a leader whose configs are not reported."""
+        return any(segment.startswith("BROKER:") for segment in self._unreported)
 
     def group(self, topic: str) -> int | None:
         """Return what is the same for topics that have the same value under each leader: as :meth:`own`, or -1."""
-        return -1 if self._unreported and self.unreported(topic) is not None else self.own(topic)
+        unreported = self.unreported(topic)
+        return self.own(topic) if unreported is None or unreported.resource == "BROKER" else -1
 
     def of(self, topic: str, leader: int | None = None) -> int | None:
         """Return the value for a partition of the topic, ``None`` if unknown; ``leader`` is the broker leading it."""
         own = self._topics.get(topic)
         if own is not None:
             return own
-        if self._unreported and self.unreported(topic) is not None:
+        if self._unreported and self.unreported(topic, leader) is not None:
             return None
         return self._brokers.get(str(leader), self._default) if len(self._brokers) else self._default
 

@@ -615,13 +615,43 @@ class TestMinimumThatIsRefused:
     def test_the_refusal_is_to_blame(self, session: Session) -> None:
         lines(session, "drain-check 102")
         assert [remark for remark in session.remarks if "min.insync.replicas" in remark] == [
-            "min.insync.replicas of 1 topic is unknown: brokers do not report the configs of orders: DescribeConfigs:"
-            " TOPIC_AUTHORIZATION_FAILED (the principal needs DESCRIBE_CONFIGS on TOPIC:orders); --min-isr-default does"
-            " not count there, as it may have a value of its own",
+            "min.insync.replicas of 1 topic is unknown: brokers do not report the configs of TOPIC:orders:"
+            " DescribeConfigs: TOPIC_AUTHORIZATION_FAILED (the principal needs DESCRIBE_CONFIGS on TOPIC:orders);"
+            " --min-isr-default does not count there, as a value may be set",
             "min.insync.replicas of 1 topic is not in the log: --min-isr-default says what the brokers' files have",
         ]
         lines(session, "drain-check 102 --min-isr-default 1")
         assert sum("min.insync.replicas" in remark for remark in session.remarks) == 1
+
+    @pytest.mark.parametrize(
+        ("refused", "line", "code"),
+        [
+            ("", "drain-check 102 --fail-if-any --min-isr-default 1", 3),
+            ("", "partitions --under-min-isr --fail-if-any --min-isr-default 1", 3),
+            ("101", "drain-check 102 --fail-if-any", 3),
+            ("101", "partitions --under-min-isr --fail-if-any", 3),
+            ("102", "drain-check 102 --fail-if-any", 0),
+            ("102", "partitions --under-min-isr --fail-if-any", 0),
+        ],
+    )
+    def test_configs_of_brokers_that_may_have_the_value(
+        self, quorum: Quorum, refused: str, line: str, code: int
+    ) -> None:
+        """The default of all brokers, and that of the leader; those of another broker do not matter."""
+
+        def refuse(body: Message) -> None:
+            for result in body["results"]:
+                if (result["resourceType"], result["resourceName"]) == (4, refused):
+                    result.update(errorCode=31, configs=[])
+
+        one = partition(0, isrNodes=[101, 102], leaderId=101)
+        quorum.bodies["DescribeTopicPartitions"] = {"topics": [topic("open", uuid(8), one)]}
+        quorum.configs[2, "open"] = []
+        quorum.configs[4, ""] = [config("min.insync.replicas", "1", 3)] if refused else []
+        quorum.on("DescribeConfigs", faults.change(refuse))
+        result = run(Session(opened(quorum)), line)
+        "".join(render(result, "text"))
+        assert result.exit_code == code
 
     def test_rows_do_not_claim_the_given_value(self, session: Session) -> None:
         found = {row["name"]: row["minIsr"] for row in rows(session, "topics --min-isr-default 2")}
