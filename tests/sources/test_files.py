@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from kshell.sources.directory.files import Listing, scan
-from kshell.sources.directory.sidecar_files import bootstrap_file, leader_epochs, meta_properties, quorum_state
+from kshell.sources.directory.sidecar_files import (
+    bootstrap_file,
+    leader_epochs,
+    meta_properties,
+    property_line,
+    quorum_state,
+)
 from tests.builders import FIXTURES, batch, snapshot, value, write_epochs, write_log, write_snapshot
 
 NODE = FIXTURES / "4.2.1-rolled/controller-3002"
@@ -78,6 +84,12 @@ def test_meta_properties_are_java_properties(tmp_path: Path, line: str, cluster_
     write_log(tmp_path, batch([value("NO_OP")]))
     (tmp_path / "meta.properties").write_text(f"#\n{line}\nnode.id=7\n", encoding="utf-8")
     assert meta_properties(listing(tmp_path)) == {"cluster.id": cluster_id, "node.id": "7"}
+
+
+def test_an_id_is_written_as_java_reads_it() -> None:
+    """Java reads the file as ISO-8859-1."""
+    assert property_line("cluster.id", "MkU3OEVBNTcwNTJENDM2Qg") == "cluster.id=MkU3OEVBNTcwNTJENDM2Qg\n"
+    assert property_line("cluster.id", "é=1") == "cluster.id=\\u00e9\\=1\n"
 
 
 def test_what_java_refuses_is_not_used(tmp_path: Path) -> None:
