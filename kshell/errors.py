@@ -219,7 +219,7 @@ class NoLeaderError(SourceTimeoutError):
 
 
 class LeaderNotListedError(ConnectError):
-    """The leader listens at none of the addresses that kshell was given, and no controller tells where."""
+    """The leader listens at none of the addresses that kshell was given, and no controller says where."""
 
 
 class AuthenticationError(NodeError):

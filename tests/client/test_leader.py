@@ -83,7 +83,7 @@ def test_below_3_7_a_leader_outside_the_list_is_waited_for_as_long_as_an_electio
         asked = f"{quorum.node(1).address}, {quorum.node(2).address}"
         assert caught.value.message == (
             f"{asked}: controller 3 leads (epoch {quorum.epoch}), but none of these addresses is its own, and no"
-            " controller tells where it listens"
+            " controller says where it listens"
         )
 
 

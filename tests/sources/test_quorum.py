@@ -510,7 +510,7 @@ def test_a_snapshot_that_is_never_there_is_a_typed_error(quorum: Quorum) -> None
     fill(quorum)
     quorum.snapshot([])
     quorum.on("FetchSnapshot", faults.error(98))
-    with pytest.raises(ConnectError, match="gone"):
+    with pytest.raises(ConnectError, match="the snapshot was removed meanwhile"):
         within(source_of(quorum, default_api_timeout_ms="300"))
 
 
