@@ -64,11 +64,13 @@ def min_isr_of(session: Session, image: Image, args: MinIsrArguments) -> MinIsr:
 def note_unknown(session: Session, image: Image, least: MinIsr) -> int:
     """Count the topics whose value is unknown, and add remarks if there are any."""
     unknown = {name: least.unreported(name) for name in image[NAMES] if least.of(name) is None}
-    if least.lacks_brokers():
+    if least.has_unreported_brokers():
         for topic in image[TOPICS].values():
+            if topic.name in unknown:
+                continue
             leaders = {value.leader for _, value in topic.scan() if isinstance(value, Partition)}
             gaps = (least.unreported(topic.name, leader) for leader in leaders)
-            if topic.name not in unknown and (gap := next(filter(None, gaps), None)) is not None:
+            if (gap := next(filter(None, gaps), None)) is not None:
                 unknown[topic.name] = gap
     refused = [gap for gap in unknown.values() if gap is not None]
     if refused:

@@ -6,8 +6,8 @@ reassigned has the replication factor without the replicas that are being added,
 
 The value of ``min.insync.replicas`` is the topic's own, else that of the broker which leads (``BROKER:3``), else that
 of all brokers (``BROKER``). A value that is only in a ``server.properties`` is not in the log: it is unknown, unless
-the caller gives it. If brokers do not report the configs of a topic, it may have a value of its own: its value is
-unknown, whatever the caller gives.
+the caller gives it. If brokers do not report the configs of one of these, they may have a value: then it is unknown,
+whatever the caller gives.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class MinIsr:
             segments += [f"BROKER:{leader}", "BROKER"]
         return next((Unreported(key, self._unreported[key]) for key in segments if key in self._unreported), None)
 
-    def lacks_brokers(self) -> bool:
+    def has_unreported_brokers(self) -> bool:
         """Whether the value may depend on a leader whose configs are not reported."""
         return any(segment.startswith("BROKER:") for segment in self._unreported)
 

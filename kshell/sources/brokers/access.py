@@ -33,11 +33,15 @@ _PATIENCE = 5.0
 """Seconds for a question whose answer only spares the user a note."""
 
 
+def _acls_named(name: str | None) -> Message:
+    """Return a filter for ACLs of every kind whose resource, principal and host have that name; ``None`` for any."""
+    kinds = {"resourceTypeFilter": _ANY, "patternTypeFilter": _ANY, "operation": _ANY, "permissionType": _ANY}
+    return kinds | {"resourceNameFilter": name, "principalFilter": name, "hostFilter": name}
+
+
 def acls(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
     """Write every ACL, under a key made of its fields (:func:`acl_key`), as brokers report no ids. Raises NodeError."""
-    wanted = {"resourceTypeFilter": _ANY, "patternTypeFilter": _ANY, "operation": _ANY, "permissionType": _ANY}
-    anything = {"resourceNameFilter": None, "principalFilter": None, "hostFilter": None}
-    answer = ask(nodes, DESCRIBE_ACLS, wanted | anything)
+    answer = ask(nodes, DESCRIBE_ACLS, _acls_named(None))
     for resource in answer.body["resources"]:
         for item in resource["acls"]:
             acl = Acl(
@@ -55,10 +59,8 @@ def acls(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
 
 def has_authorizer(nodes: Nodes) -> bool:
     """Whether brokers may hide things from this principal: not if they have no authorizer, which DescribeAcls says."""
-    nothing = {"resourceNameFilter": "", "principalFilter": "", "hostFilter": ""}
-    kinds = {"resourceTypeFilter": _ANY, "patternTypeFilter": _ANY, "operation": _ANY, "permissionType": _ANY}
     try:
-        ask(nodes, DESCRIBE_ACLS, kinds | nothing, seconds=_PATIENCE)
+        ask(nodes, DESCRIBE_ACLS, _acls_named(""), seconds=_PATIENCE)  # no ACL has an empty name
     except ServerError as error:
         return error.code != _SECURITY_DISABLED
     except NodeError:
