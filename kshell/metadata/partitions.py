@@ -253,17 +253,20 @@ class Topic:
         """Return (number, value) of the partitions in the runs, sorted by number; equal values are one object.
         ``None`` if a record cannot be decoded, has a wrong offset, or repeats a partition: read them one by one then.
         """
-        values: Scan = []
+        numbers: list[int] = []
+        values: list[Partition | Undecoded] = []
         for run in self._runs:
             read = _READER.partitions(run.buf, run.start, run.end)
             if read is None:
                 return None
-            values += read
-        if not _is_rising([number for number, _ in values]):
-            values.sort(key=itemgetter(0))
-            if not _is_rising([number for number, _ in values]):
+            numbers += read[0]
+            values += read[1]
+        scan = list(zip(numbers, values, strict=True))
+        if not _is_rising(numbers):
+            scan.sort(key=itemgetter(0))
+            if not _is_rising([number for number, _ in scan]):
                 return None
-        return values
+        return scan
 
     def is_same(self, topic: Topic) -> bool:
         """Whether both topics surely are the same, without decoding anything; ``False`` may mean not known."""

@@ -4,20 +4,21 @@
 the reader returns the key and checks that the rest of the message is well formed; the caller decodes the message later,
 and only if it is the last one of its key.
 
-*Runs* (:class:`RunReader`): in snapshots, partition records are back to back. Framing (:mod:`.framing`) has proven the
-bounds of a run by the records' lengths. Neighbours mostly have one layout: the same size, every field at the same
-place, offset deltas that count up. Such neighbours are a *block*: its columns (one byte of each record) are compared in
-one step, and one ``struct`` unpacks all of its records. The *state* of a record, which is everything after the
-partition's number and the topic id, is decoded once for all records with equal bytes. A run with any other record in it
-is left to the caller, who goes from record to record (:func:`.framing.iter_values`).
+*Runs* (:class:`RunReader`): in snapshots, partition records are back to back, and their values have few lengths. A
+regular expression over bytes, compiled from these lengths, takes all records of a run apart in one step. The *state* of
+a record, which is everything after the partition's number and the topic id, is decoded once for all records with equal
+bytes. A run with any other record in it is left to the caller, who goes from record to record
+(:func:`.framing.iter_values`).
 """
 
 from __future__ import annotations
 
+import re
 import struct
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from kshell.protocol.framing import span
 from kshell.protocol.primitives import Buffer, DecodeError, read_uvarint, read_varint, write_varint
@@ -146,39 +147,25 @@ class _Emitter:
 
 
 T = TypeVar("T")
-R = TypeVar("R")
 
+_NULL_KEY = 1
+"""The key's length, -1 for null, as a zigzag varint."""
 HEAD = 3
 """Bytes of a value before the partition's number: frame version, api key, version."""
 KEY = 4 + 16
 """Bytes of the partition's number and the topic id, which follow the head of the value."""
 _GROUP = 64
-"""Size of a group of neighbouring offset deltas whose varints differ only in their first byte (the *lowest digit*)."""
-_ONLY_DIGITS = bytes(2 * delta for delta in range(_GROUP))
-"""The varints of the deltas of the first group (0 to 63), which have one byte each."""
-_LOWEST_DIGITS = bytes(0x80 | (2 * delta & 0x7F) for delta in range(_GROUP))
-"""The first bytes of the varints of the deltas of any other group."""
-_MOST_LAYOUTS = 1 << 10
+"""Consecutive numbers whose varints are kept together; in such a group all varints have the same length."""
 _MOST_GROUPS = 1 << 14
-"""Groups whose higher digits are remembered: enough for the records of the largest batch."""
+"""Groups that are remembered: enough for the offset deltas of the largest batch."""
+_MOST_LENGTHS = 64
+"""Lengths of values that are noted; a reader that meets more of them begins anew."""
+_PATIENCE = 128
+"""Records that are read one by one, for each length in a pattern, before it is compiled: as dear as its compilation."""
 
 
 class _OddError(Exception):
     """Raised inside this module for a run that must be read record by record."""
-
-
-class _Layout(NamedTuple, Generic[T]):
-    """How the records of a block are laid out: ``size`` is the bytes of one, ``size_varint`` those of its prefix."""
-
-    size: int
-    size_varint: tuple[bytes, ...]
-    digit: int
-    """Position in the record of the lowest digit of the offset delta; a time delta of one byte is before it."""
-    head: bytes
-    """The bytes between the offset delta and the partition's number: the same in all records of the block."""
-    unpack: Callable[[bytes], Iterator[tuple[bytes, int, bytes]]]
-    """Block -> (higher digits of the offset delta followed by ``head``, number, bytes of the state) of each record."""
-    states: _States[T]
 
 
 class _States(dict[bytes, T]):
@@ -200,6 +187,10 @@ class _States(dict[bytes, T]):
         return decoded
 
 
+_Read = tuple[tuple[int, ...], tuple[bytes, ...], _States[T]]
+"""The number in each record of a run, the bytes of its state, and the cache that decodes these."""
+
+
 class RunReader(Generic[T]):
     """Reads runs of partition records (:class:`.framing.PartitionRun`); keep one object, its caches make it fast.
 
@@ -207,49 +198,41 @@ class RunReader(Generic[T]):
         decode: value of a record -> state of its partition, or ``None`` if the value cannot be decoded. The number and
             the topic id in the values that it gets are zero.
         most: how many different states of one version of the record are cached.
+        patience: how many records are left to the caller, for each length in a pattern, before it is compiled.
     """
 
-    def __init__(self, decode: Callable[[bytes], T | None], most: int) -> None:
+    def __init__(self, decode: Callable[[bytes], T | None], most: int, patience: int = _PATIENCE) -> None:
         self._decode = decode
         self._most = most
+        self._patience = patience
         self._states: dict[bytes, _States[T]] = {}
-        self._layouts: dict[tuple[bytes, int], _Layout[T]] = {}
-        """By the first two bytes of a record and the number of higher digits of its offset delta."""
-        self._higher_digits: dict[int, bytes] = {}
-        """Group of offset deltas (delta // 64) -> the bytes of their varints after the first one."""
+        self._head = b""
+        """The first bytes of the values whose lengths are noted: all of one version."""
+        self._lengths: Counter[int] = Counter()
+        """Length of a value -> how many such records were read one by one."""
+        self._waiting = 0
+        """Records that were read one by one since the last compilation."""
+        self._has_new_lengths = False
+        self._compiled: tuple[re.Pattern[bytes], _States[T]] | None = None
 
-    def partitions(self, buf: Buffer, start: int, end: int) -> list[tuple[int, T]] | None:
-        """Return (partition number, state) of each record of a run; equal states are one object.
+    def partitions(self, buf: Buffer, start: int, end: int) -> tuple[tuple[int, ...], list[T]] | None:
+        """Return the partition number and the state of each record of a run; equal states are one object.
 
         ``None`` means that the caller must read the run record by record.
         """
-
-        def take(layout: _Layout[T], head: bytes, block: bytes) -> list[tuple[int, T]]:
-            states = layout.states
-            return [(number, states[state]) for same, number, state in layout.unpack(block) if same == head]
-
-        return self._taken(bytes(buf[start:end]), take)
-
-    def numbers(self, buf: Buffer, start: int, end: int) -> list[int] | None:
-        """Return the partition number in each record of a run, states not decoded; ``None`` as :meth:`partitions`."""
-
-        def take(layout: _Layout[T], head: bytes, block: bytes) -> list[int]:
-            return [number for same, number, _ in layout.unpack(block) if same == head]
-
-        return self._taken(bytes(buf[start:end]), take)
-
-    def _taken(self, run: bytes, take: Callable[[_Layout[T], bytes, bytes], list[R]]) -> list[R] | None:
-        """Return what ``take`` reads from each block; ``None`` if a record is unlike the first one of its block."""
-        rows: list[R] = []
+        read = self._read(buf, start, end)
+        if read is None:
+            return None
+        numbers, found, states = read
         try:
-            for layout, head, block in self._blocks(run):
-                read = take(layout, head, block)
-                if len(read) * layout.size != len(block):
-                    return None
-                rows += read
+            return numbers, list(map(states.__getitem__, found))
         except _OddError:
             return None
-        return rows
+
+    def numbers(self, buf: Buffer, start: int, end: int) -> tuple[int, ...] | None:
+        """Return the partition number in each record of a run, states not decoded; ``None`` as :meth:`partitions`."""
+        read = self._read(buf, start, end)
+        return None if read is None else read[0]
 
     def state(self, value: bytes) -> T | None:
         """Return the state in the value of one record, from the cache if possible; ``None`` if it cannot be decoded."""
@@ -266,85 +249,69 @@ class RunReader(Generic[T]):
                 self._states[head] = states
         return states
 
-    def _blocks(self, run: bytes) -> Iterator[tuple[_Layout[T], bytes, bytes]]:
-        """Yield (layout, bytes before the number, records) of each block of a run. Raises _OddError.
+    def _read(self, buf: Buffer, start: int, end: int) -> _Read[T] | None:
+        """Return what is in the records of a run; ``None`` if one is not as expected."""
+        read = self._matched(buf, start, end)
+        return self._matched(buf, start, end) if read is None and self._learn(buf, start, end) else read
 
-        The bytes before the number (higher digits of the offset delta and ``layout.head``) are checked for the first
-        record only; the caller compares them with what ``layout.unpack`` returns for each record.
-        """
-        at, last = 0, len(run)
-        try:
-            due = read_varint(run, _size_end(run, 0) + 2)[0] if run else 0
-        except DecodeError:
-            raise _OddError from None
-        while at < last:
-            higher = self._higher_digits.get(due // _GROUP)
-            if higher is None:
-                if due < 0 or len(self._higher_digits) >= _MOST_GROUPS:
-                    self._higher_digits.clear()
-                higher = self._higher_digits[due // _GROUP] = write_varint(due)[1:]
-            key = run[at : at + 2], len(higher)
-            layout = self._layouts.get(key)
-            is_new = layout is None
-            if layout is None:
-                layout = self._learn(run, at, due)
-                if len(self._layouts) >= _MOST_LAYOUTS:
-                    self._layouts.clear()
-                self._layouts[key] = layout
-            size, digit = layout.size, at + layout.digit
-            step = due % _GROUP
-            stop = at + size * min((last - at) // size, _GROUP - step)
-            for place, byte in enumerate(layout.size_varint, at):
-                column = run[place:stop:size]
-                stop = at + size * (len(column) - len(column.lstrip(byte)))
-            digits = _LOWEST_DIGITS if higher else _ONLY_DIGITS
-            count = (stop - at) // size
-            head = higher + layout.head
-            if (
-                count
-                and run[digit:stop:size] == digits[step : step + count]
-                and run[digit - 1 : stop : size].isascii()
-                and run.startswith(head, digit + 1)
-            ):
-                yield layout, head, run[at:stop]
-                at, due = stop, due + count
-            elif is_new:
-                raise _OddError
-            else:
-                del self._layouts[key]  # the cached layout is of another record that begins with the same two bytes
+    def _matched(self, buf: Buffer, start: int, end: int) -> _Read[T] | None:
+        if self._compiled is None:
+            return None
+        pattern, states = self._compiled
+        deltas, numbers, found = zip(*pattern.findall(buf, start, end), strict=True)
+        # Where a record has another form, the rest of the run is one match, without a number.
+        if not numbers[-1] or not _count_up(deltas):
+            return None
+        return struct.unpack(f">{len(numbers)}i", b"".join(numbers)), found, states
 
-    def _learn(self, run: bytes, at: int, due: int) -> _Layout[T]:
-        """Return the layout of the record at ``at``. Raises _OddError if it is not plain, or its delta not ``due``."""
-        record = span(run, at, len(run))
-        size_end = _size_end(run, at)
-        digit, delta = size_end + 2, write_varint(due)
-        after, number = digit + len(delta), record.value + HEAD
-        state = number + KEY
-        if (
-            due != record.delta
-            or due < 0
-            or run[digit:after] != delta
-            or not after < number < state <= record.value_end
-        ):
-            raise _OddError
-        return _Layout(
-            size=record.end - at,
-            size_varint=tuple(run[place : place + 1] for place in range(at, size_end)),
-            digit=digit - at,
-            head=run[after:number],
-            unpack=_unpacker(digit + 1 - at, number - digit - 1, record.value_end - state),
-            states=self._states_of(run[record.value : number]),
-        )
+    def _learn(self, buf: Buffer, start: int, end: int) -> bool:
+        """Note the lengths of a run's values, and compile them if it is time. Return whether there is a new pattern."""
+        while start < end:
+            record = span(buf, start, end)
+            head, length = bytes(buf[record.value : record.value + HEAD]), record.value_end - record.value
+            is_new = head != self._head or length not in self._lengths
+            if head != self._head or (is_new and len(self._lengths) >= _MOST_LENGTHS):
+                self._head, self._compiled = head, None
+                self._lengths.clear()
+            self._has_new_lengths = self._has_new_lengths or is_new
+            self._lengths[length] += 1
+            self._waiting += 1
+            start = record.end
+        if not self._has_new_lengths or self._waiting < self._patience * len(self._lengths):
+            return False
+        pattern = _compiled(self._head, [length for length, _ in self._lengths.most_common()])
+        self._compiled = pattern, self._states_of(self._head)
+        self._has_new_lengths, self._waiting = False, 0
+        return True
 
 
-def _size_end(run: bytes, at: int) -> int:
-    """The position after the size varint of the record at ``at``; attributes and time delta (one byte each) follow."""
-    while run[at] >= 0x80:
-        at += 1
-    return at + 1
+def _compiled(head: bytes, lengths: list[int]) -> re.Pattern[bytes]:
+    """Compile a pattern for records whose values begin with ``head`` and have one of the lengths.
+
+    Its groups are the offset delta, the partition's number, and the state. Everything that is no such record, to the
+    end, is one match with empty groups.
+    """
+    before = {length: re.escape(b"%c%s%s" % (_NULL_KEY, write_varint(length), head)) for length in lengths}
+    records = []
+    for width in (3, 2, 1):  # most records of a large batch have the longest varints
+        delta = b"[\x80-\xff]" * (width - 1) + b"[\x00-\x7f]"
+        for length in lengths:
+            size = 2 + width + 1 + len(write_varint(length)) + length + 1
+            records.append(b"%s.[\x00-\x7f](?=%s%s)" % (re.escape(write_varint(size)), delta, before[length]))
+    states = [b"(?<=%s.{%d}).{%d}" % (before[length], KEY, length - HEAD - KEY) for length in lengths]
+    varint = b"[\x80-\xff]*[\x00-\x7f]"
+    parts = b"|".join(records), varint, _NULL_KEY, varint, re.escape(head), b"|".join(states)
+    return re.compile(b"(?s)(?:%s)(%s)%c%s%s(.{4}).{16}(%s)\x00|.+" % parts)
 
 
-@lru_cache(_MOST_LAYOUTS)
-def _unpacker(before: int, head: int, state: int) -> Callable[[bytes], Iterator[tuple[bytes, int, bytes]]]:
-    """Make a :attr:`_Layout.unpack` from byte counts: up to the higher digits, from there to the number, the state."""
-    return struct.Struct(f">{before}x{head}si16x{state}sx").iter_unpack
+def _count_up(deltas: tuple[bytes, ...]) -> bool:
+    """Whether varints of offset deltas are those of consecutive numbers from some number on that is not negative."""
+    first, _ = read_varint(deltas[0], 0)
+    groups = range(first // _GROUP, (first + len(deltas)) // _GROUP + 1)
+    return first >= 0 and b"".join(map(_varints, groups)).startswith(b"".join(deltas), first % _GROUP * len(deltas[0]))
+
+
+@lru_cache(_MOST_GROUPS)
+def _varints(group: int) -> bytes:
+    """Return the varints of a group of consecutive numbers, which all have the same length, back to back."""
+    return b"".join(map(write_varint, range(group * _GROUP, (group + 1) * _GROUP)))

@@ -178,21 +178,18 @@ _NO_COUNTS = {"underReplicated": 0, "offline": 0, "underMinIsr": 0, "reassigning
 
 def _counts(topic: Topic, verdicts: Verdicts[_Counted]) -> JsonObject:
     counts = dict(_NO_COUNTS)
-    factor = None
     name = topic.name
-    verdicts_by_value = verdicts.of_topic(name)
+    known = verdicts.of_topic(name)
     partitions = topic.scan()
-    for _, value in partitions:
-        verdict = verdicts_by_value.get(id(value))
-        if verdict is None:
-            if not isinstance(value, Partition):
-                continue
-            verdict = verdicts.add(name, value)
-        fields, replicas = verdict[0]
-        if factor is None:
-            factor = replicas
+    counted = [
+        (known.get(id(value)) or verdicts.add(name, value))[0]
+        for _, value in partitions
+        if isinstance(value, Partition)
+    ]
+    for fields in [fields for fields, _ in counted if fields]:  # most partitions have no problem
         for field in fields:
             counts[field] += 1
+    factor = counted[0].factor if counted else None
     return {"partitions": len(partitions), "replicationFactor": factor, **counts}
 
 
