@@ -55,3 +55,24 @@ def test_partitions_that_are_broken_or_there_twice(tmp_path: Path, values: bool)
     records = [value("TOPIC", name="t", topicId=uuid(1)), good, other, other[:-1], again]
     (tmp_path / "00000000000000000002-0000000001.checkpoint").write_bytes(snapshot(records))
     assert leaves_that_agree(tmp_path, values=values) > 5
+
+
+@pytest.mark.parametrize("values", [False, True])
+def test_a_value_may_be_changed_by_who_asked_for_it(tmp_path: Path, values: bool) -> None:
+    """Partitions that differ in their epochs only are made plain together."""
+    known = {"topicId": uuid(1), "replicas": [1, 2], "isr": [1], "leader": 1, "leaderEpoch": 0}
+    made = [value("PARTITION", partitionId=at, partitionEpoch=at, **known) for at in range(3)]
+    (tmp_path / "00000000000000000002-0000000001.checkpoint").write_bytes(
+        snapshot([value("TOPIC", name="t", topicId=uuid(1)), *made])
+    )
+    topic = opened(tmp_path).find("/image/topics/byName/t")[0][1]
+    assert isinstance(topic, Directory)
+    for _ in range(2):
+        rows = [
+            node.value() for name, node in topic.children(values=values) if isinstance(node, Leaf) and name.isdigit()
+        ]
+        assert [row["partitionEpoch"] for row in rows] == [0, 1, 2]
+        for row in rows:
+            assert row["replicas"] == [1, 2]
+            row["replicas"].append(3)
+            row["isr"] = None
