@@ -304,7 +304,8 @@ def _file_lines(name: str) -> Iterator[GivenLine]:
     if name == _STDIN:
         with contextlib.suppress(AttributeError, ValueError):  # no file of its own, or read from before
             cast("TextIOWrapper", sys.stdin).reconfigure(newline=None)  # lines end as in other files
-        yield from _command_lines(sys.stdin, "")
+        # The mark that some editors put first, which ``utf-8-sig`` takes from files.
+        yield from _command_lines((line.removeprefix("\ufeff") for line in sys.stdin), "")
         return
     try:
         with open(name, encoding="utf-8-sig") as file:
@@ -314,8 +315,8 @@ def _file_lines(name: str) -> Iterator[GivenLine]:
         raise CommandError(f"{name}: {reason}") from None
 
 
-def _command_lines(file: TextIO, name: str) -> Iterator[GivenLine]:
-    return (GivenLine(text, number, name) for number, text in logical_lines(line.removesuffix("\n") for line in file))
+def _command_lines(lines: Iterable[str], name: str) -> Iterator[GivenLine]:
+    return (GivenLine(text, number, name) for number, text in logical_lines(line.removesuffix("\n") for line in lines))
 
 
 def usage() -> str:

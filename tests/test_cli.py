@@ -79,6 +79,13 @@ def test_c_and_f_in_order(tmp_path: Path) -> None:
 def test_standard_input_is_lines_of_commands() -> None:
     assert answer("--demo", stdin="cd /image/features\ncat metadataVersion\n") == "4.3-IV0\n"
     assert answer("--demo", "-f", "-", stdin="pwd\n") == "/\n"
+    assert answer("--demo", stdin="\ufeffpwd\npwd\n") == "/\n/\n", "the mark that some editors put first"
+
+
+def test_the_plan_of_a_query_is_drawn() -> None:
+    drawn = answer("--demo", "sql", "EXPLAIN SELECT name FROM users").splitlines()
+    (row,) = json.loads(answer("--demo", "sql", "EXPLAIN SELECT name FROM users", "-o", "json"))
+    assert drawn == row["explain_value"].splitlines() and len(drawn) > 1
 
 
 def test_pipes_and_files(tmp_path: Path) -> None:

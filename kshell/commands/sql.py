@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 
+_PLAN = "explain_value"
+"""The column of DuckDB's answer to EXPLAIN that has the plan of the query."""
+
+
 class SqlArguments(Arguments):
     """Arguments and options of ``sql``."""
 
@@ -28,6 +32,15 @@ def run(session: Session, args: SqlArguments) -> Result:
 
     answer = query(session, args.query, catalog())
     result = Rows(answer.columns, answer.rows, exit_code=answer.exit_code)
+    if [column.name for column in answer.columns] == ["explain_key", _PLAN]:
+        result = Rows(
+            answer.columns,
+            answer.rows,
+            style="lines",
+            line=lambda row: row[_PLAN].rstrip("\n"),
+            multiline=True,  # it is a drawing
+            exit_code=answer.exit_code,
+        )
     if args.fail_if_any:
         fail_if_any(result)
     return result
