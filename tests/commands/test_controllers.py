@@ -144,6 +144,16 @@ def test_a_leader_that_only_a_deleted_log_knew_is_unknown(tmp_path: Path) -> Non
     assert leader_of(session, "--as-of 7") == (3, 3, [1, 2, 3])
 
 
+def test_the_leader_of_an_earlier_epoch_does_not_lead(tmp_path: Path) -> None:
+    """The record that opened the last epoch is missing, and so is quorum-state."""
+    target = tmp_path / METADATA_DIRECTORY
+    write_log(target, control_batch([leader_change(1, voters=(1, 2, 3))], 0, 1), batch([registered(1, 9001)], 1, 1))
+    write_snapshot(target, snapshot([registered(1, 9001)], 3), 6, 3)
+    write_log(target, batch([registered(2, 9002)], 6, 3), base_offset=6)
+    assert leader_of(opened(target), "") == (None, 3, [1, 2, 3])
+    assert leader_of(opened(target), "--as-of 6")[:2] == (None, 3)
+
+
 def test_a_running_quorum_is_not_asked_about_the_past() -> None:
     with Quorum(controllers=2) as quorum:
         quorum.append(*(registered(node.id, node.port) for node in quorum.controllers))

@@ -51,7 +51,9 @@ def leader_id(loaded: Loaded) -> int | None:
     if isinstance(recorded, int):
         return recorded
     change = leader_change(loaded)
-    leader: int | None = None if change is None else change.value["leaderId"]
+    if change is None or change.origin.place.epoch < _last_epoch(loaded):
+        return None
+    leader: int = change.value["leaderId"]
     return leader
 
 
