@@ -7,8 +7,8 @@ offsets before its start) is left to :meth:`.Source.load`, which starts from the
 from __future__ import annotations
 
 import os
-import time
 from array import array
+from functools import partial
 from typing import NamedTuple
 
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError
@@ -21,7 +21,7 @@ from kshell.sources.directory import checkpoints
 from kshell.sources.directory.files import SKIP, Listing
 from kshell.sources.directory.log import LogReader, Progress
 from kshell.sources.directory.snapshot import SnapshotFacts
-from kshell.sources.directory.source import ATTEMPTS, PAUSE, add_notes, before_the_log, without_collector
+from kshell.sources.directory.source import add_notes, before_the_log, read_unchanged, without_collector
 from kshell.sources.source import Loaded, Source
 
 
@@ -133,26 +133,23 @@ class Past:
 
     def recorded(self, progress: Progress | None = None) -> _Recorded | None:
         """The recorded log, brought up to date; ``None`` if the log alone does not show its states."""
-        for attempt in range(ATTEMPTS):
-            listing = self._source.listing(full_log=True)
+
+        def read(listing: Listing) -> _Recorded | None:
             if listing.on_corruption == SKIP:
                 return None  # batches are left out: each state is loaded by itself
-            try:
-                recorded, self._recorded = self._recorded, None  # a reading that is interrupted leaves half of it
-                if recorded is None or not recorded.extend(listing, progress):
-                    recorded = None  # released first: two of them would need twice the memory
-                    recorded = _Recorded(listing, progress)
-                if not recorded.damage or attempt == ATTEMPTS - 1 or self._source.listing(full_log=True) == listing:
-                    self._recorded = recorded
-                    return recorded if recorded.joined else None
-            except FileNotFoundError:  # a running server deletes segments
-                pass
-            except DataError:
-                if attempt == ATTEMPTS - 1 or self._source.listing(full_log=True) == listing:
-                    return None
-            self._recorded = None
-            time.sleep(PAUSE)
-        return None
+            recorded, self._recorded = self._recorded, None  # a reading that is interrupted leaves half of it
+            if recorded is None or not recorded.extend(listing, progress):
+                recorded = None  # released first: two of them would need twice the memory
+                recorded = _Recorded(listing, progress)
+            return recorded
+
+        list_files = partial(self._source.listing, full_log=True)
+        try:
+            recorded = read_unchanged(list_files, read, lambda recorded: recorded is not None and recorded.damage)
+        except (DataError, FileNotFoundError):
+            return None
+        self._recorded = recorded
+        return recorded if recorded is not None and recorded.joined else None
 
 
 class _Recorded:

@@ -13,8 +13,8 @@ from kshell.metadata.records import record_types
 from kshell.metadata.redaction import REDACTED, Redaction
 from kshell.protocol.decoder import Message
 from kshell.protocol.schema import Field
+from kshell.sources.directory import source
 from kshell.sources.points import Point
-from kshell.spark.files import scan
 from kshell.spark.options import Narrowing
 from tests.builders import TIME, batch, encode_value, parsed, recorded, uuid, value
 from tests.columnar.alone import same, together
@@ -252,7 +252,7 @@ def test_recorded_directories() -> None:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_damaged_directories(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan, "PAUSE", 0)
+    monkeypatch.setattr(source, "PAUSE", 0)
     rng = random.Random(seed)
     directory = damaged_copy(rng.choice(recorded()), tmp_path, rng)
     assert records(directory) == dumped(directory)[0]

@@ -11,7 +11,7 @@ import gc
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import TypeVar
 
 from kshell.errors import (
@@ -47,7 +47,38 @@ _POLL = 0.25
 """Seconds between two listings of a directory that is followed."""
 
 
+_Files = TypeVar("_Files")
 _T = TypeVar("_T")
+
+
+def read_unchanged(
+    list_files: Callable[[], _Files],
+    read: Callable[[_Files], _T],
+    looks_damaged: Callable[[_T], object] = lambda _: False,
+    first: _Files | None = None,
+) -> _T:
+    """Call ``read`` with a listing; list and call again if files changed meanwhile: a server may be writing to them.
+
+    What looks like damage, in the result or as a DataError, is believed only of files that did not change. ``first`` is
+    the listing for the first attempt, if there is one already. Raises FileNotFoundError if files vanish in every
+    attempt.
+    """
+    for attempt in range(ATTEMPTS):
+        last_try = attempt == ATTEMPTS - 1
+        listing = list_files() if attempt or first is None else first
+        try:
+            result = read(listing)
+            if last_try or not looks_damaged(result) or list_files() == listing:
+                return result
+            del result  # before the next attempt: two of them may need twice the memory
+        except (FileNotFoundError, SourceNotFoundError):
+            if last_try:
+                raise
+        except DataError:
+            if last_try or list_files() == listing:
+                raise
+        time.sleep(PAUSE)
+    raise AssertionError("the last attempt returns or raises")
 
 
 def read_listed(list_files: Callable[[], Listing], read: Callable[[Listing], _T]) -> _T:
@@ -115,22 +146,11 @@ class DirectorySource(Source):
         ``from_oldest`` replays as much of the log as there is, instead of starting at the newest snapshot: the image is
         the same, but more of its values know the record that wrote them. Raises SourceError, DataError.
         """
-        for attempt in range(ATTEMPTS):
-            listing = self.listing()
-            last_try = attempt == ATTEMPTS - 1
-            try:
-                loaded = load_listing(listing, until, progress, from_oldest=from_oldest)
-            except FileNotFoundError as error:
-                if last_try:
-                    raise CorruptDataError(str(error.filename), 0, VANISHES) from None
-            except DataError:
-                if last_try or self.listing() == listing:
-                    raise
-            else:
-                if not loaded.damage or last_try or self.listing() == listing:
-                    return loaded
-            time.sleep(PAUSE)
-        raise AssertionError("the last attempt returns or raises")
+        load = partial(load_listing, until=until, progress=progress, from_oldest=from_oldest)
+        try:
+            return read_unchanged(self.listing, load, lambda loaded: loaded.damage)
+        except FileNotFoundError as error:
+            raise CorruptDataError(str(error.filename), 0, VANISHES) from None
 
 
 def load_listing(

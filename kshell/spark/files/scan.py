@@ -6,8 +6,8 @@ import contextlib
 import glob
 import os
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 from kshell.errors import SourceError, SourceNotFoundError
@@ -21,7 +21,7 @@ from kshell.sources.directory.files import (
     scan,
 )
 from kshell.sources.directory.sidecar_files import meta_properties, node_id
-from kshell.sources.directory.source import ATTEMPTS, PAUSE
+from kshell.sources.directory.source import read_unchanged
 from kshell.sources.remote import infos, plain
 
 T = TypeVar("T")
@@ -245,30 +245,20 @@ def list_again(copies: Sequence[LogCopy]) -> list[LogCopy]:
     return listed
 
 
-def read_stable(copies: Sequence[LogCopy], read: Callable[[Sequence[LogCopy]], tuple[T, bool]]) -> T:
+def read_stable(copies: Sequence[LogCopy], read: Callable[[list[LogCopy]], tuple[T, bool]]) -> T:
     """Call ``read`` until the copies did not change meanwhile: servers may be writing to them.
+
+    As :func:`.read_unchanged`.
 
     Args:
         copies: as they were listed; they are listed again for each further attempt.
-        read: gives the result, and whether anything looks like damage, which is believed only of files that did not
-            change; raises FileNotFoundError for a file that is no longer what it was.
+        read: gives the result, and whether anything looks like damage; raises FileNotFoundError for a file that is no
+            longer what it was.
 
     Raises:
-        FileNotFoundError: files changed in every attempt.
         SourceNotFoundError: no copy is there any more.
     """
-    for attempt in range(ATTEMPTS):
-        is_last_attempt = attempt == ATTEMPTS - 1
-        try:
-            result, looks_damaged = read(copies)
-            if is_last_attempt or not looks_damaged or all(scan(copy.path) == copy.listing for copy in copies):
-                return result
-        except (FileNotFoundError, SourceNotFoundError):
-            if is_last_attempt:
-                raise
-        time.sleep(PAUSE)
-        copies = list_again(copies)
-    raise AssertionError("the last attempt returns or raises")
+    return read_unchanged(lambda: list_again(copies), read, itemgetter(1), list(copies))[0]
 
 
 def files_of(copies: Iterable[LogCopy], snapshots: str) -> Iterator[tuple[str, int]]:

@@ -12,12 +12,14 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
+from operator import itemgetter
 from typing import NamedTuple
 
 from kshell.errors import SourceError
 from kshell.sources.directory.files import VANISHES, Listing, Segment, SnapshotFile
 from kshell.sources.directory.ranges import open_file
-from kshell.sources.directory.source import ATTEMPTS, PAUSE
+from kshell.sources.directory.source import read_unchanged
 from kshell.spark.files.pack import snapshot_of
 from kshell.spark.files.plan import ANY_TIME, Boundaries, FileFinding, FilePlan, Headers, Runs
 from kshell.spark.options import UNLIMITED
@@ -104,17 +106,11 @@ def find_readable_end(
 
     Apparent damage is believed only if the directory did not change meanwhile.
     """
-    for attempt in range(ATTEMPTS):
-        last_try, listing = attempt == ATTEMPTS - 1, list_now()
-        try:
-            end, looks_damaged = _find_readable_end(listing, place, snapshots, limit)
-            if not looks_damaged or last_try or list_now() == listing:
-                return end
-        except FileNotFoundError as error:
-            if last_try:
-                raise SourceError(f"{error.filename}: {VANISHES}") from None
-        time.sleep(PAUSE)
-    raise AssertionError("the last attempt returns or raises")
+    read = partial(_find_readable_end, place=place, snapshots=snapshots, limit=limit)
+    try:
+        return read_unchanged(list_now, read, itemgetter(1))[0]
+    except FileNotFoundError as error:
+        raise SourceError(f"{error.filename}: {VANISHES}") from None
 
 
 def _find_readable_end(listing: Listing, place: StreamPosition, snapshots: str, limit: int) -> tuple[ReadableEnd, bool]:
@@ -208,16 +204,17 @@ def plan_between(
     list_now: Callable[[], Listing], before: StreamPosition, after: StreamPosition, snapshots: str, piece_bytes: int
 ) -> list[FilePlan]:
     """Plan what lies between two positions, of which :func:`find_readable_end` gave the second. Raises SourceError."""
-    for _ in range(ATTEMPTS):
-        listing = list_now()
-        try:
-            return [
-                *_snapshots(listing, before, after, snapshots, piece_bytes),
-                *_log(listing, before, after, snapshots, piece_bytes),
-            ]
-        except FileNotFoundError:
-            time.sleep(PAUSE)
-    raise SourceError(f"{listing.directory}: its files vanish again and again")
+
+    def plan(listing: Listing) -> list[FilePlan]:
+        return [
+            *_snapshots(listing, before, after, snapshots, piece_bytes),
+            *_log(listing, before, after, snapshots, piece_bytes),
+        ]
+
+    try:
+        return read_unchanged(list_now, plan)
+    except FileNotFoundError as error:
+        raise SourceError(f"{error.filename}: {VANISHES}") from None
 
 
 def _snapshots(

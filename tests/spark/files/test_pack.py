@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from kshell.spark.files import pack, read, scan
+from kshell.sources.directory import source
+from kshell.spark.files import pack, read
 from kshell.spark.files.pack import Slice, partitions
 from kshell.spark.files.plan import Boundaries, FilePlan, Run
 from kshell.spark.files.scan import CopyOrigin
@@ -45,7 +46,7 @@ def test_every_recorded_directory(node: Path, size: str) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_every_kind_of_damage(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan, "PAUSE", 0)
+    monkeypatch.setattr(source, "PAUSE", 0)
     rng = random.Random(seed)
     directory = damaged_copy(rng.choice(recorded()), tmp_path, rng)
     expected = dumped(directory)
@@ -241,7 +242,7 @@ def test_a_directory_that_changes_while_it_is_planned(tmp_path: Path, monkeypatc
         first.unlink(missing_ok=True)  # after it was listed
         return original(self)
 
-    monkeypatch.setattr(scan, "PAUSE", 0)
+    monkeypatch.setattr(source, "PAUSE", 0)
     monkeypatch.setattr(Boundaries, "files", files)
     assert len(rows(directory)) == expected
 

@@ -16,7 +16,6 @@ from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.sources.directory.source import DirectorySource
 from kshell.sources.points import Point
 from kshell.spark import reconcile as package
-from kshell.spark.files import scan as listing
 from kshell.spark.files.read import CRC
 from kshell.spark.files.scan import find
 from kshell.spark.reconcile import Checkpoint, ReplayRange, Request, by_cluster, reconcile
@@ -79,7 +78,6 @@ def assert_as_the_shell(tables: Tables, path: Path, stride: int) -> int:
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "PAUSE", 0)
     monkeypatch.setattr(directories, "PAUSE", 0)
 
 

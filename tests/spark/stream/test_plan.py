@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from kshell.errors import SourceNotFoundError
+from kshell.sources.directory import source
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.spark.files.plan import Headers
 from kshell.spark.options import UNLIMITED, parse
@@ -45,7 +46,7 @@ LIMITS = (1, 500, 5000, UNLIMITED)
 @pytest.fixture(autouse=True)
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """A directory that looks damaged is looked at again at once."""
-    monkeypatch.setattr(stream_walk, "PAUSE", 0)
+    monkeypatch.setattr(source, "PAUSE", 0)
 
 
 def test_small_slices_are_for_streams_too(tmp_path: Path) -> None:
