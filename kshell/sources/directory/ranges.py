@@ -25,7 +25,7 @@ class OpenFile(Protocol):
         """The file's size in bytes."""
 
     def pread(self, size: int, position: int) -> bytes:
-        """Up to ``size`` bytes from ``position`` on; none at the end of the file. Raises OSError."""
+        """``size`` bytes from ``position`` on, fewer only where the file ends. Raises OSError."""
 
     def data_from(self, position: int) -> int:
         """The first byte from ``position`` on that is stored (sparse files have holes); the size if there is none."""
@@ -45,7 +45,11 @@ class _LocalFile:
         return os.fstat(self._descriptor).st_size
 
     def pread(self, size: int, position: int) -> bytes:
-        return os.pread(self._descriptor, size, position)
+        data = os.pread(self._descriptor, size, position)
+        # One call may return less than there is.
+        while 0 < len(data) < size and (more := os.pread(self._descriptor, size - len(data), position + len(data))):
+            data += more
+        return data
 
     def data_from(self, position: int) -> int:
         seek_data = getattr(os, "SEEK_DATA", None)
@@ -117,20 +121,12 @@ class FileWindows:
         try:
             if self._mapped is not None:
                 return self._mapped.mapped(position, size, populate=self._populate)
-            return self._pread(position, size)
+            data = self._file.pread(size, position)
         except (OSError, ValueError) as error:  # ValueError: it is shorter than what is to be mapped
             raise self._failure(error) from None
-
-    def _pread(self, position: int, size: int) -> Window:
-        parts: list[bytes] = []
-        end = position
-        while size > 0 and (part := self._file.pread(size, end)):
-            parts.append(part)
-            end += len(part)
-            size -= len(part)
-        if size > 0:
-            self.size = end
-        return Window(parts[0] if len(parts) == 1 else b"".join(parts), position)
+        if len(data) < size:
+            self.size = position + len(data)
+        return Window(data, position)
 
     def _failure(self, error: Exception) -> SourceError:
         return SourceError(f"{self._path}: {getattr(error, 'strerror', None) or error}")

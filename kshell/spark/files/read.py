@@ -83,30 +83,17 @@ def _batches(file: OpenFile, start: int, end: int) -> Iterator[tuple[int, Batch 
         batch = read_header(window, at) if len(window) - at >= HEADER_SIZE else None
         if batch is None or at + batch.size > len(window):
             size = 0 if batch is None else min(batch.size, MAX_BATCH)
-            window, base, at = _read(file, position, min(max(_PIECE, size), end - position)), position, 0
+            window, base, at = file.pread(min(max(_PIECE, size), end - position), position), position, 0
             batch = read_header(window, 0) if len(window) >= HEADER_SIZE else None
         is_larger = batch is not None and len(window) < batch.end <= min(MAX_BATCH, end - position)
         if batch is not None and is_larger:
-            window = _read(file, position, batch.size)
+            window = file.pread(batch.size, position)
             batch = read_header(window, 0) if len(window) == batch.size else None
         if batch is None or batch.size < HEADER_SIZE or batch.end > len(window):
             yield position, None
             return
         yield position, batch
         position += batch.size
-
-
-def _read(file: OpenFile, position: int, size: int) -> bytes:
-    """Read ``size`` bytes, or fewer at the end of the file. A loop, because one call may return less than there is."""
-    parts = []
-    while size > 0:
-        part = file.pread(size, position)
-        if not part:
-            break
-        parts.append(part)
-        position += len(part)
-        size -= len(part)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _is_good(file: OpenFile, end: int) -> bool:
