@@ -45,7 +45,7 @@ from kshell.protocol.batches import (
     Batch,
     RawRecord,
     iter_records,
-    plain_records,
+    pack,
     plain_values,
     read_record,
 )
@@ -257,7 +257,7 @@ class Replayer:
         if values is None and not batch.is_control:
             # An address leads back to a record only in the plain form, so the records are rewritten in it. All of them
             # are read before the first one is replayed.
-            region, begin = plain_records(raw.value or b"" for raw in iter_records(batch)), 0
+            region, begin = pack((None, raw.value or b"") for raw in iter_records(batch)), 0
             end = len(region)
             values = plain_values(region, begin, end, batch.records)
         elif batch.is_control:

@@ -229,15 +229,6 @@ def plain_values(region: Buffer, start: int, end: int, count: int) -> array[int]
     return bounds if position == end else None
 
 
-def plain_records(values: Iterable[bytes]) -> bytes:
-    """Build records with these values in the plain form that :func:`plain_values` reads, back to back."""
-    out = bytearray()
-    for delta, value in enumerate(values):
-        body = _head(delta) + write_varint(len(value))
-        out += write_varint(len(body) + len(value) + 1) + body + value + b"\0"
-    return bytes(out)
-
-
 def _head(delta: int) -> bytes:
     """The bytes between the size of a plain record and the size of its value."""
     return b"\0\0" + write_varint(delta) + b"\1"
@@ -330,8 +321,11 @@ def write_batch(
     return head + covered
 
 
-def pack(records: list[tuple[bytes | None, bytes | None]]) -> bytes:
-    """Write the records of a batch, not compressed; each has the timestamp of the batch."""
+def pack(records: Iterable[tuple[bytes | None, bytes | None]]) -> bytes:
+    """Write the records of a batch, not compressed; each has the timestamp of the batch.
+
+    Records without a key are in the plain form that :func:`plain_values` reads.
+    """
     out = []
     for index, (key, value) in enumerate(records):
         body = b"\x00" + write_varint(0) + write_varint(index) + _packed(key) + _packed(value) + write_varint(0)
