@@ -13,16 +13,6 @@ from kshell.protocol.decoder import Message, decode
 from kshell.protocol.primitives import DecodeError
 from kshell.protocol.schema import Schema
 
-_VOTER_ENDPOINTS = """
-    endpoints              []Endpoint
-      name                 string
-      host                 string
-      port                 uint16
-    kRaftVersionFeature    KRaftVersionFeature
-      minSupportedVersion  int16
-      maxSupportedVersion  int16
-"""
-
 LEADER_CHANGE = Schema(
     "LeaderChangeMessage",
     "0-1",
@@ -62,8 +52,14 @@ KRAFT_VOTERS = Schema(
   voters                   []Voter
     voterId                int32
     voterDirectoryId       uuid
-"""
-    + _VOTER_ENDPOINTS,
+    endpoints              []Endpoint
+      name                 string
+      host                 string
+      port                 uint16
+    kRaftVersionFeature    KRaftVersionFeature
+      minSupportedVersion  int16
+      maxSupportedVersion  int16
+""",
 )
 
 
