@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.result import Row
@@ -127,14 +127,7 @@ _FAMILIES = {
 def states_of(past: RecordedPast, family: str) -> Iterator[tuple[Keys, list[Version]]]:
     """Yield every key that a family ever had, sorted, with its states, oldest first."""
     history, until = past.history, past.until
-    base = history.base[family]
-    two_levels = history.has_two_keys(family) or any(isinstance(value, Mapping) for value in base.values())
-    keys = history.keys(family, until)
-    if two_levels:
-        keys |= {(key, name) for key, below in base.items() for name in below}
-    else:
-        keys |= {(key,) for key in base}
-    for key in sorted(keys, key=_order):
+    for key in sorted(history.every_key(family, until), key=_order):
         first = history.base.entry(family, key)
         states: list[Version] = [] if first is None else [(past.start, first)]
         states += reversed(list(history.versions(family, key, until)))
