@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from kshell.errors import KshellError
 from kshell.metadata.families.quorum import QUORUM, VOTERS
 from kshell.metadata.image import Image
-from kshell.metadata.replay import Replayer
 from kshell.protocol.primitives import Uuid
+from kshell.sources.directory.checkpoints import image_of
 from kshell.sources.directory.files import Listing
-from kshell.sources.directory.snapshot import load_snapshot
 from kshell.sources.directory.source import load_listing
 
 RESERVED = 100
@@ -31,10 +30,8 @@ def cluster_specific_ids(listing: Listing) -> frozenset[Uuid]:
     with contextlib.suppress(KshellError, FileNotFoundError):  # damage is reported elsewhere
         ids.update(_image_ids(load_listing(listing, None, None).image))
     for file in listing.snapshots[:1]:
-        replayer = Replayer()
         with contextlib.suppress(KshellError, FileNotFoundError):
-            load_snapshot(file, replayer, None)
-            ids.update(_image_ids(replayer.image()))
+            ids.update(_image_ids(image_of(file)))
     return frozenset(uuid for uuid in ids if int.from_bytes(uuid, "big") >= RESERVED)
 
 

@@ -95,7 +95,7 @@ def compare(
 
 
 def compare_between(
-    listing: Listing, image: Image, transaction: int | None, until: int | None, progress: Progress | None = None
+    listing: Listing, image: Image, transaction: int | None, until: int | None
 ) -> list[PassedCheckpoint]:
     """Compare the snapshots that end after an image's last record, by replaying the log from the image on.
 
@@ -104,7 +104,6 @@ def compare_between(
         image: the state with which the replay begins.
         transaction: the offset at which a metadata transaction begins that is open in the image, if there is one.
         until: the last offset; ``None`` for the log's end.
-        progress: called with the bytes that were replayed.
     """
     start = image.provenance.offset + 1
     files = inside(listing, start, None if until is None else until + 1)
@@ -113,7 +112,7 @@ def compare_between(
     if listing.directory is None or first is None or first > begin or not files:
         return []
     with without_collector():
-        return _passed(listing, Replayer(image), begin, files, progress)
+        return _passed(listing, Replayer(image), begin, files, None)
 
 
 def _passed(
