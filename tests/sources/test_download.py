@@ -242,10 +242,11 @@ def test_a_snapshot_that_trickles_ends(quorum: Quorum) -> None:
     quorum.max_piece = 20
     quorum.log.snapshots = {(31, 1): bytes(5000)}
     quorum.on("FetchSnapshot", faults.slow(0.2))
-    nodes = quorum.keep(Nodes(CONTROLLER, addresses(quorum.bootstrap), settings()))
+    connection = quorum.keep(Nodes(CONTROLLER, addresses(quorum.bootstrap), settings())).any()
+    connection.timeout = 1.0
     begin = time.monotonic()
     with pytest.raises(SourceTimeoutError, match=r"comes too slowly: .* of 5000"):
-        Downloader().get(nodes.any(), quorum.epoch, SnapshotId(31, 1), quorum.cluster_id, timeout=1.0)
+        Downloader().get(connection, quorum.epoch, SnapshotId(31, 1), quorum.cluster_id)
     assert time.monotonic() - begin < 2
 
 

@@ -55,13 +55,7 @@ class Downloader:
         self._partial: _Partial | None = None
 
     def get(
-        self,
-        connection: Connection,
-        leader_epoch: int,
-        snapshot: SnapshotId,
-        cluster_id: str | None,
-        *,
-        timeout: float | None = None,
+        self, connection: Connection, leader_epoch: int, snapshot: SnapshotId, cluster_id: str | None
     ) -> SnapshotFile | None:
         """Download a snapshot; ``None`` if the leader has deleted it meanwhile.
 
@@ -70,7 +64,6 @@ class Downloader:
             leader_epoch: the leader's epoch.
             snapshot: the snapshot to download.
             cluster_id: the id that the cluster must have, if it is known.
-            timeout: seconds for each piece; ``request.timeout.ms`` by default.
 
         Raises:
             NodeError: the download failed; ProtocolError if a piece is not the one that was asked for, NodeError itself
@@ -80,12 +73,10 @@ class Downloader:
             self._forget()
             self._partial = _Partial(snapshot, connection.node)
         partial = self._partial
-        pace = _Pace(connection.timeout if timeout is None else timeout)
+        pace = _Pace(connection.timeout)
         while not partial.is_complete:
             try:
-                piece = fetch_snapshot(
-                    connection, leader_epoch, snapshot, partial.position, cluster_id, timeout=timeout
-                )
+                piece = fetch_snapshot(connection, leader_epoch, snapshot, partial.position, cluster_id)
             except ServerError as error:
                 raise _without_a_reason(error, partial) from None
             if piece.quorum.error == codes.SNAPSHOT_NOT_FOUND:
