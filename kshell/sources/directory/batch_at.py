@@ -9,9 +9,9 @@ from kshell.errors import CorruptDataError, DataError
 from kshell.protocol.batches import HEADER_SIZE, MAX_BATCH, Batch, read_header
 from kshell.protocol.primitives import Buffer
 from kshell.protocol.windows import Windowed
-from kshell.sources.directory import log, snapshot
 from kshell.sources.directory.files import Listing, SnapshotFile
-from kshell.sources.directory.log import LogReader
+from kshell.sources.directory.log import LogReader, opened
+from kshell.sources.directory.snapshot import SnapshotReader
 
 MOST_BYTES = 1 << 16
 """The most bytes that are shown where there is no whole batch."""
@@ -57,20 +57,20 @@ def in_log(listing: Listing, offset: int) -> BatchAt | None:
     if batch_at is None:
         return None
     segment = next(segment for segment in listing.segments if segment.path == batch_at.file)
-    with log.opened(segment) as source:
+    with opened(segment) as source:
         return _bytes_of(batch_at, source)
 
 
 def in_snapshot(file: SnapshotFile, offset: int) -> BatchAt | None:
     """As :func:`in_log`, for a snapshot, whose offsets count within the file."""
-    reader = snapshot.SnapshotReader(file)
+    reader = SnapshotReader(file)
     try:
         for batch in reader:
             if batch.base_offset <= offset <= batch.last_offset:
                 return _undamaged(file.path, batch)
     except CorruptDataError as error:
         error.with_traceback(None)  # the traceback would keep the window in memory
-        with snapshot.opened(file) as source:
+        with opened(file) as source:
             if error.position >= source.size:
                 return None
             return _bytes_of(BatchAt(file.path, error.position, None, b"", 0, -1, error.reason), source)

@@ -15,7 +15,7 @@ from kshell.errors import CorruptDataError, DataError, IncompleteLogError
 from kshell.protocol.batches import Batch
 from kshell.protocol.verify import SNAPSHOT_IN_LOG, Chain, LeaderEpochs, Torn, find_batch
 from kshell.protocol.windows import InMemory, Windowed
-from kshell.sources.directory.files import SKIP, TAIL, Listing, Segment
+from kshell.sources.directory.files import SKIP, TAIL, Listing, Segment, SnapshotFile
 from kshell.sources.directory.ranges import FileWindows
 from kshell.sources.directory.sidecar_files import leader_epochs
 
@@ -35,15 +35,16 @@ _new_file_batch = partial(tuple.__new__, FileBatch)
 
 
 @contextlib.contextmanager
-def opened(segment: Segment, limit: int | None = None) -> Iterator[Windowed]:
-    """Open a segment's bytes as they are now, or only the first ``limit`` of a file.
+def opened(file: Segment | SnapshotFile, limit: int | None = None) -> Iterator[Windowed]:
+    """Open a file's bytes as they are now, or only the first ``limit`` of a file on disk.
 
-    Raises FileNotFoundError (list again), SourceError.
+    Snapshots are memory-mapped, because Kafka never changes one after it has renamed it into place. Raises
+    FileNotFoundError (list again), SourceError.
     """
-    if segment.data is not None:
-        yield InMemory(segment.data)
+    if file.data is not None:
+        yield InMemory(file.data)
         return
-    with FileWindows(segment.path, limit=limit) as windows:
+    with FileWindows(file.path, limit=limit, mapped=isinstance(file, SnapshotFile)) as windows:
         yield windows
 
 

@@ -1,11 +1,7 @@
-"""Read one snapshot file: verify its batches, its header and its footer, and load it into a replayer.
-
-Snapshots are memory-mapped, not read, because Kafka never changes one after it has renamed it into place.
-"""
+"""Read one snapshot file: verify its batches, its header and its footer, and load it into a replayer."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -16,10 +12,9 @@ from kshell.protocol.batches import Batch, iter_records
 from kshell.protocol.control import SNAPSHOT_FOOTER, SNAPSHOT_HEADER, control_number, decode_control, holds
 from kshell.protocol.primitives import DecodeError
 from kshell.protocol.verify import Chain, FixedEpoch
-from kshell.protocol.windows import InMemory, Windowed
+from kshell.protocol.windows import Windowed
 from kshell.sources.directory.files import BOOTSTRAP, SnapshotFile
-from kshell.sources.directory.log import Progress
-from kshell.sources.directory.ranges import FileWindows
+from kshell.sources.directory.log import Progress, opened
 
 _HEADER_TYPE = 3
 MOST_LATE_MS = 60_000
@@ -70,16 +65,6 @@ def disagreement(file: SnapshotFile, timestamp: int, epoch: int, log_timestamp: 
     if not differing:
         return None
     return f"the log's batch that ends at offset {file.end_offset} has {' and '.join(differing)}"
-
-
-@contextlib.contextmanager
-def opened(file: SnapshotFile) -> Iterator[Windowed]:
-    """Open a snapshot's bytes. Raises FileNotFoundError (list again), SourceError."""
-    if file.data is not None:
-        yield InMemory(file.data)
-        return
-    with FileWindows(file.path, mapped=True) as windows:
-        yield windows
 
 
 class SnapshotReader:
