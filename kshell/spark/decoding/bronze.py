@@ -17,7 +17,7 @@ from kshell.history.records import only
 from kshell.metadata.redaction import Redaction
 from kshell.protocol.batches import Batch
 from kshell.protocol.primitives import DecodeError
-from kshell.spark.decoding.single_records import records
+from kshell.spark.decoding.decode import records
 from kshell.spark.options import Narrowing
 from kshell.tables.arrow import schema
 from kshell.tables.declaration import Field

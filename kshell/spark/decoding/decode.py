@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from kshell.errors import MissingCodecError, UnreadError
 from kshell.history.records import only
-from kshell.metadata.records import Decoded
+from kshell.metadata.records import Decoded, decode_record
 from kshell.metadata.redaction import Redaction
-from kshell.protocol.batches import RawRecord
+from kshell.protocol.batches import Batch, RawRecord, iter_records
 from kshell.protocol.primitives import DecodeError
-from kshell.spark.decoding.single_records import records
+from kshell.sources.directory.records import Wanted
 from kshell.spark.files.pack import Slice
 from kshell.spark.files.plan import UNREAD, FileFinding, FilePlan
 from kshell.spark.files.read import PositionedBatch, file_row, read
@@ -148,6 +148,31 @@ class View:
 
     def _files(self, piece: Slice) -> Iterator[Row]:
         yield _source(piece.origin, piece.file) | file_row(piece.file)
+
+
+def records(
+    batch: Batch, narrowing: Narrowing, wanted: Wanted | None, *, log: bool
+) -> Iterator[tuple[RawRecord, Decoded]]:
+    """Decode the wanted records of a batch, of any form, one by one: a view of one type has no faster way.
+
+    ``log``: the batch is of a log, so its offsets and times count for that. Raises DecodeError or MissingCodecError,
+    after the records before the fault.
+    """
+    control = batch.is_control
+    for raw in iter_records(batch):
+        if (not log or _is_within(raw, narrowing)) and (wanted is None or wanted(raw, control)):
+            yield raw, decode_record(raw, control=control)
+
+
+def _is_within(raw: RawRecord, narrowing: Narrowing) -> bool:
+    """Whether a record of the log has an offset and a time between ``since`` and ``until`` (both inclusive)."""
+    since, until = narrowing.since, narrowing.until
+    return (
+        (since.offset is None or raw.offset >= since.offset)
+        and (until.offset is None or raw.offset <= until.offset)
+        and (since.time_ms is None or raw.timestamp >= since.time_ms)
+        and (until.time_ms is None or raw.timestamp <= until.time_ms)
+    )
 
 
 def _texts(piece: Slice) -> tuple[str | None, int | None, str, bool]:
