@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
 
 from kshell.errors import MissingCodecError, UnreadError
@@ -20,7 +21,7 @@ from kshell.sources.directory.records import Wanted
 from kshell.spark.files.pack import Slice
 from kshell.spark.files.plan import UNREAD, FileFinding, FilePlan
 from kshell.spark.files.read import PositionedBatch, file_row, read
-from kshell.spark.files.scan import CopyOrigin, spelled
+from kshell.spark.files.scan import spelled
 from kshell.spark.options import Narrowing
 from kshell.spark.schemas import FILES, QUARANTINE, RECORDS, Row, column_name
 from kshell.tables import arrow as arrow_tables
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 Event = tuple[PositionedBatch, RawRecord, Decoded] | FileFinding
 
 
+@dataclass
 class View:
     """Makes the rows of one view, with the requested columns and records: call :meth:`batches`.
 
@@ -41,24 +43,15 @@ class View:
     :class:`~kshell.spark.decoding.bronze.Records`, for the view ``records``.
     """
 
-    def __init__(
-        self,
-        name: str,
-        fields: Sequence[Field],
-        narrowing: Narrowing,
-        *,
-        show_secrets: bool = False,
-        is_whole: bool = False,
-        dictionaries: bool = False,
-    ) -> None:
-        self.name = name
-        self.fields = tuple(fields)
-        self.narrowing = narrowing
-        self.show_secrets = show_secrets
-        self.is_whole = is_whole
-        self.dictionaries = dictionaries
-        self.finding_count = 0
-        """How many findings the view ``records``, which has no rows for them, has met so far."""
+    name: str
+    fields: Sequence[Field]
+    narrowing: Narrowing
+    _: KW_ONLY
+    show_secrets: bool = False
+    is_whole: bool = False
+    dictionaries: bool = False
+    finding_count: int = field(default=0, init=False)
+    """How many findings the view ``records``, which has no rows for them, has met so far."""
 
     def batches(self, slices: Iterable[Slice]) -> Iterator[pa.RecordBatch]:
         """Return the rows of slices as ``pyarrow.RecordBatch`` objects of some ten thousand rows each."""
@@ -123,7 +116,7 @@ class View:
         types = frozenset((self.name,))
         if self.narrowing.types is not None and self.name not in self.narrowing.types:
             return
-        source, redaction = _source(piece.origin, piece.file), Redaction(show_secrets=self.show_secrets)
+        source, redaction = _source(piece), Redaction(show_secrets=self.show_secrets)
         self._demand(piece.file, piece.file.findings)
         for event in self._events(piece, types):
             if isinstance(event, FileFinding):
@@ -134,7 +127,7 @@ class View:
                 yield source | _context(placed, raw, decoded) | {column_name(key): data[key] for key in data}
 
     def _quarantine(self, piece: Slice) -> Iterator[Row]:
-        source, redaction = _source(piece.origin, piece.file), Redaction(show_secrets=self.show_secrets)
+        source, redaction = _source(piece), Redaction(show_secrets=self.show_secrets)
         for finding in piece.file.findings:
             yield source | finding.columns()
         for event in self._events(piece, self.narrowing.types):
@@ -147,7 +140,7 @@ class View:
                 yield row | {"kind": "record", "reason": reason, "raw": redaction.raw(decoded)}
 
     def _files(self, piece: Slice) -> Iterator[Row]:
-        yield _source(piece.origin, piece.file) | file_row(piece.file)
+        yield _source(piece) | file_row(piece.file)
 
 
 def records(
@@ -180,12 +173,12 @@ def _texts(piece: Slice) -> tuple[str | None, int | None, str, bool]:
     return piece.origin.cluster_id, piece.origin.node_id, spelled(piece.file.path), piece.file.is_snapshot
 
 
-def _source(origin: CopyOrigin, file: FilePlan) -> Row:
+def _source(piece: Slice) -> Row:
     return {
-        "clusterId": origin.cluster_id,
-        "nodeId": origin.node_id,
-        "file": file.path,
-        "isSnapshot": file.is_snapshot,
+        "clusterId": piece.origin.cluster_id,
+        "nodeId": piece.origin.node_id,
+        "file": piece.file.path,
+        "isSnapshot": piece.file.is_snapshot,
     }
 
 
