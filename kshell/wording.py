@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
+def all_of(names: Sequence[str]) -> str:
+    """Return ``a, b and c``."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
 def first_of(names: Sequence[str], most: int, between: str = ", ", noun: str = "") -> str:
     """Return ``a, b, c and 4 more``: the first names, at most ``most``, and how many follow, as ``4 more NOUN``."""
     left_out = len(names) - most

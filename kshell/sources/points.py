@@ -23,6 +23,7 @@ from kshell.protocol.primitives import DecodeError
 from kshell.sources.directory.files import Listing, SnapshotFile
 from kshell.sources.directory.log import LogReader
 from kshell.sources.directory.snapshot import SnapshotReader
+from kshell.wording import all_of
 
 if TYPE_CHECKING:
     import datetime
@@ -235,21 +236,18 @@ class _OffsetRange(NamedTuple):
 
 def reach(listing: Listing) -> str | None:
     """Return a hint which offsets can be shown: from the log's start on, or from a snapshot that the log continues."""
-    ranges = _shown_ranges(listing)
-    if not ranges:
-        return None
-    texts = list(map(str, ranges))
-    if len(texts) > _MOST:
-        texts[_MOST - 1 : -1] = ["…"]
-    return f"offsets {', '.join(texts[:-1])}{' and ' if texts[1:] else ''}{texts[-1]} can be shown"
+    texts = [str(offset_range) for offset_range in _shown_ranges(listing)]
+    return f"offsets {_listed(texts)} can be shown" if texts else None
 
 
 def log_offsets(listing: Listing) -> str | None:
     """Return a hint which offsets the log has, so that a gap is seen; ``None`` if it has none."""
     texts = [f"{first[0]} to {last[0]}" for first, last in _unbroken(listing)]
-    if len(texts) > _MOST:
-        texts[_MOST - 1 : -1] = ["…"]
-    return f"the log has offsets {' and '.join(filter(None, (', '.join(texts[:-1]), texts[-1])))}" if texts else None
+    return f"the log has offsets {_listed(texts)}" if texts else None
+
+
+def _listed(texts: list[str]) -> str:
+    return all_of([*texts[: _MOST - 1], "…", texts[-1]] if len(texts) > _MOST else texts)
 
 
 def oldest_before_now(listing: Listing) -> int | None:

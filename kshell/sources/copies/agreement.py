@@ -17,6 +17,7 @@ from typing import NamedTuple
 from kshell.protocol.batches import Batch
 from kshell.sources.copies.logs import Copy, Pairs
 from kshell.sources.directory.describe import snapshot_id
+from kshell.wording import all_of
 
 REFERENCE, SAME, BEHIND, DIVERGED = "reference", "same", "behind", "diverged"
 OTHER_CLUSTER, NOT_COMPARED = "other-cluster", "not-compared"
@@ -251,23 +252,19 @@ def which_to_keep(comparison: CopyComparison, states: Sequence[str], repair: str
     elif reference.damage:
         sentences.append("it is damaged: keep the others, too; `kshell recover` takes from them what it lacks")
     elif alike:
-        sentences.append(f"{_listed(alike)} {'has' if len(alike) == 1 else 'have'} the same records")
+        sentences.append(f"{all_of(alike)} {'has' if len(alike) == 1 else 'have'} the same records")
     if parted:
         sentences.append(
-            f"{_listed(parted)} {'has' if len(parted) == 1 else 'have'} something else: look at what it is before you"
+            f"{all_of(parted)} {'has' if len(parted) == 1 else 'have'} something else: look at what it is before you"
             " delete it"
         )
     if apart:
         verb = "has" if len(apart) == 1 else "have"
-        sentences.append(f"{_listed(apart)} {verb} no offset in common with it: compare their topics")
+        sentences.append(f"{all_of(apart)} {verb} no offset in common with it: compare their topics")
     if foreign:
         are = "is" if len(foreign) == 1 else "are"
-        sentences.append(f"{_listed([copy.path for copy in foreign])} {are} of another cluster, and left out")
+        sentences.append(f"{all_of([copy.path for copy in foreign])} {are} of another cluster, and left out")
     return "; ".join(sentences)
-
-
-def _listed(paths: list[str]) -> str:
-    return " and ".join(filter(None, (", ".join(paths[:-1]), paths[-1])))
 
 
 # --- what is committed ---------------------------------------------------------------------------------------------
