@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+
+def ids(numbers: Iterable[int]) -> str:
+    """Return ``1,2,3``; ``none`` if there are none."""
+    return ",".join(map(str, numbers)) or "none"
 
 
 def all_of(names: Sequence[str]) -> str:

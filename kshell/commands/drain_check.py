@@ -18,9 +18,8 @@ from kshell.engine import tones
 from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.result import Result, Row
 from kshell.errors import EXIT_FINDING, EXIT_OK
-from kshell.history.story import reported_ids
 from kshell.metadata.image import Image
-from kshell.metadata.partial import is_unreported, reported_or_none
+from kshell.metadata.partial import is_unreported, reported_ids, reported_or_none
 from kshell.metadata.partition_state import MinIsr
 from kshell.metadata.partitions import Partition
 from kshell.tables.declaration import Field, image_for

@@ -13,9 +13,9 @@ from kshell.engine.result import Drawing, Result, Row, Rows, typed
 from kshell.errors import CommandError, UsageError
 from kshell.history.plot import LeadershipSpan, PartitionLane, draw
 from kshell.history.records import without_log
-from kshell.history.story import Partitions, Revision, Story, complete_target, reported_ids, story_of, target
+from kshell.history.story import Partitions, Revision, Story, complete_target, story_of, target
 from kshell.metadata.names import sort_key
-from kshell.metadata.partial import is_unreported, reported_or_none
+from kshell.metadata.partial import is_unreported, reported_ids, reported_or_none
 from kshell.metadata.partitions import Partition
 from kshell.sources.points import Since
 from kshell.tree.image import iso

@@ -22,7 +22,7 @@ from kshell.cluster.min_isr_flag import OF_ROWS as MIN_ISR
 from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import TIMESTAMP, Report, Result, Row, Rows, Section, StyledText
 from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError, did_you_mean
-from kshell.history.story import IN_SNAPSHOT, Partitions, complete_partition, reported_ids, story_of, target
+from kshell.history.story import IN_SNAPSHOT, Partitions, complete_partition, story_of, target
 from kshell.metadata.election import (
     FENCED,
     UNREGISTERED,
@@ -35,7 +35,7 @@ from kshell.metadata.failover import Outcome, after_crashes, after_unclean_elect
 from kshell.metadata.families.cluster import Broker
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import Image
-from kshell.metadata.partial import is_unreported, reported_or_none
+from kshell.metadata.partial import is_unreported, reported_ids, reported_or_none
 from kshell.metadata.partition_state import OFFLINE, STATES, UNDER_MIN_ISR, MinIsr, problems, state
 from kshell.metadata.partitions import Partition, Topic
 from kshell.tables.declaration import Field, image_for

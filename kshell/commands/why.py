@@ -38,7 +38,6 @@ from kshell.history.story import (
     Story,
     complete_target,
     now_or_before,
-    reported_ids,
     story_of,
     target,
 )
@@ -54,6 +53,7 @@ from kshell.metadata.election import leaderless, steps
 from kshell.metadata.families.cluster import BROKERS, CONTROLLERS, Broker
 from kshell.metadata.feature_levels import CONTROLLERS_REGISTER, METADATA_VERSION
 from kshell.metadata.names import encode_name
+from kshell.metadata.partial import reported_ids
 from kshell.metadata.partition_state import MinIsr, effective_min_isr, problems, state
 from kshell.metadata.partitions import Partition
 from kshell.metadata.values import plain

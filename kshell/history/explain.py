@@ -10,16 +10,17 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.result import Row, typed
-from kshell.history.story import STATE, AnyRevision, Brokers, Partitions, Revision, Story, reported_ids, successive
+from kshell.history.story import STATE, AnyRevision, Brokers, Partitions, Revision, Story, successive
 from kshell.metadata.election import UNCLEAN_CONFIG, leaderless
 from kshell.metadata.families.cluster import Broker
-from kshell.metadata.partial import is_unreported, reported_or_none
+from kshell.metadata.partial import is_unreported, reported_ids, reported_or_none
 from kshell.metadata.partition_state import is_online, staying_replicas, target_replicas
 from kshell.metadata.partitions import Partition
 from kshell.metadata.values import plain
 from kshell.protocol.primitives import Uuid
 from kshell.sources.points import Since
 from kshell.tree.image import epoch_ms, iso
+from kshell.wording import ids
 
 if TYPE_CHECKING:
     from kshell.json_text import JsonObject
@@ -172,12 +173,8 @@ def _lost(old: Broker | None, new: Broker | None) -> tuple[Uuid, ...]:
     """Return the log directories that a broker lost within one registration (one broker epoch)."""
     if old is None or new is None or old.epoch != new.epoch:
         return ()
-    return tuple(directory for directory in reported_directories(old) if directory not in reported_directories(new))
-
-
-def reported_directories(broker: Broker) -> tuple[Uuid, ...]:
-    """Return the log directories of a registration; an empty tuple if the source does not report them."""
-    return () if is_unreported(broker.directories) else broker.directories
+    still_there = reported_ids(new.directories)
+    return tuple(directory for directory in reported_ids(old.directories) if directory not in still_there)
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------
@@ -225,7 +222,7 @@ def _concerns(event: Event, partition: Partition | None) -> bool:
     """Whether a broker's event matters to a partition; lost log directories do if the replica was in one of them."""
     if partition is None or event.broker not in named_brokers(partition):
         return False
-    places = () if is_unreported(partition.directories) else partition.directories
+    places = reported_ids(partition.directories)
     return not event.lost or not places or not set(event.lost).isdisjoint(places)
 
 
@@ -247,11 +244,6 @@ def _row(event: Event, state: Partition | None) -> Row:
         dict.fromkeys(_STATE) if state is None else {name: reported_or_none(plain(state)[name]) for name in _STATE}
     )
     return {**event_row(event), "broker": event.broker, **columns}
-
-
-def ids(brokers: tuple[int, ...] | list[int]) -> str:
-    """Return broker ids as text: ``0,1,2``; ``none`` if there are none."""
-    return ",".join(map(str, brokers)) or "none"
 
 
 UNFENCED, FENCED, _SHUTDOWN, UNREGISTERED = "unfenced", "fenced", "in controlled shutdown", "not registered"
@@ -511,7 +503,7 @@ def _is_stored(story: Story, present: Partition, broker: int) -> bool:
     if registered is None or is_unreported(present.directories):
         return True
     place = dict(zip(present.replicas, present.directories, strict=True)).get(broker)
-    return place is None or is_online(place, reported_directories(registered))
+    return place is None or is_online(place, reported_ids(registered.directories))
 
 
 def _refused(revisions: Partitions, min_isr: int | None) -> list[str]:

@@ -24,11 +24,11 @@ from kshell.history.explain import (
     is_from,
     since,
 )
-from kshell.history.story import STATE, AnyRevision, Brokers, Revision, Story, reported_ids, successive
+from kshell.history.story import STATE, AnyRevision, Brokers, Revision, Story, successive
 from kshell.metadata.families.cluster import CONTROLLERS, Broker, Controller, Listener
 from kshell.metadata.families.quorum import LEADER, QUORUM, VOTERS
 from kshell.metadata.families.topics import TOPICS
-from kshell.metadata.partial import is_unreported, reported_or_none
+from kshell.metadata.partial import is_unreported, reported_ids, reported_or_none
 from kshell.metadata.partitions import Partition
 from kshell.metadata.values import plain
 from kshell.sources.points import Since

@@ -19,7 +19,6 @@ from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.history import History
 from kshell.metadata.image import Image, Keys
 from kshell.metadata.names import decode_name, encode_name
-from kshell.metadata.partial import is_unreported
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.values import Entry
@@ -314,11 +313,6 @@ def _reach(chronicle: LogRevisions, *, is_after_damage: bool) -> str:
     if chronicle.starts_with_snapshot:
         return f"the log starts at offset {chronicle.start}: before that, a snapshot has the state, but no events"
     return "the log is there from its first record"
-
-
-def reported_ids(values: tuple[int, ...] | str) -> tuple[int, ...]:
-    """Return broker ids; none where the source does not report them."""
-    return () if isinstance(values, str) or is_unreported(values) else values
 
 
 _MOST = 200

@@ -20,7 +20,7 @@ from kshell.metadata.feature_levels import METADATA_VERSION, version_level
 from kshell.metadata.image import Image
 from kshell.metadata.kafka_tools import KafkaTools, move_command
 from kshell.metadata.next_steps import NextStep
-from kshell.metadata.partial import is_unreported
+from kshell.metadata.partial import is_unreported, reported_ids
 from kshell.metadata.partition_state import is_online
 from kshell.metadata.partitions import Partition
 from kshell.metadata.values import Entry
@@ -66,12 +66,12 @@ class ElectionCase(NamedTuple):
     @property
     def isr(self) -> tuple[int, ...]:
         """The in-sync replicas; empty where the source does not report them."""
-        return _brokers_of(self.partition.isr)
+        return reported_ids(self.partition.isr)
 
     @property
     def elr(self) -> tuple[int, ...]:
         """The eligible leader replicas; empty where the source does not report them."""
-        return _brokers_of(self.partition.elr)
+        return reported_ids(self.partition.elr)
 
     @property
     def source(self) -> str:
@@ -92,7 +92,7 @@ class ElectionCase(NamedTuple):
     @property
     def last_leader(self) -> int | None:
         """The last known leader, which is elected when ISR and ELR are empty; ``None`` without one, or without ELR."""
-        last_known = _brokers_of(self.partition.last_known_elr)
+        last_known = reported_ids(self.partition.last_known_elr)
         return (
             last_known[0]
             if self.has_elr and len(last_known) == 1 and last_known[0] in self.partition.replicas
@@ -136,7 +136,7 @@ def statuses(partition: Partition, broker_of: Callable[[int], Broker | None]) ->
     directories = partition.directories
     places = {} if is_unreported(directories) else dict(zip(partition.replicas, directories, strict=True))
     lists = (partition.replicas, partition.isr, partition.elr, partition.last_known_elr)
-    named = {broker for brokers in lists for broker in _brokers_of(brokers)}
+    named = {broker for brokers in lists for broker in reported_ids(brokers)}
     return {broker: status_of(broker_of(broker), places.get(broker)) for broker in named if broker >= 0}
 
 
@@ -150,11 +150,6 @@ def status_of(broker: Broker | None, place: Uuid | None = None) -> str:
         return STOPPING
     is_stored = place is None or is_unreported(broker.directories) or is_online(place, broker.directories)
     return ACTIVE if is_stored else NO_DIRECTORY
-
-
-def _brokers_of(brokers: tuple[int, ...] | str) -> tuple[int, ...]:
-    """Return a list of brokers; an empty one where the source does not report it."""
-    return () if isinstance(brokers, str) else brokers
 
 
 def leaderless(
@@ -464,7 +459,7 @@ def _no_candidate(case: ElectionCase) -> str:
 
 def _described(case: ElectionCase, broker: int) -> str:
     """Return a broker's name, with a warning if a reassignment adds it: it cannot have caught up without a leader."""
-    is_new = broker in _brokers_of(case.partition.adding_replicas)
+    is_new = broker in reported_ids(case.partition.adding_replicas)
     return f"broker {broker} (which a reassignment adds: it may be empty)" if is_new else f"broker {broker}"
 
 

@@ -7,10 +7,11 @@ why, which the tree shows in its place.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from kshell.metadata.values import BatchPosition, Origin
 
+_Id = TypeVar("_Id")
 NOT_AVAILABLE = "not available from brokers"
 UNREPORTED: Any = NOT_AVAILABLE
 """:data:`NOT_AVAILABLE`, typed so that it can be the value of any field."""
@@ -31,6 +32,11 @@ def is_node_reported(origin: Origin) -> bool:
 def reported_or_none(value: object) -> Any:
     """Return a value for a row of a table: ``None`` where the source does not report it."""
     return None if is_unreported(value) else value
+
+
+def reported_ids(values: tuple[_Id, ...] | str) -> tuple[_Id, ...]:
+    """Return the ids of brokers or directories; none where the source does not report them."""
+    return () if isinstance(values, str) else values
 
 
 def is_unreported(value: object) -> bool:

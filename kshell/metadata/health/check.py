@@ -407,11 +407,6 @@ def is_reported(value: object) -> bool:
     return not isinstance(value, str)
 
 
-def ids(numbers: Iterable[int]) -> str:
-    """Return numbers as ``1,2,3``; ``none`` if there are none."""
-    return ",".join(map(str, numbers)) or "none"
-
-
 def of_kind(candidates: Iterable[Check], kind: str) -> Iterator[tuple[Check, Any]]:
     """Return (check, function) of the checks of one kind: ``of_state``, ``of_topic`` or ``of_partition``."""
     return ((candidate, getattr(candidate, kind)) for candidate in candidates if getattr(candidate, kind) is not None)

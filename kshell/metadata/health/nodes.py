@@ -23,9 +23,9 @@ from kshell.metadata.health.check import (
     SnapshotAge,
     broker_path,
     check,
-    ids,
 )
 from kshell.metadata.next_steps import Cure
+from kshell.wording import ids
 
 BEHIND_AFTER = 10_000
 """Milliseconds since a replica last caught up, after which it is behind; followers fetch twice a second."""

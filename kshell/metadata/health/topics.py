@@ -17,7 +17,6 @@ from kshell.metadata.health.check import (
     PartitionObservation,
     PartitionState,
     TopicState,
-    ids,
     is_reported,
     partition_check,
     topic_check,
@@ -38,6 +37,7 @@ from kshell.metadata.partition_state import (
 )
 from kshell.metadata.partitions import Partition
 from kshell.metadata.reassignment import MOST, can_cancel, cancel_command
+from kshell.wording import ids
 
 STUCK_AFTER = 3600_000
 """Milliseconds without a change after which a reassignment is called stuck."""
