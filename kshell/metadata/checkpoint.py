@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kshell.metadata.delta import Delta, Touch
-from kshell.metadata.families.topics import NAMES, TOPICS
+from kshell.metadata.families.topics import NAMES, TOPICS, drop
 from kshell.metadata.image import Image, Table, families, keys_of_both
 from kshell.metadata.partitions import Topic
 from kshell.metadata.records import Undecoded
@@ -112,7 +112,7 @@ def _topics(delta: Delta, snapshot: Image) -> Iterator[Disagreement]:
             continue
         if here is not None and (there is None or there.name != here.name):
             yield Disagreement(Touch(TOPICS, (topic_id, here.name)), ONLY_LOG)
-            _drop_topic(delta, here)
+            drop(delta, here)
         elif here is not None and there is not None:
             for number in here.differing(there):
                 mine, theirs = here.partition(number), there.partition(number)
@@ -124,10 +124,3 @@ def _topics(delta: Delta, snapshot: Image) -> Iterator[Disagreement]:
             delta.touch(TOPICS, topic_id, there.name)
             delta.table(TOPICS)[topic_id] = there.copy()
             delta.table(NAMES)[there.name] = topic_id
-
-
-def _drop_topic(delta: Delta, topic: Topic) -> None:
-    delta.touch(TOPICS, topic.id, topic.name)
-    delta.drop(TOPICS, topic.id)
-    if delta.peek(NAMES).get(topic.name) == topic.id:
-        delta.drop(NAMES, topic.name)

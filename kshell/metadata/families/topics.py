@@ -19,14 +19,19 @@ NAMES = "topicNames"
 """Name of the table: topic name -> topic id."""
 
 
-def writable(delta: Delta, topic_id: Uuid) -> Topic:
-    """Return a topic that may be changed: the delta's own copy. Raises ReplayError if it does not exist."""
-    topics = delta.table(TOPICS)
-    topic: Topic | None = topics.get(topic_id)
+def existing(delta: Delta, topic_id: Uuid) -> Topic:
+    """Return a topic, for reading only. Raises ReplayError if it does not exist."""
+    topic: Topic | None = delta.peek(TOPICS).get(topic_id)
     if topic is None:
         raise ReplayError(f"there is no topic with id {topic_id}")
+    return topic
+
+
+def writable(delta: Delta, topic_id: Uuid) -> Topic:
+    """Return a topic that may be changed: the delta's own copy. Raises ReplayError if it does not exist."""
+    topic = existing(delta, topic_id)
     if not delta.owns(TOPICS, topic_id):
-        topic = topics[topic_id] = topic.copy()
+        topic = delta.table(TOPICS)[topic_id] = topic.copy()
     return topic
 
 
@@ -118,14 +123,17 @@ def partition_change(delta: Delta, data: Message, origin: Origin) -> None:
 
 def remove(delta: Delta, topic_id: Uuid) -> None:
     """Remove a topic together with its configs. Raises ReplayError if it does not exist."""
-    topic: Topic | None = delta.peek(TOPICS).get(topic_id)
-    if topic is None:
-        raise ReplayError(f"there is no topic with id {topic_id}")
-    delta.touch(TOPICS, topic.id, topic.name)
-    delta.drop(TOPICS, topic_id)
-    if delta.peek(NAMES).get(topic.name) == topic_id:
-        delta.drop(NAMES, topic.name)
+    topic = existing(delta, topic_id)
+    drop(delta, topic)
     delta.drop("configs", ("TOPIC", topic.name))
+
+
+def drop(delta: Delta, topic: Topic) -> None:
+    """Remove a topic without its configs."""
+    delta.touch(TOPICS, topic.id, topic.name)
+    delta.drop(TOPICS, topic.id)
+    if delta.peek(NAMES).get(topic.name) == topic.id:
+        delta.drop(NAMES, topic.name)
 
 
 @record(9, "RemoveTopicRecord", "0", "  topicId  uuid")
