@@ -181,8 +181,9 @@ class ControllerStory(NamedTuple):
     def is_known(self, node_id: int) -> bool:
         """Whether the log says anything about the node as a controller."""
         changes = [revision.value for revision in self.leaders if revision.value is not None]
-        named = any(node_id in _voter_ids(change) or change["leaderId"] == node_id for change in changes)
-        return bool(self.registrations) or named or any(_votes(node_id, revision) for revision in self.voters)
+        leads = any(change["leaderId"] == node_id for change in changes)
+        named = any(voter["voterId"] == node_id for change in changes for voter in change["voters"])
+        return bool(self.registrations) or leads or named or any(_votes(node_id, revision) for revision in self.voters)
 
     @property
     def voter_ids(self) -> frozenset[int] | None:
@@ -260,10 +261,6 @@ def _leader(revision: Revision[Message]) -> int | None:
 
 def _votes(node_id: int, revision: Revision[list[Message]]) -> bool:
     return any(voter["voterId"] == node_id for voter in revision.value or ())
-
-
-def _voter_ids(change: Message) -> list[int]:
-    return [voter["voterId"] for voter in change["voters"]]
 
 
 def controller_sentence(history: ControllerStory, node_id: int, *, registers: bool) -> str:

@@ -173,7 +173,7 @@ def leaderless(
     return ElectionCase(
         partition,
         statuses(partition, registration),
-        has_elr=_has_elr(image),
+        has_elr=_level(image, ELR_FEATURE) > 0,
         elects_unclean=is_unclean_enabled(image, topic, controller) and _reads_unclean_config(image),
         is_partial=is_partial,
         registered=brokers,
@@ -197,10 +197,6 @@ def is_unclean_enabled(image: Image, topic: str, controller: int | None = None) 
         if entry is not None:
             return str(entry.value).strip().lower() == "true"
     return False
-
-
-def _has_elr(image: Image) -> bool:
-    return _level(image, ELR_FEATURE) > 0
 
 
 def _level(image: Image, feature: str) -> int:

@@ -19,7 +19,7 @@ def encode(schema: Schema, version: int, message: Message) -> bytes:
 
 def _struct(fields: tuple[Field, ...], message: Message, version: int, flexible: bool) -> bytes:
     mine = [field for field in fields if version in field.versions]
-    out = [_value(f, _get(f, message), version, flexible) for f in mine if f.tag is None or not flexible]
+    out = [_value(f, message.get(f.name, f.default), version, flexible) for f in mine if f.tag is None or not flexible]
     if flexible:
         tagged = {
             f.tag: _value(f, message[f.name], version, flexible)
@@ -31,10 +31,6 @@ def _struct(fields: tuple[Field, ...], message: Message, version: int, flexible:
         for tag, data in sorted(tagged.items()):
             out.append(write_uvarint(tag) + write_uvarint(len(data)) + data)
     return b"".join(out)
-
-
-def _get(field: Field, message: Message) -> Any:
-    return message.get(field.name, field.default)
 
 
 def _length(size: int, kind: str, flexible: bool) -> bytes:

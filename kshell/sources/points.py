@@ -174,7 +174,7 @@ def offset_at(listing: Listing, time_ms: int) -> int:
             following = batch.base_offset
             break
         last, written = batch.last_offset, batch.max_timestamp
-    snapshots = [(file.end_offset or 0, _written(file)) for file in listing.snapshots if _ends_after(file, last)]
+    snapshots = [(end, _written(file)) for file in listing.snapshots if (end := file.end_offset or 0) - 1 > last]
     if following is not None:  # a snapshot that ends after that batch has later records, whatever its time says
         snapshots = [(end, of) for end, of in snapshots if end <= following]
     for end, of in snapshots:
@@ -201,10 +201,6 @@ def since_time(listing: Listing, time_ms: int) -> Since:
             return Since(batch.base_offset, time_ms)
         end, last = batch.last_offset + 1, max(last, batch.max_timestamp)
     return Since(end, time_ms, last if last >= 0 else None)
-
-
-def _ends_after(file: SnapshotFile, offset: int) -> bool:
-    return (file.end_offset or 0) - 1 > offset
 
 
 def missing(first: int, following: int) -> str:

@@ -379,7 +379,8 @@ def add_notes(loaded: Loaded) -> None:
             f"{finding}; newer records, if there were any, are not here: look at the other controllers' copies"
             " (`compare-logs`)"
         )
-    is_empty = loaded.snapshot is None or (loaded.listing.directory is not None and not _has_records(loaded.listing))
+    has_bytes = any(segment.size for segment in loaded.listing.segments)
+    is_empty = loaded.snapshot is None or (loaded.listing.directory is not None and not has_bytes)
     if is_empty and loaded.image.provenance.offset < 0 and not loaded.log_end_offset and not loaded.damage:
         _note_empty(loaded)
 
@@ -419,10 +420,6 @@ def _is_without_log(loaded: Loaded) -> bool:
     """Whether the newest state of a directory comes from a snapshot alone, because there is no log."""
     is_end = loaded.until is None and loaded.snapshot is not None and bool(loaded.snapshot.end_offset)
     return is_end and loaded.listing.directory is not None and not loaded.listing.segments
-
-
-def _has_records(listing: Listing) -> bool:
-    return any(segment.size for segment in listing.segments)
 
 
 def _note_empty(loaded: Loaded) -> None:
