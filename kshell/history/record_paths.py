@@ -13,20 +13,20 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
-from kshell.columnar.change_columns import change_columns
+from kshell.columnar.framing import Framed
 from kshell.columnar.records import in_places
 from kshell.history.records import Touched, TouchedPaths, touched_paths
 from kshell.metadata.families.markers import ABORT, BEGIN, END
 from kshell.metadata.families.topics import REMOVE_TOPIC, TOPIC, clear_elr, partition, partition_change
-from kshell.metadata.partition_changes import NUMBER, PARTITION, TOPIC_ID, essence
-from kshell.metadata.records import Decoded, decode_value
+from kshell.metadata.partition_changes import NUMBER, PARTITION, PARTITION_CHANGE, REST, TOPIC_ID, essence
+from kshell.metadata.records import HEAD_SIZE, Decoded, decode_value
 from kshell.sources.directory.records import LogRecord
 from kshell.tree.paths import Segments, join
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kshell.columnar.framing import Ints
+    from kshell.columnar.framing import Bytes, Ints
     from kshell.columnar.records import RecordColumns
     from kshell.engine.session import Session
 
@@ -98,7 +98,7 @@ class RecordPaths:
 
         They are usual changes of partitions that exist, of topics that are neither created nor removed meanwhile.
         """
-        changes = change_columns(columns.framed)
+        changes = _change_columns(columns.framed)
         unsettled = self._unsettled_topics(columns)
         topics = [None if unsettled is None or key in unsettled else self._topics.get(key) for key in changes.topic_ids]
         ends = np.array([0 if topic is None else topic.first_unknown for topic in topics], np.int64)
@@ -185,3 +185,53 @@ class RecordPaths:
             if len(self._usual) >= _MOST_USUAL:
                 self._usual.clear()
             self._usual.add(essence(value))
+
+
+# --- what many PartitionChangeRecords have in common, as columns -----------------------------------------------------
+
+
+class _ChangeColumns(NamedTuple):
+    """The PartitionChangeRecords among framed records, one element per record; all columns are numpy arrays."""
+
+    rows: Ints
+    """Their indexes among the framed records."""
+    number: Ints
+    topic: Ints
+    """The index of the topic in ``topic_ids``."""
+    topic_ids: list[bytes]
+    essence: Ints
+    """The index of the record's essence, see :mod:`kshell.metadata.partition_changes`, in ``essences``."""
+    essences: list[bytes]
+
+
+def _change_columns(framed: Framed) -> _ChangeColumns:
+    """Select the values that have the api key and the size of a PartitionChangeRecord; the rest is not decoded."""
+    buf, size = framed.buf, framed.end - framed.start
+    rows = np.flatnonzero((size >= REST) & (framed.api_keys == PARTITION_CHANGE))
+    start, size = framed.start[rows], size[rows]
+    number = _spans(buf, start + NUMBER.start, NUMBER.stop - NUMBER.start).view(">i4").ravel()
+    topic, topic_ids = _encoded(_spans(buf, start + TOPIC_ID.start, TOPIC_ID.stop - TOPIC_ID.start))
+    essence, essences = np.zeros(len(rows), np.int64), list[bytes]()
+    for length in np.unique(size).tolist():
+        same = np.flatnonzero(size == length)
+        heads, rests = _spans(buf, start[same], HEAD_SIZE), _spans(buf, start[same] + REST, length - REST)
+        indexes, values = _encoded(np.concatenate((heads, rests), axis=1))
+        essence[same] = indexes + len(essences)
+        essences += values
+    return _ChangeColumns(rows, number.astype(np.int64), topic, topic_ids, essence, essences)
+
+
+def _spans(buf: Bytes, start: Ints, length: int) -> Bytes:
+    """Return ``length`` bytes from each position on, as a matrix."""
+    spans: Bytes = np.zeros((len(start), length), np.uint8)
+    if spans.size:
+        spans = np.lib.stride_tricks.sliding_window_view(buf, length)[start]
+    return spans
+
+
+def _encoded(matrix: Bytes) -> tuple[Ints, list[bytes]]:
+    """Return the different lines of a matrix of bytes, and the index among them of each line."""
+    count, width = matrix.shape
+    lines = arrow.Array.from_buffers(arrow.binary(width), count, [None, arrow.py_buffer(np.ascontiguousarray(matrix))])
+    encoded = lines.dictionary_encode()
+    return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary.to_pylist()
