@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import glob
 import os
 import re
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
+from kshell.client.concurrency import concurrently
 from kshell.errors import SourceError, SourceNotFoundError
 from kshell.sources.directory.files import (
     METADATA_DIRECTORY,
@@ -22,7 +24,7 @@ from kshell.sources.directory.files import (
 )
 from kshell.sources.directory.sidecar_files import meta_properties, node_id
 from kshell.sources.directory.source import read_unchanged
-from kshell.sources.remote import infos, plain
+from kshell.sources.remote import Info, children, infos, plain
 
 T = TypeVar("T")
 _FILES = (".log", ".checkpoint")
@@ -146,11 +148,9 @@ def _refused(patterns: Iterable[str]) -> dict[str, Unread]:
 
 def _remote(path: str, unread: list[Unread] | None) -> list[LogCopy]:
     """List as :func:`_local` does, with many requests in parallel."""
-    from kshell.sources.remote_globs import at_once, matches  # late: needs pyarrow
-
     if not is_glob(path):
         return [_list_copy(locate(path))]
-    every = ((entry, pattern) for pattern in alternatives(path) for entry in matches(pattern))
+    every = ((entry, pattern) for pattern in alternatives(path) for entry in _remote_matches(pattern))
     candidates = sorted(
         {
             entry.path
@@ -159,7 +159,7 @@ def _remote(path: str, unread: list[Unread] | None) -> list[LogCopy]:
         }
     )
     failed: list[Unread] = []
-    return _some(path, at_once(lambda path: _tried(path, failed, _is_metadata), candidates), failed, unread)
+    return _some(path, concurrently(lambda path: _tried(path, failed, _is_metadata), candidates), failed, unread)
 
 
 def _is_metadata(path: str) -> bool:
@@ -268,3 +268,60 @@ def files_of(copies: Iterable[LogCopy], snapshots: str) -> Iterator[tuple[str, i
             yield snapshot.path, snapshot.size
         if snapshots != "only":
             yield from ((segment.path, segment.size) for segment in copy.listing.segments)
+
+
+# --- globs in an object store or HDFS: as glob.glob, with many requests in parallel ----------------------------------
+
+_TOGETHER = 8
+"""Paths in one call, for which the store is asked one after another."""
+
+
+def _remote_matches(pattern: str) -> list[Info]:
+    """The files and directories that match, sorted. Only a dot matches a name's leading dot. Raises SourceError."""
+    scheme, _, rest = pattern.partition("://")
+    authority, *parts = rest.rstrip("/").split("/")
+    candidates = [Info(f"{scheme}://{authority}", False, True)]
+    while parts and candidates:
+        if glob.has_magic(parts[0]):
+            candidates = _step(candidates, parts[0], is_last=len(parts) == 1)
+            parts = parts[1:]
+            continue
+        count = 1
+        while count < len(parts) and not glob.has_magic(parts[count]):
+            count += 1
+        candidates = _existing([f"{parent.path}/{'/'.join(parts[:count])}" for parent in candidates])
+        parts = parts[count:]
+        candidates = [
+            candidate for candidate in candidates if candidate.is_directory or (candidate.is_file and not parts)
+        ]
+    return sorted(set(candidates))
+
+
+def _existing(places: list[str]) -> list[Info]:
+    some = [places[at : at + _TOGETHER] for at in range(0, len(places), _TOGETHER)]
+    return [info for batch in concurrently(infos, some) for info in batch]
+
+
+def _step(directories: list[Info], pattern: str, *, is_last: bool) -> list[Info]:
+    """Match one component of the pattern against the entries of these directories."""
+    if pattern == "**":
+        below = [info for top in directories for info in (top, *_all_below(top))]
+    else:
+        listed = concurrently(lambda directory: children(directory.path), directories)
+        below = [entry for names in listed for entry in names if _fits(entry.path.rpartition("/")[2], pattern)]
+    return below if is_last else [entry for entry in below if entry.is_directory]
+
+
+def _all_below(top: Info) -> list[Info]:
+    entries: list[Info] = []
+    level = [top]
+    while level:
+        listed = concurrently(lambda directory: children(directory.path), level)
+        below = [entry for names in listed for entry in names if not entry.path.rpartition("/")[2].startswith(".")]
+        entries += below
+        level = [entry for entry in below if entry.is_directory]
+    return entries
+
+
+def _fits(name: str, pattern: str) -> bool:
+    return (pattern.startswith(".") or not name.startswith(".")) and fnmatch.fnmatchcase(name, pattern)
