@@ -5,8 +5,7 @@
     framing  find the values of the records in the bytes of many batches
     shapes   turn the declaration of a record type into decoding steps
     walk     take many values through these steps together, split by shape
-    texts    print the values of one shape as JSON text
-    values   decode all values: by shape where possible; it names those to decode one by one
+    values   decode all values to JSON text: by shape where possible; it names those to decode one by one
     records  collect batches, decode them in both ways, and make columns of the results
 
 Only the form that nearly all metadata records have is decoded by columns. All other records, damaged ones included, are
