@@ -399,25 +399,24 @@ def require_outside(typed: str, path: str, protected: Iterable[str], hint: str) 
 
 def _is_kafkas(path: str) -> bool:
     """Whether a path is, or would be, below a metadata directory or a log directory, of this source or any other."""
-    folder = os.path.dirname(os.path.realpath(path))
-    while True:
-        if os.path.basename(folder) == METADATA_DIRECTORY or os.path.lexists(os.path.join(folder, META)):
-            return True
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return False
-        folder = parent
+    return any(
+        os.path.basename(folder) == METADATA_DIRECTORY or os.path.lexists(os.path.join(folder, META))
+        for folder in _upwards(os.path.dirname(os.path.realpath(path)))
+    )
 
 
 def is_inside(path: str, place: str) -> bool:
     """Whether a path is, or would be, the file ``place``, or anywhere below the directory ``place``."""
-    real = os.path.realpath(path)
-    while True:
+    for around in _upwards(os.path.realpath(path)):
         with contextlib.suppress(OSError):
             # By inode, so that other spellings count: a hard link, a bind mount, a file system without case.
-            if os.path.samefile(real, place):
+            if os.path.samefile(around, place):
                 return True
-        parent = os.path.dirname(real)
-        if parent == real:
-            return False
-        real = parent
+    return False
+
+
+def _upwards(path: str) -> Iterator[str]:
+    """Yield a path and all directories around it, up to the root."""
+    yield path
+    while (parent := os.path.dirname(path)) != path:
+        yield (path := parent)
