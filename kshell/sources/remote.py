@@ -238,17 +238,15 @@ def text(place: str, most: int, *, raises: bool = False) -> str:
     """
     try:
         file = RemoteFile(place)
+        try:
+            return file.pread(most, 0).decode("utf-8", "replace")
+        except OSError as error:
+            raise failure(place, error) from None
+        finally:
+            file.close()
     except FileNotFoundError:
         return ""
     except SourceError:
         if raises:
             raise
         return ""
-    try:
-        return file.pread(most, 0).decode("utf-8", "replace")
-    except OSError as error:
-        if raises:
-            raise failure(place, error) from None
-        return ""
-    finally:
-        file.close()
