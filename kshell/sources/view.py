@@ -112,13 +112,13 @@ class SourceView:
     @property
     def marks(self) -> Marks:
         """The named points of this source. Raises SourceError if it has no log, UsageError if their file is damaged."""
-        front = self.front
-        if "_marks" not in front.__dict__:
-            from kshell.sources.marks import Marks
+        return self.front._marks
 
-            front.__dict__["_marks"] = Marks.of(front.source, os.environ)
-        marks: Marks = front.__dict__["_marks"]
-        return marks
+    @cached_property
+    def _marks(self) -> Marks:
+        from kshell.sources.marks import Marks  # imported late: few commands name one
+
+        return Marks.of(self.source, os.environ)
 
     def reload(self) -> None:
         """Discard everything that was read: the next command reads the source again."""
