@@ -397,21 +397,16 @@ def _nothing(session: Session, story: Story, text: str, readings: list[Partition
                 else f"{reading.topic} has no partition of that number"
             )
             return CommandError(f"{text}: {reason}", hint=f"there is {there}")
-    meant = _split(text)[-1]
+    topic, _, number = text.rpartition("-")
+    is_partition = topic and number.isdecimal()
+    meant = PartitionTarget(topic, int(number)) if is_partition else PartitionTarget(text, None)
     if meant.topic in story.names():  # its records of partitions come next in the log
         reason = f"{meant.topic} has no partition, {now_or_before(session)}"
         return CommandError(f"{text}: {reason}", hint=f"`why {quote(meant.topic)}` shows the story of the topic")
-    number = "" if meant.partition is None else f"-{meant.partition}"
+    suffix = "" if meant.partition is None else f"-{meant.partition}"
     listed = "`topics` lists them; a partition is written TOPIC-NUMBER"
-    hint = did_you_mean(meant.topic, story.names(), listed, limit=3, write=lambda name: f"{name}{number}")
+    hint = did_you_mean(meant.topic, story.names(), listed, limit=3, write=lambda name: f"{name}{suffix}")
     return CommandError(f"{text}: no such topic or partition, {now_or_before(session)}", hint=hint)
-
-
-def _split(text: str) -> list[PartitionTarget]:
-    topic, _, number = text.rpartition("-")
-    return [PartitionTarget(text, None)] + (
-        [PartitionTarget(topic, int(number))] if topic and number.isdecimal() else []
-    )
 
 
 def complete_partition(session: Session, typed: str) -> Iterable[str]:
