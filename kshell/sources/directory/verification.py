@@ -313,14 +313,11 @@ def _text_files(listing: Listing, log: LogSurvey) -> Iterator[FileCheck]:
     notes: list[str] = []
     history = sidecar_files.leader_epochs(listing, notes)
     yield from _text_file(listing, sidecar_files.EPOCHS, notes, *_about_epochs(history, log, end))
-    notes = []
     state = sidecar_files.quorum_state(listing, notes)
     yield from _text_file(listing, sidecar_files.STATE, notes, *_about_state(state.get("leaderEpoch"), last))
-    notes = []
     sidecar_files.partition_metadata(listing, notes)
     same = "the metadata topic's id is the same in every cluster"
     yield from _text_file(listing, sidecar_files.PARTITION, notes, CONFIRMED, same, None)
-    notes = []
     properties = sidecar_files.meta_properties(listing, notes)
     for name in (os.path.join(os.pardir, META), META):
         yield from _text_file(listing, name, notes, *_about_properties(properties, state.get("clusterId")))
