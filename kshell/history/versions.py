@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kshell.engine.result import Row
 from kshell.history.recorded import RecordedPast, recorded_past
@@ -100,28 +100,22 @@ def _validity(past: RecordedPast, since: int, until: int | None) -> JsonObject:
 # --- tables whose rows are values of one family ----------------------------------------------------------------------
 
 
-class _Family(NamedTuple):
-    """The family whose values are the rows of a table, one row per value.
-
-    Attributes:
-        begins: which rows begin a period even if they look like the one before: when a secret is set again, the rows do
-            not show whether it changed. ``None``: none of them.
-    """
-
-    name: str
-    begins: Callable[[Row], bool] | None = None
-
-
 _FAMILIES = {
-    "acls": _Family("acls"),
-    "brokers": _Family("brokers"),
-    "configs": _Family("configs", lambda row: config_is_secret(row["resourceType"], row["name"])),
-    "features": _Family("features"),
-    "quotas": _Family("clientQuotas"),
-    "tokens": _Family("delegationToken"),
-    "users": _Family("scram", lambda row: True),  # all but the iterations is secret
+    "acls": "acls",
+    "brokers": "brokers",
+    "configs": "configs",
+    "features": "features",
+    "quotas": "clientQuotas",
+    "tokens": "delegationToken",
+    "users": "scram",
 }
-"""Name of the table -> its family."""
+"""Name of the table -> the family whose values are its rows, one row per value."""
+_BEGINS: dict[str, Callable[[Row], bool]] = {
+    "configs": lambda row: config_is_secret(row["resourceType"], row["name"]),
+    "users": lambda row: True,  # all but the iterations is secret
+}
+"""Name of the table -> which rows begin a period even if they look like the one before: when a secret is set again, the
+rows do not show whether it changed."""
 
 
 def states_of(past: RecordedPast, family: str) -> Iterator[tuple[Keys, list[Version]]]:
@@ -143,16 +137,16 @@ def _family_rows(session: Session, table: Table, wanted: FieldNames) -> Iterator
     family, past = _FAMILIES[table.name], recorded_past(session, history_name(table.name))
     names = [field.name for field in recorded_fields(table.name)]
     provenance = past.history.base.provenance
-    for keys, states in states_of(past, family.name):
+    for keys, states in states_of(past, family):
 
         def row_of(value: object, keys: Keys = keys) -> Row | None:
             if value is None:
                 return None
             below = {keys[0]: value} if len(keys) == 1 else {keys[0]: {keys[1]: value}}
-            (row,) = table.rows(session, Image({family.name: below}, provenance), None)
+            (row,) = table.rows(session, Image({family: below}, provenance), None)
             return {name: row.get(name) for name in names}
 
-        for row, since, until in periods(((since, row_of(value)) for since, value in states), family.begins):
+        for row, since, until in periods(((since, row_of(value)) for since, value in states), _BEGINS.get(table.name)):
             yield row | _validity(past, since, until)
 
 
