@@ -34,12 +34,12 @@ _MOST_KEYS = 1 << 16
 """Keys that may wait before they are replayed (at most twice as many do); each takes some two hundred bytes."""
 
 
-class KeyedAddresses(dict[bytes, dict[bytes, int]]):
-    """Key of a value in a family -> the address of its latest record; a tombstone's address has its bits inverted.
+KeyedAddresses = dict[bytes, dict[bytes, int]]
+"""Key of a value in a family -> the address of its latest record; a tombstone's address has its bits inverted.
 
-    Keys are the undecoded bytes of records, in two parts: the fields that identify a table of the family
-    (:attr:`LatestByKey.above`, often none), then the rest of the key.
-    """
+Keys are the undecoded bytes of records, in two parts: the fields that identify a table of the family
+(:attr:`LatestByKey.above`, often none), then the rest of the key.
+"""
 
 
 class LatestRecords:
@@ -52,7 +52,7 @@ class LatestRecords:
         """The first bytes of a value -> the filer of records that begin with them."""
         for kind in record_types().values():
             if kind.latest is not None:
-                addresses = self._by_family.setdefault(kind.latest.family, KeyedAddresses())
+                addresses = self._by_family.setdefault(kind.latest.family, {})
                 for version, head in kind.heads():
                     self.filers[head] = Filer(partial(_key_reader, kind.api_key, version), kind.latest, addresses)
 
