@@ -37,14 +37,6 @@ class PartitionLane(NamedTuple):
     spans: list[LeadershipSpan]
 
 
-class _Cell(NamedTuple):
-    """What one character position of a partition shows."""
-
-    leader: int
-    isr_size: int
-    replicas: int
-
-
 class Signs(NamedTuple):
     """The characters of a drawing: that of each broker's leadership, of no leader, and of the ISR's size."""
 
@@ -56,7 +48,7 @@ class Signs(NamedTuple):
         """The character for no leader."""
         return "!" if self.ascii else "✗"
 
-    def level(self, cell: _Cell) -> str:
+    def level(self, cell: LeadershipSpan) -> str:
         """Return the character for the ISR: its size as a digit in ASCII, else a block as high as its share."""
         if self.ascii:
             return str(cell.isr_size) if cell.isr_size < 10 else "+"
@@ -100,9 +92,9 @@ def clip_label(label: str, widest: int, plain: bool) -> str:
     return label[: widest - end - 1] + ("~" if plain else "…") + label[len(label) - end :]
 
 
-def _cells(spans: Sequence[LeadershipSpan], start: int, end: int, columns: int) -> list[_Cell | None]:
-    """Return one cell per character position; ``None`` where no span is."""
-    cells: list[_Cell | None] = [None] * columns
+def _cells(spans: Sequence[LeadershipSpan], start: int, end: int, columns: int) -> list[LeadershipSpan | None]:
+    """Return what each character position shows of the spans there; ``None`` where no span is."""
+    cells: list[LeadershipSpan | None] = [None] * columns
     length = max(end - start, 1)
     for span in spans:
         if span.end < start or span.start > end:
@@ -110,23 +102,23 @@ def _cells(spans: Sequence[LeadershipSpan], start: int, end: int, columns: int) 
         first = min(columns - 1, max(0, (span.start - start) * columns // length))
         last = min(columns - 1, max(first, -(-(min(span.end, end) - start) * columns // length) - 1))
         for at in range(first, last + 1):
-            cells[at] = _worst(cells[at], _Cell(span.leader, span.isr_size, span.replicas))
+            cells[at] = _worst(cells[at], span)
     return cells
 
 
-def _worst(old: _Cell | None, new: _Cell) -> _Cell:
+def _worst(old: LeadershipSpan | None, new: LeadershipSpan) -> LeadershipSpan:
     """Return the worse of two states in the same position: no leader if either has none, and the smaller ISR."""
     if old is None:
         return new
     leader = -1 if -1 in (old.leader, new.leader) else new.leader
-    return _Cell(leader, min(old.isr_size, new.isr_size), new.replicas)
+    return new._replace(leader=leader, isr_size=min(old.isr_size, new.isr_size))
 
 
 def _tone(leader: int, marks: Signs) -> str:
     return f"series{list(marks.brokers).index(leader) % _SERIES + 1}"
 
 
-def _leader(cell: _Cell | None, marks: Signs) -> str:
+def _leader(cell: LeadershipSpan | None, marks: Signs) -> str:
     if cell is None:
         return " "
     if cell.leader < 0:
@@ -134,7 +126,7 @@ def _leader(cell: _Cell | None, marks: Signs) -> str:
     return StyledText(marks.brokers[cell.leader], _tone(cell.leader, marks))
 
 
-def _isr(cell: _Cell | None, marks: Signs) -> str:
+def _isr(cell: LeadershipSpan | None, marks: Signs) -> str:
     if cell is None:
         return " "
     tone = "error" if cell.leader < 0 or cell.isr_size == 0 else _tone(cell.leader, marks)
